@@ -1,0 +1,102 @@
+"""The shape of the tree: short modules, short functions, and a front door that only guests use."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[2]
+PACKAGE: Final = ROOT / "src" / "horae"
+TESTS: Final = ROOT / "tests"
+
+LONGEST_MODULE: Final = 400
+LONGEST_TEST_MODULE: Final = 600
+LONGEST_BODY: Final = 40
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def modules(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.py"))
+
+
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def overlong_modules(folder: Path, limit: int) -> list[str]:
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in modules(folder)}
+    return [f"{path}: {length} lines" for path, length in lengths.items() if length > limit]
+
+
+def functions(tree: ast.Module) -> Iterator[Function]:
+    return (node for node in ast.walk(tree) if isinstance(node, Function))
+
+
+def body_length(function: Function) -> int:
+    """Lines from the first statement after the docstring to the last."""
+    statements = function.body if ast.get_docstring(function) is None else function.body[1:]
+    if not statements:
+        return 0
+    return (statements[-1].end_lineno or 0) - statements[0].lineno + 1
+
+
+def overlong_functions(folder: Path) -> list[str]:
+    return [
+        f"{path}:{function.lineno} {function.name}: {body_length(function)} lines"
+        for path in modules(folder)
+        for function in functions(parse(path))
+        if body_length(function) > LONGEST_BODY
+    ]
+
+
+def uses_front_door(node: ast.AST) -> bool:
+    match node:
+        case ast.ImportFrom(module="horae", level=0):
+            return True
+        case ast.Import(names=names):
+            return any(alias.name == "horae" for alias in names)
+        case _:
+            return False
+
+
+def front_door_imports(folder: Path) -> list[str]:
+    return [
+        f"{path}:{getattr(node, 'lineno', 0)}"
+        for path in modules(folder)
+        for node in ast.walk(parse(path))
+        if uses_front_door(node)
+    ]
+
+
+def test_modules_are_short() -> None:
+    assert overlong_modules(PACKAGE, LONGEST_MODULE) == []
+    assert overlong_modules(TESTS, LONGEST_TEST_MODULE) == []
+
+
+def test_functions_are_short() -> None:
+    assert overlong_functions(PACKAGE) == []
+    assert overlong_functions(TESTS) == []
+
+
+def test_nobody_inside_uses_the_front_door() -> None:
+    assert front_door_imports(PACKAGE) == []
+
+
+def test_an_overlong_module_is_found(tmp_path: Path) -> None:
+    (tmp_path / "right.py").write_text("x = 1\n" * 3)
+    (tmp_path / "long.py").write_text("x = 1\n" * 4)
+    assert overlong_modules(tmp_path, 3) == [f"{tmp_path}/long.py: 4 lines"]
+
+
+def test_an_overlong_function_is_found_and_its_docstring_is_not_counted(tmp_path: Path) -> None:
+    docstring = '    """' + "word\n" * 50 + '"""\n'
+    (tmp_path / "right.py").write_text("def f():\n" + docstring + "    x = 1\n" * LONGEST_BODY)
+    (tmp_path / "long.py").write_text("async def g():\n" + "    x = 1\n" * (LONGEST_BODY + 1))
+    assert overlong_functions(tmp_path) == [f"{tmp_path}/long.py:1 g: 41 lines"]
+
+
+def test_the_front_door_is_known_by_its_imports(tmp_path: Path) -> None:
+    (tmp_path / "guest.py").write_text("import horae\nfrom horae import Job\n")
+    (tmp_path / "resident.py").write_text("from horae.domain.job import Job\nimport horae.errors\n")
+    assert front_door_imports(tmp_path) == [f"{tmp_path}/guest.py:1", f"{tmp_path}/guest.py:2"]
