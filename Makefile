@@ -7,6 +7,7 @@ LOCKS := requirements/test.txt requirements/lint.txt requirements/docs.txt
 SYSTEM_PACKAGES := postgresql
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export NO_MKDOCS_2_WARNING := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help

@@ -9,6 +9,9 @@ ROOT: Final = Path(__file__).parents[2]
 PACKAGE: Final = ROOT / "src" / "horae"
 TESTS: Final = ROOT / "tests"
 
+SPEAK_SQL: Final = frozenset({"storage", "live", "wakeup"})
+CARRIED: Final = frozenset({"AsyncConnection", "AsyncSession", "Connection", "Session"})
+
 LONGEST_MODULE: Final = 400
 LONGEST_TEST_MODULE: Final = 600
 LONGEST_BODY: Final = 40
@@ -69,6 +72,24 @@ def front_door_imports(folder: Path) -> list[str]:
     ]
 
 
+def stray_sqlalchemy(package: Path) -> list[str]:
+    """Outside the packages that speak SQL, a connection may be named and passed on, no more."""
+    return [
+        f"{path}:{node.lineno} {alias.name}"
+        for path in modules(package)
+        if path.relative_to(package).parts[0] not in SPEAK_SQL
+        for node in ast.walk(parse(path))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+        if of_sqlalchemy(node, alias) and alias.name not in CARRIED
+    ]
+
+
+def of_sqlalchemy(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> bool:
+    module = node.module if isinstance(node, ast.ImportFrom) else alias.name
+    return (module or "").partition(".")[0] == "sqlalchemy"
+
+
 def test_modules_are_short() -> None:
     assert overlong_modules(PACKAGE, LONGEST_MODULE) == []
     assert overlong_modules(TESTS, LONGEST_TEST_MODULE) == []
@@ -81,6 +102,10 @@ def test_functions_are_short() -> None:
 
 def test_nobody_inside_uses_the_front_door() -> None:
     assert front_door_imports(PACKAGE) == []
+
+
+def test_sql_is_spoken_where_it_belongs() -> None:
+    assert stray_sqlalchemy(PACKAGE) == []
 
 
 def test_an_overlong_module_is_found(tmp_path: Path) -> None:
@@ -100,3 +125,14 @@ def test_the_front_door_is_known_by_its_imports(tmp_path: Path) -> None:
     (tmp_path / "guest.py").write_text("import horae\nfrom horae import Job\n")
     (tmp_path / "resident.py").write_text("from horae.domain.job import Job\nimport horae.errors\n")
     assert front_door_imports(tmp_path) == [f"{tmp_path}/guest.py:1", f"{tmp_path}/guest.py:2"]
+
+
+def test_stray_sql_is_found(tmp_path: Path) -> None:
+    (tmp_path / "storage").mkdir()
+    (tmp_path / "storage" / "jobs.py").write_text("from sqlalchemy import select\n")
+    (tmp_path / "carrier.py").write_text("from sqlalchemy import Connection\n")
+    (tmp_path / "stray.py").write_text("from sqlalchemy.sql import text\nimport sqlalchemy\n")
+    assert stray_sqlalchemy(tmp_path) == [
+        f"{tmp_path}/stray.py:1 text",
+        f"{tmp_path}/stray.py:2 sqlalchemy",
+    ]
