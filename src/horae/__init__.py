@@ -1,0 +1,1 @@
+"""Keeps the background work of a Python application."""
