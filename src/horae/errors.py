@@ -1,0 +1,242 @@
+"""Every error of Horae, sorted by what the caller can do about it.
+
+HoraeError
+├── InvalidRequest               fix the call
+│   ├── ConfigurationError
+│   ├── CronSyntaxError
+│   ├── InvalidInterval
+│   ├── InvalidJobType
+│   ├── InvalidLabel
+│   ├── InvalidParameters
+│   ├── InvalidProgress
+│   ├── JobTypeAlreadyRegistered
+│   └── UnknownJobType
+├── NotFound                     it is not there, or not yours
+│   └── JobDoesNotExist
+├── Conflict                     reread, then decide
+│   ├── DuplicateJob
+│   ├── JobNotCancellable
+│   ├── JobNotDeletable
+│   ├── JobNotRetryable
+│   └── MaxJobCountExceeded
+├── JobError                     the job itself did not finish
+│   ├── JobFailed
+│   ├── JobWasCancelled
+│   └── SoftTimeLimitExceeded
+├── WaitTimeout                  ask again later
+└── Unavailable                  retry, or mend the database
+    ├── DatabaseBusy
+    └── SchemaMismatch
+
+JobStopped (BaseException)       raised inside a body to end it; let it pass
+├── JobCancelled
+└── LeaseLost
+"""
+
+from collections.abc import Iterable
+from typing_extensions import override
+
+
+class HoraeError(Exception):
+    """Base of every error that Horae raises to a caller."""
+
+
+class InvalidRequest(HoraeError, ValueError):
+    """The call is wrong; repeating it cannot help."""
+
+
+class ConfigurationError(InvalidRequest):
+    """A setting has a value that is not allowed; the message names it, the value and what is allowed."""
+
+
+class CronSyntaxError(InvalidRequest):
+    """A cron expression that cannot be read, or can never fire."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        field: str | None = None,
+        text: str | None = None,
+        allowed: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.field = field
+        self.text = text
+        self.allowed = allowed
+        self.hint = hint
+
+
+class InvalidInterval(InvalidRequest):
+    """An interval that is zero, negative, or mixes months with days or time."""
+
+
+class InvalidJobType(InvalidRequest):
+    """A job type is declared in a way that cannot work."""
+
+
+class InvalidLabel(InvalidRequest):
+    """A label is empty, longer than 128 characters, or one of the reserved states."""
+
+
+class InvalidParameters(InvalidRequest):
+    """The parameters of a call do not fit the job type."""
+
+    def __init__(self, job_type: str, problems: Iterable[tuple[str, str]]) -> None:
+        self.job_type = job_type
+        self.problems = list(problems)
+        listed = "; ".join(f"{where or 'parameters'}: {what}" for where, what in self.problems)
+        super().__init__(f"job type {job_type!r} does not accept these parameters: {listed}")
+
+
+class InvalidProgress(InvalidRequest):
+    """A progress call with a number that makes no sense."""
+
+
+class JobTypeAlreadyRegistered(InvalidRequest):
+    """Two different job types share one name."""
+
+
+class UnknownJobType(InvalidRequest):
+    """No job type of this name is registered here."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        self.name = name
+        self.known = sorted(known)
+        listed = ", ".join(self.known) or "none; is the module that declares it imported?"
+        super().__init__(f"unknown job type {name!r} (known: {listed})")
+
+
+class NotFound(HoraeError, LookupError):
+    """The thing asked for is not there, or belongs to somebody else."""
+
+
+class JobDoesNotExist(NotFound):
+    """No job of this id, or it belongs to another owner."""
+
+    def __init__(self, job_id: int) -> None:
+        super().__init__(f"job {job_id} does not exist")
+        self.job_id = job_id
+
+
+class Conflict(HoraeError):
+    """The stored state does not allow it now; reread and decide again."""
+
+
+class DuplicateJob(Conflict):
+    """An active job with the same unique key exists."""
+
+    def __init__(self, job_type: str, unique_key: str, job_id: int) -> None:
+        super().__init__(
+            f"job {job_id} of type {job_type!r} is already active with unique key {unique_key!r}"
+        )
+        self.job_id = job_id
+        self.unique_key = unique_key
+
+
+class JobNotCancellable(Conflict):
+    """The job has finished or failed already."""
+
+    def __init__(self, job_id: int, state: str) -> None:
+        super().__init__(f"job {job_id} cannot be cancelled: it has {state}")
+        self.job_id = job_id
+        self.state = state
+
+
+class JobNotDeletable(Conflict):
+    """The job has not ended, or its body has not stopped yet."""
+
+    def __init__(self, job_id: int, state: str) -> None:
+        super().__init__(
+            f"job {job_id} cannot be deleted while it is {state}; cancel it and wait for its body to stop"
+        )
+        self.job_id = job_id
+        self.state = state
+
+
+class JobNotRetryable(Conflict):
+    """Only a failed or cancelled job can be retried."""
+
+    def __init__(self, job_id: int, state: str) -> None:
+        super().__init__(f"job {job_id} cannot be retried: it is {state}, not failed or cancelled")
+        self.job_id = job_id
+        self.state = state
+
+
+class MaxJobCountExceeded(Conflict):
+    """The owner has as many pending or running jobs of this type as it allows."""
+
+    def __init__(self, job_type: str, owner: str, max_count: int) -> None:
+        super().__init__(
+            f"{owner!r} already has {max_count} pending or running job(s) of type {job_type!r}, the most it allows"
+        )
+        self.job_type = job_type
+        self.owner = owner
+        self.max_count = max_count
+
+
+class JobError(HoraeError):
+    """The job that was waited for, or run inline, did not finish."""
+
+
+class JobFailed(JobError):
+    """The job failed; `error` is the technical text, the message the human readable one."""
+
+    def __init__(self, job_id: int, error: str, human_readable_error: str) -> None:
+        super().__init__(human_readable_error or error)
+        self.job_id = job_id
+        self.error = error
+        self.human_readable_error = human_readable_error
+
+
+class JobWasCancelled(JobError):
+    """The job that was waited for was cancelled."""
+
+    def __init__(self, job_id: int) -> None:
+        super().__init__(f"job {job_id} was cancelled")
+        self.job_id = job_id
+
+
+class SoftTimeLimitExceeded(JobError):
+    """Raised inside a body that ran past its soft time limit: tidy up and stop."""
+
+
+class WaitTimeout(HoraeError, TimeoutError):
+    """The job had not ended when the time to wait was over; it goes on."""
+
+    def __init__(self, job_id: int, seconds: float) -> None:
+        super().__init__(f"job {job_id} has not ended after {seconds:g} s")
+        self.job_id = job_id
+
+
+class Unavailable(HoraeError):
+    """The database cannot serve this now."""
+
+
+class DatabaseBusy(Unavailable):
+    """Another writer held the SQLite file for longer than the bound."""
+
+
+class SchemaMismatch(Unavailable):
+    """The database has another version of the schema than this program; the message names the command to run."""
+
+
+class JobStopped(BaseException):  # noqa: N818 - a signal like KeyboardInterrupt: broad `except Exception` must not eat it
+    """Raised inside a body to end it. Let it pass."""
+
+
+class JobCancelled(JobStopped):
+    """Somebody cancelled the job: its work is to be discarded."""
+
+    @override
+    def __str__(self) -> str:
+        return "the job was cancelled"
+
+
+class LeaseLost(JobStopped):
+    """Another node owns the job now: drop the result."""
+
+    @override
+    def __str__(self) -> str:
+        return "another node owns the job now"

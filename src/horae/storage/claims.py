@@ -1,0 +1,127 @@
+"""Claims: a pending job becomes a node's, with a new lease. What is not begun is handed back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Connection,
+    Integer,
+    Update,
+    bindparam,
+    or_,
+    select,
+    update,
+)
+
+from horae.domain.job import Claim, JobId, JobState, NodeId
+from horae.storage.dialect import PerDialect, database_now, json_rows, member_of
+from horae.storage.tables import jobs, queues, ready_order
+
+_AS_TEXT: Final = frozenset({"params", "backoff", "meta"})  # parsed once, by whoever needs it
+CLAIMED: Final = tuple(cast(jobs.c[name], Text()) if name in _AS_TEXT else jobs.c[name] for name in Claim._fields)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """What a node takes: the types it knows, the queues it serves (None: every queue)."""
+
+    node: NodeId
+    types: Sequence[str]
+    queues: Sequence[str] | None = None
+
+
+_STARTED: Final = {
+    "state": JobState.STARTED,
+    "lease": jobs.c.lease + 1,
+    "attempt": jobs.c.attempt + 1,
+    "node_id": bindparam("node"),
+    "started_at": database_now(),
+    "updated_at": database_now(),
+}
+
+
+def _claim(dialect: str) -> Update:
+    paused = select(queues.c.name).where(queues.c.paused_at.is_not(None))
+    due = (
+        select(jobs.c.id)
+        .where(
+            jobs.c.state == JobState.PENDING,
+            jobs.c.run_at <= database_now(),
+            member_of(dialect, jobs.c.type, "types"),
+            or_(
+                bindparam("every_queue", type_=Boolean()),
+                member_of(dialect, jobs.c.queue, "queues"),
+            ),
+            jobs.c.queue.not_in(paused),
+        )
+        .order_by(*ready_order)
+        .limit(bindparam("limit", type_=Integer()))
+        .with_for_update(skip_locked=True)  # rivals pass over our rows instead of queueing behind them
+        .cte("due")
+    )
+    return update(jobs).where(jobs.c.id.in_(select(due.c.id))).values(_STARTED).returning(*CLAIMED)
+
+
+CLAIM: Final = PerDialect(_claim)
+
+CLAIM_ONE: Final = (
+    update(jobs)
+    .where(
+        jobs.c.id == bindparam("job_id"),
+        jobs.c.state == JobState.PENDING,
+        jobs.c.run_at <= database_now(),
+    )
+    .values(_STARTED)
+    .returning(*CLAIMED)
+)
+
+
+def _hand_back(dialect: str) -> Update:
+    held = json_rows(dialect, "claims", id=BigInteger(), lease=BigInteger())
+    return (
+        update(jobs)
+        .where(jobs.c.id == held.c.id, jobs.c.lease == held.c.lease, jobs.c.state == JobState.STARTED)
+        .values(
+            state=JobState.PENDING,
+            attempt=jobs.c.attempt - 1,
+            node_id=None,
+            started_at=None,
+            updated_at=database_now(),
+        )
+    )
+
+
+HAND_BACK: Final = PerDialect(_hand_back)
+
+
+def claim(connection: Connection, served: Served, limit: int) -> list[Claim]:
+    """Take up to `limit` due jobs, the highest priority first, then the longest due."""
+    parameters: dict[str, Any] = {
+        "node": served.node,
+        "types": served.types,
+        "every_queue": served.queues is None,
+        "queues": served.queues or (),
+        "limit": limit,
+    }
+    rows = connection.execute(CLAIM.on(connection), parameters).all()
+    claims = [Claim._make(row) for row in rows]
+    claims.sort(key=lambda taken: (-taken.priority, taken.run_at, taken.id))
+    return claims
+
+
+def claim_one(connection: Connection, job_id: JobId, node: NodeId) -> Claim | None:
+    """Take this job if it is pending and due."""
+    row = connection.execute(CLAIM_ONE, {"job_id": job_id, "node": node}).one_or_none()
+    return None if row is None else Claim._make(row)
+
+
+def hand_back(connection: Connection, claims: Sequence[Claim]) -> None:
+    """Return jobs whose bodies have not begun; the attempt does not count."""
+    connection.execute(HAND_BACK.on(connection), {"claims": _keys(claims)})
+
+
+def _keys(claims: Sequence[Claim]) -> str:
+    return "[" + ",".join(f'{{"id":{claim.id},"lease":{claim.lease}}}' for claim in claims) + "]"

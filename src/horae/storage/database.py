@@ -1,0 +1,157 @@
+"""One database, and the only way to run a function of a Connection on it.
+
+A statement is a plain function of a `Connection`. `transact` runs one inside a transaction, `autocommit` runs one that
+makes a single statement, which is a transaction of its own. Both may call it again after a conflict that left nothing
+behind, so such a function does nothing but SQL. Async code calls the same functions on a small pool of threads: the
+SQLite driver has no other way, and a cancelled task can then never leave half a transaction behind (ADR 0001).
+"""
+
+import asyncio
+import contextlib
+import random
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import DBAPIError, OperationalError
+
+from horae.errors import ConfigurationError, DatabaseBusy
+from horae.storage import sqlite
+from horae.storage.dialect import POSTGRESQL, SQLITE
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Statement = Callable[Concatenate[Connection, P], T]
+RETRIED_SQLSTATES: Final = frozenset({"40001", "40P01"})  # serialization failure, deadlock
+ATTEMPTS: Final = 5
+
+
+class Database:
+    """The engine and its transactions."""
+
+    def __init__(self, url: str | URL, *, threads: int = 8, busy_timeout: float = 30.0) -> None:
+        """`busy_timeout`: seconds to wait for SQLite's one write lock before `DatabaseBusy`."""
+        self.url = normalised(url)
+        self.dialect = self.url.get_backend_name()
+        self.busy_timeout = busy_timeout
+        self.engine = _engine(self.url, threads, busy_timeout)
+        self._autocommit = self.engine.execution_options(**_AUTOCOMMIT[self.dialect])
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="horae-database")
+
+    def transact(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run `statement` in a transaction of its own; raises `DatabaseBusy` past the bound."""
+        return self._run(self.engine, statement, *args, **kwargs)
+
+    def autocommit(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a `statement` that is a single SQL statement: one round trip, committed by itself."""
+        return self._run(self._autocommit, statement, *args, **kwargs)
+
+    async def transact_async(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """`transact` for async code."""
+        return await self.in_thread(partial(self.transact, statement, *args, **kwargs))
+
+    async def autocommit_async(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """`autocommit` for async code."""
+        return await self.in_thread(partial(self.autocommit, statement, *args, **kwargs))
+
+    async def in_thread(self, call: Callable[[], T]) -> T:
+        """Run `call` on one of the database's threads."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+
+    def connect(self, *, begin: str = sqlite.IMMEDIATE) -> contextlib.AbstractContextManager[Connection]:
+        """A connection in a transaction that ends with the block; for work that is no plain function."""
+        return self.engine.execution_options(**{sqlite.BEGIN_OPTION: begin}).begin()
+
+    def close(self) -> None:
+        """Wait for running calls and close all connections."""
+        self._threads.shutdown(wait=True)
+        self.engine.dispose()
+
+    def _run(self, engine: Engine, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        for pause in _pauses():
+            try:
+                with engine.begin() as connection:
+                    return statement(connection, *args, **kwargs)
+            except DBAPIError as error:
+                if is_busy(error):
+                    raise DatabaseBusy(
+                        f"another writer has held {self.url.database} for {self.busy_timeout:g} s; `horae doctor` names it"
+                    ) from error
+                if pause is None or not _passes(error):
+                    raise
+            time.sleep(pause)
+        raise AssertionError("unreachable: the last pause is None")
+
+
+_AUTOCOMMIT: Final[dict[str, dict[str, Any]]] = {
+    POSTGRESQL: {"isolation_level": "AUTOCOMMIT"},
+    SQLITE: {sqlite.BEGIN_OPTION: sqlite.NONE},
+}
+
+
+def normalised(url: str | URL) -> URL:
+    """The URL with the driver that Horae uses; raises `ConfigurationError` for other databases."""
+    try:
+        parsed = make_url(url)
+    except Exception as error:
+        raise ConfigurationError(
+            f"database: {str(url)!r} is not a database URL; write sqlite:///horae.db or postgresql://host/name"
+        ) from error
+    backend = {"postgres": POSTGRESQL}.get(parsed.get_backend_name(), parsed.get_backend_name())
+    if backend == POSTGRESQL:
+        return parsed.set(drivername="postgresql+psycopg")
+    if backend != SQLITE:
+        raise ConfigurationError(f"database: {backend!r} is not supported; allowed are sqlite and postgresql")
+    if parsed.database in (None, "", ":memory:"):
+        raise ConfigurationError(
+            "database: SQLite needs a file that other processes can open, as in sqlite:///horae.db"
+        )
+    return parsed.set(drivername="sqlite")
+
+
+def is_busy(error: DBAPIError) -> bool:
+    """Whether SQLite's one write lock was held for longer than the bound."""
+    return isinstance(error.orig, sqlite3.OperationalError) and "locked" in str(error.orig)
+
+
+def is_disconnect(error: BaseException) -> bool:
+    """Whether the connection, not the statement, is at fault, so that the same call may work later."""
+    if isinstance(error, DatabaseBusy):
+        return True
+    return isinstance(error, DBAPIError) and (error.connection_invalidated or isinstance(error, OperationalError))
+
+
+def _passes(error: DBAPIError) -> bool:
+    return getattr(error.orig, "sqlstate", None) in RETRIED_SQLSTATES
+
+
+def _pauses() -> Iterator[float | None]:
+    for attempt in range(ATTEMPTS - 1):
+        yield random.uniform(0.0, 0.005 * 2**attempt)  # noqa: S311 - spreads rivals, guards nothing
+    yield None
+
+
+def _engine(url: URL, threads: int, busy_timeout: float) -> Engine:
+    if url.get_backend_name() == SQLITE:
+        engine = create_engine(
+            url,
+            pool_size=threads,
+            max_overflow=-1,
+            connect_args={"timeout": busy_timeout, "check_same_thread": False},
+        )
+        event.listen(engine, "connect", sqlite.prepare)
+        event.listen(engine, "begin", sqlite.begin)
+        event.listen(engine, "before_cursor_execute", sqlite.begin_at_first_write)
+        return engine
+    return create_engine(
+        url,
+        pool_size=threads,
+        max_overflow=16,
+        pool_pre_ping=False,
+        connect_args={"connect_timeout": 10},
+    )

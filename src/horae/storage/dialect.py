@@ -1,0 +1,200 @@
+"""The few true differences between PostgreSQL and SQLite, as small constructs that compile to both."""
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Generic, TypeVar
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    BindParameter,
+    ColumnElement,
+    Connection,
+    DateTime,
+    Dialect,
+    Float,
+    FromClause,
+    Text,
+    bindparam,
+    cast,
+    func,
+    literal,
+    select,
+)
+from sqlalchemy import column as named_column
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
+from typing_extensions import override
+
+POSTGRESQL: Final = "postgresql"
+SQLITE: Final = "sqlite"
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND: Final = timedelta(microseconds=1)
+
+S = TypeVar("S")
+
+
+class PerDialect(Generic[S]):
+    """A statement built once, at import, for each database."""
+
+    def __init__(self, build: Callable[[str], S]) -> None:
+        self._built = {name: build(name) for name in (POSTGRESQL, SQLITE)}
+
+    def on(self, connection: Connection) -> S:
+        """The form that `connection` understands."""
+        return self._built[connection.dialect.name]
+
+
+class Instant(TypeDecorator[datetime]):
+    """A moment in UTC: `timestamptz` on PostgreSQL, whole microseconds since 1970 on SQLite."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    @override
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        return dialect.type_descriptor(BigInteger() if dialect.name == SQLITE else DateTime(timezone=True))
+
+    @override
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
+        if value is None or dialect.name != SQLITE:
+            return value
+        return (value - EPOCH) // MICROSECOND
+
+    @override
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return EPOCH + timedelta(microseconds=value) if dialect.name == SQLITE else value.astimezone(UTC)
+
+
+class Json(UserDefinedType[Any]):
+    """JSON: written as text that is JSON already, read as Python values; `jsonb` on PostgreSQL."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_: Any) -> str:
+        """The column type, but for PostgreSQL (see below)."""
+        return "TEXT"
+
+    @override
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any] | None:
+        if dialect.name != SQLITE:  # psycopg has parsed it
+            return None
+        return lambda value: None if value is None else json.loads(value)
+
+
+@compiles(Json, POSTGRESQL)
+def _jsonb(_type: Json, _compiler: SQLCompiler, **_: Any) -> str:
+    return "JSONB"
+
+
+class TextList(TypeDecorator[Sequence[str]]):
+    """A list of texts as one parameter: an array on PostgreSQL, a JSON array on SQLite."""
+
+    impl = Text
+    cache_ok = True
+
+    @override
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        return dialect.type_descriptor(Text() if dialect.name == SQLITE else ARRAY(Text()))
+
+    @override
+    def process_bind_param(self, value: Sequence[str] | None, dialect: Dialect) -> Any:
+        if value is None:
+            return None
+        return json.dumps(list(value)) if dialect.name == SQLITE else list(value)
+
+
+class IdList(TextList):
+    """A list of whole numbers as one parameter."""
+
+    cache_ok = True
+
+    @override
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        return dialect.type_descriptor(Text() if dialect.name == SQLITE else ARRAY(BigInteger()))
+
+
+def member_of(
+    dialect: str, column: ColumnElement[Any], parameter: str, *, of: type[TextList] = TextList
+) -> ColumnElement[bool]:
+    """`column` is one of the values of the list parameter."""
+    values: BindParameter[Any] = bindparam(parameter, type_=of())
+    if dialect == SQLITE:
+        return column.in_(select(func.json_each(values).table_valued("value").c.value))
+    return column == func.any(values)
+
+
+def json_rows(dialect: str, parameter: str, **columns: TypeEngine[Any]) -> FromClause:
+    """The rows of one JSON parameter, an array of objects, as a table with these columns.
+
+    A batch travels as one value, so the statement's text does not grow with it.
+    """
+    rows: BindParameter[Any] = bindparam(parameter, type_=Text())
+    if dialect == SQLITE:
+        each = func.json_each(rows).table_valued("key", "value").alias(f"{parameter}_each")
+        fields = [
+            func.json_extract(each.c.value, f"$.{name}", type_=kind).label(name) for name, kind in columns.items()
+        ]
+        return select(*fields, each.c.key.label("position")).select_from(each).subquery(parameter)
+    fields_typed = [named_column(name, kind) for name, kind in columns.items()]
+    recordset = func.jsonb_to_recordset(cast(rows, Json())).table_valued(*fields_typed)
+    return recordset.render_derived(name=parameter, with_types=True)
+
+
+class database_now(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL function that it is
+    """The database's clock; on SQLite a function that each connection registers, so that a test can own it."""
+
+    type = Instant()
+    inherit_cache = True
+
+
+@compiles(database_now, POSTGRESQL)
+def _now_postgresql(_element: database_now, _compiler: SQLCompiler, **_: Any) -> str:
+    return "statement_timestamp()"  # stable, so an index can use it; and not frozen by a long transaction
+
+
+@compiles(database_now, SQLITE)
+def _now_sqlite(_element: database_now, _compiler: SQLCompiler, **_: Any) -> str:
+    return "horae_now()"
+
+
+class seconds_from_now(FunctionElement[datetime]):  # noqa: N801 - as above
+    """The database's clock plus a number of seconds, which may be negative."""
+
+    type = Instant()
+    inherit_cache = True
+
+    def __init__(self, seconds: ColumnElement[float] | float) -> None:
+        super().__init__(literal(seconds, Float()) if isinstance(seconds, int | float) else seconds)
+
+
+@compiles(seconds_from_now, POSTGRESQL)
+def _later_postgresql(element: seconds_from_now, compiler: SQLCompiler, **options: Any) -> str:
+    return f"(statement_timestamp() + make_interval(secs => {compiler.process(element.clauses, **options)}))"
+
+
+@compiles(seconds_from_now, SQLITE)
+def _later_sqlite(element: seconds_from_now, compiler: SQLCompiler, **options: Any) -> str:
+    return f"(horae_now() + CAST({compiler.process(element.clauses, **options)} * 1000000 AS INTEGER))"
+
+
+class seconds_since(FunctionElement[float]):  # noqa: N801 - as above
+    """How many seconds ago a stored moment was, by the database's clock."""
+
+    type = Float()
+    inherit_cache = True
+
+
+@compiles(seconds_since, POSTGRESQL)
+def _since_postgresql(element: seconds_since, compiler: SQLCompiler, **options: Any) -> str:
+    return f"extract(epoch FROM statement_timestamp() - {compiler.process(element.clauses, **options)})::float8"
+
+
+@compiles(seconds_since, SQLITE)
+def _since_sqlite(element: seconds_since, compiler: SQLCompiler, **options: Any) -> str:
+    return f"((horae_now() - {compiler.process(element.clauses, **options)}) / 1000000.0)"

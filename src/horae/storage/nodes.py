@@ -1,0 +1,130 @@
+"""Nodes: one row an incarnation, gone when the node left or was declared dead."""
+
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import (
+    Boolean,
+    Connection,
+    bindparam,
+    delete,
+    func,
+    insert,
+    literal_column,
+    null,
+    select,
+    update,
+)
+
+from horae.domain.job import NodeId
+from horae.storage.dialect import (
+    POSTGRESQL,
+    PerDialect,
+    database_now,
+    member_of,
+    seconds_from_now,
+    seconds_since,
+)
+from horae.storage.tables import jobs, nodes
+
+SUSPECT_AFTER: Final = 1.2
+"""Seconds of silence after which a beat tells that somebody should be looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeRecord:
+    """A node as it announces itself; `roles`, `queues` (None: all) and `types` are JSON texts."""
+
+    id: NodeId
+    name: str
+    host: str
+    pid: int
+    version: str
+    roles: str
+    queues: str | None
+    types: str
+    concurrency: int
+    lock_key: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeView:
+    """A node as it is stored. `silence`: seconds since its last heartbeat; `lock_free`: None where unknown."""
+
+    id: NodeId
+    name: str
+    host: str
+    pid: int
+    version: str
+    roles: list[str]
+    queues: list[str] | None
+    types: list[str]
+    concurrency: int
+    lock_key: int | None
+    started_at: datetime
+    heartbeat_at: datetime
+    silence: float
+    lock_free: bool | None
+    running: int
+
+
+REGISTER: Final = insert(nodes).values(started_at=database_now(), heartbeat_at=database_now())
+
+_other = nodes.alias("other")
+_suspects = select(func.count()).where(
+    _other.c.id != nodes.c.id, _other.c.heartbeat_at < seconds_from_now(-SUSPECT_AFTER)
+)
+BEAT: Final = (
+    update(nodes)
+    .where(nodes.c.id == bindparam("node"))
+    .values(heartbeat_at=database_now())
+    .returning(_suspects.correlate(nodes).scalar_subquery())
+)
+
+# The advisory lock of a living node, found without taking it; the two halves of the key stand in two columns.
+_LOCK_FREE = """
+lock_key IS NOT NULL AND NOT EXISTS (
+    SELECT FROM pg_locks AS held
+    WHERE held.locktype = 'advisory' AND held.objsubid = 1
+    AND held.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND ((held.classid::bigint << 32) | held.objid::bigint) = horae_nodes.lock_key)
+"""
+
+
+def _view(dialect: str) -> Any:
+    lock_free = literal_column(_LOCK_FREE, Boolean()) if dialect == POSTGRESQL else null()
+    running = select(func.count()).where(jobs.c.node_id == nodes.c.id).scalar_subquery()
+    return select(
+        nodes,
+        seconds_since(nodes.c.heartbeat_at).label("silence"),
+        lock_free.label("lock_free"),
+        running.label("running"),
+    ).order_by(nodes.c.started_at, nodes.c.id)
+
+
+VIEW: Final = PerDialect(_view)
+REMOVE: Final = PerDialect(
+    lambda dialect: delete(nodes).where(member_of(dialect, nodes.c.id, "ids")).returning(nodes.c.id)
+)
+
+
+def register(connection: Connection, record: NodeRecord) -> None:
+    """Announce a new incarnation."""
+    connection.execute(REGISTER, asdict(record))
+
+
+def beat(connection: Connection, node: NodeId) -> int | None:
+    """Renew the heartbeat; how many others have missed theirs, or None if this node has been declared dead."""
+    return connection.execute(BEAT, {"node": node}).scalar_one_or_none()
+
+
+def view(connection: Connection) -> list[NodeView]:
+    """All nodes, the oldest first."""
+    return [NodeView(**row) for row in connection.execute(VIEW.on(connection)).mappings()]
+
+
+def remove(connection: Connection, ids: Collection[NodeId]) -> set[NodeId]:
+    """Strike nodes off, after what they held has been dealt with; the ones that were still there."""
+    return {NodeId(id_) for id_ in connection.execute(REMOVE.on(connection), {"ids": list(ids)}).scalars()}

@@ -1,0 +1,86 @@
+"""Queues: a row for each one that somebody paused; without a row a queue is open."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import Connection, bindparam, case, func, null, outerjoin, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from horae.domain.job import JobState
+from horae.storage.dialect import POSTGRESQL, SQLITE, PerDialect, database_now, seconds_since
+from horae.storage.tables import jobs, queues
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueView:
+    """A queue with what waits and runs in it. `oldest_due`: seconds that its longest due job has waited."""
+
+    name: str
+    paused_at: datetime | None
+    note: str | None
+    pending: int
+    started: int
+    oldest_due: float | None
+
+
+_INSERT: Final = {POSTGRESQL: postgresql.insert, SQLITE: sqlite.insert}
+
+
+def _pause(dialect: str) -> Any:
+    row = _INSERT[dialect](queues).values(name=bindparam("name"), paused_at=database_now(), note=bindparam("note"))
+    changed = {
+        "paused_at": func.coalesce(queues.c.paused_at, database_now()),
+        "note": bindparam("note"),
+    }
+    return row.on_conflict_do_update(index_elements=[queues.c.name], set_=changed)
+
+
+PAUSE: Final = PerDialect(_pause)
+RESUME: Final = update(queues).where(queues.c.name == bindparam("queue")).values(paused_at=null(), note=null())
+
+_busy = (
+    select(
+        jobs.c.queue.label("name"),
+        func.count(case((jobs.c.state == JobState.PENDING, 1))).label("pending"),
+        func.count(case((jobs.c.state == JobState.STARTED, 1))).label("started"),
+        func.max(case((jobs.c.state == JobState.PENDING, seconds_since(jobs.c.run_at)))).label("oldest_due"),
+    )
+    .where(jobs.c.state.in_([JobState.PENDING, JobState.STARTED]))
+    .group_by(jobs.c.queue)
+    .subquery("busy")
+)
+_names = select(queues.c.name).union(select(_busy.c.name)).subquery("names")
+VIEW: Final = (
+    select(
+        _names.c.name,
+        queues.c.paused_at,
+        queues.c.note,
+        func.coalesce(_busy.c.pending, 0).label("pending"),
+        func.coalesce(_busy.c.started, 0).label("started"),
+        _busy.c.oldest_due,
+    )
+    .select_from(
+        outerjoin(
+            outerjoin(_names, queues, queues.c.name == _names.c.name),
+            _busy,
+            _busy.c.name == _names.c.name,
+        )
+    )
+    .order_by(_names.c.name)
+)
+
+
+def pause(connection: Connection, name: str, note: str | None) -> None:
+    """Let no node claim from this queue; what has started goes on."""
+    connection.execute(PAUSE.on(connection), {"name": name, "note": note})
+
+
+def resume(connection: Connection, name: str) -> bool:
+    """Open the queue again; False if nobody ever paused it."""
+    return connection.execute(RESUME, {"queue": name}).rowcount > 0
+
+
+def view(connection: Connection) -> list[QueueView]:
+    """Every queue that is paused or has work, by name."""
+    return [QueueView(**row) for row in connection.execute(VIEW).mappings()]

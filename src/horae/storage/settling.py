@@ -1,0 +1,214 @@
+"""Settling: what became of a batch of claims, guarded by lease, with one row an attempt kept in `job_attempts`.
+
+A claim that no longer matches was ended by somebody else while its body ran (cancelled, or failed by its hard limit) or
+belongs to another node now. In the first case the row is released: its body has stopped. Settling twice is harmless:
+the attempt's row proves that the first commit, whose answer was lost, did arrive.
+"""
+
+import json
+from collections.abc import Collection, Sequence
+from typing import Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    Float,
+    Integer,
+    Select,
+    String,
+    Text,
+    Update,
+    bindparam,
+    case,
+    cast,
+    func,
+    insert,
+    null,
+    select,
+    update,
+)
+
+from horae.domain.job import AttemptOutcome, JobId, JobState, NodeId, Settlement
+from horae.storage.dialect import (
+    POSTGRESQL,
+    Json,
+    PerDialect,
+    database_now,
+    json_rows,
+    seconds_from_now,
+)
+from horae.storage.tables import job_attempts, jobs
+
+_BATCH: Final = {
+    "id": BigInteger(),
+    "lease": BigInteger(),
+    "state": String(),
+    "outcome": String(),
+    "delay": Float(),
+    "result": Text(),
+    "error": Text(),
+    "human_readable_error": Text(),
+    "traceback": Text(),
+    "progress": Integer(),
+    "label": Text(),
+}
+_ATTEMPT: Final = (
+    "job_id",
+    "lease",
+    "attempt",
+    "node_id",
+    "started_at",
+    "finished_at",
+    "outcome",
+    "error",
+    "traceback",
+)
+_SETTLED: Final = (jobs.c.id, jobs.c.lease, jobs.c.attempt, jobs.c.started_at, jobs.c.updated_at)
+
+
+def _update(batch: Any) -> Update:
+    retried = batch.c.state == JobState.PENDING
+    finished = batch.c.state == JobState.FINISHED
+    return (
+        update(jobs)
+        .where(jobs.c.id == batch.c.id, jobs.c.lease == batch.c.lease, jobs.c.state == JobState.STARTED)
+        .values(
+            state=batch.c.state,
+            finished_at=case((retried, null()), else_=database_now()),
+            run_at=case((retried, seconds_from_now(func.coalesce(batch.c.delay, 0.0))), else_=jobs.c.run_at),
+            updated_at=database_now(),
+            node_id=null(),
+            result=cast(batch.c.result, Json()),
+            error=case((retried, null()), else_=batch.c.error),
+            human_readable_error=case((retried, null()), else_=batch.c.human_readable_error),
+            progress_percentage=case(
+                (finished, 100),
+                (retried, 0),
+                else_=func.coalesce(batch.c.progress, jobs.c.progress_percentage),
+            ),
+            label=case((retried, null()), else_=batch.c.label),
+        )
+    )
+
+
+def _settle(dialect: str) -> Any:
+    """PostgreSQL writes the attempts in the same statement; SQLite has no such form (see `_keep_attempts`)."""
+    batch = json_rows(dialect, "batch", **_BATCH)
+    if dialect != POSTGRESQL:
+        return _update(batch).returning(*_SETTLED)
+    settled = _update(batch).returning(*_SETTLED, batch.c.outcome, batch.c.error, batch.c.traceback).cte("settled")
+    attempt = select(
+        settled.c.id,
+        settled.c.lease,
+        settled.c.attempt,
+        cast(bindparam("node"), Text()),
+        settled.c.started_at,
+        settled.c.updated_at,
+        settled.c.outcome,
+        settled.c.error,
+        settled.c.traceback,
+    )
+    kept = insert(job_attempts).from_select(list(_ATTEMPT), attempt, include_defaults=False).cte("kept")
+    return select(settled.c.id).add_cte(kept)
+
+
+SETTLE: Final = PerDialect(_settle)
+KEEP_ATTEMPT: Final = insert(job_attempts)
+
+
+def _recorded(dialect: str) -> Select[tuple[int]]:
+    batch = json_rows(dialect, "batch", id=BigInteger(), lease=BigInteger(), outcome=String())
+    return select(job_attempts.c.job_id).where(
+        job_attempts.c.job_id == batch.c.id,
+        job_attempts.c.lease == batch.c.lease,
+        job_attempts.c.outcome == batch.c.outcome,
+    )
+
+
+RECORDED: Final = PerDialect(_recorded)
+
+
+def _release(dialect: str) -> Update:
+    batch = json_rows(dialect, "batch", id=BigInteger(), lease=BigInteger())
+    return (
+        update(jobs)
+        .where(
+            jobs.c.id == batch.c.id,
+            jobs.c.lease == batch.c.lease,
+            jobs.c.node_id == bindparam("node"),
+            jobs.c.finished_at.is_not(None),
+        )
+        .values(node_id=null())
+        .returning(*_SETTLED, jobs.c.state)
+    )
+
+
+RELEASE: Final = PerDialect(_release)
+
+
+def settle(connection: Connection, node: NodeId, settlements: Sequence[Settlement]) -> set[JobId]:
+    """Write the batch; the jobs that are settled, by this call or by an earlier one whose answer was lost.
+
+    Those left out were ended by somebody else, or are no longer this node's.
+    """
+    batch = _as_json(settlements)
+    rows = connection.execute(SETTLE.on(connection), {"batch": batch, "node": node}).all()
+    if connection.dialect.name != POSTGRESQL:
+        _keep_attempts(connection, node, rows, settlements)
+    settled = {JobId(row.id) for row in rows}
+    if len(settled) < len(settlements):
+        settled |= _settle_rest(connection, node, [item for item in settlements if item.id not in settled])
+    return settled
+
+
+def release(connection: Connection, node: NodeId, leases: Collection[tuple[JobId, int]]) -> None:
+    """Say that these bodies have stopped, where their jobs were ended under them."""
+    batch = json.dumps([{"id": job_id, "lease": lease} for job_id, lease in leases])
+    rows = connection.execute(RELEASE.on(connection), {"batch": batch, "node": node}).all()
+    kinds = {
+        JobState.CANCELLED: AttemptOutcome.CANCELLED,
+        JobState.FAILED: AttemptOutcome.TIMED_OUT,
+    }
+    attempts = [_attempt(row, node, kinds[JobState(row.state)]) for row in rows]
+    if attempts:
+        connection.execute(KEEP_ATTEMPT, attempts)
+
+
+def _settle_rest(connection: Connection, node: NodeId, rest: Sequence[Settlement]) -> set[JobId]:
+    batch = _as_json(rest)
+    recorded = {JobId(id_) for id_ in connection.execute(RECORDED.on(connection), {"batch": batch}).scalars()}
+    release(connection, node, [(item.id, item.lease) for item in rest if item.id not in recorded])
+    return recorded
+
+
+def _keep_attempts(
+    connection: Connection, node: NodeId, rows: Sequence[Any], settlements: Sequence[Settlement]
+) -> None:
+    items = {item.id: item for item in settlements}
+    attempts = [_attempt(row, node, items[row.id].outcome, items[row.id]) for row in rows]
+    if attempts:
+        connection.execute(KEEP_ATTEMPT, attempts)
+
+
+def _attempt(row: Any, node: NodeId, outcome: AttemptOutcome, item: Settlement | None = None) -> dict[str, Any]:
+    return {
+        "job_id": row.id,
+        "lease": row.lease,
+        "attempt": row.attempt,
+        "node_id": node,
+        "started_at": row.started_at,
+        "finished_at": row.updated_at,
+        "outcome": outcome,
+        "error": item and item.error,
+        "traceback": item and item.traceback,
+    }
+
+
+def _as_json(settlements: Sequence[Settlement]) -> str:
+    return json.dumps(
+        [
+            {name: value for name, value in zip(Settlement._fields, item, strict=True) if value is not None}
+            for item in settlements
+        ],
+        separators=(",", ":"),
+    )

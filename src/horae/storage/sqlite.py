@@ -1,0 +1,54 @@
+"""How Horae opens a SQLite file and takes its one write lock.
+
+The driver's own transaction control is off. A transaction begins as the connection's option says: `IMMEDIATE` takes the
+write lock at once and waits for it within the bound (a lock taken later may be refused without waiting, because the
+snapshot is stale); `LAZY` takes it at the first statement that is not a plain read, so that a job's transaction holds
+nobody up before it writes; `NONE` leaves each statement a transaction of its own.
+"""
+
+import re
+import sqlite3
+import time
+from typing import Any, Final
+
+from sqlalchemy import Connection
+
+BEGIN_OPTION: Final = "horae_begin"
+IMMEDIATE: Final = "IMMEDIATE"
+LAZY: Final = "LAZY"
+NONE: Final = "NONE"
+
+_READS = re.compile(r"\s*(SELECT|PRAGMA|EXPLAIN|VALUES|SAVEPOINT|RELEASE|ROLLBACK)\b", re.IGNORECASE)
+
+
+def now() -> int:
+    """Microseconds since 1970: the clock of a SQLite database."""
+    return time.time_ns() // 1000
+
+
+def prepare(connection: sqlite3.Connection, _record: object = None) -> None:
+    """Set up a new driver connection: WAL, durable commits, foreign keys, the clock."""
+    connection.isolation_level = None
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")  # NORMAL may lose the last commits with the power
+    connection.execute("PRAGMA foreign_keys = ON")
+    register_clock(connection)
+
+
+def register_clock(connection: sqlite3.Connection) -> None:
+    """Give the connection `horae_now()`; looked up at each call, so that a test can own the time."""
+    connection.create_function("horae_now", 0, lambda: now())  # noqa: PLW0108 - late binding is the point
+
+
+def begin(connection: Connection) -> None:
+    """Begin as the connection's option says."""
+    if connection.get_execution_options().get(BEGIN_OPTION, IMMEDIATE) == IMMEDIATE:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def begin_at_first_write(connection: Connection, cursor: sqlite3.Cursor, statement: str, *_: Any) -> None:
+    """Take the write lock before the first statement that may write (a `before_cursor_execute` listener)."""
+    if connection.get_execution_options().get(BEGIN_OPTION) != LAZY:
+        return
+    if not cursor.connection.in_transaction and not _READS.match(statement):
+        cursor.execute("BEGIN IMMEDIATE")
