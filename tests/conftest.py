@@ -11,9 +11,7 @@ from tests.harness.postgres import THROW_AWAY, PostgresServer
 
 # No deadline: a test says what is true, a benchmark how long it takes.
 settings.register_profile("dev", deadline=None)
-settings.register_profile(
-    "ci", deadline=None, max_examples=50, derandomize=True, database=None, print_blob=True
-)
+settings.register_profile("ci", deadline=None, max_examples=50, derandomize=True, database=None, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 

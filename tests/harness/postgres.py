@@ -124,20 +124,12 @@ class PostgresServer:
         """
         name = f"horae_{secrets.token_hex(6)}"
         source = "template1" if template is None else database_name(template)
-        self._administer(
-            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
-                sql.Identifier(name), sql.Identifier(source)
-            )
-        )
+        self._administer(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(source)))
         return self.url(name)
 
     def drop_database(self, url: str) -> None:
         """Drop a database, throwing out whoever is still connected."""
-        self._administer(
-            sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(
-                sql.Identifier(database_name(url))
-            )
-        )
+        self._administer(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(database_name(url))))
 
     def _administer(self, statement: sql.Composed) -> None:
         with psycopg.connect(self._administration, autocommit=True) as connection:
