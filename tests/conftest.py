@@ -1,12 +1,16 @@
 """What every test may use: the databases, and how hard Hypothesis tries."""
 
 import os
+import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from horae.storage.database import Database
+from horae.storage.migrations.runner import upgrade
 from tests.harness.postgres import THROW_AWAY, PostgresServer
 
 # No deadline: a test says what is true, a benchmark how long it takes.
@@ -32,3 +36,40 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
     url = server.create_database()
     yield url
     server.drop_database(url)
+
+
+@pytest.fixture(scope="session")
+def migrated_postgres(postgres_server: PostgresServer) -> str:
+    """The URL of a database with all tables, to be copied and never to be connected to."""
+    url = postgres_server.create_database()
+    migrate(url)
+    return url
+
+
+@pytest.fixture(scope="session")
+def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with all tables, to be copied and never to be opened."""
+    file = tmp_path_factory.mktemp("migrated") / "horae.db"
+    migrate(f"sqlite:///{file}")
+    return file
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """A database of its own with all tables and no rows, once for each kind of database."""
+    if request.param == "sqlite":
+        file = tmp_path / "horae.db"
+        shutil.copy(request.getfixturevalue("migrated_sqlite"), file)
+        with closing(Database(f"sqlite:///{file}")) as database:
+            yield database
+        return
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    url = server.create_database(template=request.getfixturevalue("migrated_postgres"))
+    with closing(Database(url)) as database:
+        yield database
+    server.drop_database(url)
+
+
+def migrate(url: str) -> None:
+    with closing(Database(url)) as database:
+        upgrade(database)

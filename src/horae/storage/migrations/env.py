@@ -1,0 +1,21 @@
+"""Alembic's entry into the scripts: on the connection of the caller, or as text when there is none."""
+
+from alembic import context
+
+from horae.storage.migrations.version import BASE, VERSION_TABLE
+
+given = context.config.attributes
+if context.is_offline_mode():
+    context.configure(
+        dialect_name=given["dialect"],
+        version_table=VERSION_TABLE,
+        literal_binds=True,
+        transactional_ddl=True,
+    )
+else:
+    context.configure(connection=given["connection"], version_table=VERSION_TABLE)
+
+with context.begin_transaction():
+    context.run_migrations()
+    if given["end"] == BASE:  # leave nothing behind; the table is created again on the way up
+        context.execute(f"DROP TABLE {VERSION_TABLE}")

@@ -1,0 +1,142 @@
+"""Moves a database from one revision to another, and refuses one that this program cannot use."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import Connection, func, select
+from sqlalchemy.exc import OperationalError
+
+from horae.errors import InvalidRequest, SchemaMismatch, Unavailable
+from horae.storage.database import Database
+from horae.storage.dialect import POSTGRESQL, SQLITE
+from horae.storage.migrations.version import BASE, HEAD, REVISIONS, current_revision
+
+_NAMES: Final = {"head": HEAD, BASE: BASE, **{revision: revision for revision in REVISIONS}}
+_STEPS: Final[tuple[str, ...]] = (BASE, *REVISIONS)
+
+# Two numbers: a space of its own, so that it cannot meet the locks of nodes, which are one number.
+_LOCK: Final = select(func.pg_advisory_xact_lock(0x486F7261, 0x65))
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationStatus:
+    """Where a database stands against this program."""
+
+    current: str | None
+    """None: not migrated yet."""
+    head: str
+    """The newest revision that this program knows, and the one that it needs."""
+    pending: list[str]
+    ahead: bool
+    """The database is at a revision that this program does not know: a newer program has migrated it."""
+
+
+def upgrade(database: Database, revision: str = "head") -> None:
+    """Migrate up to `revision`; does nothing where the database is there or past it.
+
+    Raises `InvalidRequest` for a revision that does not exist, `SchemaMismatch` for a database that a newer program has
+    migrated, `DatabaseBusy` and `Unavailable`.
+    """
+    target = _resolve(revision)
+    _reach(database)
+    database.transact(_move, target, up=True)
+
+
+def downgrade(database: Database, revision: str) -> None:
+    """Migrate down to `revision`; what newer revisions had added is dropped with its data. Raises as `upgrade`."""
+    target = _resolve(revision)
+    _reach(database)
+    database.transact(_move, target, up=False)
+
+
+def status(database: Database) -> MigrationStatus:
+    """Compare the database with this program; changes nothing, and does not create a missing SQLite file."""
+    current = _reach(database)
+    ahead = current not in (None, *REVISIONS)
+    pending = [] if ahead else list(_STEPS[_position(current) + 1 :])
+    return MigrationStatus(current=current, head=HEAD, pending=pending, ahead=ahead)
+
+
+def sql(dialect: str, *, start: str = BASE, end: str = "head") -> str:
+    """Write out the statements from revision `start` to `end` on `dialect` (`postgresql`, `sqlite`), up or down.
+
+    Raises `InvalidRequest` for a revision or dialect that does not exist.
+    """
+    from horae.storage.migrations import scripts  # noqa: PLC0415 - Alembic is slow to import
+
+    if dialect not in (POSTGRESQL, SQLITE):
+        raise InvalidRequest(f"dialect {dialect!r} is not supported; allowed are postgresql, sqlite")
+    return scripts.render(dialect, _resolve(start), _resolve(end))
+
+
+def check(database: Database) -> None:
+    """Raise `SchemaMismatch` unless the database is at the revision that this program needs."""
+    current = _reach(database)
+    if current != HEAD:
+        raise _mismatch(current)
+
+
+def ensure(database: Database) -> None:
+    """Make the database ready for this program, or say why it is not.
+
+    A SQLite file belongs to the program, so it is migrated without asking. A PostgreSQL server is shared: there a new
+    program must not change the schema under the old one's feet as a side effect of its start, so it is only checked.
+    """
+    current = _reach(database)
+    if current == HEAD:
+        return
+    if database.dialect != SQLITE:
+        raise _mismatch(current)
+    upgrade(database)
+
+
+def _move(connection: Connection, target: str, *, up: bool) -> None:
+    if connection.dialect.name == POSTGRESQL:
+        connection.execute(_LOCK)
+    current = current_revision(connection)  # under the lock: a rival may have been faster
+    if current not in (None, *REVISIONS):
+        raise _mismatch(current)
+    distance = _STEPS.index(target) - _position(current)
+    if distance == 0 or (distance > 0) != up:
+        return
+    from horae.storage.migrations import scripts  # noqa: PLC0415 - Alembic is slow to import
+
+    scripts.run(connection, current or BASE, target)
+
+
+def _reach(database: Database) -> str | None:
+    """Return the current revision, read before anything is changed; raises `Unavailable` where nobody answers."""
+    if database.dialect == SQLITE and _is_missing(database.url.database or ""):
+        return None
+    try:
+        return database.autocommit(current_revision)
+    except OperationalError as error:
+        raise Unavailable(f"{database.url!r} does not answer: {error.orig}") from error
+
+
+def _is_missing(file: str) -> bool:
+    return not file.startswith("file:") and not Path(file).exists()
+
+
+def _position(current: str | None) -> int:
+    return _STEPS.index(current or BASE)
+
+
+def _resolve(revision: str) -> str:
+    if revision not in _NAMES:
+        raise InvalidRequest(f"revision {revision!r} does not exist; there are {', '.join(sorted(_NAMES))}")
+    return _NAMES[revision]
+
+
+def _mismatch(current: str | None) -> SchemaMismatch:
+    if current is None:
+        return SchemaMismatch("the database has no tables yet: run `horae migrate up`")
+    if current in REVISIONS:
+        return SchemaMismatch(
+            f"the database is at revision {current}, this program needs {HEAD}: run `horae migrate up`"
+        )
+    return SchemaMismatch(
+        f"this database was migrated by a newer version (revision {current}; this program knows up to {HEAD}): "
+        "upgrade the program"
+    )

@@ -1,0 +1,20 @@
+"""Which revision a database is at. Free of Alembic, which takes longer to import than all of this program's start."""
+
+from typing import Final
+
+from sqlalchemy import Column, Connection, MetaData, String, Table, inspect, select
+
+BASE: Final = "base"
+REVISIONS: Final = ("0001",)
+HEAD: Final = REVISIONS[-1]
+VERSION_TABLE: Final = "horae_alembic_version"
+
+_version = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32), primary_key=True))
+_CURRENT = select(_version.c.version_num)
+
+
+def current_revision(connection: Connection) -> str | None:
+    """Return the revision that the database was migrated to; None before the first."""
+    if not inspect(connection).has_table(VERSION_TABLE):
+        return None
+    return connection.scalar(_CURRENT)
