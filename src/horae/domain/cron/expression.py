@@ -1,0 +1,141 @@
+"""A cron expression with its zone: parsed once, then asked for the next fire."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, tzinfo
+from typing import Final, Self, get_args
+
+from typing_extensions import override
+
+from horae.domain.cron.calendar import Calendar
+from horae.domain.cron.clock import TimesOfDay
+from horae.domain.cron.fields import Field, parse_field
+from horae.domain.cron.layout import FIELD_RANGES, complete, never_fires, split_expression
+from horae.domain.cron.search import (
+    EARLIEST,
+    FOLLOW_THE_WALL,
+    DstFold,
+    DstGap,
+    WallPattern,
+    WallPolicy,
+    first_fire,
+)
+from horae.domain.zone import DAY, EPOCH, load_zone
+from horae.errors import InvalidRequest
+
+_COUNT_LIMIT: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class CronExpression:
+    """When a cron schedule fires. `str()` gives the normalised text.
+
+    Five fields are minute, hour, day of month, month and day of week; six have the second before
+    them, seven the year (1970 to 2099) after. Equal texts in equal zones with equal policies are
+    equal values.
+    """
+
+    text: str
+    timezone: str
+    dst_gap: DstGap
+    dst_fold: DstFold
+    fields: tuple[Field, ...] = field(repr=False, compare=False)
+    _pattern: WallPattern = field(repr=False, compare=False)
+    _policy: WallPolicy = field(repr=False, compare=False)
+    _tzinfo: tzinfo = field(repr=False, compare=False)
+
+    @classmethod
+    def parse(
+        cls,
+        text: str,
+        *,
+        timezone: str = "UTC",
+        dst_gap: DstGap = "shift",
+        dst_fold: DstFold = "first",
+    ) -> Self:
+        """Read an expression; `timezone` is an IANA name.
+
+        `dst_gap` says what becomes of a time that the zone leaves out in spring: "shift" fires at
+        the first moment after the gap, "skip" does not. `dst_fold` says in which pass a time fires
+        that comes twice in autumn. Both are without effect on an expression with a star in its
+        second, minute or hour, which follows the wall clock (Debian's cron).
+
+        Raises `CronSyntaxError` for an expression that cannot be read or can never fire, and
+        `InvalidRequest` for an unknown zone or policy.
+        """
+        zone = load_zone(timezone)
+        _refuse_unknown("dst_gap", dst_gap, get_args(DstGap))
+        _refuse_unknown("dst_fold", dst_fold, get_args(DstFold))
+        written = split_expression(text)
+        fields = tuple(map(parse_field, FIELD_RANGES, complete(written)))
+        follows = any(part.has_star for part in fields[:3])
+        expression = cls(
+            text=_normalised(fields, len(written)),
+            timezone=timezone,
+            dst_gap=dst_gap,
+            dst_fold=dst_fold,
+            fields=fields,
+            _pattern=WallPattern(TimesOfDay.of(*fields[:3]), Calendar.of(*fields[3:])),
+            _policy=FOLLOW_THE_WALL if follows else WallPolicy(dst_gap, dst_fold),
+            _tzinfo=zone,
+        )
+        expression._refuse_if_it_never_fires()
+        return expression
+
+    @property
+    def follows_wall_clock(self) -> bool:
+        """Whether a star in second, minute or hour makes it fire whenever the wall clock matches."""
+        return self._policy is FOLLOW_THE_WALL
+
+    def next_after(self, moment: datetime, *, inclusive: bool = False) -> datetime | None:
+        """Find the first fire after an aware moment, or also at it; None when the years are over.
+
+        The answer is in the expression's zone. Raises `InvalidRequest` for a naive moment.
+        """
+        fire = self._first_from(_first_second(moment, inclusive=inclusive))
+        return None if fire is None else self._local(fire)
+
+    def upcoming(self, moment: datetime, count: int, *, inclusive: bool = False) -> list[datetime]:
+        """List the next `count` fires, fewer when the years are over."""
+        if not 0 <= count <= _COUNT_LIMIT:
+            raise InvalidRequest(f"count {count}: expected 0 to {_COUNT_LIMIT}")
+        fires: list[datetime] = []
+        earliest = _first_second(moment, inclusive=inclusive)
+        while len(fires) < count and (fire := self._first_from(earliest)) is not None:
+            fires.append(self._local(fire))
+            earliest = fire + 1
+        return fires
+
+    @override
+    def __str__(self) -> str:
+        return self.text
+
+    def _first_from(self, earliest: int) -> int | None:
+        return first_fire(self._pattern, self.timezone, self._policy, earliest)
+
+    def _local(self, instant: int) -> datetime:
+        return (EPOCH + timedelta(seconds=instant)).astimezone(self._tzinfo)
+
+    def _refuse_if_it_never_fires(self) -> None:
+        if self._first_from(EARLIEST) is None:
+            raise never_fires(self.text)
+
+
+def _first_second(moment: datetime, *, inclusive: bool) -> int:
+    """Whole seconds since 1970 of the first instant that may be an answer; fires have no fraction."""
+    try:
+        since = moment - EPOCH
+    except TypeError as error:
+        raise InvalidRequest(f"{moment!r}: expected a datetime with a time zone") from error
+    whole = inclusive and not since.microseconds
+    return since.days * DAY + since.seconds + (0 if whole else 1)
+
+
+def _normalised(fields: tuple[Field, ...], count: int) -> str:
+    """Join the fields that were written, without leading zeros and with single spaces."""
+    first = 1 if count < 6 else 0  # noqa: PLR2004 - five fields have no second
+    return " ".join(part.text for part in fields[first : first + count])
+
+
+def _refuse_unknown(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise InvalidRequest(f"{name} {value!r}: expected one of {', '.join(allowed)}")

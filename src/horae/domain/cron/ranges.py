@@ -1,0 +1,34 @@
+"""The seven fields of a cron expression and the numbers that each may hold."""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRange:
+    """The name of a field, its lowest and highest number, and how many values these stand for."""
+
+    name: str
+    low: int
+    high: int
+    size: int
+
+    @property
+    def allowed(self) -> str:
+        """The numbers in words, as an error shows them."""
+        sunday = " (0 and 7 are Sunday)" if self is WEEKDAY else ""
+        return f"{self.low}-{self.high}{sunday}"
+
+
+SECOND: Final = FieldRange("second", 0, 59, 60)
+MINUTE: Final = FieldRange("minute", 0, 59, 60)
+HOUR: Final = FieldRange("hour", 0, 23, 24)
+DAY_OF_MONTH: Final = FieldRange("day of month", 1, 31, 31)
+MONTH: Final = FieldRange("month", 1, 12, 12)
+WEEKDAY: Final = FieldRange("day of week", 0, 7, 7)
+YEAR: Final = FieldRange("year", 1970, 2099, 130)
+
+
+def read_number(digits: str) -> int:
+    """Read ASCII digits of any length; five significant ones already are past every range."""
+    return int(digits.lstrip("0")[:5] or "0")

@@ -1,0 +1,122 @@
+"""Time zones as spans: stretches of time through which the offset from UTC does not change.
+
+Within one span a wall clock runs evenly, so the questions that daylight saving makes hard become
+comparisons of whole seconds. All seconds here count from 1970-01-01 00:00, in UTC for an instant
+and on the wall for a wall time; `wall = instant + offset`.
+"""
+
+from datetime import UTC, datetime, timedelta, tzinfo
+from difflib import get_close_matches
+from functools import lru_cache
+from itertools import pairwise
+from typing import Final, NamedTuple
+from zoneinfo import ZoneInfo, available_timezones
+
+from horae.errors import InvalidRequest
+
+DAY: Final = 86_400
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+# Spans are looked up and cached by blocks of 2^25 seconds, 388 days.
+_BLOCK_BITS: Final = 25
+_BLOCK: Final = 1 << _BLOCK_BITS
+
+
+class Span(NamedTuple):
+    """A stretch of time `start <= instant < end` with one offset, and what the neighbours have."""
+
+    start: int
+    end: int
+    offset: int
+    previous_offset: int
+    next_offset: int
+
+
+# UTC needs no blocks. Its one span covers every year that a datetime can express.
+_FOREVER: Final = Span(-(1 << 40), 1 << 40, 0, 0, 0)
+
+
+@lru_cache(maxsize=1024)
+def load_zone(key: str) -> tzinfo:
+    """Find a zone by its IANA name; `InvalidRequest` names the nearest ones if there is none."""
+    if key == "UTC":
+        return UTC
+    try:
+        return ZoneInfo(key)
+    except (LookupError, OSError, TypeError, ValueError) as error:
+        raise InvalidRequest(_unknown_zone(key)) from error
+
+
+def span_at(key: str, instant: int) -> Span:
+    """Find the span of zone `key` that contains `instant` (seconds since 1970 in UTC).
+
+    Spans also end where a block of the cache ends; both sides then have the same offset.
+    """
+    if key == "UTC":
+        return _FOREVER
+    spans = _spans_of_block(key, instant >> _BLOCK_BITS)
+    for span in spans:
+        if instant < span.end:
+            return span
+    return spans[-1]
+
+
+def to_instant(key: str, wall: int) -> int:
+    """Map a wall time to an instant: the first pass of a fold, the first moment after a gap."""
+    # No offset is a day or more, so the span a day before the wall time begins before its instant.
+    span = span_at(key, wall - DAY)
+    while wall >= span.end + span.offset:
+        span = span_at(key, span.end)
+    return max(wall - span.offset, span.start)
+
+
+@lru_cache(maxsize=4096)
+def _spans_of_block(key: str, block: int) -> tuple[Span, ...]:
+    start, end = block << _BLOCK_BITS, (block + 1) << _BLOCK_BITS
+    zone = load_zone(key)
+    edges = [start, *_changes(zone, start, end), end]
+    return tuple(
+        Span(
+            first,
+            last,
+            _offset(zone, first),
+            previous_offset=_offset(zone, first - 1),
+            next_offset=_offset(zone, last),
+        )
+        for first, last in pairwise(edges)
+    )
+
+
+def _changes(zone: tzinfo, start: int, end: int) -> list[int]:
+    """Find the instants inside the block at which the offset becomes another one.
+
+    Daily samples suffice: since 1970 no zone changed its offset twice within a week.
+    """
+    samples = [(instant, _offset(zone, instant)) for instant in [*range(start, end, DAY), end - 1]]
+    return [
+        _first_with_new_offset(zone, earlier, later)
+        for (earlier, before), (later, after) in pairwise(samples)
+        if before != after
+    ]
+
+
+def _first_with_new_offset(zone: tzinfo, earlier: int, later: int) -> int:
+    old = _offset(zone, earlier)
+    while later - earlier > 1:
+        middle = (earlier + later) // 2
+        if _offset(zone, middle) == old:
+            earlier = middle
+        else:
+            later = middle
+    return later
+
+
+def _offset(zone: tzinfo, instant: int) -> int:
+    offset = (EPOCH + timedelta(seconds=instant)).astimezone(zone).utcoffset()
+    return 0 if offset is None else offset.days * DAY + offset.seconds
+
+
+def _unknown_zone(key: str) -> str:
+    near = get_close_matches(str(key), sorted(available_timezones()), n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else "give an IANA name like Europe/Berlin"
+    return f"unknown time zone {key!r}: {hint}"

@@ -1,0 +1,140 @@
+"""What is refused, and what the error says about it."""
+
+import re
+
+import pytest
+
+from horae.domain.cron.expression import CronExpression
+from horae.errors import CronSyntaxError, InvalidRequest
+
+
+def refused(text: str) -> CronSyntaxError:
+    with pytest.raises(CronSyntaxError) as caught:
+        CronExpression.parse(text)
+    return caught.value
+
+
+def test_an_error_names_field_text_and_allowed_values() -> None:
+    error = refused("61 * * * *")
+    assert str(error) == "minute '61': 61 is out of range, expected 0-59"
+    assert (error.field, error.text, error.allowed, error.hint) == ("minute", "61", "0-59", None)
+    assert isinstance(error, InvalidRequest)
+    assert isinstance(error, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "written", "hint"),
+    [
+        ("* 24 * * *", "hour", "24", "midnight is 0"),
+        ("* * ? * *", "day of month", "?", "write *"),
+        ("0 0 * * ?", "day of week", "?", "write *"),
+        ("0 0 * * MON", "day of week", "MON", "write 1"),
+        ("0 0 * * mon-fri", "day of week", "mon-fri", "write 1-5"),
+        ("0 0 * * Sat-Mon", "day of week", "Sat-Mon", "write 6,0-1"),
+        ("0 0 * * Wednesday,0", "day of week", "Wednesday,0", "write 3,0"),
+        ("0 0 1 JAN *", "month", "JAN", "write 1"),
+        ("0 0 1 nov-feb *", "month", "nov-feb", "write 11-12,1-2"),
+        ("0 0 1 MON *", "month", "MON", None),
+        ("30-10 * * * *", "minute", "30-10", "write 30-59,0-10"),
+        ("0 22-2 * * *", "hour", "22-2", "write 22-23,0-2"),
+        ("0 22-2/3 * * *", "hour", "22-2/3", "write 22,1"),
+        ("0 0 * * 5-1", "day of week", "5-1", "write 5-6,0-1"),
+        ("0 0 * * 6-0", "day of week", "6-0", "write 6,0"),
+        ("0 0 * * 7-2", "day of week", "7-2", "write 0-2"),
+        ("0 0 25-5 * *", "day of month", "25-5", "write 25-31,1-5"),
+        ("0 0 0 1 1 * 2030-2026", "year", "2030-2026", "write 2026-2030"),
+        ("*/0 * * * *", "minute", "*/0", "write a step of 1 or more"),
+        ("1,,2 * * * *", "minute", "1,,2", "leave the extra comma out"),
+        (", * * * *", "minute", ",", "leave the extra comma out"),
+        ("٣ * * * *", "minute", "٣", "write 3"),
+        ("１５ * * * *", "minute", "１５", "write 15"),  # noqa: RUF001 - full width digits
+        ("0 0 1 1 2030", "day of week", "2030", "write 0 0 0 1 1 * 2030"),
+        ("0 0 1 1 * 2030", "day of week", "2030", "write 0 0 0 1 1 * 2030"),
+        ("0 0 1 1 * 2026-2030", "day of week", "2026-2030", "write 0 0 0 1 1 * 2026-2030"),
+        ("@daily", None, "@daily", "write 0 0 * * *"),
+        ("@HOURLY", None, "@HOURLY", "write 0 * * * *"),
+        ("@every 5m", None, "@every 5m", "for a period, use an interval"),
+        ("*****", None, "*****", "put spaces between the fields"),
+    ],
+)
+def test_an_error_says_what_to_write_instead(text: str, field: str | None, written: str, hint: str | None) -> None:
+    error = refused(text)
+    assert (error.field, error.text, error.hint) == (field, written, hint)
+    assert repr(written) in str(error)
+    assert str(error.allowed) in str(error)
+    assert hint is None or hint in str(error)
+    if field and hint and (instead := re.fullmatch("write ([0-9*,/ -]+)", hint)):
+        better = instead[1]
+        CronExpression.parse(better if " " in better else text.replace(written, better))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("0 0 L * *", "last day"),
+        ("0 0 LW * *", "last day"),
+        ("0 0 L-3 * *", "last day"),
+        ("0 0 * * 5L", "last day"),
+        ("0 0 15W * *", "nearest weekday"),
+        ("0 0 * * 5#3", "n-th weekday"),
+        ("*/90 * * * *", "longer than the field"),
+        ("0 0 1 */13 *", "longer than the field"),
+        ("0 0 * * */8", "longer than the field"),
+    ],
+)
+def test_what_cron_cannot_say_gets_an_explanation(text: str, words: str) -> None:
+    error = refused(text)
+    assert words in str(error)
+    assert error.hint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "60 * * * *",
+        "60 * * * * *",
+        "* * 0 * *",
+        "* * 32 * *",
+        "* * * 0 *",
+        "* * * 13 *",
+        "* * * * 8",
+        "* * * * 0-8",
+        "0 0 0 * * * 1969",
+        "0 0 0 * * * 2100",
+        "0 0 0 * * * 0",
+        "9" * 9_000 + " * * * *",
+        "-1 * * * *",
+        "+1 * * * *",
+        "1_0 * * * *",
+        "1.5 * * * *",
+        "0x1 * * * *",
+        "*5 * * * *",
+        "*-5 * * * *",
+        "5-* * * * *",
+        "1-2-3 * * * *",
+        "1/2/3 * * * *",
+        "*/ * * * *",
+        "/5 * * * *",
+        "1- * * * *",
+        "*/-1 * * * *",
+        "*/* * * * *",
+        "* * * * foo",
+        "5 s",
+        "",
+        " ",
+        "* * * *",
+        "* * * * * * * *",
+        "0\u00a00 * * *",
+        "0\x1c0 * * *",
+        "² * * * *",
+    ],
+)
+def test_everything_else_is_refused(text: str) -> None:
+    error = refused(text)
+    assert error.allowed
+    assert len(str(error)) < 500
+
+
+def test_a_step_as_long_as_the_field_means_its_first_value() -> None:
+    for text in ("*/60 * * * *", "0 */24 * * *", "0 0 */31 * *", "0 0 1 */12 *", "0 0 * * */7"):
+        CronExpression.parse(text)
