@@ -1,5 +1,7 @@
 """Moves a database from one revision to another, and refuses one that this program cannot use."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -38,36 +40,36 @@ def upgrade(database: Database, revision: str = "head") -> None:
     Raises `InvalidRequest` for a revision that does not exist, `SchemaMismatch` for a database that a newer program has
     migrated, `DatabaseBusy` and `Unavailable`.
     """
-    target = _resolve(revision)
-    _reach(database)
-    database.transact(_move, target, up=True)
+    _migrate(database, _resolve(revision), up=True)
 
 
 def downgrade(database: Database, revision: str) -> None:
     """Migrate down to `revision`; what newer revisions had added is dropped with its data. Raises as `upgrade`."""
-    target = _resolve(revision)
-    _reach(database)
-    database.transact(_move, target, up=False)
+    _migrate(database, _resolve(revision), up=False)
 
 
 def status(database: Database) -> MigrationStatus:
     """Compare the database with this program; changes nothing, and does not create a missing SQLite file."""
     current = _reach(database)
     ahead = current not in (None, *REVISIONS)
-    pending = [] if ahead else list(_STEPS[_position(current) + 1 :])
+    pending: list[str] = [] if ahead else list(_STEPS[_STEPS.index(current or BASE) + 1 :])
     return MigrationStatus(current=current, head=HEAD, pending=pending, ahead=ahead)
 
 
-def sql(dialect: str, *, start: str = BASE, end: str = "head") -> str:
-    """Write out the statements from revision `start` to `end` on `dialect` (`postgresql`, `sqlite`), up or down.
+def sql(dialect: str, *, start: str = BASE, end: str = "head", up: bool = True) -> str:
+    """Write out the statements from revision `start` to `end` on `dialect` (`postgresql`, `sqlite`).
 
-    Raises `InvalidRequest` for a revision or dialect that does not exist.
+    Empty where `end` is not above `start`, or below it for `up=False`. Raises `InvalidRequest` for a revision or
+    dialect that does not exist.
     """
-    from horae.storage.migrations import scripts  # noqa: PLC0415 - Alembic is slow to import
-
     if dialect not in (POSTGRESQL, SQLITE):
         raise InvalidRequest(f"dialect {dialect!r} is not supported; allowed are postgresql, sqlite")
-    return scripts.render(dialect, _resolve(start), _resolve(end))
+    first, last = _resolve(start), _resolve(end)
+    if not _leads(first, last, up=up):
+        return ""
+    from horae.storage.migrations import scripts  # noqa: PLC0415 - Alembic is slow to import
+
+    return scripts.render(dialect, first, last)
 
 
 def check(database: Database) -> None:
@@ -91,26 +93,36 @@ def ensure(database: Database) -> None:
     upgrade(database)
 
 
-def _move(connection: Connection, target: str, *, up: bool) -> None:
+def move(connection: Connection, target: str, *, up: bool) -> None:
+    """Migrate in the transaction of `connection`, in one direction only; a rival waits until that ends."""
     if connection.dialect.name == POSTGRESQL:
         connection.execute(_LOCK)
     current = current_revision(connection)  # under the lock: a rival may have been faster
     if current not in (None, *REVISIONS):
         raise _mismatch(current)
-    distance = _STEPS.index(target) - _position(current)
-    if distance == 0 or (distance > 0) != up:
+    if not _leads(current or BASE, target, up=up):
         return
     from horae.storage.migrations import scripts  # noqa: PLC0415 - Alembic is slow to import
 
     scripts.run(connection, current or BASE, target)
 
 
+def _migrate(database: Database, target: str, *, up: bool) -> None:
+    with _answering(database):
+        database.transact(move, target, up=up)
+
+
 def _reach(database: Database) -> str | None:
-    """Return the current revision, read before anything is changed; raises `Unavailable` where nobody answers."""
     if database.dialect == SQLITE and _is_missing(database.url.database or ""):
         return None
-    try:
+    with _answering(database):
         return database.autocommit(current_revision)
+
+
+@contextmanager
+def _answering(database: Database) -> Generator[None]:
+    try:
+        yield
     except OperationalError as error:
         raise Unavailable(f"{database.url!r} does not answer: {error.orig}") from error
 
@@ -119,8 +131,9 @@ def _is_missing(file: str) -> bool:
     return not file.startswith("file:") and not Path(file).exists()
 
 
-def _position(current: str | None) -> int:
-    return _STEPS.index(current or BASE)
+def _leads(start: str, end: str, *, up: bool) -> bool:
+    distance = _STEPS.index(end) - _STEPS.index(start)
+    return distance > 0 if up else distance < 0
 
 
 def _resolve(revision: str) -> str:

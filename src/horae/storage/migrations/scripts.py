@@ -6,10 +6,12 @@ from typing import Final
 
 from alembic import command
 from alembic.config import Config
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
 from horae.storage.migrations.version import BASE, REVISIONS
 
+HOME: Final = "horae.storage:migrations"
 _STEPS: Final[tuple[str, ...]] = (BASE, *REVISIONS)
 _ALEMBIC: Final = threading.Lock()  # it keeps its context in module globals, one for all threads
 
@@ -24,9 +26,7 @@ def run(connection: Connection, start: str, end: str) -> None:
 
 
 def render(dialect: str, start: str, end: str) -> str:
-    """Write out the statements that lead from `start` to `end`, as one transaction; nothing when they are equal."""
-    if start == end:
-        return ""
+    """Write out the statements that lead from `start` to `end`, as one transaction."""
     config = _config(dialect=dialect, end=end)
     config.output_buffer = text = StringIO()
     with _ALEMBIC:
@@ -35,17 +35,22 @@ def render(dialect: str, start: str, end: str) -> str:
     return text.getvalue()
 
 
-def draft(title: str) -> str:
-    """Write an empty script that follows the newest, and return its path."""
-    config = _config()
+def draft(title: str, home: str = HOME) -> None:
+    """Write an empty script that follows the newest one."""
+    config = _config(home)
     config.set_main_option("file_template", "%%(rev)s_%%(slug)s")
-    script = command.revision(config, title, rev_id=f"{len(REVISIONS) + 1:04d}")
-    return getattr(script, "path", "")
+    command.revision(config, title, rev_id=f"{len(REVISIONS) + 1:04d}")
 
 
-def _config(**attributes: object) -> Config:
+def known_revisions() -> tuple[str, ...]:
+    """Return the revisions that there are scripts for, oldest first."""
+    newest_first = ScriptDirectory.from_config(_config()).walk_revisions()
+    return tuple(script.revision for script in newest_first)[::-1]
+
+
+def _config(home: str = HOME, **attributes: object) -> Config:
     config = Config(attributes=attributes)
-    config.set_main_option("script_location", "horae.storage:migrations")
+    config.set_main_option("script_location", home)
     return config
 
 
