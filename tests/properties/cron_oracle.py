@@ -44,6 +44,7 @@ def missing_in(zone: str, start: datetime, length: timedelta) -> dict[datetime, 
 
 def fires_in(cron: CronExpression, start: datetime, length: timedelta) -> list[datetime]:
     """What the rules say about every second of the window, in UTC."""
+    fields = chosen_by(cron.fields)
     wildcard = any("*" in part.text for part in cron.fields[:3])
     passes = {"only", "first", "second"}
     if not wildcard and cron.dst_fold != "both":
@@ -51,31 +52,43 @@ def fires_in(cron: CronExpression, start: datetime, length: timedelta) -> list[d
     fires = {
         moment.instant
         for moment in seconds_of(cron.timezone, start, length)
-        if moment.seen in passes and matches(cron.fields, moment.wall)
+        if moment.seen in passes and matches(fields, moment.wall)
     }
     if not wildcard and cron.dst_gap == "shift":
         fires |= {
             after
             for after, walls in missing_in(cron.timezone, start, length).items()
-            if any(matches(cron.fields, wall) for wall in walls)
+            if any(matches(fields, wall) for wall in walls)
         }
     return sorted(fires)
 
 
-def matches(fields: tuple[Field, ...], wall: datetime) -> bool:
-    second, minute, hour = fields[:3]
-    if wall.hour not in hour.values or wall.minute not in minute.values:
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The values of all fields as sets, and whether both kinds of day must match."""
+
+    values: tuple[frozenset[int], ...]
+    both_days: bool
+
+
+def chosen_by(fields: tuple[Field, ...]) -> Chosen:
+    values = tuple(frozenset(part.values) for part in fields)
+    return Chosen(values, fields[3].text[0] == "*" or fields[5].text[0] == "*")
+
+
+def matches(chosen: Chosen, wall: datetime) -> bool:
+    second, minute, hour = chosen.values[:3]
+    if wall.hour not in hour or wall.minute not in minute or wall.second not in second:
         return False
-    return wall.second in second.values and matches_date(fields, wall)
+    return matches_date(chosen, wall)
 
 
-def matches_date(fields: tuple[Field, ...], wall: date) -> bool:
-    day, month, weekday, year = fields[3:]
-    by_date = wall.day in day.values
-    by_weekday = wall.isoweekday() % 7 in weekday.values
-    star = day.text[0] == "*" or weekday.text[0] == "*"
-    chosen = by_date and by_weekday if star else by_date or by_weekday
-    return chosen and wall.month in month.values and wall.year in year.values
+def matches_date(chosen: Chosen, wall: date) -> bool:
+    day, month, weekday, year = chosen.values[3:]
+    by_date = wall.day in day
+    by_weekday = wall.isoweekday() % 7 in weekday
+    fits = by_date and by_weekday if chosen.both_days else by_date or by_weekday
+    return fits and wall.month in month and wall.year in year
 
 
 def every_day() -> Iterator[date]:

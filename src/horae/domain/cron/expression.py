@@ -65,7 +65,7 @@ class CronExpression:
         zone = load_zone(timezone)
         _refuse_unknown("dst_gap", dst_gap, get_args(DstGap))
         _refuse_unknown("dst_fold", dst_fold, get_args(DstFold))
-        written = split_expression(text)
+        written = split_expression(str(text))  # None is refused like any other text
         fields = tuple(map(parse_field, FIELD_RANGES, complete(written)))
         follows = any(part.has_star for part in fields[:3])
         expression = cls(
