@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from horae.domain.cron.expression import CronExpression
 from horae.domain.cron.layout import FIELD_RANGES
 from horae.domain.cron.ranges import FieldRange
-from horae.domain.cron.search import DstFold, DstGap
+from horae.domain.cron.wall_clock import DstFold, DstGap
 from horae.errors import CronSyntaxError
 
 # The instant at which the clocks change, with what is peculiar about the change.

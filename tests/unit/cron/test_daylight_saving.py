@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from horae.domain.cron.expression import CronExpression
-from horae.domain.cron.search import DstFold, DstGap
+from horae.domain.cron.wall_clock import DstFold, DstGap
 
 GAPS: tuple[DstGap, ...] = ("shift", "skip")
 FOLDS: tuple[DstFold, ...] = ("first", "second", "both")

@@ -30,6 +30,7 @@ class Calendar:
     days: tuple[int, ...]
     months: int
     years: int
+    every_day: bool
 
     @classmethod
     def of(cls, day: Field, month: Field, weekday: Field, year: Field) -> Self:
@@ -41,12 +42,15 @@ class Calendar:
         either = not (day.starts_with_star or weekday.starts_with_star)
         weekdays = [_days_on(weekday.mask, first) for first in range(_WEEK)]
         days = tuple(day.mask | mask if either else day.mask & mask for mask in weekdays)
-        return cls(days, month.mask, year.mask)
+        every_day = day.is_full and month.is_full and weekday.is_full and year.is_full
+        return cls(days, month.mask, year.mask, every_day)
 
     def next_from(self, ordinal: int) -> int | None:
         """Find the first matching day at or after the given one; None past the last year."""
         if ordinal > LAST_DAY:
             return None
+        if self.every_day:
+            return max(ordinal, FIRST_DAY)
         today = date.fromordinal(max(ordinal, FIRST_DAY))
         year, month, day = today.year, today.month, today.day
         if self.years >> year - YEAR.low & 1 and self.months >> month - 1 & 1:

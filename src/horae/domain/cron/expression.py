@@ -1,7 +1,7 @@
 """A cron expression with its zone: parsed once, then asked for the next fire."""
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, tzinfo
+from datetime import datetime, tzinfo
 from typing import Final, Self, get_args
 
 from typing_extensions import override
@@ -10,19 +10,15 @@ from horae.domain.cron.calendar import Calendar
 from horae.domain.cron.clock import TimesOfDay
 from horae.domain.cron.fields import Field, parse_field
 from horae.domain.cron.layout import FIELD_RANGES, complete, never_fires, split_expression
-from horae.domain.cron.search import (
-    EARLIEST,
-    FOLLOW_THE_WALL,
-    DstFold,
-    DstGap,
-    WallPattern,
-    WallPolicy,
-    first_fire,
-)
+from horae.domain.cron.search import EARLIEST, WallPattern, first_fire
+from horae.domain.cron.wall_clock import DstFold, DstGap, WallClock
 from horae.domain.zone import DAY, EPOCH, load_zone
 from horae.errors import InvalidRequest
 
 _COUNT_LIMIT: Final = 100_000
+
+# Nothing in a gap, both passes of a fold: what a clock on the wall shows.
+_AS_ON_THE_WALL: Final = ("skip", "both")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +36,7 @@ class CronExpression:
     dst_fold: DstFold
     fields: tuple[Field, ...] = field(repr=False, compare=False)
     _pattern: WallPattern = field(repr=False, compare=False)
-    _policy: WallPolicy = field(repr=False, compare=False)
+    _clock: WallClock = field(repr=False, compare=False)
     _tzinfo: tzinfo = field(repr=False, compare=False)
 
     @classmethod
@@ -67,7 +63,7 @@ class CronExpression:
         _refuse_unknown("dst_fold", dst_fold, get_args(DstFold))
         written = split_expression(str(text))  # None is refused like any other text
         fields = tuple(map(parse_field, FIELD_RANGES, complete(written)))
-        follows = any(part.has_star for part in fields[:3])
+        follows = _follows_wall_clock(fields)
         expression = cls(
             text=_normalised(fields, len(written)),
             timezone=timezone,
@@ -75,7 +71,7 @@ class CronExpression:
             dst_fold=dst_fold,
             fields=fields,
             _pattern=WallPattern(TimesOfDay.of(*fields[:3]), Calendar.of(*fields[3:])),
-            _policy=FOLLOW_THE_WALL if follows else WallPolicy(dst_gap, dst_fold),
+            _clock=WallClock(timezone, *(_AS_ON_THE_WALL if follows else (dst_gap, dst_fold))),
             _tzinfo=zone,
         )
         expression._refuse_if_it_never_fires()
@@ -84,7 +80,7 @@ class CronExpression:
     @property
     def follows_wall_clock(self) -> bool:
         """Whether a star in second, minute or hour makes it fire whenever the wall clock matches."""
-        return self._policy is FOLLOW_THE_WALL
+        return _follows_wall_clock(self.fields)
 
     def next_after(self, moment: datetime, *, inclusive: bool = False) -> datetime | None:
         """Find the first fire after an aware moment, or also at it; None when the years are over.
@@ -110,10 +106,10 @@ class CronExpression:
         return self.text
 
     def _first_from(self, earliest: int) -> int | None:
-        return first_fire(self._pattern, self.timezone, self._policy, earliest)
+        return first_fire(self._pattern, self._clock, earliest)
 
     def _local(self, instant: int) -> datetime:
-        return (EPOCH + timedelta(seconds=instant)).astimezone(self._tzinfo)
+        return datetime.fromtimestamp(instant, self._tzinfo)
 
     def _refuse_if_it_never_fires(self) -> None:
         if self._first_from(EARLIEST) is None:
@@ -134,6 +130,10 @@ def _normalised(fields: tuple[Field, ...], count: int) -> str:
     """Join the fields that were written, without leading zeros and with single spaces."""
     first = 1 if count < 6 else 0  # noqa: PLR2004 - five fields have no second
     return " ".join(part.text for part in fields[first : first + count])
+
+
+def _follows_wall_clock(fields: tuple[Field, ...]) -> bool:
+    return any(part.has_star for part in fields[:3])
 
 
 def _refuse_unknown(name: str, value: object, allowed: tuple[str, ...]) -> None:

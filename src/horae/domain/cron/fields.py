@@ -31,6 +31,11 @@ class Field:
         return "*" in self.text
 
     @property
+    def is_full(self) -> bool:
+        """Whether every value matches."""
+        return self.mask == (1 << self.range.size) - 1
+
+    @property
     def values(self) -> tuple[int, ...]:
         """All values, ascending; Sunday is 0."""
         low = self.range.low
