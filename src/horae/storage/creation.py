@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
-    BigInteger,
     BindParameter,
     Connection,
     Float,

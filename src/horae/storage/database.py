@@ -13,11 +13,13 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cached_property, partial
+from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from horae.errors import ConfigurationError, DatabaseBusy
 from horae.storage import sqlite
@@ -39,7 +41,8 @@ class Database:
         self.url = normalised(url)
         self.dialect = self.url.get_backend_name()
         self.busy_timeout = busy_timeout
-        self.engine = _engine(self.url, threads, busy_timeout)
+        self._pool = _pool(self.dialect, threads, busy_timeout)
+        self.engine = _listen(create_engine(self.url, **self._pool))
         self._autocommit = self.engine.execution_options(**_AUTOCOMMIT[self.dialect])
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="horae-database")
 
@@ -63,14 +66,51 @@ class Database:
         """Run `call` on one of the database's threads."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, call)
 
-    def connect(self, *, begin: str = sqlite.IMMEDIATE) -> contextlib.AbstractContextManager[Connection]:
-        """A connection in a transaction that ends with the block; for work that is no plain function."""
-        return self.engine.execution_options(**{sqlite.BEGIN_OPTION: begin}).begin()
+    def transaction(self, isolation: str) -> contextlib.AbstractContextManager[Connection]:
+        """A transaction for a job's body, committed at the end of the block, rolled back if that raises."""
+        return self.engine.execution_options(**_isolated(self.dialect, isolation)).begin()
+
+    def async_transaction(self, isolation: str) -> contextlib.AbstractAsyncContextManager[AsyncConnection]:
+        """The same for the body of a coroutine function."""
+        return self._async_engine.execution_options(**_isolated(self.dialect, isolation)).begin()
+
+    @contextlib.contextmanager
+    def own_connection(self) -> Iterator[Connection]:
+        """A connection that nobody else gets, before or after, each statement committed by itself; for session locks."""
+        with self._autocommit.connect() as connection:
+            connection.detach()
+            yield connection
+
+    def adopt(self, connection: Connection) -> None:
+        """Prepare a connection of the application's own engine for Horae's statements."""
+        if connection.dialect.name == SQLITE and "horae" not in connection.info:
+            sqlite.register_clock(connection.connection.driver_connection)
+            connection.info["horae"] = True
+
+    def is_at(self, url: URL) -> bool:
+        """Whether a connection of the application's own engine leads to this database."""
+        there = url.set(drivername=self.url.drivername)
+        if self.dialect == SQLITE:
+            return Path(there.database or "").resolve() == Path(self.url.database or "").resolve()
+        return (there.host, there.port or 5432, there.database) == (
+            self.url.host,
+            self.url.port or 5432,
+            self.url.database,
+        )
+
+    @cached_property
+    def _async_engine(self) -> AsyncEngine:
+        driver = "sqlite+aiosqlite" if self.dialect == SQLITE else self.url.drivername
+        engine = create_async_engine(self.url.set(drivername=driver), **self._pool)
+        _listen(engine.sync_engine)
+        return engine
 
     def close(self) -> None:
         """Wait for running calls and close all connections."""
         self._threads.shutdown(wait=True)
         self.engine.dispose()
+        if "_async_engine" in vars(self):
+            self._async_engine.sync_engine.dispose(close=False)  # its connections belong to loops that may be gone
 
     def _run(self, engine: Engine, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         for pause in _pauses():
@@ -92,6 +132,11 @@ _AUTOCOMMIT: Final[dict[str, dict[str, Any]]] = {
     POSTGRESQL: {"isolation_level": "AUTOCOMMIT"},
     SQLITE: {sqlite.BEGIN_OPTION: sqlite.NONE},
 }
+
+
+def side_car(database: Database, name: str) -> Path:
+    """Where a SQLite database keeps something beside its file."""
+    return Path(f"{database.url.database}-{name}")
 
 
 def normalised(url: str | URL) -> URL:
@@ -136,22 +181,23 @@ def _pauses() -> Iterator[float | None]:
     yield None
 
 
-def _engine(url: URL, threads: int, busy_timeout: float) -> Engine:
-    if url.get_backend_name() == SQLITE:
-        engine = create_engine(
-            url,
-            pool_size=threads,
-            max_overflow=-1,
-            connect_args={"timeout": busy_timeout, "check_same_thread": False},
-        )
+def _isolated(dialect: str, isolation: str) -> dict[str, Any]:
+    """SQLite is serializable whenever it writes; all that can be chosen is when it takes the lock."""
+    if dialect == SQLITE:
+        return {sqlite.BEGIN_OPTION: sqlite.LAZY if isolation == "read committed" else sqlite.IMMEDIATE}
+    return {"isolation_level": isolation.upper()}
+
+
+def _pool(dialect: str, threads: int, busy_timeout: float) -> dict[str, Any]:
+    if dialect == SQLITE:
+        arguments = {"timeout": busy_timeout, "check_same_thread": False}
+        return {"pool_size": threads, "max_overflow": -1, "connect_args": arguments}
+    return {"pool_size": threads, "max_overflow": 16, "connect_args": {"connect_timeout": 10}}
+
+
+def _listen(engine: Engine) -> Engine:
+    if engine.dialect.name == SQLITE:
         event.listen(engine, "connect", sqlite.prepare)
         event.listen(engine, "begin", sqlite.begin)
         event.listen(engine, "before_cursor_execute", sqlite.begin_at_first_write)
-        return engine
-    return create_engine(
-        url,
-        pool_size=threads,
-        max_overflow=16,
-        pool_pre_ping=False,
-        connect_args={"connect_timeout": 10},
-    )
+    return engine

@@ -7,6 +7,7 @@ the attempt's row proves that the first commit, whose answer was lost, did arriv
 
 import json
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -146,23 +147,35 @@ def _release(dialect: str) -> Update:
 RELEASE: Final = PerDialect(_release)
 
 
-def settle(connection: Connection, node: NodeId, settlements: Sequence[Settlement]) -> set[JobId]:
-    """Write the batch; the jobs that are settled, by this call or by an earlier one whose answer was lost.
-
-    Those left out were ended by somebody else, or are no longer this node's.
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What a batch came to: jobs settled as it says (now, or by an earlier call whose answer was lost), and jobs that
+    somebody else had ended under their bodies. The others are no longer this node's.
     """
+
+    settled: set[JobId]
+    released: dict[JobId, JobState]
+
+
+def settle(connection: Connection, node: NodeId, settlements: Sequence[Settlement]) -> Settled:
+    """Write the batch, as far as its leases still hold."""
     batch = _as_json(settlements)
     rows = connection.execute(SETTLE.on(connection), {"batch": batch, "node": node}).all()
     if connection.dialect.name != POSTGRESQL:
         _keep_attempts(connection, node, rows, settlements)
     settled = {JobId(row.id) for row in rows}
-    if len(settled) < len(settlements):
-        settled |= _settle_rest(connection, node, [item for item in settlements if item.id not in settled])
-    return settled
+    rest = [item for item in settlements if item.id not in settled]
+    if not rest:
+        return Settled(settled, {})
+    recorded = _recorded_before(connection, rest)
+    released = release(connection, node, [(item.id, item.lease) for item in rest if item.id not in recorded])
+    return Settled(settled | recorded, released)
 
 
-def release(connection: Connection, node: NodeId, leases: Collection[tuple[JobId, int]]) -> None:
-    """Say that these bodies have stopped, where their jobs were ended under them."""
+def release(connection: Connection, node: NodeId, leases: Collection[tuple[JobId, int]]) -> dict[JobId, JobState]:
+    """Say that these bodies have stopped; the states of the jobs that had been ended under them."""
+    if not leases:
+        return {}
     batch = json.dumps([{"id": job_id, "lease": lease} for job_id, lease in leases])
     rows = connection.execute(RELEASE.on(connection), {"batch": batch, "node": node}).all()
     kinds = {
@@ -172,13 +185,12 @@ def release(connection: Connection, node: NodeId, leases: Collection[tuple[JobId
     attempts = [_attempt(row, node, kinds[JobState(row.state)]) for row in rows]
     if attempts:
         connection.execute(KEEP_ATTEMPT, attempts)
+    return {JobId(row.id): JobState(row.state) for row in rows}
 
 
-def _settle_rest(connection: Connection, node: NodeId, rest: Sequence[Settlement]) -> set[JobId]:
-    batch = _as_json(rest)
-    recorded = {JobId(id_) for id_ in connection.execute(RECORDED.on(connection), {"batch": batch}).scalars()}
-    release(connection, node, [(item.id, item.lease) for item in rest if item.id not in recorded])
-    return recorded
+def _recorded_before(connection: Connection, rest: Sequence[Settlement]) -> set[JobId]:
+    rows = connection.execute(RECORDED.on(connection), {"batch": _as_json(rest)})
+    return {JobId(id_) for id_ in rows.scalars()}
 
 
 def _keep_attempts(

@@ -1,0 +1,81 @@
+"""The same verbs for coroutines: each runs its twin on a thread of the database, or in the caller's AsyncSession."""
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from functools import partial
+from typing import Any, TypeAlias
+
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
+
+from horae.domain.job import Job, JobId, JobState
+from horae.handler.creation import StartOptions
+from horae.handler.jobs import JobPage, Jobs
+from horae.handler.waiting import until_ended_async
+from horae.storage.database import Database
+from horae.storage.reading import Attempt
+from horae.types.registry import JobTypeReference
+from horae.wakeup.channel import WakeupChannel
+
+AsyncWithin: TypeAlias = AsyncSession | AsyncConnection
+
+
+class AsyncJobs:
+    """Start, watch, cancel jobs from coroutines. Meanings, options and errors are those of `Jobs`."""
+
+    def __init__(self, jobs: Jobs, database: Database, wakeup: WakeupChannel) -> None:
+        self._jobs, self._database, self._wakeup = jobs, database, wakeup
+
+    async def start(self, job_type: JobTypeReference, /, *, session: AsyncWithin | None = None, **options: Any) -> Job:
+        """Create a job; see `Jobs.start`."""
+        if session is not None:
+            return await session.run_sync(lambda within: self._jobs.start(job_type, session=within, **options))
+        return await self._database.in_thread(partial(self._jobs.start, job_type, **options))
+
+    async def start_many(
+        self, job_type: JobTypeReference, values: Iterable[Mapping[str, Any]], /, *, session: AsyncWithin | None = None,
+        options: StartOptions | None = None,
+    ) -> list[JobId]:  # fmt: skip
+        """Create many jobs in one statement; see `Jobs.start_many`."""
+        if session is not None:
+            return await session.run_sync(
+                lambda within: self._jobs.start_many(job_type, values, session=within, options=options)
+            )
+        return await self._database.in_thread(partial(self._jobs.start_many, job_type, values, options=options))
+
+    async def get(self, job_id: int, *, owner: str | None = None) -> Job:
+        """Read a job; see `Jobs.get`."""
+        return await self._database.in_thread(partial(self._jobs.get, job_id, owner=owner))
+
+    async def list(self, **filters: Any) -> JobPage:
+        """List jobs; see `Jobs.list`."""
+        return await self._database.in_thread(partial(self._jobs.list, **filters))
+
+    async def attempts(self, job_id: int, *, owner: str | None = None) -> "list[Attempt]":
+        """Read how each attempt ended; see `Jobs.attempts`."""
+        return await self._database.in_thread(partial(self._jobs.attempts, job_id, owner=owner))
+
+    async def count(self) -> Mapping[JobState, int]:
+        """Count the jobs in each state; see `Jobs.count`."""
+        return await self._database.in_thread(self._jobs.count)
+
+    async def wait(self, job_id: int, *, timeout: float | None = None, owner: str | None = None) -> Any:  # noqa: ASYNC109 - see until_ended_async
+        """Wait for the result without holding a thread; see `Jobs.wait`."""
+        await self.get(job_id, owner=owner)
+        await until_ended_async(self._database, self._wakeup, JobId(job_id), timeout)
+        return self._jobs.result_of(await self.get(job_id, owner=owner))
+
+    async def cancel(self, job_id: int, *, owner: str | None = None, by: str | None = None) -> Job:
+        """Cancel a job; see `Jobs.cancel`."""
+        return await self._database.in_thread(partial(self._jobs.cancel, job_id, owner=owner, by=by))
+
+    async def retry(self, job_id: int, *, owner: str | None = None) -> Job:
+        """Start a failed or cancelled job anew; see `Jobs.retry`."""
+        return await self._database.in_thread(partial(self._jobs.retry, job_id, owner=owner))
+
+    async def delete(self, job_id: int, *, owner: str | None = None) -> None:
+        """Delete an ended job; see `Jobs.delete`."""
+        await self._database.in_thread(partial(self._jobs.delete, job_id, owner=owner))
+
+    async def clean_up(self, older_than: timedelta | None = None) -> int:
+        """Delete what is kept no longer; see `Jobs.clean_up`."""
+        return await self._database.in_thread(partial(self._jobs.clean_up, older_than))

@@ -1,0 +1,203 @@
+"""How a job comes into being: check the values, then count, insert and call the hook in one transaction."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal, TypeAlias
+
+from sqlalchemy import Connection
+
+from horae.domain.backoff import Backoff
+from horae.domain.job import Job, JobId, JobState
+from horae.errors import DuplicateJob, InvalidParameters, InvalidRequest, MaxJobCountExceeded
+from horae.storage import creation, parameters, reading
+from horae.storage.creation import Inserted, NewJob
+from horae.types.job_type import JobType, has_hook
+from horae.types.parameters import MappedParameters, Stored, as_json
+
+OnDuplicate: TypeAlias = Literal["refuse", "return"]
+LONGEST_NAME: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartOptions:
+    """What a caller may say of one job beyond its parameters; None is what the type says.
+
+    `delay` and `run_at` exclude each other. `on_duplicate`: whether an active job with the same `unique_key` is an error.
+    """
+
+    owner: str | None = None
+    run_at: datetime | None = None
+    delay: timedelta | None = None
+    priority: int | None = None
+    queue: str | None = None
+    unique_key: str | None = None
+    on_duplicate: OnDuplicate = "refuse"
+    max_attempts: int | None = None
+    backoff: Backoff | None = None
+    meta: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be meant."""
+        if self.run_at is not None and self.run_at.tzinfo is None:
+            raise InvalidRequest(f"run_at {self.run_at} has no time zone; use an aware datetime")
+        if self.run_at is not None and self.delay is not None:
+            raise InvalidRequest("run_at and delay exclude each other")
+        if self.max_attempts is not None and self.max_attempts < 1:
+            raise InvalidRequest(f"max_attempts is {self.max_attempts}, expected 1 or more")
+        for name in ("owner", "queue", "unique_key"):
+            text = getattr(self, name)
+            if text is not None and not 0 < len(text) <= LONGEST_NAME:
+                raise InvalidRequest(f"{name} has {len(text)} characters, expected 1 to {LONGEST_NAME}")
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """A job that has been checked and can be inserted."""
+
+    job_type: JobType[Any]
+    new: NewJob
+    values: Mapping[str, Any]
+    stored: Stored
+    on_duplicate: OnDuplicate = "refuse"
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether one INSERT is all there is to do."""
+        guarded = self.limit is not None or self.new.unique_key is not None
+        return not guarded and self.stored.row is None and not has_hook(self.job_type, "after_creation")
+
+    @property
+    def limit(self) -> int | None:
+        """The count limit, where one applies."""
+        return None if self.new.owner is None else self.job_type.max_count
+
+
+def checked(job_type: JobType[Any], options: StartOptions, values: Mapping[str, Any]) -> Creation:
+    """Check a call; raises `InvalidParameters`, or what `prepare_values` raises. Touches no database."""
+    stored = stored_parameters(job_type, options.owner, values)
+    return Creation(job_type, new_job(job_type, options, stored.text), values, stored, options.on_duplicate)
+
+
+def stored_parameters(job_type: JobType[Any], owner: str | None, values: Mapping[str, Any]) -> Stored:
+    """The parameters as they are written."""
+    value = job_type.request.check(job_type.type, values)
+    if has_hook(job_type, "prepare_values") or job_type.request is not job_type.parameters:
+        given = {name: getattr(value, name) for name in value.model_fields_set}
+        value = job_type.parameters.check(job_type.type, job_type.prepare_values(given, owner))
+    stored = job_type.parameters.store(value)
+    if stored.text is not None and "\\u0000" in stored.text:
+        raise InvalidParameters(job_type.type, [("", "a NUL character cannot be stored")])
+    return stored
+
+
+def create(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
+    """Insert the job; it and whether it is new. Raises `MaxJobCountExceeded` or `DuplicateJob`; nothing is left then."""
+    new = wanted.new
+    if wanted.limit is None and new.unique_key is None:
+        inserted: Inserted | None = creation.add(connection, new)
+    else:
+        inserted = creation.add_guarded(connection, new, wanted.limit)
+    if inserted is None:
+        found = _in_the_way(connection, wanted)
+        return (found, False) if found is not None else create(connection, wanted)
+    if isinstance(wanted.job_type.parameters, MappedParameters):
+        _add_rows(connection, wanted.job_type.parameters, [(inserted.id, wanted.stored.row or {})])
+    job = job_of(new, inserted)
+    wanted.job_type.after_creation(job, wanted.values, connection)
+    return job, True
+
+
+def create_plain(connection: Connection, wanted: Creation) -> Job:
+    """Insert a job that is nothing but its row."""
+    return job_of(wanted.new, creation.add(connection, wanted.new))
+
+
+def create_many(connection: Connection, template: Creation, stored: Sequence[Stored]) -> list[JobId]:
+    """Insert a batch in one statement; all or none."""
+    new, limit = template.new, template.limit
+    if limit is not None and new.owner is not None:
+        creation.lock_limit(connection, new.owner, new.type)
+        if creation.occupying(connection, new.owner, new.type) + len(stored) > limit:
+            raise MaxJobCountExceeded(new.type, new.owner, limit)
+    ids = creation.add_many(connection, new, as_json(stored))
+    if isinstance(template.job_type.parameters, MappedParameters):
+        rows = [(job_id, item.row or {}) for job_id, item in zip(ids, stored, strict=True)]
+        _add_rows(connection, template.job_type.parameters, rows)
+    return ids
+
+
+def job_of(new: NewJob, inserted: Inserted) -> Job:
+    """The job as it was just stored."""
+    return Job(
+        id=inserted.id,
+        type=new.type,
+        queue=new.queue,
+        priority=new.priority,
+        state=JobState.PENDING,
+        label=None,
+        progress_percentage=0,
+        owner=new.owner,
+        params=None if new.params is None else json.loads(new.params),
+        result=None,
+        error=None,
+        human_readable_error=None,
+        attempt=0,
+        max_attempts=new.max_attempts,
+        lease=0,
+        node_id=None,
+        unique_key=new.unique_key,
+        run_at=inserted.run_at,
+        created_at=inserted.created_at,
+        updated_at=inserted.created_at,
+        started_at=None,
+        finished_at=None,
+        cancelled_by=None,
+        meta=json.loads(new.meta),
+    )
+
+
+def new_job(job_type: JobType[Any], options: StartOptions, params: str | None) -> NewJob:
+    """The row to insert: what the caller said, else what the type says."""
+    return NewJob(
+        type=job_type.type,
+        queue=job_type.queue if options.queue is None else options.queue,
+        priority=job_type.priority if options.priority is None else options.priority,
+        params=params,
+        owner=options.owner,
+        max_attempts=job_type.max_attempts if options.max_attempts is None else options.max_attempts,
+        backoff=None if options.backoff is None else json.dumps(options.backoff.to_json()),
+        unique_key=options.unique_key,
+        run_at=options.run_at,
+        delay=None if options.delay is None else options.delay.total_seconds(),
+        meta=_meta(options.meta),
+    )
+
+
+def _meta(meta: Mapping[str, Any] | None) -> str:
+    if not meta:
+        return "{}"
+    try:
+        return json.dumps(dict(meta), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InvalidRequest(f"meta cannot be stored as JSON: {error}") from error
+
+
+def _add_rows(
+    connection: Connection, mapped: MappedParameters, rows: Sequence[tuple[JobId, Mapping[str, Any]]]
+) -> None:
+    parameters.add(connection, mapped.table, mapped.key.key, rows)
+
+
+def _in_the_way(connection: Connection, wanted: Creation) -> Job | None:
+    """The active job to return instead; raises the error that says why not. None if it has ended meanwhile."""
+    new = wanted.new
+    job_id = creation.active_with_key(connection, new.type, new.unique_key) if new.unique_key is not None else None
+    if job_id is not None and wanted.on_duplicate == "refuse":
+        raise DuplicateJob(new.type, new.unique_key or "", job_id)
+    if job_id is not None:
+        return reading.get(connection, job_id)
+    if wanted.limit is not None and creation.occupying(connection, new.owner, new.type) >= wanted.limit:
+        raise MaxJobCountExceeded(new.type, new.owner or "", wanted.limit)
+    return None

@@ -1,0 +1,290 @@
+"""What callers do with jobs. Each verb checks, runs a function of a Connection, and sends a hint after the commit."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, Final, Protocol, TypeAlias
+
+from pydantic import TypeAdapter
+from sqlalchemy import Connection
+from sqlalchemy.orm import Session
+
+from horae.domain.backoff import Backoff
+from horae.domain.job import Claim, Job, JobId, JobState
+from horae.errors import (
+    InvalidRequest,
+    JobDoesNotExist,
+    JobFailed,
+    JobNotCancellable,
+    JobNotDeletable,
+    JobNotRetryable,
+    JobWasCancelled,
+)
+from horae.handler import creation
+from horae.handler.creation import Creation, OnDuplicate, StartOptions
+from horae.handler.hints import after_commit
+from horae.handler.states import wanted_states
+from horae.handler.waiting import until_ended
+from horae.live.store import LiveStore
+from horae.storage import ending, reading
+from horae.storage.database import Database
+from horae.storage.reading import Attempt, JobFilter
+from horae.types.hooks import Hooks
+from horae.types.registry import JobTypeReference, Registry
+from horae.wakeup.channel import Hint, HintKind, WakeupChannel
+
+Within: TypeAlias = Session | Connection
+WORK: Final = Hint(HintKind.WORK)
+
+
+class RunsInline(Protocol):
+    """Takes a job in the transaction that creates it, and runs it in this thread."""
+
+    def join(self) -> None:
+        """Become a node, outside of any transaction."""
+        ...
+
+    def claim(self, connection: Connection, job_id: JobId) -> Claim:
+        """Take the job."""
+        ...
+
+    def run(self, claim: Claim) -> None:
+        """Run its body and settle it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class JobPage:
+    """One page of a list; `next` is the cursor of the following one, None on the last."""
+
+    jobs: list[Job]
+    next: str | None
+
+
+class Jobs:
+    """Start, watch, cancel jobs. See `AsyncJobs` for coroutines."""
+
+    def __init__(
+        self, database: Database, registry: Registry, live: LiveStore, wakeup: WakeupChannel, *,
+        keep: timedelta, inline: RunsInline,
+    ) -> None:  # fmt: skip
+        self._database, self._registry, self._live, self._wakeup = database, registry, live, wakeup
+        self._keep, self._inline = keep, inline
+        self._hooks = Hooks(database, registry)
+
+    def start(  # noqa: PLR0913 - the options of a job
+        self, job_type: JobTypeReference, /, *, session: Within | None = None, owner: str | None = None,
+        run_at: datetime | None = None, delay: timedelta | None = None, priority: int | None = None,
+        queue: str | None = None, unique_key: str | None = None, on_duplicate: OnDuplicate = "refuse",
+        max_attempts: int | None = None, backoff: Backoff | None = None, meta: Mapping[str, Any] | None = None,
+        sync: bool = False, **values: Any,
+    ) -> Job:  # fmt: skip
+        """Create a job; a node runs it. Other named arguments are the job's parameters.
+
+        `session`: create it in the caller's transaction, so that it exists exactly if that commits. `sync`: run it here
+        and now, under the same rules, and return it ended. Raises `InvalidParameters`, `MaxJobCountExceeded`,
+        `DuplicateJob`, or what `prepare_values` and `after_creation` raise; nothing is left then.
+        """
+        options = StartOptions(
+            owner=owner, run_at=run_at, delay=delay, priority=priority, queue=queue, unique_key=unique_key,
+            on_duplicate=on_duplicate, max_attempts=max_attempts, backoff=backoff, meta=meta,
+        )  # fmt: skip
+        wanted = creation.checked(self._registry.resolve(job_type), options, values)
+        if sync:
+            return self._start_inline(wanted, session)
+        if session is not None:
+            return self._start_within(session, wanted)
+        if wanted.is_plain:
+            job = self._database.autocommit(creation.create_plain, wanted)
+        else:
+            job, _ = self._database.transact(creation.create, wanted)
+        self._wakeup.send(WORK)
+        return job
+
+    def start_many(
+        self, job_type: JobTypeReference, values: Iterable[Mapping[str, Any]], /, *, session: Within | None = None,
+        options: StartOptions | None = None,
+    ) -> list[JobId]:  # fmt: skip
+        """Create one job for each mapping of parameters, in one statement, all or none; their ids in order."""
+        options = options or StartOptions()
+        if options.unique_key is not None:
+            raise InvalidRequest("unique_key names one job; start_many starts many")
+        kind = self._registry.resolve(job_type)
+        stored = [creation.stored_parameters(kind, options.owner, item) for item in values]
+        if not stored:
+            return []
+        template = Creation(kind, creation.new_job(kind, options, None), {}, stored[0])
+        insert = partial(creation.create_many, template=template, stored=stored)
+        if session is not None:
+            connection = self._within(session)
+            ids = insert(connection)
+            after_commit(session, partial(self._wakeup.send, WORK))
+            return ids
+        ids = self._database.transact(lambda connection: insert(connection))
+        self._wakeup.send(WORK)
+        return ids
+
+    def get(self, job_id: int, *, owner: str | None = None) -> Job:
+        """The job, with its live label and percentage; raises `JobDoesNotExist`, also for another owner's."""
+        return self._shown([self._stored(job_id, owner)])[0]
+
+    def list(  # noqa: PLR0913 - the filters of a list
+        self, *, states: Iterable[str] | None = None, types: Collection[str] | None = None,
+        ids: Collection[int] | None = None, queues: Collection[str] | None = None, owner: str | None = None,
+        limit: int = 100, cursor: str | None = None,
+    ) -> JobPage:  # fmt: skip
+        """The newest first. None is no filter, an empty one lets nothing through; asking by `ids` is never cut short."""
+        if limit < 1:
+            raise InvalidRequest(f"limit is {limit}, expected 1 or more")
+        wanted = JobFilter(
+            states=wanted_states(states), types=types, ids=None if ids is None else [JobId(job_id) for job_id in ids],
+            queues=queues, owner=owner, before=_before(cursor), limit=limit + 1 if ids is None else None,
+        )  # fmt: skip
+        found = self._database.autocommit(reading.page, wanted)
+        more = ids is None and len(found) > limit
+        page = self._shown(found[:limit] if more else found)
+        return JobPage(page, str(page[-1].id) if more else None)
+
+    def attempts(self, job_id: int, *, owner: str | None = None) -> "list[Attempt]":
+        """How each attempt at the job ended, oldest first."""
+        return self._database.autocommit(reading.attempts, self._stored(job_id, owner).id)
+
+    def count(self) -> Mapping[JobState, int]:
+        """How many jobs are in each state."""
+        return self._database.autocommit(reading.counts)
+
+    def wait(self, job_id: int, *, timeout: float | None = None, owner: str | None = None) -> Any:
+        """Wait until the job has ended, and return its result.
+
+        `timeout` is in seconds. Raises `WaitTimeout`, `JobFailed`, `JobWasCancelled`, `JobDoesNotExist`.
+        """
+        self._stored(job_id, owner)
+        until_ended(self._database, self._wakeup, JobId(job_id), timeout)
+        return self.result_of(self._stored(job_id, owner))
+
+    def result_of(self, job: Job) -> Any:
+        """The result of an ended job, as its type annotates it; raises `JobFailed` or `JobWasCancelled`."""
+        match job.state:
+            case JobState.FAILED:
+                raise JobFailed(job.id, job.error or "", job.human_readable_error or "")
+            case JobState.CANCELLED:
+                raise JobWasCancelled(job.id)
+            case _:
+                kind = self._registry.find(job.type)
+                annotated = kind is not None and kind.returns not in (Any, None)
+                return TypeAdapter(kind.returns).validate_python(job.result) if kind and annotated else job.result
+
+    def cancel(self, job_id: int, *, owner: str | None = None, by: str | None = None) -> Job:
+        """Cancel the job: it is `cancelled` when this returns, and final; its body is told and its work discarded.
+
+        Cancelling twice is no error. Raises `JobNotCancellable` for a finished or failed job, `JobDoesNotExist`.
+        """
+        job = self._stored(job_id, owner)
+        if job.state is JobState.CANCELLED:
+            return job
+        who = by or owner
+        if job.state is JobState.STARTED:  # the body hears of it beside the row, which its transaction may hold
+            self._request_cancel(job.id, who)
+        cancelled = self._database.transact(ending.cancel, job.id, who)
+        if cancelled is None:
+            return self._not_cancelled(job.id)
+        if cancelled.node_id is None:
+            self._live.forget([job.id])
+            self._hooks.cancelled(job.id, job.type)
+        elif job.state is not JobState.STARTED:
+            self._request_cancel(job.id, who)
+        self._wakeup.send(Hint(HintKind.ENDED, (job.id,)))
+        return cancelled
+
+    def retry(self, job_id: int, *, owner: str | None = None) -> Job:
+        """Start a new job with the parameters and options of a failed or cancelled one, which stays as it ended.
+
+        Raises `JobNotRetryable`, and what `start` raises.
+        """
+        job = self._hooks.with_parameters(self._stored(job_id, owner))
+        if job.state not in (JobState.FAILED, JobState.CANCELLED):
+            raise JobNotRetryable(job.id, job.state)
+        kind = self._registry.get(job.type)
+        options = StartOptions(
+            owner=job.owner, priority=job.priority, queue=job.queue, unique_key=job.unique_key,
+            max_attempts=job.max_attempts, meta={**job.meta, "retry_of": job.id},
+        )  # fmt: skip
+        stored = kind.parameters.restore(job.params)
+        wanted = Creation(kind, creation.new_job(kind, options, stored.text), stored.row or job.params or {}, stored)
+        created, _ = self._database.transact(creation.create, wanted)
+        self._wakeup.send(WORK)
+        return created
+
+    def delete(self, job_id: int, *, owner: str | None = None) -> None:
+        """Delete an ended job, after its `before_delete`. Raises `JobNotDeletable`, `JobDoesNotExist`."""
+        job = self._stored(job_id, owner)
+        if job.occupied:
+            raise JobNotDeletable(job.id, job.state)
+        self._hooks.before_delete(job)
+        if not self._database.transact(ending.remove, [job.id]):
+            self._stored(job_id, owner)
+            raise JobNotDeletable(job.id, job.state)
+
+    def clean_up(self, older_than: timedelta | None = None) -> int:
+        """Delete jobs that ended longer ago than they are kept, `before_delete` first; how many."""
+        keep = self._keep if older_than is None else older_than
+        return self._hooks.clean_up(keep.total_seconds())
+
+    def _start_within(self, session: Within, wanted: Creation) -> Job:
+        job, _ = creation.create(self._within(session), wanted)
+        after_commit(session, partial(self._wakeup.send, WORK))
+        return job
+
+    def _start_inline(self, wanted: Creation, session: Within | None) -> Job:
+        if session is not None:
+            raise InvalidRequest("sync=True runs the job at once, so it cannot wait for the session's commit")
+        self._inline.join()
+        job, claim = self._database.transact(self._create_and_claim, wanted)
+        if claim is not None:
+            self._inline.run(claim)
+        return self.get(job.id)
+
+    def _create_and_claim(self, connection: Connection, wanted: Creation) -> tuple[Job, Claim | None]:
+        job, new = creation.create(connection, wanted)
+        return job, self._inline.claim(connection, job.id) if new else None
+
+    def _within(self, session: Within) -> Connection:
+        connection = session.connection() if isinstance(session, Session) else session
+        self._database.adopt(connection)
+        return connection
+
+    def _stored(self, job_id: int, owner: str | None) -> Job:
+        job = self._database.autocommit(reading.get, JobId(job_id))
+        if job is None or (owner is not None and job.owner != owner):
+            raise JobDoesNotExist(job_id)
+        return job
+
+    def _shown(self, jobs: Sequence[Job]) -> "list[Job]":
+        running = {job.id: job.lease for job in jobs if job.state is JobState.STARTED}
+        reports = self._live.read(list(running)) if running else {}
+        current = {job_id: report for job_id, report in reports.items() if report.lease == running[job_id]}
+        return [
+            job if (report := current.get(job.id)) is None
+            else replace(job, label=report.label, progress_percentage=report.progress_percentage)
+            for job in jobs
+        ]  # fmt: skip
+
+    def _request_cancel(self, job_id: JobId, who: str | None) -> None:
+        self._live.request_cancel(job_id, who)
+        self._wakeup.send(Hint(HintKind.CANCEL, (job_id,)))
+
+    def _not_cancelled(self, job_id: JobId) -> Job:
+        job = self._stored(job_id, None)
+        self._live.forget([job_id])
+        if job.state is not JobState.CANCELLED:
+            raise JobNotCancellable(job_id, job.state)
+        return job
+
+
+def _before(cursor: str | None) -> JobId | None:
+    if cursor is None:
+        return None
+    if not cursor.isascii() or not cursor.isdigit():
+        raise InvalidRequest(f"cursor {cursor!r} did not come from a page of this list")
+    return JobId(int(cursor))

@@ -1,0 +1,31 @@
+"""The filter by states: `pending`, `!failed`, and labels that count as started; in any order the same."""
+
+from collections.abc import Iterable
+
+from horae.domain.job import JobState
+from horae.errors import InvalidRequest
+
+
+def wanted_states(texts: Iterable[str] | None) -> frozenset[JobState] | None:
+    """The states that the filter lets through; None for no filter, none for an empty one.
+
+    Plain ones are those wanted, or all if there is none; those with `!` are taken away. Raises `InvalidRequest`.
+    """
+    if texts is None:
+        return None
+    given = [text.strip() for text in texts]
+    plain = {_state(text) for text in given if not text.startswith("!")}
+    negated = {_state(text[1:]) for text in given if text.startswith("!")}
+    if not plain and negated:
+        plain = set(JobState)
+    return frozenset(plain - negated)
+
+
+def _state(text: str) -> JobState:
+    try:
+        return JobState(text)
+    except ValueError:
+        allowed = ", ".join(JobState)
+        raise InvalidRequest(
+            f"state {text!r} is unknown; allowed are {allowed}, each with ! in front to leave it out"
+        ) from None

@@ -1,0 +1,73 @@
+"""Function bodies, each on a thread; as many threads as slots, so a body that never stops costs its own slot only."""
+
+import asyncio
+import threading
+from collections import deque
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, TypeAlias
+
+from horae.runtime.run import Done, Executor, Run
+from horae.runtime.runner import Performed, Stage, perform
+
+Finished: TypeAlias = tuple[Run, Done, Performed]
+
+
+class ThreadExecutor:
+    """Runs each body on a daemon thread; an order to stop is heard at its next progress call."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, stage: Stage) -> None:
+        self._loop = loop
+        self._stage = stage
+        self._queue: SimpleQueue[tuple[Run, Done] | None] = SimpleQueue()
+        self._finished: deque[Finished] = deque()
+        self._announced = False
+        self._threads = 0
+        self._busy = 0
+
+    def start(self, run: Run, done: Done) -> None:
+        """Hand the body to an idle thread, or to a new one."""
+        self._busy += 1
+        if self._busy > self._threads:
+            self._threads += 1
+            name = f"horae-body-{self._threads}"
+            threading.Thread(target=self._serve, name=name, daemon=True).start()
+        self._queue.put((run, done))
+
+    def stop(self, run: Run, order: BaseException) -> None:
+        """Leave the order where the next progress call finds it."""
+        run.context.stop(order)
+
+    def kill(self, run: Run) -> bool:
+        """Not possible: a thread cannot be forced."""
+        del run
+        return False
+
+    def close(self) -> None:
+        """Let idle threads end."""
+        for _ in range(self._threads):
+            self._queue.put(None)
+
+    def _serve(self) -> None:
+        while (item := self._queue.get()) is not None:
+            run, done = item
+            self._finished.append((run, done, perform(run.job_type, run.context, self._stage)))
+            if not self._announced:  # one call of the loop collects all that finish until it comes round
+                self._announced = True
+                self._announce()
+
+    def _announce(self) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._collect)
+        except RuntimeError:  # the loop is closed: the node is gone, and somebody else rescues the job
+            self._queue.put(None)
+
+    def _collect(self) -> None:
+        self._announced = False
+        while self._finished:
+            run, done, performed = self._finished.popleft()
+            self._busy -= 1
+            done(run, performed)
+
+
+if TYPE_CHECKING:
+    _conforms: type[Executor] = ThreadExecutor

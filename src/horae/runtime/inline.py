@@ -1,0 +1,153 @@
+"""Runs single jobs here and now, under the rules of a node: a lease, a life that others see, cancels, time limits.
+
+The first such run makes this process a node of its own that claims nothing. What the body comes to is settled before
+`run` returns; a retry is left to the nodes.
+"""
+
+import asyncio
+import logging
+import threading
+import time
+from random import Random
+
+from sqlalchemy import Connection
+
+from horae.domain.job import Claim, JobId, JobState
+from horae.errors import JobDoesNotExist, LeaseLost
+from horae.runtime.membership import Membership, membership_of
+from horae.runtime.overseer import ROUND, Overseer
+from horae.runtime.parts import NodeOptions, Parts
+from horae.runtime.record import INLINE, record_of
+from horae.runtime.reporter import Reporter
+from horae.runtime.run import Run
+from horae.runtime.runner import Performed, Stage, perform, perform_async
+from horae.runtime.settler import Ended, settle_batch
+from horae.runtime.verdict import ended_of
+from horae.storage import claims
+from horae.types.context import JobContext
+from horae.types.hooks import Hooks
+from horae.wakeup.channel import Hint, HintKind
+
+log = logging.getLogger("horae.runtime")
+
+
+class InlineNode:
+    """The node of the jobs that a process runs itself."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._record = record_of(parts.registry, NodeOptions(concurrency=1), role=INLINE)
+        self._stage = Stage(parts.database, self._record.id)
+        self._hooks = Hooks(parts.database, parts.registry)
+        self._reporter = Reporter(parts.live)
+        self._running: dict[JobId, Run] = {}
+        self._overseer = Overseer(self._running, self._reporter, parts.live, parts.database)
+        self._joining = threading.Lock()
+        self._membership: Membership | None = None
+        self._closed = threading.Event()
+        self._busy = threading.Event()
+
+    def claim(self, connection: Connection, job_id: JobId) -> Claim:
+        """Take a job in the transaction that creates it, before anybody else can."""
+        claim = claims.claim_one(connection, job_id, self._stage.node)
+        if claim is None:
+            raise JobDoesNotExist(job_id)
+        return claim
+
+    def run(self, claim: Claim) -> None:
+        """Run its body in this thread and settle it. Only what ends the process (Ctrl-C) is raised."""
+        executor = _Here(self._stage)
+        context = JobContext[object](claim, None, self._reporter.follow(claim))
+        run = Run(claim, self._parts.registry.get(claim.type), context, executor)
+        self._running[claim.id] = run
+        self._busy.set()
+        try:
+            performed = executor.perform(run)
+        finally:
+            del self._running[claim.id]
+        self._settle(ended_of(run, performed, self._reporter.latest(claim.id), Random()))  # noqa: S311 - jitter
+        if isinstance(performed.error, KeyboardInterrupt | SystemExit):
+            raise performed.error
+
+    def close(self) -> None:
+        """Leave, if it ever joined."""
+        self._closed.set()
+        self._busy.set()
+        if self._membership is not None:
+            self._membership.leave()
+
+    def join(self) -> None:
+        """Become a node, the first time."""
+        with self._joining:
+            if self._membership is None:
+                membership = membership_of(self._parts.database, self._record)
+                membership.join(self._die, lambda: None)
+                self._membership = membership
+                threading.Thread(target=self._oversee, name="horae-inline", daemon=True).start()
+
+    def _die(self) -> None:
+        for run in list(self._running.values()):
+            run.stop(LeaseLost())
+        self._membership = None
+
+    def _oversee(self) -> None:
+        rounds = 0
+        while not self._closed.is_set():
+            self._busy.wait()
+            self._busy.clear()
+            while self._running or self._reporter.has_news:
+                rounds += 1
+                asked = [job_id for job_id, run in list(self._running.items()) if not run.ordered_to_end]
+                for job_id, order in self._overseer.exchange(asked, reread=rounds % 20 == 0).items():
+                    if (run := self._running.get(job_id)) is not None:
+                        run.stop(order)
+                self._overseer.keep_time(time.monotonic())
+                self._closed.wait(ROUND)
+
+    def _settle(self, ended: Ended) -> None:
+        settled = self._parts.database.transact(settle_batch, self._stage, [ended])
+        claim = ended.claim
+        self._reporter.forget([claim.id])
+        self._reporter.publish()
+        state = settled.released.get(claim.id)
+        if claim.id in settled.settled:
+            state = JobState.FINISHED if ended.settlement is None else ended.settlement.state
+        if state is JobState.FAILED:
+            self._hooks.failed(claim.id, claim.type, ended.error)
+        elif state is JobState.CANCELLED:
+            self._hooks.cancelled(claim.id, claim.type)
+        self._parts.wakeup.send(Hint(HintKind.WORK if state is JobState.PENDING else HintKind.ENDED, (claim.id,)))
+
+
+class _Here:
+    """An executor whose place is the calling thread."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[Performed] | None = None
+
+    def perform(self, run: Run) -> Performed:
+        if not run.job_type.is_async:
+            return perform(run.job_type, run.context, self._stage)
+        return asyncio.run(self._perform_async(run))
+
+    async def _perform_async(self, run: Run) -> Performed:
+        self._task = asyncio.current_task()
+        self._loop = asyncio.get_running_loop()
+        return await perform_async(run.job_type, run.context, self._stage)
+
+    def stop(self, run: Run, order: BaseException) -> None:
+        run.context.stop(order)
+        if self._loop is not None and self._task is not None:
+            self._loop.call_soon_threadsafe(self._task.cancel)
+
+    def kill(self, run: Run) -> bool:
+        del run
+        return False
+
+    def start(self, run: Run, done: object) -> None:
+        raise TypeError(f"job {run.claim.id} runs in the calling thread; call perform")
+
+    def close(self) -> None:
+        """Nothing is idle here."""

@@ -1,0 +1,184 @@
+"""A node: one incarnation of a process that claims and runs jobs and looks after what others left behind.
+
+It begins and ends with its membership: claiming stops first, then bodies get their grace, then what they came to is
+settled, and only then the node leaves. A node that finds itself declared dead stops its bodies before anything else
+and begins again as a new incarnation.
+"""
+
+import asyncio
+import logging
+from random import Random
+
+from horae.domain.job import NodeId
+from horae.runtime.aftermath import Aftermath
+from horae.runtime.executors.loop import LoopExecutor
+from horae.runtime.executors.process import ProcessExecutor
+from horae.runtime.executors.thread import ThreadExecutor
+from horae.runtime.membership import Membership, membership_of
+from horae.runtime.overseer import Overseer
+from horae.runtime.parts import NodeOptions, Parts
+from horae.runtime.record import record_of
+from horae.runtime.reporter import Reporter
+from horae.runtime.run import Executor
+from horae.runtime.runner import Interrupted, Stage
+from horae.runtime.settler import Settler
+from horae.runtime.sweeper import Sweeper
+from horae.runtime.worker import Worker
+from horae.storage.claims import Served
+from horae.types.hooks import Hooks
+from horae.types.job_type import JobType
+from horae.types.logging import set_node
+from horae.wakeup.channel import Hint, HintKind
+
+LAST_WORDS = 3.0
+"""Seconds that bodies have to stop once they were told to, before the node goes without them."""
+
+log = logging.getLogger("horae.runtime")
+
+
+class Node:
+    """Runs jobs until it is told to stop."""
+
+    def __init__(self, parts: Parts, options: NodeOptions) -> None:
+        self._parts = parts
+        self._options = options
+        self._stop = asyncio.Event()
+        self.ready = asyncio.Event()
+        self.id: NodeId | None = None
+
+    def stop(self) -> None:
+        """Shut down: no new claims, then the grace, then the end. Called on the node's loop."""
+        self._stop.set()
+
+    async def run(self) -> None:
+        """Live until `stop`, as one incarnation after another if need be."""
+        while not self._stop.is_set():
+            incarnation = Incarnation(self._parts, self._options)
+            self.id = incarnation.id
+            await incarnation.run(self._stop, self.ready)
+
+
+class Incarnation:
+    """One life of a node."""
+
+    def __init__(self, parts: Parts, options: NodeOptions) -> None:
+        record = record_of(parts.registry, options)
+        self.id = record.id
+        self._parts, self._options = parts, options
+        self._rng = Random()  # noqa: S311 - spreads rivals, guards nothing
+        self._stage = Stage(parts.database, self.id)
+        self._reporter = Reporter(parts.live)
+        self._hooks = Hooks(parts.database, parts.registry)
+        self._membership: Membership = membership_of(parts.database, record)
+        self._died = asyncio.Event()
+
+    async def run(self, stop: asyncio.Event, ready: asyncio.Event) -> None:
+        """Join, work, leave."""
+        set_node(self.id)
+        loop = asyncio.get_running_loop()
+        async with asyncio.TaskGroup() as services:
+            self._assemble(services)
+            await self._parts.database.in_thread(
+                lambda: self._membership.join(
+                    lambda: loop.call_soon_threadsafe(self._die),
+                    lambda: loop.call_soon_threadsafe(self._sweeper.suspect),
+                )
+            )
+            unsubscribe = self._parts.wakeup.subscribe(lambda hint: loop.call_soon_threadsafe(self._on_hint, hint))
+            log.info("node %s runs up to %d jobs at a time", self.id, self._options.concurrency)
+            sweeping = [services.create_task(self._sweeper.run()), services.create_task(self._overseer.run())]
+            services.create_task(self._settler.run())
+            working = services.create_task(self._worker.run())
+            ready.set()
+            await _first(stop, self._died)
+            unsubscribe()
+            await self._shut_down(working)
+            for task in sweeping:
+                task.cancel()
+        await self._leave()
+
+    def _assemble(self, services: asyncio.TaskGroup) -> None:
+        parts, rng = self._parts, self._rng
+        aftermath = Aftermath(services, parts, self._hooks, self._reporter)
+        self._settler = Settler(self._stage, aftermath.settled, rng)
+        self._loop_executor = LoopExecutor(asyncio.get_running_loop(), self._stage)
+        self._thread_executor = ThreadExecutor(asyncio.get_running_loop(), self._stage)
+        self._process_executor = ProcessExecutor(asyncio.get_running_loop(), self._stage)
+        self._worker = aftermath.worker = Worker(
+            stage=self._stage,
+            served=Served(node=self.id, types=tuple(parts.registry.by_name), queues=self._options.queues),
+            registry=parts.registry,
+            settler=self._settler,
+            reporter=self._reporter,
+            choose=self._choose,
+            concurrency=self._options.concurrency,
+            hinted=lambda: parts.wakeup.connected,
+            rng=rng,
+        )
+        self._overseer = Overseer(self._worker.running, self._reporter, parts.live, parts.database)
+        self._sweeper = Sweeper(
+            database=parts.database,
+            membership=self._membership,
+            registry=parts.registry,
+            hooks=self._hooks,
+            keep_seconds=self._options.keep.total_seconds(),
+            rng=rng,
+            on_rescue=aftermath.rescued,
+        )
+
+    def _choose(self, job_type: JobType[object]) -> Executor:
+        if job_type.isolation == "process":
+            return self._process_executor
+        return self._loop_executor if job_type.is_async else self._thread_executor
+
+    def _on_hint(self, hint: Hint) -> None:
+        if hint.kind is HintKind.WORK:
+            self._worker.hint()
+        elif hint.kind is HintKind.CANCEL:
+            self._worker.drop(hint.job_ids)
+            self._overseer.on_hint(hint)
+
+    def _die(self) -> None:
+        log.error("node %s was taken for dead; its jobs belong to others now", self.id)
+        self._worker.abandon()
+        self._died.set()
+
+    async def _shut_down(self, working: asyncio.Task[None]) -> None:
+        self._worker.stop()
+        await working
+        await self._bodies_end(0.0 if self._died.is_set() else self._options.grace.total_seconds())
+        if self._worker.running:
+            self._worker.order_all(Interrupted)
+            await self._bodies_end(LAST_WORDS)
+        for run in list(self._worker.running.values()):
+            run.kill()
+        await self._bodies_end(LAST_WORDS)
+        self._settler.close()
+        for executor in (self._loop_executor, self._thread_executor, self._process_executor):
+            executor.close()
+
+    async def _bodies_end(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                while self._worker.running:
+                    self._worker.emptied.clear()
+                    await self._worker.emptied.wait()
+        except TimeoutError:
+            log.warning("%d jobs have not ended within %g s", len(self._worker.running), seconds)
+
+    async def _leave(self) -> None:
+        self._reporter.publish()
+        if self._worker.running:
+            return  # the bodies that ignored every order die with the process; the row tells others whose they were
+        await self._parts.database.in_thread(self._membership.leave)
+        log.info("node %s has left", self.id)
+
+
+async def _first(*events: asyncio.Event) -> None:
+    """Wait until one of the events is set."""
+    waits = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()

@@ -1,0 +1,113 @@
+"""Tells running bodies what they must know: that they are cancelled, out of time, or no longer this node's.
+
+One round every 100 ms while anything runs, and at once on a hint: publish reports, look for cancel requests (one
+query for all bodies), compare times. So a progress call has nothing to do but look at a flag. Every two seconds the
+rows themselves are read, so that a body hears of its end even if the live store has lost the request.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from horae.domain.job import JobId, JobState
+from horae.errors import JobCancelled, LeaseLost, SoftTimeLimitExceeded
+from horae.live.store import LiveStore
+from horae.runtime.reporter import Reporter
+from horae.runtime.run import Run
+from horae.storage import reading
+from horae.storage.database import Database
+from horae.wakeup.channel import Hint, HintKind
+
+ROUND: Final = 0.1
+ROUNDS_PER_READING: Final = 20
+log = logging.getLogger("horae.runtime")
+
+
+class Overseer:
+    """Watches over the bodies of one node."""
+
+    def __init__(self, running: Mapping[JobId, Run], reporter: Reporter, live: LiveStore, database: Database) -> None:
+        self._running = running
+        self._reporter = reporter
+        self._live = live
+        self._database = database
+        self._hinted = asyncio.Event()
+        self._rounds = 0
+
+    def on_hint(self, hint: Hint) -> None:
+        """Look at once when a running body may have been cancelled. Called on the node's loop."""
+        if hint.kind is HintKind.CANCEL and (
+            not hint.job_ids or any(job_id in self._running for job_id in hint.job_ids)
+        ):
+            self._hinted.set()
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        while True:
+            await self._pause()
+            if self._running or self._reporter.has_news:
+                await self._round()
+
+    async def _pause(self) -> None:
+        try:
+            async with asyncio.timeout(ROUND):
+                await self._hinted.wait()
+        except TimeoutError:
+            pass
+        self._hinted.clear()
+
+    async def _round(self) -> None:
+        asked = [job_id for job_id, run in self._running.items() if not run.ordered_to_end]
+        self._rounds += 1
+        reread = self._rounds % ROUNDS_PER_READING == 0
+        orders = await self._database.in_thread(lambda: self.exchange(asked, reread=reread))
+        for job_id, order in orders.items():
+            if (run := self._running.get(job_id)) is not None:
+                run.stop(order)
+        self.keep_time(time.monotonic())
+
+    def exchange(self, asked: Collection[JobId], *, reread: bool) -> Mapping[JobId, BaseException]:
+        """Write reports, and read which of these bodies are to stop, and why."""
+        if self._reporter.has_news:
+            self._reporter.publish()
+        if not asked:
+            return {}
+        orders: dict[JobId, BaseException] = {}
+        try:
+            if reread:
+                states = self._database.autocommit(reading.states, asked)
+                orders |= {
+                    job_id: _order(states.get(job_id)) for job_id in asked if states.get(job_id) != JobState.STARTED
+                }
+            orders |= {job_id: JobCancelled() for job_id in self._live.cancel_requests(asked)}
+        except Exception as error:  # noqa: BLE001 - settling respects the row, whatever a body hears
+            log.warning("cancel requests cannot be read: %s", error)
+        return orders
+
+    def keep_time(self, now: float) -> None:
+        """Tell bodies whose time is over."""
+        for run in list(self._running.values()):
+            if now >= run.hard_at and not run.forced:
+                run.forced = run.kill()
+                self._complain(run)
+            elif now >= run.soft_at and not run.warned:
+                run.warned = True
+                run.stop(SoftTimeLimitExceeded("the soft time limit of this job is over"))
+
+    def _complain(self, run: Run) -> None:
+        if run.forced:
+            log.warning("job %d was stopped by force at its hard time limit", run.claim.id)
+            return
+        run.forced = True  # said once; the slot stays occupied until the body ends
+        log.error(
+            "job %d (%s) ignores its hard time limit and cannot be forced on a thread or the loop; its slot stays "
+            "occupied. Use isolation='process' for bodies that may hang.",
+            run.claim.id,
+            run.claim.type,
+        )
+
+
+def _order(state: JobState | None) -> BaseException:
+    return JobCancelled() if state is JobState.CANCELLED else LeaseLost()

@@ -1,0 +1,46 @@
+"""What a node is made of, chosen by `app.py`, and the options of one node."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from horae.errors import ConfigurationError
+from horae.live.store import LiveStore
+from horae.storage.database import Database
+from horae.types.registry import Registry
+from horae.wakeup.channel import WakeupChannel
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The adapters of one application on one database."""
+
+    database: Database
+    registry: Registry
+    live: LiveStore
+    wakeup: WakeupChannel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeOptions:
+    """How one node behaves.
+
+    `concurrency`: bodies at a time; `queues`: the ones it serves, None for all; `grace`: how long bodies may go on
+    after the order to shut down; `keep`: how long ended jobs are kept. Raises `ConfigurationError`.
+    """
+
+    concurrency: int = 10
+    queues: tuple[str, ...] | None = None
+    name: str | None = None
+    grace: timedelta = timedelta(seconds=30)
+    keep: timedelta = timedelta(days=30)
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work."""
+        if self.concurrency < 1:
+            raise ConfigurationError(f"concurrency: {self.concurrency} is not allowed; expected 1 or more")
+        if self.queues is not None and not self.queues:
+            raise ConfigurationError("queues: an empty list serves nothing; leave it out to serve every queue")
+        if self.grace < timedelta(0):
+            raise ConfigurationError(f"grace: {self.grace} is not allowed; expected zero or more")
+        if self.keep <= timedelta(0):
+            raise ConfigurationError(f"keep: {self.keep} is not allowed; expected more than zero")

@@ -1,0 +1,65 @@
+"""What the running bodies say of themselves: kept in memory, written together, at most ten times a second each."""
+
+import logging
+import threading
+from collections.abc import Iterable
+from functools import partial
+
+from horae.domain.job import Claim, JobId
+from horae.live.store import LiveReport, LiveStore
+from horae.types.context import Report
+
+log = logging.getLogger("horae.runtime")
+
+
+class Reporter:
+    """The latest report of each running body; `publish` writes what is new."""
+
+    def __init__(self, live: LiveStore) -> None:
+        self._live = live
+        self._new: dict[JobId, LiveReport] = {}
+        self._latest: dict[JobId, LiveReport] = {}
+        self._ended: list[JobId] = []
+        self._lock = threading.Lock()
+
+    def follow(self, claim: Claim) -> Report:
+        """The callback through which this claim's progress reports; may be called from any thread."""
+        return partial(self._report, claim.id, claim.lease)
+
+    def _report(self, job_id: JobId, lease: int, percentage: int, label: str | None) -> None:
+        report = LiveReport(job_id, lease, percentage, label)
+        with self._lock:
+            self._new[job_id] = self._latest[job_id] = report
+
+    def latest(self, job_id: JobId) -> LiveReport | None:
+        """The last report of a job, to be settled with it."""
+        return self._latest.get(job_id)
+
+    def forget(self, job_ids: Iterable[JobId]) -> None:
+        """Drop what is known of jobs whose end is committed; the store follows with the next `publish`."""
+        with self._lock:
+            for job_id in job_ids:
+                if self._latest.pop(job_id, None) is not None:
+                    self._new.pop(job_id, None)
+                    self._ended.append(job_id)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether `publish` has anything to do."""
+        return bool(self._new or self._ended)
+
+    def publish(self) -> None:
+        """Write the new reports and drop the ended ones; what fails is tried again by the next call."""
+        with self._lock:
+            new, self._new = self._new, {}
+            ended, self._ended = self._ended, []
+        try:
+            if new:
+                self._live.publish(list(new.values()))
+            if ended:
+                self._live.forget(ended)
+        except Exception as error:  # noqa: BLE001 - a store that is away must not stop a body
+            log.warning("live state of %d jobs waits: %s", len(new), error)
+            with self._lock:
+                self._new = {**new, **self._new}
+                self._ended = ended + self._ended

@@ -1,0 +1,75 @@
+"""One body under way, and what an executor must be able to do with it."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+from horae.domain.job import Claim
+from horae.errors import JobStopped
+from horae.runtime.runner import Performed
+from horae.types.context import JobContext
+from horae.types.job_type import JobType
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """A claim whose body has begun. Times are on the monotonic clock, in seconds."""
+
+    claim: Claim
+    job_type: JobType[Any]
+    context: JobContext[Any]
+    executor: "Executor"
+    began: float = field(default_factory=time.monotonic)
+    warned: bool = False
+    forced: bool = False
+    handle: Any = None
+    """What its executor knows it by."""
+
+    def stop(self, order: BaseException) -> None:
+        """Tell the body to stop."""
+        self.executor.stop(self, order)
+
+    def kill(self) -> bool:
+        """Stop it by force; False where that cannot be done."""
+        return self.executor.kill(self)
+
+    @property
+    def soft_at(self) -> float:
+        """When the body is to be told that its time is over."""
+        limit = self.job_type.soft_time_limit
+        return float("inf") if limit is None else self.began + limit.total_seconds()
+
+    @property
+    def hard_at(self) -> float:
+        """When it is to be stopped by force."""
+        limit = self.job_type.hard_time_limit
+        return float("inf") if limit is None else self.began + limit.total_seconds()
+
+    @property
+    def ordered_to_end(self) -> bool:
+        """Whether it has been told to end for good."""
+        return isinstance(self.context.order, JobStopped)
+
+
+Done: TypeAlias = Callable[[Run, Performed], None]
+
+
+class Executor(Protocol):
+    """A place where bodies run."""
+
+    def start(self, run: Run, done: Done) -> None:
+        """Begin; `done` is called once, on the node's loop, when the body has really stopped."""
+        ...
+
+    def stop(self, run: Run, order: BaseException) -> None:
+        """Tell the body to stop, the way this place can."""
+        ...
+
+    def kill(self, run: Run) -> bool:
+        """Stop it by force; False where that cannot be done, so that its slot stays occupied."""
+        ...
+
+    def close(self) -> None:
+        """Release what is idle; bodies that ignore every order are left to the end of the process."""
+        ...

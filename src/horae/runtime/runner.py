@@ -1,0 +1,194 @@
+"""Runs one body: enters its transaction, calls it, and says what came of it. Never raises."""
+
+import logging
+import traceback
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Final, cast
+
+from pydantic_core import PydanticSerializationError, to_json
+from sqlalchemy import Connection
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
+from sqlalchemy.orm import Session
+
+from horae.domain.backoff import Backoff
+from horae.domain.job import Cancelled, Claim, Failed, NodeId, Outcome, Succeeded, decide
+from horae.errors import JobCancelled, JobStopped, LeaseLost, SoftTimeLimitExceeded
+from horae.storage import parameters, settling
+from horae.storage.database import Database
+from horae.types.context import JobContext
+from horae.types.job_type import JobType
+from horae.types.logging import logged_as
+from horae.types.parameters import MappedParameters
+
+LONGEST_TEXT: Final = 20_000
+log = logging.getLogger("horae.runtime")
+
+
+@dataclass(frozen=True, slots=True)
+class Performed:
+    """What came of a body. No outcome: another node owns the job. `settled`: its own transaction settled it already."""
+
+    outcome: Outcome | None
+    settled: bool = False
+    error: BaseException | None = None
+
+
+class Interrupted(JobStopped):
+    """The node is shutting down and the grace is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Where bodies run: the database of their transactions, and the node that holds their leases."""
+
+    database: Database
+    node: NodeId
+
+
+def perform(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
+    """Run a body in this thread."""
+    with logged_as(context.claim):
+        try:
+            context.params = load_parameters(job_type, context.claim, stage.database)
+            return _run(job_type, context, stage)
+        except BaseException as error:  # noqa: BLE001 - whatever a body raises is its outcome
+            return Performed(outcome_of(job_type, context, error), error=error)
+
+
+async def perform_async(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
+    """Run a coroutine body in this task."""
+    with logged_as(context.claim):
+        try:
+            if job_type.parameters.table is None:
+                context.params = job_type.parameters.load(context.claim.params)
+            else:
+                context.params = await stage.database.in_thread(
+                    lambda: load_parameters(job_type, context.claim, stage.database)
+                )
+            return await _run_async(job_type, context, stage)
+        except BaseException as error:  # noqa: BLE001 - as above; a cancelled task has its reason in the context
+            return Performed(outcome_of(job_type, context, error), error=error)
+
+
+def load_parameters(job_type: JobType[Any], claim: Claim, database: Database) -> Any:
+    """The parameters as the type declares them; raises what a changed declaration makes of them."""
+    if isinstance(job_type.parameters, MappedParameters):
+        return database.autocommit(parameters.load, job_type.parameters.mapped, claim.id)
+    return job_type.parameters.load(claim.params)
+
+
+def outcome_of(job_type: JobType[Any], context: JobContext[Any], error: BaseException) -> Outcome | None:
+    """What an exception means for the job; an order to stop wins over what the body raised after it."""
+    order = context.order
+    reason = order if isinstance(order, JobStopped) else error
+    match reason:
+        case JobCancelled():
+            return Cancelled()
+        case LeaseLost():
+            return None
+        case Interrupted():
+            return Failed("the node stopped before the job ended", "This job was interrupted; please start it again.")
+        case _:
+            return _failure(
+                job_type, order if isinstance(order, SoftTimeLimitExceeded) and _is_signal(error) else error
+            )
+
+
+def _is_signal(error: BaseException) -> bool:
+    return not isinstance(error, Exception)
+
+
+def _failure(job_type: JobType[Any], error: BaseException) -> Failed:
+    technical = f"{type(error).__name__}: {_text_of(error)}"
+    trace = "".join(traceback.format_exception(error))
+    timed_out = isinstance(error, SoftTimeLimitExceeded)
+    return Failed(_stored(technical), _stored(job_type.explain(error)), _stored(trace), timed_out=timed_out)
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - a broken __str__ must not hide the failure
+        return "(its text cannot be read)"
+
+
+def _stored(text: str) -> str:
+    """PostgreSQL stores no NUL; nobody reads a text without end."""
+    return text.replace("\x00", "\N{REPLACEMENT CHARACTER}")[-LONGEST_TEXT:]
+
+
+def result_text(result: Any) -> str | None:
+    """A result as JSON text; raises TypeError if it has none."""
+    if result is None:
+        return None
+    try:
+        text = to_json(result, inf_nan_mode="null").decode()
+    except PydanticSerializationError as error:
+        raise TypeError(f"the result, a {type(result).__name__}, cannot be stored as JSON: {error}") from error
+    if "\\u0000" in text:
+        raise TypeError("the result contains a NUL character, which the database cannot store")
+    return text
+
+
+def _run(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
+    context.check()
+    transaction = job_type.transaction(context)
+    if transaction is None:
+        result = job_type.run(context)
+        context.check()
+        return Performed(Succeeded(result_text(result)))
+    if isinstance(transaction, str):
+        transaction = stage.database.transaction(transaction)
+    with cast("AbstractContextManager[Any]", transaction) as entered:
+        connection = _own_connection(entered, stage.database)
+        context.enter(connection, entered if isinstance(entered, Session) else None)
+        text = result_text(job_type.run(context))
+        context.check()
+        if connection is not None:
+            context.session.flush()
+            settle_within(connection, context.claim, Succeeded(text), stage.node)
+    return Performed(Succeeded(text), settled=connection is not None)
+
+
+async def _run_async(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
+    context.check()
+    transaction = job_type.transaction(context)
+    if transaction is None:
+        result = await job_type.run(context)
+        context.check()
+        return Performed(Succeeded(result_text(result)))
+    if isinstance(transaction, str):
+        transaction = stage.database.async_transaction(transaction)
+    async with cast("AbstractAsyncContextManager[Any]", transaction) as entered:
+        connection = await _own_async_connection(entered, stage.database)
+        context.enter_async(connection, entered if isinstance(entered, AsyncSession) else None)
+        text = result_text(await job_type.run(context))
+        context.check()
+        if connection is not None:
+            await context.async_session.flush()
+            await connection.run_sync(settle_within, context.claim, Succeeded(text), stage.node)
+    return Performed(Succeeded(text), settled=connection is not None)
+
+
+def settle_within(connection: Connection, claim: Claim, outcome: Outcome, node: NodeId) -> None:
+    """Finish the job as the last statement of its own transaction; raises `LeaseLost` so that it rolls back."""
+    settlement = decide(claim, outcome, Backoff(), Random(0))  # noqa: S311 - success draws nothing
+    if claim.id not in settling.settle(connection, node, [settlement]).settled:
+        raise LeaseLost
+
+
+def _own_connection(entered: Any, database: Database) -> Connection | None:
+    """The connection to settle on, if what the job type entered is a transaction on Horae's own database."""
+    connection = entered.connection() if isinstance(entered, Session) else entered
+    if isinstance(connection, Connection) and database.is_at(connection.engine.url):
+        return connection
+    return None
+
+
+async def _own_async_connection(entered: Any, database: Database) -> AsyncConnection | None:
+    connection = await entered.connection() if isinstance(entered, AsyncSession) else entered
+    if isinstance(connection, AsyncConnection) and database.is_at(connection.engine.url):
+        return connection
+    return None

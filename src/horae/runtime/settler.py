@@ -1,0 +1,126 @@
+"""Writes what became of claims, in batches: what ends while one batch is under way makes the next.
+
+So an idle node settles at once and a busy one in large batches, with no timer. A batch is acknowledged after its
+commit; where the commit's answer is lost it is written again, which `storage/settling.py` makes harmless.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from sqlalchemy import Connection
+
+from horae.domain.job import Claim, Settlement
+from horae.runtime.runner import Stage
+from horae.storage import settling
+from horae.storage.database import is_disconnect
+from horae.storage.settling import Settled
+
+LARGEST_BATCH: Final = 1000
+MOST_WAITING: Final = 4000
+log = logging.getLogger("horae.runtime")
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A body that has stopped, and what is to be written of it.
+
+    No settlement: only that it has stopped; or nothing, if its own transaction has `already` finished the job.
+    """
+
+    claim: Claim
+    settlement: Settlement | None
+    error: BaseException | None = None
+    already: bool = False
+
+
+Settlers = Callable[[Sequence[Ended], Settled], None]
+
+
+class Settler:
+    """The one place of a node from which claims are settled."""
+
+    def __init__(self, stage: Stage, on_settled: Settlers, rng: Random) -> None:
+        self._stage = stage
+        self._on_settled = on_settled
+        self._rng = rng
+        self._waiting: list[Ended] = []
+        self._work = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._closing = False
+
+    @property
+    def crowded(self) -> bool:
+        """Whether so much waits to be written that nothing more should be claimed."""
+        return len(self._waiting) >= MOST_WAITING
+
+    def add(self, ended: Ended) -> None:
+        """Take over a body that has stopped."""
+        self._waiting.append(ended)
+        self._work.set()
+        self._idle.clear()
+
+    async def drained(self) -> None:
+        """Wait until everything that was added is committed."""
+        await self._idle.wait()
+
+    def close(self) -> None:
+        """Let `run` end once nothing waits any more."""
+        self._closing = True
+        self._work.set()
+
+    async def run(self) -> None:
+        """Write batches until closed and empty."""
+        while True:
+            await self._work.wait()
+            batch, self._waiting = self._waiting[:LARGEST_BATCH], self._waiting[LARGEST_BATCH:]
+            if batch:
+                await self._write(batch)
+            if not self._waiting:
+                self._idle.set()
+                self._work.clear()
+                if self._closing:
+                    return
+
+    async def _write(self, batch: Sequence[Ended]) -> None:
+        settled = await self._commit(batch)
+        self._on_settled(batch, settled)
+
+    async def _commit(self, batch: Sequence[Ended]) -> Settled:
+        """Commit the batch; a database that is away is waited for, a row that cannot be written is set apart."""
+        pause = 0.05
+        while True:
+            try:
+                return await self._stage.database.transact_async(settle_batch, self._stage, batch)
+            except Exception as error:
+                if not is_disconnect(error):
+                    return await self._one_by_one(batch, error)
+                log.warning("%d results wait for the database: %s", len(batch), error)
+            await asyncio.sleep(pause * self._rng.uniform(0.5, 1.0))
+            pause = min(pause * 2, 5.0)
+
+    async def _one_by_one(self, batch: Sequence[Ended], error: Exception) -> Settled:
+        if len(batch) == 1:
+            claim = batch[0].claim
+            log.error("the end of job %d cannot be written", claim.id, exc_info=error)
+            return Settled(set(), {})
+        parts = [await self._commit([ended]) for ended in batch]
+        whole = Settled(set(), {})
+        for part in parts:
+            whole.settled.update(part.settled)
+            whole.released.update(part.released)
+        return whole
+
+
+def settle_batch(connection: Connection, stage: Stage, batch: Sequence[Ended]) -> Settled:
+    """Write what became of the bodies of one node."""
+    settlements = [ended.settlement for ended in batch if ended.settlement is not None]
+    settled = settling.settle(connection, stage.node, settlements) if settlements else Settled(set(), {})
+    settled.settled.update(ended.claim.id for ended in batch if ended.already)
+    stopped = [(ended.claim.id, ended.claim.lease) for ended in batch if ended.settlement is None and not ended.already]
+    settled.released.update(settling.release(connection, stage.node, stopped))
+    return settled

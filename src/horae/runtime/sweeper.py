@@ -1,0 +1,142 @@
+"""Looks after what nobody else does: jobs of dead nodes, jobs past their limits, jobs past their keeping.
+
+Every node sweeps; the statements take only rows that no other sweeper has locked, and compare state and lease.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import Final
+
+from sqlalchemy import Connection
+
+from horae.domain.job import Claim, Crashed, JobState, NodeId, Settlement, decide
+from horae.runtime.membership import Membership
+from horae.runtime.verdict import backoff_of
+from horae.storage import ending, nodes, settling
+from horae.storage.database import Database
+from horae.types.hooks import Hooks
+from horae.types.registry import Registry
+
+RESCUE_BATCH: Final = 500
+SUSPICIOUS: Final = 0.25
+ROUTINE: Final = 2.0
+LIMITS_EVERY: Final = 5
+CLEAN_EVERY: Final = 150
+"""Jobs a transaction; seconds between looks while somebody is suspected, and otherwise; rounds between the rest."""
+
+log = logging.getLogger("horae.runtime")
+
+
+@dataclass(frozen=True, slots=True)
+class Rescued:
+    """A job of a dead node and what became of it."""
+
+    claim: Claim
+    node: NodeId
+    settlement: Settlement | None
+    ended_as: JobState | None
+
+
+class Sweeper:
+    """One node's share of looking after."""
+
+    def __init__(  # noqa: PLR0913 - the one place where these meet
+        self, *, database: Database, membership: Membership, registry: Registry, hooks: Hooks, keep_seconds: float,
+        rng: Random, on_rescue: Callable[[Sequence[Rescued]], None],
+    ) -> None:  # fmt: skip
+        self._database, self._membership, self._registry = database, membership, registry
+        self._hooks, self._keep_seconds, self._rng = hooks, keep_seconds, rng
+        self._on_rescue = on_rescue
+        self._suspicion = asyncio.Event()
+        self._rounds = 0
+
+    def suspect(self) -> None:
+        """Look at the others soon. Called on the node's loop."""
+        self._suspicion.set()
+
+    async def run(self) -> None:
+        """Sweep until cancelled."""
+        while True:
+            try:
+                await self._round()
+            except Exception as error:
+                log.warning("a sweep failed and is repeated: %s", error, exc_info=True)
+            await self._pause()
+
+    async def _pause(self) -> None:
+        suspected = self._suspicion.is_set()
+        self._suspicion.clear()
+        try:
+            async with asyncio.timeout(SUSPICIOUS if suspected else ROUTINE * self._rng.uniform(0.9, 1.1)):
+                await self._suspicion.wait()
+        except TimeoutError:
+            pass
+
+    async def _round(self) -> None:
+        dead = await self._database.in_thread(self._membership.find_dead)
+        for node, cause in dead.items():
+            log.warning("node %s is dead: %s", node, cause)
+        if dead or self._rounds % LIMITS_EVERY == 0:
+            await self.rescue(set(dead))
+        if self._rounds % LIMITS_EVERY == 0:
+            await self.enforce_limits()
+        if self._rounds % CLEAN_EVERY == CLEAN_EVERY - 1:
+            await self.clean_up()
+        self._rounds += 1
+
+    async def rescue(self, dead: Collection[NodeId]) -> None:
+        """Deal with everything that dead or unlisted nodes hold, then strike them off."""
+        while True:
+            batch = await self._database.transact_async(rescue, dead, self._registry, self._rng)
+            self._on_rescue(batch)
+            await self._run_hooks(batch)
+            if len(batch) < RESCUE_BATCH:
+                break
+        for node in await self._database.transact_async(nodes.remove, dead) if dead else ():
+            self._membership.bury(node)
+
+    async def _run_hooks(self, batch: Sequence[Rescued]) -> None:
+        for rescued in batch:
+            ended_as = rescued.ended_as if rescued.settlement is None else rescued.settlement.state
+            if ended_as in (JobState.FAILED, JobState.CANCELLED):
+                call = partial(self._hooks.released, rescued.claim.id, rescued.claim.type, ended_as)
+                await self._database.in_thread(call)
+
+    async def enforce_limits(self) -> None:
+        """Fail what its own node cannot stop, and owned jobs that nobody took."""
+        hard = {kind.type: kind.hard_time_limit for kind in self._registry}
+        pending = {kind.type: kind.pending_timeout for kind in self._registry}
+        overdue = {name: limit.total_seconds() for name, limit in hard.items() if limit is not None}
+        waiting = {name: limit.total_seconds() for name, limit in pending.items() if limit is not None}
+        for job in await self._database.transact_async(ending.expire_started, overdue):
+            log.error("job %d (%s) ran past its hard time limit and was failed", job.id, job.type)
+        for job in await self._database.transact_async(ending.expire_pending, waiting):
+            log.error("job %d (%s) was not taken in time and was failed", job.id, job.type)
+            await self._database.in_thread(partial(self._hooks.failed, job.id, job.type))
+
+    async def clean_up(self) -> None:
+        """Delete what ended longer ago than it is kept."""
+        removed = await self._database.in_thread(partial(self._hooks.clean_up, self._keep_seconds))
+        if removed:
+            log.info("%d ended jobs were cleaned up", removed)
+
+
+def rescue(connection: Connection, dead: Collection[NodeId], registry: Registry, rng: Random) -> list[Rescued]:
+    """Settle one batch of what dead nodes hold as crashes; what was ended under their bodies is only released."""
+    held = ending.lost(connection, dead, RESCUE_BATCH)
+    result: list[Rescued] = []
+    for claim, node, state, crashes in held:
+        if state is not JobState.STARTED:
+            settling.release(connection, node, [(claim.id, claim.lease)])
+            result.append(Rescued(claim, node, None, state))
+            continue
+        outcome = Crashed(f"node {node} stopped in the middle of the job", crashes + 1)
+        backoff = backoff_of(claim, registry.find(claim.type))
+        settlement = decide(claim, outcome, backoff, rng)
+        settling.settle(connection, node, [settlement])
+        result.append(Rescued(claim, node, settlement, None))
+    return result

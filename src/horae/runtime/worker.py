@@ -1,0 +1,178 @@
+"""Claims jobs as slots become free, begins their bodies, and takes note of their ends.
+
+A claim asks for as many jobs as there are free slots, and for more when jobs are short: as many as ended in the last
+tenth of a second. What was claimed beyond the slots waits here for at most a second, then it is handed back.
+"""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Collection
+from random import Random
+from typing import Final
+
+from horae.domain.job import Claim, JobId
+from horae.errors import LeaseLost
+from horae.runtime.reporter import Reporter
+from horae.runtime.run import Executor, Run
+from horae.runtime.runner import Performed, Stage
+from horae.runtime.settler import Ended, Settler
+from horae.runtime.throughput import Throughput
+from horae.runtime.verdict import ended_of
+from horae.storage import claims
+from horae.storage.claims import Served
+from horae.types.context import JobContext
+from horae.types.job_type import JobType
+from horae.types.registry import Registry
+
+LARGEST_PREFETCH: Final = 1000
+LONGEST_WAIT: Final = 1.0
+POLL_WITH_HINTS: Final = 1.5
+POLL_ALONE: Final = (0.05, 1.0)
+"""Seconds: how long a claim may wait for a slot; between polls where hints arrive; shortest and longest without them."""
+
+log = logging.getLogger("horae.runtime")
+Choose = Callable[[JobType[object]], Executor]
+
+
+class Worker:
+    """The slots of one node."""
+
+    def __init__(  # noqa: PLR0913 - the one place where these meet
+        self, *, stage: Stage, served: Served, registry: Registry, settler: Settler, reporter: Reporter,
+        choose: Choose, concurrency: int, hinted: Callable[[], bool], rng: Random,
+    ) -> None:  # fmt: skip
+        self.running: dict[JobId, Run] = {}
+        self._stage, self._served, self._registry = stage, served, registry
+        self._settler, self._reporter = settler, reporter
+        self._choose, self._concurrency, self._hinted, self._rng = choose, concurrency, hinted, rng
+        self._prefetched: deque[tuple[Claim, float]] = deque()
+        self._throughput = Throughput()
+        self._wake = asyncio.Event()
+        self._hints = 0
+        self._exhausted = False
+        self._stopping = False
+        self._poll = POLL_ALONE[0]
+        self.emptied = asyncio.Event()
+
+    def hint(self) -> None:
+        """Look for work now. Called on the node's loop."""
+        self._hints += 1
+        self._exhausted = False
+        self._wake.set()
+
+    def hint_in(self, seconds: float) -> None:
+        """Look for work when something is due."""
+        asyncio.get_running_loop().call_later(seconds, self.hint)
+
+    def stop(self) -> None:
+        """Claim nothing more; `run` ends after handing back what was not begun."""
+        self._stopping = True
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Claim and begin bodies until stopped."""
+        while not self._stopping:
+            room = self._room()
+            if room > 0 and not self._exhausted:
+                await self._claim(room)
+            else:
+                await self._wait()
+            await self._hand_back_stale()
+        await self.hand_back()
+
+    def _room(self) -> int:
+        if self._settler.crowded:
+            return 0
+        free = self._concurrency - len(self.running)
+        wanted = free + min(self._throughput.recent, LARGEST_PREFETCH) - len(self._prefetched)
+        return wanted if wanted * 2 > free or free > 0 else 0  # not one by one
+
+    async def _claim(self, room: int) -> None:
+        hints = self._hints
+        try:
+            taken = await self._stage.database.autocommit_async(claims.claim, self._served, room)
+        except Exception as error:  # noqa: BLE001 - the database may be away for a while; the node stays
+            log.warning("no jobs can be claimed: %s", error)
+            await asyncio.sleep(self._rng.uniform(0.2, 1.0))
+            return
+        self._exhausted = len(taken) < room and hints == self._hints
+        if taken:
+            self._poll = POLL_ALONE[0]
+        now = time.monotonic()
+        self._prefetched.extend((claim, now) for claim in taken)
+        self._begin_prefetched()
+
+    async def _wait(self) -> None:
+        timeout = self._poll_interval()
+        if self._prefetched:
+            timeout = min(timeout, LONGEST_WAIT / 4)
+        try:
+            async with asyncio.timeout(timeout):
+                await self._wake.wait()
+        except TimeoutError:
+            self._exhausted = False
+        self._wake.clear()
+
+    def _poll_interval(self) -> float:
+        if self._hinted():
+            return POLL_WITH_HINTS * self._rng.uniform(0.75, 1.25)
+        self._poll = min(self._poll * 2, POLL_ALONE[1])
+        return self._poll * self._rng.uniform(0.75, 1.25)
+
+    def _begin_prefetched(self) -> None:
+        while self._prefetched and not self._stopping and len(self.running) < self._concurrency:
+            claim, _ = self._prefetched.popleft()
+            self._begin(claim)
+
+    def _begin(self, claim: Claim) -> None:
+        job_type = self._registry.get(claim.type)
+        context = JobContext[object](claim, None, self._reporter.follow(claim))
+        run = Run(claim, job_type, context, self._choose(job_type))
+        self.running[claim.id] = run
+        run.executor.start(run, self._done)
+
+    def _done(self, run: Run, performed: Performed) -> None:
+        claim = run.claim
+        if self.running.get(claim.id) is run:
+            del self.running[claim.id]
+        self._settler.add(ended_of(run, performed, self._reporter.latest(claim.id), self._rng))
+        self._throughput.count(time.monotonic())
+        self._begin_prefetched()
+        if not self._exhausted:
+            self._wake.set()
+        if not self.running:
+            self.emptied.set()
+
+    def drop(self, job_ids: Collection[JobId]) -> None:
+        """Forget prefetched jobs that were cancelled; their bodies never begin."""
+        kept: deque[tuple[Claim, float]] = deque()
+        for claim, since in self._prefetched:
+            if claim.id in job_ids:
+                self._settler.add(Ended(claim, None))
+            else:
+                kept.append((claim, since))
+        self._prefetched = kept
+
+    async def _hand_back_stale(self) -> None:
+        oldest = time.monotonic() - LONGEST_WAIT
+        if self._prefetched and self._prefetched[0][1] < oldest:
+            await self.hand_back()
+
+    async def hand_back(self) -> None:
+        """Return everything that was claimed and not begun."""
+        waiting, self._prefetched = [claim for claim, _ in self._prefetched], deque()
+        if waiting:
+            self._throughput.reset()
+            await self._stage.database.transact_async(claims.hand_back, waiting)
+
+    def order_all(self, order: Callable[[], BaseException]) -> None:
+        """Tell every body to stop."""
+        for run in list(self.running.values()):
+            run.stop(order())
+
+    def abandon(self) -> None:
+        """The node was declared dead: what it holds belongs to others."""
+        self._prefetched.clear()
+        self.order_all(LeaseLost)

@@ -1,0 +1,86 @@
+"""One settings value, checked at birth: from arguments, else the environment, else a file, else defaults."""
+
+import os
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError
+from pydantic.functional_validators import BeforeValidator
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+from typing_extensions import override
+
+from horae.errors import ConfigurationError
+
+PREFIX = "HORAE_"
+FILE_VARIABLE = "HORAE_CONFIG"
+
+
+def _names(value: Any) -> Any:
+    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+
+class Settings(BaseSettings):
+    """What an application and its nodes can be told. Each field is also `HORAE_` and its name in the environment.
+
+    Durations are seconds, or ISO 8601 (`PT30S`).
+    """
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
+
+    database: str = Field("sqlite:///horae.db", description="URL of the database: a SQLite file or PostgreSQL.")
+    concurrency: int = Field(10, ge=1, le=10_000, description="Bodies that a node runs at a time.")
+    queues: Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(_names)] = Field(
+        None, description="Queues that a node serves, separated by commas; all if not set."
+    )
+    node_name: str | None = Field(None, description="A name for the node in lists; the host's name if not set.")
+    grace: timedelta = Field(
+        timedelta(seconds=30), ge=timedelta(0), description="How long bodies may go on after the order to shut down."
+    )
+    keep: timedelta = Field(timedelta(days=30), gt=timedelta(0), description="How long ended jobs are kept.")
+    busy_timeout: timedelta = Field(
+        timedelta(seconds=30), gt=timedelta(0), description="How long to wait for SQLite's write lock."
+    )
+    hints: bool = Field(True, description="Whether processes wake each other; without it they only poll.")
+    log_format: Literal["text", "json"] = Field("text", description="How `horae run` writes its log.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="What `horae run` logs.")
+
+    @override
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments, environment, file; in this order."""
+        file = os.environ.get(FILE_VARIABLE)
+        if file is None:
+            return init_settings, env_settings
+        if not Path(file).is_file():
+            raise ConfigurationError(f"{FILE_VARIABLE}: there is no file {file!r}")
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, file)
+
+
+def settings(**given: Any) -> Settings:
+    """The settings, where None means not given. Raises `ConfigurationError`, which says which, what, and what is allowed."""
+    try:
+        return Settings(**{name: value for name, value in given.items() if value is not None})
+    except ValidationError as error:
+        problems = "; ".join(_problem(item) for item in error.errors())
+        raise ConfigurationError(problems) from error
+
+
+def _problem(item: Any) -> str:
+    name = ".".join(str(part) for part in item["loc"])
+    if item["type"] == "extra_forbidden":
+        return f"{name}: there is no such setting; there are {', '.join(Settings.model_fields)}"
+    return f"{name} ({PREFIX}{name.upper()}): {item['input']!r} is not allowed: {item['msg']}"

@@ -1,0 +1,27 @@
+"""Parameters kept in a table of the application, beside the job's row."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Table, insert
+from sqlalchemy.orm import Session
+
+from horae.domain.job import JobId
+from horae.errors import JobDoesNotExist
+
+M = TypeVar("M")
+
+
+def add(connection: Connection, table: Table, key: str, rows: Sequence[tuple[JobId, Mapping[str, Any]]]) -> None:
+    """Write the parameters of new jobs."""
+    connection.execute(insert(table), [{key: job_id, **row} for job_id, row in rows])
+
+
+def load(connection: Connection, mapped: type[M], job_id: JobId) -> M:
+    """The parameters of a job, detached from any session; raises `JobDoesNotExist`."""
+    with Session(connection, expire_on_commit=False) as session:
+        found = session.get(mapped, job_id)
+        if found is None:
+            raise JobDoesNotExist(job_id)
+        session.expunge(found)
+        return found

@@ -1,0 +1,129 @@
+"""What a body is given: its parameters, its progress, its transaction, and the order to stop."""
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, Generic
+
+from sqlalchemy import Connection
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
+from sqlalchemy.orm import Session
+from typing_extensions import TypeVar
+
+from horae.domain.job import Claim, JobId
+from horae.domain.progress import Progress
+from horae.errors import HoraeError
+
+ParamsT = TypeVar("ParamsT", default=Any)
+ConnectionT = TypeVar("ConnectionT")
+Report = Callable[[int, str | None], None]
+
+log = logging.getLogger("horae.job")
+
+
+class JobContext(Generic[ParamsT]):
+    """One attempt at a job, seen from its body.
+
+    `params` are the checked parameters; `progress` is the root of the progress tree (0 to 100). Within a transaction on
+    Horae's database `session` or `connection` are that transaction.
+    """
+
+    def __init__(self, claim: Claim, params: ParamsT, report: Report) -> None:
+        self.claim = claim
+        self.params = params
+        self._report = report
+        self._order: BaseException | None = None
+        self._connection: Connection | None = None
+        self._session: Session | None = None
+        self._async_connection: AsyncConnection | None = None
+        self._async_session: AsyncSession | None = None
+
+    @property
+    def id(self) -> JobId:
+        """The job's id."""
+        return self.claim.id
+
+    @property
+    def type(self) -> str:
+        """The name of its type."""
+        return self.claim.type
+
+    @property
+    def owner(self) -> str | None:
+        """Who started it."""
+        return self.claim.owner
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt this is, from 1."""
+        return self.claim.attempt
+
+    @cached_property
+    def meta(self) -> Mapping[str, Any]:
+        """What the caller put beside the parameters, such as a trace context."""
+        return json.loads(self.claim.meta)
+
+    @cached_property
+    def progress(self) -> Progress:
+        """The job's progress: 100 units, to be divided among children."""
+        return Progress(100, on_change=self._report, checkpoint=self.check)
+
+    @property
+    def log(self) -> logging.Logger:
+        """A logger; its records carry job, type, lease and node."""
+        return log
+
+    def check(self) -> None:
+        """Stop here if the job was cancelled, timed out, or belongs to another node now. Progress calls it for you."""
+        if self._order is not None:
+            raise self._order
+
+    def stop(self, order: BaseException) -> None:
+        """Make the next `check` raise `order`; an order to end for good outlives one that a body may handle."""
+        if self._order is None or isinstance(self._order, Exception):
+            self._order = order
+
+    @property
+    def order(self) -> BaseException | None:
+        """The order to stop, if one was given."""
+        return self._order
+
+    @property
+    def connection(self) -> Connection:
+        """The transaction that this job runs in; it commits exactly if the job finishes."""
+        return self._there(self._connection, "transaction")
+
+    @property
+    def session(self) -> Session:
+        """A Session in the job's transaction; its `commit` only flushes, for the end of the job commits."""
+        if self._session is None:
+            self._session = Session(self.connection, join_transaction_mode="rollback_only")
+        return self._session
+
+    @property
+    def async_connection(self) -> AsyncConnection:
+        """The transaction of an async body."""
+        return self._there(self._async_connection, "async transaction")
+
+    @property
+    def async_session(self) -> AsyncSession:
+        """An AsyncSession in the transaction of an async body."""
+        if self._async_session is None:
+            self._async_session = AsyncSession(self.async_connection, join_transaction_mode="rollback_only")
+        return self._async_session
+
+    def enter(self, connection: Connection | None, session: Session | None) -> None:
+        """Give the body its transaction."""
+        self._connection, self._session = connection, session
+
+    def enter_async(self, connection: AsyncConnection | None, session: AsyncSession | None) -> None:
+        """Give an async body its transaction."""
+        self._async_connection, self._async_session = connection, session
+
+    def _there(self, connection: ConnectionT | None, kind: str) -> ConnectionT:
+        if connection is None:
+            raise HoraeError(
+                f"job type {self.type!r} runs in no {kind} on Horae's database; declare transaction='read committed'"
+            )
+        return connection

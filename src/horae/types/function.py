@@ -1,0 +1,125 @@
+"""The short form of a job type: a function whose annotated arguments are the parameters."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from functools import update_wrapper
+from typing import Any, Final, Generic, Literal, ParamSpec, TypedDict, TypeVar, get_origin, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, create_model
+from typing_extensions import Unpack, override
+
+from horae.domain.backoff import Backoff
+from horae.errors import InvalidJobType
+from horae.types.context import JobContext
+from horae.types.job_type import ISOLATIONS, ApiError, HumanReadable, Isolation, JobType, Transaction
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+START_OPTIONS: Final = frozenset(
+    ["job_type", "session", "owner", "run_at", "delay", "priority", "queue", "unique_key", "on_duplicate", "max_attempts", "backoff", "meta", "sync"]
+)
+
+
+class JobKeywords(TypedDict, total=False):
+    """What `@horae.job(...)` may say: `name` is the type's, the others mean what they mean in `JobType`."""
+
+    name: str
+    queue: str
+    priority: int
+    max_count: int | None
+    max_attempts: int
+    backoff: Backoff
+    soft_time_limit: timedelta | None
+    grace: timedelta
+    pending_timeout: timedelta | None
+    isolation: Literal["process"] | None
+    transaction: Isolation | Callable[[JobContext[Any]], Transaction] | None
+    exceptions_map: Mapping[type[BaseException], HumanReadable]
+    api_exceptions_map: Mapping[type[BaseException], ApiError]
+    public: bool
+
+
+class JobFunction(Generic[P, R]):
+    """A function that is also a job type: call it as ever, or start it as a job."""
+
+    def __init__(self, function: Callable[P, R], **options: Unpack[JobKeywords]) -> None:
+        self.function = function
+        self.job_type: JobType[Any] = FunctionJobType(function, options)
+        update_wrapper(self, function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run the function here and now, as no job."""
+        return self.function(*args, **kwargs)
+
+
+class FunctionJobType(JobType[Any]):
+    """The job type of one function."""
+
+    def __init__(self, function: Callable[..., Any], options: JobKeywords) -> None:
+        unknown = options.keys() - JobKeywords.__annotations__.keys()
+        if unknown:
+            allowed = ", ".join(JobKeywords.__annotations__)
+            raise InvalidJobType(
+                f"{function.__qualname__}: there is no option {sorted(unknown)[0]!r}; there are {allowed}"
+            )
+        self.type = options.get("name", function.__name__)
+        self._transaction = options.get("transaction")
+        for option, value in options.items():
+            if option not in ("name", "transaction"):
+                setattr(self, option, value)
+        if not callable(self._transaction) and self._transaction not in (*ISOLATIONS, None):
+            allowed = ", ".join(map(repr, ISOLATIONS))
+            raise InvalidJobType(
+                f"job type {self.type!r}: transaction is {self._transaction!r}, expected one of {allowed}"
+            )
+        self.function = function
+        self._context, self.params, self.returns = _signature(function, self.type)
+        self._names = tuple(self.params.model_fields)
+        super().__init__()
+        self.is_async = inspect.iscoroutinefunction(function)
+
+    @override
+    def run(self, job: JobContext[Any]) -> Any:
+        values = {name: getattr(job.params, name) for name in self._names}
+        if self._context is not None:
+            values[self._context] = job
+        return self.function(**values)
+
+    @override
+    def transaction(self, job: JobContext[Any]) -> Transaction:
+        return self._transaction(job) if callable(self._transaction) else self._transaction
+
+
+def _signature(function: Callable[..., Any], name: str) -> tuple[str | None, type[BaseModel], Any]:
+    """The argument that takes the context, the model of the others, the return annotation."""
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except NameError as error:
+        raise InvalidJobType(f"job type {name!r}: an annotation cannot be resolved: {error}") from error
+    context, given = None, {}
+    for argument in inspect.signature(function).parameters.values():
+        hint = hints.get(argument.name, Any)
+        if hint is JobContext or get_origin(hint) is JobContext:
+            context = argument.name
+            continue
+        _check_argument(name, argument)
+        given[argument.name] = (hint, ... if argument.default is argument.empty else argument.default)
+    config = ConfigDict(extra="forbid", arbitrary_types_allowed=False)
+    try:
+        model: type[BaseModel] = create_model(f"{name}_parameters", __config__=config, **given)
+    except Exception as error:  # Pydantic raises many kinds for what has no JSON form
+        raise InvalidJobType(f"job type {name!r}: its arguments cannot be parameters: {error}") from error
+    return context, model, hints.get("return", Any)
+
+
+def _check_argument(name: str, argument: inspect.Parameter) -> None:
+    if argument.kind in (argument.VAR_POSITIONAL, argument.VAR_KEYWORD, argument.POSITIONAL_ONLY):
+        raise InvalidJobType(
+            f"job type {name!r}: argument {argument} cannot be a parameter; use named, annotated arguments"
+        )
+    if argument.name in START_OPTIONS:
+        raise InvalidJobType(f"job type {name!r}: argument {argument.name!r} is an option of start; rename it")
+    if argument.name.startswith("_"):
+        raise InvalidJobType(f"job type {name!r}: argument {argument.name!r} begins with an underscore; rename it")

@@ -1,0 +1,188 @@
+"""A job type: what to do, under which rules, and the hooks around it."""
+
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from datetime import timedelta
+from typing import Any, Final, Generic, Literal, TypeAlias, get_args
+
+from pydantic import BaseModel
+from sqlalchemy import Connection
+
+from horae.domain.backoff import Backoff
+from horae.domain.job import Job
+from horae.errors import InvalidJobType, SoftTimeLimitExceeded
+from horae.types.context import JobContext, ParamsT
+from horae.types.parameters import MappedParameters, ModelParameters, parameters_of
+
+Isolation: TypeAlias = Literal["read committed", "repeatable read", "serializable"]
+ISOLATIONS: Final[tuple[str, ...]] = get_args(Isolation)
+Transaction: TypeAlias = Isolation | AbstractContextManager[Any] | AbstractAsyncContextManager[Any] | None
+HumanReadable: TypeAlias = str | Callable[[BaseException], str]
+ApiError: TypeAlias = str | tuple[str, int, str]
+
+TIMED_OUT_TEXT: Final = "This job ran for longer than it may and was stopped."
+FAILED_TEXT: Final = "Something went wrong while this job was running."
+
+log = logging.getLogger("horae.types")
+
+
+class JobType(Generic[ParamsT]):
+    """Subclass, set `type`, and write `run`; all else has a sensible default.
+
+    `max_count`: pending or running jobs an owner may have; jobs without an owner are not counted, None is no limit.
+    `soft_time_limit`: after it the body is told with `SoftTimeLimitExceeded`; `grace` later it is stopped by force.
+    `pending_timeout`: an owned job that no worker took in this time fails. None is no limit, for each.
+    `isolation`: "process" runs the body in a child process that can be terminated.
+    `exceptions_map`: what to tell a person about an exception; the nearest base class decides, "{e}" is its text.
+    `returns`: what `wait` makes of the stored result; `response_model`: what `describe` adds to a response.
+    `api_exceptions_map`: an exception of the creation endpoint as an error code, or (code, status, detail).
+    """
+
+    type: str
+    queue: str = "default"
+    priority: int = 0
+    max_count: int | None = 1
+    max_attempts: int = 1
+    backoff: Backoff = Backoff()
+    soft_time_limit: timedelta | None = timedelta(minutes=30)
+    grace: timedelta = timedelta(minutes=1)
+    pending_timeout: timedelta | None = timedelta(minutes=30)
+    isolation: Literal["process"] | None = None
+    public: bool = False
+
+    params: Any = None
+    request_model: Any = None
+    response_model: Any = None
+    exceptions_map: Mapping[type[BaseException], HumanReadable] = {}
+    api_exceptions_map: Mapping[type[BaseException], ApiError] = {}
+    returns: Any = Any
+
+    def __init__(self) -> None:
+        check_declaration(self)
+        self.parameters: ModelParameters | MappedParameters = parameters_of(self.params, self.type)
+        self.request = parameters_of(self.request_model, self.type) if self.request_model else self.parameters
+        self.is_async = inspect.iscoroutinefunction(self.run)
+
+    def run(self, job: JobContext[ParamsT]) -> Any | Awaitable[Any]:
+        """Do the work; what it returns is the job's result, stored as JSON. May be a coroutine function."""
+        raise TypeError(f"job type {self.type!r} has no run method")
+
+    def prepare_values(self, values: dict[str, Any], owner: str | None) -> Mapping[str, Any]:
+        """Turn what was asked for into what is stored; raise to refuse. Runs before the count limit."""
+        del owner
+        return values
+
+    def after_creation(self, job: Job, values: Mapping[str, Any], connection: Connection) -> None:
+        """Do what belongs to the creation, in its transaction; if it raises, nothing is left."""
+
+    def transaction(self, job: JobContext[ParamsT]) -> Transaction:
+        """The transaction to run in: an isolation level on Horae's database, a context manager of yours, or none."""
+        del job
+        return None
+
+    def on_error(self, job: Job, error: BaseException) -> None:
+        """Called once after the job failed for good and its transaction was rolled back."""
+
+    def on_cancelled(self, job: Job) -> None:
+        """Called once after the job was cancelled and its body, if it had begun, has stopped."""
+
+    def before_delete(self, job: Job) -> None:
+        """Remove what the job left outside its transaction; called before its row goes."""
+
+    def describe(self, job: Job) -> Mapping[str, Any]:
+        """What a response about `job` says beyond the common fields."""
+        del job
+        return {}
+
+    @property
+    def hard_time_limit(self) -> timedelta | None:
+        """When a body is stopped by force: the soft limit and the grace."""
+        return None if self.soft_time_limit is None else self.soft_time_limit + self.grace
+
+    def explain(self, error: BaseException) -> str:
+        """The human readable text of `error`; never raises."""
+        for base in type(error).__mro__:
+            if base in self.exceptions_map:
+                return _text(self.exceptions_map[base], error)
+        return TIMED_OUT_TEXT if isinstance(error, SoftTimeLimitExceeded) else FAILED_TEXT
+
+
+def has_hook(job_type: JobType[Any], name: str) -> bool:
+    """Whether the type overrides this hook, so that the others cost nothing."""
+    return getattr(type(job_type), name) is not getattr(JobType, name)
+
+
+def check_declaration(job_type: JobType[Any]) -> None:
+    """Refuse at registration what would fail later; raises `InvalidJobType`."""
+    name = getattr(job_type, "type", None)
+    if not isinstance(name, str) or not name.strip() or len(name) > 200:
+        raise InvalidJobType(
+            f"{type(job_type).__qualname__}: `type` is {name!r}, expected a name of 1 to 200 characters"
+        )
+    for problem in _problems(job_type):
+        raise InvalidJobType(f"job type {name!r}: {problem}")
+
+
+def _problems(job_type: JobType[Any]) -> list[str]:
+    checks = [
+        (isinstance(job_type.priority, int), f"priority is {job_type.priority!r}, expected a whole number"),
+        (job_type.max_attempts >= 1, f"max_attempts is {job_type.max_attempts}, expected 1 or more"),
+        (
+            job_type.max_count is None or job_type.max_count >= 1,
+            f"max_count is {job_type.max_count}, expected 1 or more, or None",
+        ),
+        (job_type.isolation in (None, "process"), f"isolation is {job_type.isolation!r}, expected 'process' or None"),
+        (
+            _positive(job_type.soft_time_limit),
+            f"soft_time_limit is {job_type.soft_time_limit}, expected more than zero, or None",
+        ),
+        (
+            _positive(job_type.pending_timeout),
+            f"pending_timeout is {job_type.pending_timeout}, expected more than zero, or None",
+        ),
+        (job_type.grace >= timedelta(0), f"grace is {job_type.grace}, expected zero or more"),
+        *_map_checks("exceptions_map", job_type.exceptions_map, (str,)),
+        *_map_checks("api_exceptions_map", job_type.api_exceptions_map, (str, tuple)),
+        *_model_checks(job_type),
+    ]
+    return [problem for fine, problem in checks if not fine]
+
+
+def _positive(limit: timedelta | None) -> bool:
+    return limit is None or limit > timedelta(0)
+
+
+def _map_checks(name: str, entries: Mapping[Any, Any], kinds: tuple[type, ...]) -> list[tuple[bool, str]]:
+    keys = [
+        (
+            isinstance(key, type) and issubclass(key, BaseException),
+            f"{name} has the key {key!r}, expected an exception class",
+        )
+        for key in entries
+    ]
+    values = [
+        (isinstance(value, kinds) or callable(value), f"{name} maps {key!r} to {value!r}, expected text or a function")
+        for key, value in entries.items()
+    ]
+    return keys + values
+
+
+def _model_checks(job_type: JobType[Any]) -> list[tuple[bool, str]]:
+    models = {"request_model": job_type.request_model, "response_model": job_type.response_model}
+    return [
+        (
+            model is None or (isinstance(model, type) and issubclass(model, BaseModel)),
+            f"{name} is {model!r}, expected a Pydantic model",
+        )
+        for name, model in models.items()
+    ]
+
+
+def _text(entry: HumanReadable, error: BaseException) -> str:
+    try:
+        return entry.replace("{e}", str(error)) if isinstance(entry, str) else str(entry(error))
+    except Exception:
+        log.exception("the human readable text of %s could not be made", type(error).__name__)
+        return FAILED_TEXT

@@ -1,0 +1,75 @@
+"""The job types that a program knows. A name from the database is looked up here, never imported."""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from horae.errors import InvalidJobType, JobTypeAlreadyRegistered, UnknownJobType
+from horae.types.function import JobFunction
+from horae.types.job_type import JobType
+
+JobTypeReference: TypeAlias = str | JobType[Any] | type[JobType[Any]] | JobFunction[..., Any]
+
+
+class Registry:
+    """Job types by name."""
+
+    def __init__(self) -> None:
+        self._types: dict[str, JobType[Any]] = {}
+
+    def add(self, job_type: JobType[Any]) -> None:
+        """Register a type; raises `JobTypeAlreadyRegistered` if another one has its name."""
+        present = self._types.setdefault(job_type.type, job_type)
+        if present is job_type:
+            return
+        if _origin(present) == _origin(job_type):  # the module was loaded again
+            self._types[job_type.type] = job_type
+            return
+        raise JobTypeAlreadyRegistered(
+            f"job type {job_type.type!r} of {_origin(job_type)} is already registered by {_origin(present)}; "
+            f"known: {', '.join(sorted(self._types))}"
+        )
+
+    def get(self, name: str) -> JobType[Any]:
+        """The type of this name; raises `UnknownJobType`, which lists those there are."""
+        try:
+            return self._types[name]
+        except KeyError:
+            raise UnknownJobType(name, self._types) from None
+
+    def find(self, name: str) -> JobType[Any] | None:
+        """The type of this name, or None where another program knows it."""
+        return self._types.get(name)
+
+    def resolve(self, reference: JobTypeReference) -> JobType[Any]:
+        """The registered type that a caller means by a name, a class, a function."""
+        match reference:
+            case str():
+                return self.get(reference)
+            case JobFunction():
+                return self.get(reference.job_type.type)
+            case JobType():
+                return self.get(reference.type)
+            case type() if issubclass(reference, JobType):
+                return self.get(getattr(reference, "type", reference.__qualname__))
+            case _:
+                raise InvalidJobType(f"{reference!r} is no job type; decorate it with @horae.job or register it")
+
+    def remove(self, name: str) -> None:
+        """Forget a type; raises `UnknownJobType`."""
+        self.get(name)
+        del self._types[name]
+
+    @property
+    def by_name(self) -> Mapping[str, JobType[Any]]:
+        """All types, read only."""
+        return MappingProxyType(self._types)
+
+    def __iter__(self) -> Iterator[JobType[Any]]:
+        """Each type, in the order of registration."""
+        return iter(self._types.values())
+
+
+def _origin(job_type: JobType[Any]) -> str:
+    source: Any = getattr(job_type, "function", type(job_type))
+    return f"{source.__module__}.{source.__qualname__}"
