@@ -307,23 +307,23 @@ import sys
 from horae.storage.database import Database
 from horae.storage.migrations import runner, scripts
 database = Database(sys.argv[1])
-print("ready", flush=True)
+sys.stdin.readline()
 runner.upgrade(database)
 database.close()
 """
 
 
 def test_of_two_processes_the_second_waits_and_finds_nothing_to_do(empty: Database) -> None:
-    url = empty.url.render_as_string(hide_password=False)
-    with empty.engine.begin() as connection:
-        move(connection, HEAD, up=True)
-        rival = subprocess.Popen([sys.executable, "-c", RIVAL, url], stdout=subprocess.PIPE)
-        assert rival.stdout is not None
-        assert rival.stdout.readline() == b"ready\n"
-        wait_until_it_waits(empty)
-        assert rival.poll() is None
-    assert rival.wait(timeout=60) == 0
-    rival.stdout.close()
+    command = [sys.executable, "-c", RIVAL, empty.url.render_as_string(hide_password=False)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as rival:
+        with empty.engine.begin() as connection:
+            move(connection, HEAD, up=True)
+            assert rival.stdin is not None
+            rival.stdin.write(b"go\n")
+            rival.stdin.flush()
+            wait_until_it_waits(empty)
+            assert rival.poll() is None
+        assert rival.wait(timeout=60) == 0
     check(empty)
 
 
