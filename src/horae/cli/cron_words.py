@@ -1,0 +1,77 @@
+"""A cron expression in words.
+
+The words are cron-descriptor's. It knows other rules for days, and takes a step that does not
+divide its field for an even rhythm; so it gets each field spelled out, and the days one by one.
+"""
+
+from itertools import groupby
+
+from cron_descriptor import (  # type: ignore[import-untyped] # pyright: ignore[reportMissingTypeStubs] # has none
+    CasingTypeEnum,
+    ExpressionDescriptor,
+    Options,
+)
+
+from horae.domain.cron.expression import CronExpression
+from horae.domain.cron.fields import Field
+
+_WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+_SHORTEST_RANGE = 3
+
+
+def in_words(cron: CronExpression) -> str:
+    """Say when an expression fires, in one English sentence."""
+    second, minute, hour, day, month, weekday, year = cron.fields
+    either = not (day.starts_with_star or weekday.starts_with_star)
+    days, weekdays = _spelled(day), _spelled(weekday)
+    condition = ""
+    if either and "*" in (days, weekdays):
+        days = weekdays = "*"
+    elif not either and "*" not in (days, weekdays):
+        condition = f", but only if it is a {_listed([_WEEKDAYS[each] for each in weekday.values])}"
+        weekdays = "*"
+    times = " ".join(map(_rhythm, (second, minute, hour)))
+    text = f"{times} {days} {_spelled(month)} {weekdays} {_spelled(year)}"
+    return f"{_description(text)}{condition}."
+
+
+def daylight_saving_in_words(cron: CronExpression) -> str:
+    """Say what becomes of times that the zone leaves out or repeats."""
+    if cron.follows_wall_clock:
+        return "It follows the wall clock: nothing in a gap, both passes of a fold."
+    gap = "at the first moment after the gap" if cron.dst_gap == "shift" else "not at all"
+    passes = "in both passes" if cron.dst_fold == "both" else f"in the {cron.dst_fold} pass"
+    return f"A time in a gap fires {gap}, a time in a fold {passes}."
+
+
+def _description(text: str) -> str:
+    options = Options()
+    options.casing_type = CasingTypeEnum.Sentence
+    options.locale_code = "en_US"
+    options.use_24hour_time_format = True
+    description: str = ExpressionDescriptor(text, options).get_full_description()
+    return description
+
+
+def _rhythm(field: Field) -> str:
+    """Keep a step that goes evenly through its field; spell everything else out."""
+    step = field.text.removeprefix("*/")
+    even = step != field.text and step.isdigit() and field.range.size % int(step) == 0
+    several = field.mask.bit_count() > 1
+    return field.text if even and several else _spelled(field)
+
+
+def _spelled(field: Field) -> str:
+    """List the values of a field, with ranges for three and more in a row."""
+    if field.is_full:
+        return "*"
+    items: list[str] = []
+    for _, run in groupby(enumerate(field.values), key=lambda pair: pair[1] - pair[0]):
+        row = [value for _, value in run]
+        together = len(row) >= _SHORTEST_RANGE
+        items.extend([f"{row[0]}-{row[-1]}"] if together else map(str, row))
+    return ",".join(items)
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
