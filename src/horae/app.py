@@ -37,7 +37,7 @@ class Horae:
     """
 
     def __init__(self, database: str | None = None, **given: Any) -> None:
-        """`database` is a URL; other settings by name, see `Settings`. What is not given is `HORAE_…` or the default."""
+        """`database` is a URL; other settings go by name. What is not given is `HORAE_…` or the default of `Settings`."""
         self.settings: Settings = settings(database=database, **given)
         self.registry = Registry()
         self._opening = threading.RLock()
@@ -57,15 +57,13 @@ class Horae:
         return declare if function is None else declare(function)
 
     def register(self, job_type: J) -> J:
-        """Register a subclass of `JobType`; usable as a decorator. Raises `InvalidJobType`, `JobTypeAlreadyRegistered`."""
+        """Register a subclass of `JobType`; also a decorator. Raises `InvalidJobType`, `JobTypeAlreadyRegistered`."""
         self.registry.add(job_type())
         return job_type
 
     @cached_property
     def parts(self) -> Parts:
-        """The adapters, opened. Raises `SchemaMismatch` for a database that must be migrated first; a SQLite file is
-        migrated here.
-        """
+        """The adapters, opened; a SQLite file is migrated. Raises `SchemaMismatch` where that is the operator's to do."""
         with self._opening:
             database = Database(self.settings.database, busy_timeout=self.settings.busy_timeout.total_seconds())
             migrations.ensure(database)

@@ -34,6 +34,7 @@ JobStopped (BaseException)       raised inside a body to end it; let it pass
 """
 
 from collections.abc import Iterable
+
 from typing_extensions import override
 
 
@@ -128,9 +129,7 @@ class DuplicateJob(Conflict):
     """An active job with the same unique key exists."""
 
     def __init__(self, job_type: str, unique_key: str, job_id: int) -> None:
-        super().__init__(
-            f"job {job_id} of type {job_type!r} is already active with unique key {unique_key!r}"
-        )
+        super().__init__(f"job {job_id} of type {job_type!r} is already active with unique key {unique_key!r}")
         self.job_id = job_id
         self.unique_key = unique_key
 
@@ -148,9 +147,7 @@ class JobNotDeletable(Conflict):
     """The job has not ended, or its body has not stopped yet."""
 
     def __init__(self, job_id: int, state: str) -> None:
-        super().__init__(
-            f"job {job_id} cannot be deleted while it is {state}; cancel it and wait for its body to stop"
-        )
+        super().__init__(f"job {job_id} cannot be deleted while it is {state}; cancel it and wait for its body to stop")
         self.job_id = job_id
         self.state = state
 
@@ -222,7 +219,7 @@ class SchemaMismatch(Unavailable):
     """The database has another version of the schema than this program; the message names the command to run."""
 
 
-class JobStopped(BaseException):  # noqa: N818 - a signal like KeyboardInterrupt: broad `except Exception` must not eat it
+class JobStopped(BaseException):
     """Raised inside a body to end it. Let it pass."""
 
 

@@ -47,7 +47,7 @@ class Settings(BaseSettings):
     busy_timeout: timedelta = Field(
         timedelta(seconds=30), gt=timedelta(0), description="How long to wait for SQLite's write lock."
     )
-    hints: bool = Field(True, description="Whether processes wake each other; without it they only poll.")
+    hints: bool = Field(default=True, description="Whether processes wake each other; without it they only poll.")
     log_format: Literal["text", "json"] = Field("text", description="How `horae run` writes its log.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="What `horae run` logs.")
 
@@ -71,7 +71,7 @@ class Settings(BaseSettings):
 
 
 def settings(**given: Any) -> Settings:
-    """The settings, where None means not given. Raises `ConfigurationError`, which says which, what, and what is allowed."""
+    """The settings, where None means not given. `ConfigurationError` says which is wrong, how, and what is allowed."""
     try:
         return Settings(**{name: value for name, value in given.items() if value is not None})
     except ValidationError as error:

@@ -100,7 +100,10 @@ class Job:
 
 
 class Claim(NamedTuple):
-    """A job handed to a node, with the lease that every later write must carry. Params, back-off and meta are JSON text."""
+    """A job handed to a node, with the lease that every later write must carry.
+
+    `params`, `backoff` and `meta` are JSON text.
+    """
 
     id: JobId
     type: str

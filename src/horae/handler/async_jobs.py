@@ -9,10 +9,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 
 from horae.domain.job import Job, JobId, JobState
 from horae.handler.creation import StartOptions
-from horae.handler.jobs import JobPage, Jobs
+from horae.handler.jobs import Attempts, JobPage, Jobs
 from horae.handler.waiting import until_ended_async
 from horae.storage.database import Database
-from horae.storage.reading import Attempt
 from horae.types.registry import JobTypeReference
 from horae.wakeup.channel import WakeupChannel
 
@@ -50,7 +49,7 @@ class AsyncJobs:
         """List jobs; see `Jobs.list`."""
         return await self._database.in_thread(partial(self._jobs.list, **filters))
 
-    async def attempts(self, job_id: int, *, owner: str | None = None) -> "list[Attempt]":
+    async def attempts(self, job_id: int, *, owner: str | None = None) -> Attempts:
         """Read how each attempt ended; see `Jobs.attempts`."""
         return await self._database.in_thread(partial(self._jobs.attempts, job_id, owner=owner))
 

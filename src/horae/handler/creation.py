@@ -24,7 +24,7 @@ LONGEST_NAME: Final = 200
 class StartOptions:
     """What a caller may say of one job beyond its parameters; None is what the type says.
 
-    `delay` and `run_at` exclude each other. `on_duplicate`: whether an active job with the same `unique_key` is an error.
+    `delay` and `run_at` exclude each other. `on_duplicate`: whether an active job with the same key is an error.
     """
 
     owner: str | None = None
@@ -93,7 +93,7 @@ def stored_parameters(job_type: JobType[Any], owner: str | None, values: Mapping
 
 
 def create(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
-    """Insert the job; it and whether it is new. Raises `MaxJobCountExceeded` or `DuplicateJob`; nothing is left then."""
+    """Insert the job; it, and whether it is new. Raises `MaxJobCountExceeded` or `DuplicateJob`; nothing is left."""
     new = wanted.new
     if wanted.limit is None and new.unique_key is None:
         inserted: Inserted | None = creation.add(connection, new)

@@ -35,6 +35,7 @@ from horae.types.registry import JobTypeReference, Registry
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
 Within: TypeAlias = Session | Connection
+Attempts: TypeAlias = list[Attempt]
 WORK: Final = Hint(HintKind.WORK)
 
 
@@ -121,7 +122,7 @@ class Jobs:
             ids = insert(connection)
             after_commit(session, partial(self._wakeup.send, WORK))
             return ids
-        ids = self._database.transact(lambda connection: insert(connection))
+        ids = self._database.transact(insert)
         self._wakeup.send(WORK)
         return ids
 
@@ -134,7 +135,7 @@ class Jobs:
         ids: Collection[int] | None = None, queues: Collection[str] | None = None, owner: str | None = None,
         limit: int = 100, cursor: str | None = None,
     ) -> JobPage:  # fmt: skip
-        """The newest first. None is no filter, an empty one lets nothing through; asking by `ids` is never cut short."""
+        """The newest first. None is no filter, an empty one lets nothing through; a list by `ids` is never cut short."""
         if limit < 1:
             raise InvalidRequest(f"limit is {limit}, expected 1 or more")
         wanted = JobFilter(
@@ -144,9 +145,9 @@ class Jobs:
         found = self._database.autocommit(reading.page, wanted)
         more = ids is None and len(found) > limit
         page = self._shown(found[:limit] if more else found)
-        return JobPage(page, str(page[-1].id) if more else None)
+        return JobPage(list(page), str(page[-1].id) if more else None)
 
-    def attempts(self, job_id: int, *, owner: str | None = None) -> "list[Attempt]":
+    def attempts(self, job_id: int, *, owner: str | None = None) -> Attempts:
         """How each attempt at the job ended, oldest first."""
         return self._database.autocommit(reading.attempts, self._stored(job_id, owner).id)
 
@@ -260,7 +261,7 @@ class Jobs:
             raise JobDoesNotExist(job_id)
         return job
 
-    def _shown(self, jobs: Sequence[Job]) -> "list[Job]":
+    def _shown(self, jobs: Sequence[Job]) -> Sequence[Job]:
         running = {job.id: job.lease for job in jobs if job.state is JobState.STARTED}
         reports = self._live.read(list(running)) if running else {}
         current = {job_id: report for job_id, report in reports.items() if report.lease == running[job_id]}

@@ -3,10 +3,10 @@
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
-from horae.domain.job import ENDED, JobId
+from horae.domain.job import ENDED, JobId, JobState
 from horae.errors import JobDoesNotExist, WaitTimeout
 from horae.storage import reading
 from horae.storage.database import Database
@@ -34,9 +34,12 @@ def until_ended(database: Database, wakeup: WakeupChannel, job_id: JobId, timeou
 async def until_ended_async(database: Database, wakeup: WakeupChannel, job_id: JobId, timeout: float | None) -> None:  # noqa: ASYNC109 - it is the wait of the job, and its error says so
     """Wait in this task."""
     hinted, loop = asyncio.Event(), asyncio.get_running_loop()
-    end = wakeup.subscribe(
-        lambda hint: loop.call_soon_threadsafe(hinted.set) and None if _concerns(hint, job_id) else None
-    )
+
+    def listen(hint: Hint) -> None:
+        if _concerns(hint, job_id):
+            loop.call_soon_threadsafe(hinted.set)
+
+    end = wakeup.subscribe(listen)
     try:
         for pause in _pauses(job_id, timeout):
             if _has_ended(await database.autocommit_async(reading.states, [job_id]), job_id):
@@ -55,7 +58,7 @@ def _concerns(hint: Hint, job_id: JobId) -> bool:
     return hint.kind is HintKind.ENDED and (not hint.job_ids or job_id in hint.job_ids)
 
 
-def _has_ended(states: dict[JobId, str], job_id: JobId) -> bool:
+def _has_ended(states: Mapping[JobId, JobState], job_id: JobId) -> bool:
     if job_id not in states:
         raise JobDoesNotExist(job_id)
     return states[job_id] in ENDED

@@ -1,0 +1,1 @@
+"""A running job's live state and cancel requests."""

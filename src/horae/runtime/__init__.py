@@ -1,0 +1,1 @@
+"""The node: membership, claims, bodies, settling, sweeping."""

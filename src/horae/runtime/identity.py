@@ -66,7 +66,7 @@ def _namespace() -> str:
 
 
 def _born(pid: int) -> str | None:
-    """When the process began, by the kernel; "gone" for one that has ended and was not yet collected; None if unknown."""
+    """When the process began, by the kernel; "gone" if it has ended and was not yet collected; None if unknown."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

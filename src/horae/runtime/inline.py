@@ -9,6 +9,7 @@ import logging
 import threading
 import time
 from random import Random
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -57,7 +58,7 @@ class InlineNode:
     def run(self, claim: Claim) -> None:
         """Run its body in this thread and settle it. Only what ends the process (Ctrl-C) is raised."""
         executor = _Here(self._stage)
-        context = JobContext[object](claim, None, self._reporter.follow(claim))
+        context = JobContext[Any](claim, None, self._reporter.follow(claim))
         run = Run(claim, self._parts.registry.get(claim.type), context, executor)
         self._running[claim.id] = run
         self._busy.set()
@@ -147,6 +148,7 @@ class _Here:
         return False
 
     def start(self, run: Run, done: object) -> None:
+        del done
         raise TypeError(f"job {run.claim.id} runs in the calling thread; call perform")
 
     def close(self) -> None:

@@ -1,8 +1,8 @@
 """A node's life, as others can see it, and the lives of others, as this node can see them.
 
-On PostgreSQL: a row with a heartbeat, and a session advisory lock on the heartbeat's own connection. On SQLite: a lock on
-a file beside the database, so that a body that holds the database for a minute makes nobody look dead. Beats come from
-a thread of their own: a body that blocks the loop does not stop them, and they are the last thing that a node stops.
+On PostgreSQL: a row with a heartbeat, and a session advisory lock on the heartbeat's own connection. On SQLite: a lock
+on a file beside the database, so that a body that holds the database for a minute makes nobody look dead. Beats come
+from a thread of their own: a body that blocks the loop does not stop them, and they are the last thing a node stops.
 """
 
 import logging

@@ -7,7 +7,11 @@ and begins again as a new incarnation.
 
 import asyncio
 import logging
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from random import Random
+from typing import Any, Final
 
 from horae.domain.job import NodeId
 from horae.runtime.aftermath import Aftermath
@@ -30,7 +34,7 @@ from horae.types.job_type import JobType
 from horae.types.logging import set_node
 from horae.wakeup.channel import Hint, HintKind
 
-LAST_WORDS = 3.0
+LAST_WORDS: Final = 3.0
 """Seconds that bodies have to stop once they were told to, before the node goes without them."""
 
 log = logging.getLogger("horae.runtime")
@@ -78,13 +82,9 @@ class Incarnation:
         loop = asyncio.get_running_loop()
         async with asyncio.TaskGroup() as services:
             self._assemble(services)
-            await self._parts.database.in_thread(
-                lambda: self._membership.join(
-                    lambda: loop.call_soon_threadsafe(self._die),
-                    lambda: loop.call_soon_threadsafe(self._sweeper.suspect),
-                )
-            )
-            unsubscribe = self._parts.wakeup.subscribe(lambda hint: loop.call_soon_threadsafe(self._on_hint, hint))
+            died, suspected = partial(_post, loop, self._die), partial(_post, loop, self._sweeper.suspect)
+            await self._parts.database.in_thread(partial(self._membership.join, died, suspected))
+            unsubscribe = self._parts.wakeup.subscribe(partial(_post, loop, self._on_hint))
             log.info("node %s runs up to %d jobs at a time", self.id, self._options.concurrency)
             sweeping = [services.create_task(self._sweeper.run()), services.create_task(self._overseer.run())]
             services.create_task(self._settler.run())
@@ -126,7 +126,7 @@ class Incarnation:
             on_rescue=aftermath.rescued,
         )
 
-    def _choose(self, job_type: JobType[object]) -> Executor:
+    def _choose(self, job_type: JobType[Any]) -> Executor:
         if job_type.isolation == "process":
             return self._process_executor
         return self._loop_executor if job_type.is_async else self._thread_executor
@@ -172,6 +172,12 @@ class Incarnation:
             return  # the bodies that ignored every order die with the process; the row tells others whose they were
         await self._parts.database.in_thread(self._membership.leave)
         log.info("node %s has left", self.id)
+
+
+def _post(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *args: object) -> None:
+    """Call something on the loop from another thread, unless the loop is gone."""
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(call, *args)
 
 
 async def _first(*events: asyncio.Event) -> None:

@@ -96,7 +96,7 @@ class Settler:
         while True:
             try:
                 return await self._stage.database.transact_async(settle_batch, self._stage, batch)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - told apart below
                 if not is_disconnect(error):
                     return await self._one_by_one(batch, error)
                 log.warning("%d results wait for the database: %s", len(batch), error)

@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from horae.domain.job import Claim, JobId
 from horae.errors import LeaseLost
@@ -30,10 +30,10 @@ LARGEST_PREFETCH: Final = 1000
 LONGEST_WAIT: Final = 1.0
 POLL_WITH_HINTS: Final = 1.5
 POLL_ALONE: Final = (0.05, 1.0)
-"""Seconds: how long a claim may wait for a slot; between polls where hints arrive; shortest and longest without them."""
+"""Seconds: that a claim may wait for a slot; between polls where hints arrive; shortest and longest without them."""
 
 log = logging.getLogger("horae.runtime")
-Choose = Callable[[JobType[object]], Executor]
+Choose = Callable[[JobType[Any]], Executor]
 
 
 class Worker:
@@ -128,7 +128,7 @@ class Worker:
 
     def _begin(self, claim: Claim) -> None:
         job_type = self._registry.get(claim.type)
-        context = JobContext[object](claim, None, self._reporter.follow(claim))
+        context = JobContext[Any](claim, None, self._reporter.follow(claim))
         run = Run(claim, job_type, context, self._choose(job_type))
         self.running[claim.id] = run
         run.executor.start(run, self._done)

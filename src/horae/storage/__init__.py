@@ -1,0 +1,1 @@
+"""Every SQL statement, each a plain function of a Connection."""

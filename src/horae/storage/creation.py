@@ -98,7 +98,7 @@ _VALUES: Final = {
     "updated_at": database_now(),
 }
 _INSERTED: Final = (jobs.c.id, jobs.c.run_at, jobs.c.created_at)
-_INSERT: Final = {POSTGRESQL: postgresql.insert, SQLITE: sqlite.insert}
+_INSERT: Final[Mapping[str, Any]] = {POSTGRESQL: postgresql.insert, SQLITE: sqlite.insert}
 
 OCCUPYING: Final = select(func.count()).where(
     jobs.c.owner == bindparam("owner"),

@@ -76,7 +76,7 @@ class Database:
 
     @contextlib.contextmanager
     def own_connection(self) -> Iterator[Connection]:
-        """A connection that nobody else gets, before or after, each statement committed by itself; for session locks."""
+        """A connection that nobody else ever gets, each statement committed by itself; for session locks."""
         with self._autocommit.connect() as connection:
             connection.detach()
             yield connection
@@ -84,7 +84,7 @@ class Database:
     def adopt(self, connection: Connection) -> None:
         """Prepare a connection of the application's own engine for Horae's statements."""
         if connection.dialect.name == SQLITE and "horae" not in connection.info:
-            sqlite.register_clock(connection.connection.driver_connection)
+            sqlite.register_clock(connection.connection.dbapi_connection)
             connection.info["horae"] = True
 
     def is_at(self, url: URL) -> bool:
@@ -120,7 +120,7 @@ class Database:
             except DBAPIError as error:
                 if is_busy(error):
                     raise DatabaseBusy(
-                        f"another writer has held {self.url.database} for {self.busy_timeout:g} s; `horae doctor` names it"
+                        f"another writer holds {self.url.database} for {self.busy_timeout:g} s now; `horae doctor` names it"
                     ) from error
                 if pause is None or not _passes(error):
                     raise

@@ -76,6 +76,7 @@ class Json(UserDefinedType[Any]):
 
     cache_ok = True
 
+    @override
     def get_col_spec(self, **_: Any) -> str:
         """The column type, but for PostgreSQL (see below)."""
         return "TEXT"

@@ -156,7 +156,7 @@ def _expire_all(
 
 
 def lost(connection: Connection, dead: Collection[NodeId], limit: int) -> list[tuple[Claim, NodeId, JobState, int]]:
-    """What these nodes, or nodes without a row, still hold: claim, holder, state, crashes so far. Locked until commit."""
+    """What these nodes, or nodes without a row, still hold: claim, holder, state, crashes so far. Locks the rows."""
     rows = connection.execute(LOST.on(connection), {"dead": list(dead), "limit": limit}).all()
     width = len(Claim._fields)
     return [(Claim._make(row[:width]), NodeId(row.holder), JobState(row.state), row.crashes) for row in rows]

@@ -1,5 +1,6 @@
 """Queues: a row for each one that somebody paused; without a row a queue is open."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -24,7 +25,7 @@ class QueueView:
     oldest_due: float | None
 
 
-_INSERT: Final = {POSTGRESQL: postgresql.insert, SQLITE: sqlite.insert}
+_INSERT: Final[Mapping[str, Any]] = {POSTGRESQL: postgresql.insert, SQLITE: sqlite.insert}
 
 
 def _pause(dialect: str) -> Any:

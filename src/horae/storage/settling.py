@@ -6,7 +6,7 @@ the attempt's row proves that the first commit, whose answer was lost, did arriv
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -28,6 +28,7 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.types import TypeEngine
 
 from horae.domain.job import AttemptOutcome, JobId, JobState, NodeId, Settlement
 from horae.storage.dialect import (
@@ -40,7 +41,7 @@ from horae.storage.dialect import (
 )
 from horae.storage.tables import job_attempts, jobs
 
-_BATCH: Final = {
+_BATCH: Final[Mapping[str, TypeEngine[Any]]] = {
     "id": BigInteger(),
     "lease": BigInteger(),
     "state": String(),
@@ -149,8 +150,10 @@ RELEASE: Final = PerDialect(_release)
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What a batch came to: jobs settled as it says (now, or by an earlier call whose answer was lost), and jobs that
-    somebody else had ended under their bodies. The others are no longer this node's.
+    """What a batch came to.
+
+    `settled`: as the batch says, now or by an earlier call whose answer was lost; `released`: had been ended by somebody
+    else under their bodies. The others are no longer this node's.
     """
 
     settled: set[JobId]
@@ -190,7 +193,7 @@ def release(connection: Connection, node: NodeId, leases: Collection[tuple[JobId
 
 def _recorded_before(connection: Connection, rest: Sequence[Settlement]) -> set[JobId]:
     rows = connection.execute(RECORDED.on(connection), {"batch": _as_json(rest)})
-    return {JobId(id_) for id_ in rows.scalars()}
+    return {JobId(row.job_id) for row in rows}
 
 
 def _keep_attempts(

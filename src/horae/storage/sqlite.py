@@ -35,7 +35,7 @@ def prepare(connection: sqlite3.Connection, _record: object = None) -> None:
     register_clock(connection)
 
 
-def register_clock(connection: sqlite3.Connection) -> None:
+def register_clock(connection: Any) -> None:
     """Give the connection `horae_now()`; looked up at each call, so that a test can own the time."""
     connection.create_function("horae_now", 0, lambda: now())  # noqa: PLW0108 - late binding is the point
 

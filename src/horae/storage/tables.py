@@ -64,7 +64,8 @@ jobs = Table(
     CheckConstraint("(finished_at IS NOT NULL) = (state IN ('finished', 'failed', 'cancelled'))", name="ended"),
     # A node holds what is started, and for a while what was cancelled or failed under a body that has not stopped yet.
     CheckConstraint(
-        "CASE state WHEN 'pending' THEN node_id IS NULL WHEN 'started' THEN node_id IS NOT NULL WHEN 'finished' THEN node_id IS NULL ELSE TRUE END",
+        "CASE state WHEN 'pending' THEN node_id IS NULL WHEN 'started' THEN node_id IS NOT NULL "
+        "WHEN 'finished' THEN node_id IS NULL ELSE TRUE END",
         name="held",
     ),
     CheckConstraint("progress_percentage BETWEEN 0 AND 100", name="progress"),

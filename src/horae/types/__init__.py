@@ -1,0 +1,1 @@
+"""Job types: what to do, under which rules."""

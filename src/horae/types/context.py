@@ -62,7 +62,8 @@ class JobContext(Generic[ParamsT]):
     @cached_property
     def meta(self) -> Mapping[str, Any]:
         """What the caller put beside the parameters, such as a trace context."""
-        return json.loads(self.claim.meta)
+        meta: Mapping[str, Any] = json.loads(self.claim.meta)
+        return meta
 
     @cached_property
     def progress(self) -> Progress:

@@ -18,7 +18,21 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 START_OPTIONS: Final = frozenset(
-    ["job_type", "session", "owner", "run_at", "delay", "priority", "queue", "unique_key", "on_duplicate", "max_attempts", "backoff", "meta", "sync"]
+    [
+        "job_type",
+        "session",
+        "owner",
+        "run_at",
+        "delay",
+        "priority",
+        "queue",
+        "unique_key",
+        "on_duplicate",
+        "max_attempts",
+        "backoff",
+        "meta",
+        "sync",
+    ]
 )
 
 
@@ -61,9 +75,7 @@ class FunctionJobType(JobType[Any]):
         unknown = options.keys() - JobKeywords.__annotations__.keys()
         if unknown:
             allowed = ", ".join(JobKeywords.__annotations__)
-            raise InvalidJobType(
-                f"{function.__qualname__}: there is no option {sorted(unknown)[0]!r}; there are {allowed}"
-            )
+            raise InvalidJobType(f"{function.__qualname__}: there is no option {min(unknown)!r}; there are {allowed}")
         self.type = options.get("name", function.__name__)
         self._transaction = options.get("transaction")
         for option, value in options.items():
@@ -98,7 +110,7 @@ def _signature(function: Callable[..., Any], name: str) -> tuple[str | None, typ
         hints = get_type_hints(function, include_extras=True)
     except NameError as error:
         raise InvalidJobType(f"job type {name!r}: an annotation cannot be resolved: {error}") from error
-    context, given = None, {}
+    context, given = None, dict[str, Any]()
     for argument in inspect.signature(function).parameters.values():
         hint = hints.get(argument.name, Any)
         if hint is JobContext or get_origin(hint) is JobContext:

@@ -20,8 +20,10 @@ Isolation: TypeAlias = Literal["read committed", "repeatable read", "serializabl
 ISOLATIONS: Final[tuple[str, ...]] = get_args(Isolation)
 Transaction: TypeAlias = Isolation | AbstractContextManager[Any] | AbstractAsyncContextManager[Any] | None
 HumanReadable: TypeAlias = str | Callable[[BaseException], str]
+ErrorClass: TypeAlias = type[BaseException]
 ApiError: TypeAlias = str | tuple[str, int, str]
 
+LONGEST_NAME: Final = 200
 TIMED_OUT_TEXT: Final = "This job ran for longer than it may and was stopped."
 FAILED_TEXT: Final = "Something went wrong while this job was running."
 
@@ -55,8 +57,8 @@ class JobType(Generic[ParamsT]):
     params: Any = None
     request_model: Any = None
     response_model: Any = None
-    exceptions_map: Mapping[type[BaseException], HumanReadable] = {}
-    api_exceptions_map: Mapping[type[BaseException], ApiError] = {}
+    exceptions_map: Mapping[ErrorClass, HumanReadable] = {}
+    api_exceptions_map: Mapping[ErrorClass, ApiError] = {}
     returns: Any = Any
 
     def __init__(self) -> None:
@@ -67,7 +69,7 @@ class JobType(Generic[ParamsT]):
 
     def run(self, job: JobContext[ParamsT]) -> Any | Awaitable[Any]:
         """Do the work; what it returns is the job's result, stored as JSON. May be a coroutine function."""
-        raise TypeError(f"job type {self.type!r} has no run method")
+        raise TypeError(f"job type {job.type!r} has no run method")
 
     def prepare_values(self, values: dict[str, Any], owner: str | None) -> Mapping[str, Any]:
         """Turn what was asked for into what is stored; raise to refuse. Runs before the count limit."""
@@ -117,9 +119,9 @@ def has_hook(job_type: JobType[Any], name: str) -> bool:
 def check_declaration(job_type: JobType[Any]) -> None:
     """Refuse at registration what would fail later; raises `InvalidJobType`."""
     name = getattr(job_type, "type", None)
-    if not isinstance(name, str) or not name.strip() or len(name) > 200:
+    if not isinstance(name, str) or not name.strip() or len(name) > LONGEST_NAME:
         raise InvalidJobType(
-            f"{type(job_type).__qualname__}: `type` is {name!r}, expected a name of 1 to 200 characters"
+            f"{type(job_type).__qualname__}: `type` is {name!r}, expected 1 to {LONGEST_NAME} characters"
         )
     for problem in _problems(job_type):
         raise InvalidJobType(f"job type {name!r}: {problem}")

@@ -1,4 +1,4 @@
-"""How a job type's parameters are checked, stored and read: as a Pydantic model, or as a row of the application's own table."""
+"""How the parameters of a job type are checked, stored and read: a Pydantic model, or a row of the application."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,0 +1,1 @@
+"""Hints that there is work, or that something ended."""
