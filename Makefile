@@ -42,7 +42,7 @@ docs: install ## Build the documentation into site/
 
 check: lint docs test ## Run all that continuous integration runs, in its order
 
-demo: install system ## Run the demonstration (ONCE=1 ends it after one round)
+demo: install ## Run the demonstration (ONCE=1 ends it after one round)
 	$(BIN)/python -m examples.demo $(if $(ONCE),--once)
 
 bench: install system ## Measure against raw statements on the same server

@@ -6,6 +6,7 @@ snapshot is stale); `LAZY` takes it at the first statement that is not a plain r
 nobody up before it writes; `NONE` leaves each statement a transaction of its own.
 """
 
+import random
 import re
 import sqlite3
 import time
@@ -17,8 +18,13 @@ BEGIN_OPTION: Final = "horae_begin"
 IMMEDIATE: Final = "IMMEDIATE"
 LAZY: Final = "LAZY"
 NONE: Final = "NONE"
+WAL_TAKES: Final = 30.0
 
-_READS = re.compile(r"\s*(SELECT|PRAGMA|EXPLAIN|VALUES|SAVEPOINT|RELEASE|ROLLBACK)\b", re.IGNORECASE)
+# A savepoint counts as a write: it would begin a transaction whose lock, taken later, may be refused.
+_READS: Final = re.compile(
+    r"\s*(SELECT|PRAGMA|EXPLAIN|VALUES|RELEASE|ROLLBACK|WITH(?!.*\b(INSERT|UPDATE|DELETE|REPLACE)\b))\b",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 def now() -> int:
@@ -29,10 +35,24 @@ def now() -> int:
 def prepare(connection: sqlite3.Connection, _record: object = None) -> None:
     """Set up a new driver connection: WAL, durable commits, foreign keys, the clock."""
     connection.isolation_level = None
-    connection.execute("PRAGMA journal_mode = WAL")
+    _use_wal(connection)
     connection.execute("PRAGMA synchronous = FULL")  # NORMAL may lose the last commits with the power
     connection.execute("PRAGMA foreign_keys = ON")
     register_clock(connection)
+
+
+def _use_wal(connection: Any) -> None:
+    """Turn WAL on; of several processes that open a new file at once SQLite refuses all but one, without waiting."""
+    deadline = time.monotonic() + WAL_TAKES
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(random.uniform(0.001, 0.01))  # noqa: S311 - spreads rivals, guards nothing
+        else:
+            return
 
 
 def register_clock(connection: Any) -> None:

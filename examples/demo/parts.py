@@ -1,0 +1,122 @@
+"""The parts of the demonstration. Each says what it shows, shows it, and answers whether it came out right."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from sqlalchemy import create_engine, func, select
+
+from examples.demo.app import Base, Module, count_lines, horae, index_modules
+from horae import Job, JobFailed, JobState
+
+engine = create_engine(horae.settings.database)
+
+
+def show(console: Console) -> bool:
+    """All four parts, each with a node running."""
+    horae.jobs.count()  # the first use migrates the new database
+    Base.metadata.create_all(engine)
+    with node() as first:
+        right = [finishes(console), is_cancelled(console), fails(console)]
+        return all([*right, survives(console, first)])
+
+
+@contextmanager
+def node() -> Iterator[subprocess.Popen[bytes]]:
+    """A node of the application, as a process of its own."""
+    command = [sys.executable, "-m", "horae", "run", "examples.demo.app:horae", "--log-level", "error"]
+    process = subprocess.Popen(command)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def finishes(console: Console) -> bool:
+    """A long job with progress, whose tables appear when it commits."""
+    console.rule("1. index the standard library, in one transaction")
+    job = horae.jobs.start(index_modules, owner="demo")
+    watch(console, job, lambda now: now.ended)
+    counts = horae.jobs.wait(job.id)
+    console.print(f"   written: {counts}")
+    return rows(job) == counts["modules"] > 0
+
+
+def is_cancelled(console: Console) -> bool:
+    """The same again, cancelled after its first rows are written: none is there."""
+    console.rule("2. the same again, cancelled in the middle")
+    job = horae.jobs.start(index_modules, owner="demo")
+    watch(console, job, lambda now: now.progress_percentage >= 5)
+    asked = time.monotonic()
+    state = horae.jobs.cancel(job.id, owner="demo").state
+    watch(console, job, lambda now: not now.occupied)
+    console.print(f"   {state}; its body stopped within {time.monotonic() - asked:.2f} s; rows left: {rows(job)}")
+    return state is JobState.CANCELLED and rows(job) == 0
+
+
+def fails(console: Console) -> bool:
+    """A job that fails with a text for people, and one for programmers."""
+    console.rule("3. a job that fails")
+    job = horae.jobs.start(index_modules, folder="/no/such/folder", owner="demo")
+    try:
+        horae.jobs.wait(job.id, timeout=30)
+    except JobFailed as failure:
+        console.print(f"   for people: {failure}\n   for programmers: {failure.error}")
+        return str(failure) == "There is no folder /no/such/folder; choose another one."
+    return False
+
+
+def survives(console: Console, first: subprocess.Popen[bytes]) -> bool:
+    """A job whose node is killed: another node takes it up again."""
+    console.rule("4. kill the node in the middle of a job")
+    job = horae.jobs.start(count_lines)
+    watch(console, job, lambda now: now.progress_percentage >= 10)
+    with node():
+        first.kill()
+        killed = time.monotonic()
+        watch(console, job, lambda now: now.state is JobState.PENDING or now.attempt > 1)
+        console.print(f"   rescued {time.monotonic() - killed:.1f} s after kill -9; it begins again after its back-off")
+        watch(console, job, lambda now: now.ended)
+        outcomes = [attempt.outcome.value for attempt in horae.jobs.attempts(job.id)]
+        console.print(f"   attempts: {', '.join(outcomes)}; lines counted: {horae.jobs.wait(job.id)}")
+    return outcomes == ["crashed", "finished"]
+
+
+def watch(console: Console, job: Job, until: Callable[[Job], bool]) -> None:
+    """A bar that follows the job through the live store, until a condition holds or the job has ended."""
+    columns = (TextColumn("   {task.description:<32}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
+    with Progress(*columns, TimeElapsedColumn(), console=console) as bars:
+        bar = bars.add_task("pending", total=100)
+        while True:
+            now = horae.jobs.get(job.id)
+            shown = now.label if now.label and not now.ended else now.state.value
+            bars.update(bar, description=shown, completed=now.progress_percentage)
+            if until(now) or (now.ended and not now.occupied):
+                return
+            time.sleep(0.05)
+
+
+def rows(job: Job) -> int:
+    """How many modules the job has written, as everybody else sees it."""
+    with engine.connect() as connection:
+        return connection.execute(select(func.count()).where(Module.job_id == job.id)).scalar_one()
+
+
+def stay(console: Console, folder: Path) -> None:
+    """Leave a node running, to be looked at."""
+    console.print(
+        "\nA node goes on running until Ctrl-C. In another terminal:\n"
+        f"   export HORAE_DATABASE=sqlite:///{folder / 'horae.db'} HORAE_APP=examples.demo.app:horae\n"
+        "   .venv/bin/horae jobs list\n   .venv/bin/horae jobs start index_modules --wait\n   .venv/bin/horae doctor"
+    )
+    with node() as process:
+        try:
+            process.wait()
+        except KeyboardInterrupt:
+            console.print("Stopping.")

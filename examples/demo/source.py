@@ -1,0 +1,43 @@
+"""Python files and what is in them."""
+
+import ast
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Outline:
+    """The definitions of one module: kind, name, line."""
+
+    name: str
+    lines: int
+    definitions: list[tuple[str, str, int]]
+
+
+def standard_library() -> Path:
+    """The folder of this interpreter's standard library."""
+    return Path(sysconfig.get_path("stdlib"))
+
+
+def files_under(root: Path) -> list[Path]:
+    """Every Python file, but not those of installed packages."""
+    return sorted(file for file in root.rglob("*.py") if "site-packages" not in file.parts)
+
+
+def outline_of(root: Path, file: Path) -> Outline:
+    """Read one file; some files of the tests of Python are broken on purpose and count as empty."""
+    source = file.read_bytes()
+    name = ".".join(file.relative_to(root).with_suffix("").parts)
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return Outline(name, len(source.splitlines()), [])
+    return Outline(name, len(source.splitlines()), [_entry(node) for node in ast.walk(tree) if isinstance(node, KINDS)])
+
+
+KINDS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def _entry(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[str, str, int]:
+    return "class" if isinstance(node, ast.ClassDef) else "function", node.name, node.lineno
