@@ -1,0 +1,92 @@
+"""Measures Horae beside raw statements on the same databases in the same run: `python -m benchmarks`.
+
+Ratios are what counts: absolute figures are of one machine on one day. The exit status is 1 if a budget is broken.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import drains, fires, idle, inserts, pick_up, progress
+from benchmarks.conditions import conditions
+from benchmarks.figures import Figure
+from benchmarks.ground import Grounds, Scale, open_grounds
+
+BENCHMARKS: Mapping[str, Callable[[Grounds, Scale], list[Figure]]] = {
+    "single": inserts.single,
+    "batch": inserts.batch,
+    "drain": drains.coroutines,
+    "threads": drains.functions,
+    "pickup": pick_up.pick_up,
+    "progress": progress.progress,
+    "idle": idle.idle,
+    "cron": fires.next_after,
+}
+
+
+PAGE = 150
+"""Columns where there is no terminal to ask."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parsed(arguments)
+    scale = Scale(rounds=options.rounds, jobs=options.jobs)
+    console = Console(width=None if sys.stdout.isatty() else PAGE)
+    with open_grounds() as grounds:
+        stated = conditions(grounds, scale)
+        figures: list[Figure] = []
+        for name in options.only or BENCHMARKS:
+            with console.status(f"measuring: {name}"):
+                figures += BENCHMARKS[name](grounds, scale)
+    console.print(*(f"[dim]{name}: {value}[/dim]" for name, value in stated.items()), sep="\n", highlight=False)
+    console.print(table(figures))
+    if options.json is not None:
+        document = {"conditions": stated, "figures": [figure.as_json() for figure in figures]}
+        options.json.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    return 1 if any(figure.kept is False for figure in figures) else 0
+
+
+def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write every sample to FILE")
+    parser.add_argument("--only", action="append", choices=BENCHMARKS, help="measure this one; may be repeated")
+    parser.add_argument("--rounds", type=_positive, default=Scale().rounds, help="default: %(default)s")
+    parser.add_argument("--jobs", type=_positive, default=Scale().jobs, help="of one drain; default: %(default)s")
+    return parser.parse_args(arguments)
+
+
+def table(figures: Sequence[Figure]) -> Table:
+    result = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("benchmark", "database"):
+        result.add_column(name)
+    for name in ("Horae", "raw", "ratio", "budget"):
+        result.add_column(name, justify="right", no_wrap=True)
+    result.add_column("unit")
+    result.add_column("")
+    for figure in figures:
+        result.add_row(*_cells(figure))
+    return result
+
+
+def _cells(figure: Figure) -> tuple[str, ...]:
+    colour = {True: "green", False: "red", None: "default"}[figure.kept]
+    ratio = "" if figure.ratio is None else f"[{colour}]{figure.ratio:.2f}[/]"
+    budget = "" if figure.budget is None else f"[{colour}]{figure.budget}[/]"
+    raw = "" if figure.raw is None else str(figure.raw)
+    return figure.name, figure.database, str(figure.horae), raw, ratio, budget, figure.unit, figure.note
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number}: expected 1 or more")
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(main())

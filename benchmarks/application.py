@@ -1,0 +1,48 @@
+"""The application that is measured: job types that do nothing, or next to it."""
+
+import itertools
+import time
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any
+
+from horae import Horae, JobContext
+
+
+class Measured:
+    """An application on one database, with counters of what its bodies did."""
+
+    def __init__(self, url: str, **settings: Any) -> None:
+        self.horae = Horae(url, **settings)
+        self._counter = itertools.count(1)
+        self.begun = 0
+        self.progress_rates: SimpleQueue[float] = SimpleQueue()
+        self.stamped: Callable[[int], object] = _drop
+        self.noop = self.horae.job(name="noop")(self._noop)
+        self.noop_function = self.horae.job(name="noop_function")(self._noop_function)
+        self.stamp = self.horae.job(name="stamp")(self._stamp)
+        self.count_to = self.horae.job(name="count_to")(self._count_to)
+
+    def reset(self) -> None:
+        """Begin to count anew."""
+        self._counter, self.begun = itertools.count(1), 0
+
+    async def _noop(self) -> None:
+        self.begun = next(self._counter)
+
+    def _noop_function(self) -> None:
+        self.begun = next(self._counter)  # threads lose no count this way, as they would with +=
+
+    async def _stamp(self, asked_at: int) -> None:
+        self.stamped(time.monotonic_ns() - asked_at)
+
+    def _count_to(self, job: JobContext, total: int) -> None:
+        progress = job.progress.child(100, total)
+        began = time.perf_counter()
+        for _ in range(total):
+            progress.increment()
+        self.progress_rates.put(total / (time.perf_counter() - began))
+
+
+def _drop(_nanoseconds: int) -> None:
+    """Nobody listens."""

@@ -1,0 +1,64 @@
+"""Draining a backlog of jobs that do nothing, by one node in one process."""
+
+import time
+from typing import Any
+
+from benchmarks.figures import Budget, Figure, Samples
+from benchmarks.ground import Ground, Grounds, Scale
+from benchmarks.running import drain
+from horae.types.function import JobFunction
+
+BATCHES = (100, 200, 500, 1000)
+CONCURRENCY = 10
+BESIDE_BARE_LOOP = Budget("ratio at least", 0.5)
+BESIDE_POSTGRESQL = Budget("ratio at least", 0.8)
+
+
+def coroutines(grounds: Grounds, scale: Scale) -> list[Figure]:
+    """Coroutine functions, beside the bare loop that claims a batch and completes it; its best batch size counts."""
+    bare: dict[str, dict[int, list[float]]] = {ground.name: {size: [] for size in BATCHES} for ground in grounds}
+    ours: dict[str, list[float]] = {ground.name: [] for ground in grounds}
+    for _ in range(scale.rounds):
+        for ground in grounds:
+            for size in BATCHES:
+                bare[ground.name][size].append(_bare(ground, scale.jobs, size))
+            ours[ground.name].append(_drained(ground, scale.jobs, ground.application.noop))
+    figures = [_beside_bare(name, ours[name], bare[name], scale.jobs) for name in ours]
+    return [*figures, _beside(figures[1], figures[0])] if len(figures) > 1 else figures
+
+
+def functions(grounds: Grounds, scale: Scale) -> list[Figure]:
+    """Functions, which run on threads."""
+    figures: list[Figure] = []
+    for ground in grounds:
+        rates = [_drained(ground, scale.jobs, ground.application.noop_function) for _ in range(scale.rounds)]
+        figures.append(Figure("drain, functions on threads", ground.name, "jobs/s", Samples.of(rates)))
+    return figures
+
+
+def _beside(ours: Figure, theirs: Figure) -> Figure:
+    name, note = f"drain, {ours.database} beside {theirs.database}", f"the raw side is Horae on {theirs.database}"
+    return Figure(name, ours.database, ours.unit, ours.horae, theirs.horae, BESIDE_POSTGRESQL, note)
+
+
+def _beside_bare(database: str, ours: list[float], bare: dict[int, list[float]], jobs: int) -> Figure:
+    best = max(bare, key=lambda size: Samples.of(bare[size]).median)
+    budget = BESIDE_BARE_LOOP if database == "PostgreSQL" else None
+    note = f"{jobs:,} jobs; bare loop by {best}"
+    raw = Samples.of(bare[best])
+    return Figure("drain, coroutines", database, "jobs/s", Samples.of(ours), raw, budget, note)
+
+
+def _bare(ground: Ground, jobs: int, size: int) -> float:
+    ground.clear()
+    ground.raw.fill(jobs)
+    began = time.perf_counter()
+    while ids := ground.raw.claim(size):
+        ground.raw.complete(ids)
+    return jobs / (time.perf_counter() - began)
+
+
+def _drained(ground: Ground, jobs: int, job_type: JobFunction[[], Any]) -> float:
+    ground.clear()
+    ground.application.horae.jobs.start_many(job_type, [{}] * jobs)
+    return drain(ground, jobs, CONCURRENCY)

@@ -1,0 +1,61 @@
+"""Creating jobs: one committed insert after another, and ten thousand in one statement."""
+
+import time
+from collections.abc import Callable
+
+from benchmarks.figures import Budget, Figure, Samples
+from benchmarks.ground import Ground, Grounds, Scale
+
+Work = Callable[[Ground, int], None]
+
+SINGLE = Budget("ratio at least", 0.6)
+BATCH = Budget("ratio at least", 0.5)
+
+
+def single(grounds: Grounds, scale: Scale) -> list[Figure]:
+    """Start jobs one by one, each committed, beside an insert of an equivalent row."""
+    count = scale.share(20)
+    sides = [_side_by_side(ground, scale.rounds, count, (_start, _insert)) for ground in grounds]
+    return [_figure("single inserts", count, ground, side, SINGLE) for ground, side in zip(grounds, sides, strict=True)]
+
+
+def batch(grounds: Grounds, scale: Scale) -> list[Figure]:
+    """Start half of the jobs at once, beside one statement with as many rows."""
+    count = scale.share(2)
+    sides = [_side_by_side(ground, scale.rounds, count, (_start_many, _insert_many)) for ground in grounds]
+    return [_figure("batch insert", count, ground, side, BATCH) for ground, side in zip(grounds, sides, strict=True)]
+
+
+def _figure(name: str, count: int, ground: Ground, sides: tuple[Samples, Samples], budget: Budget) -> Figure:
+    return Figure(name, ground.name, "jobs/s", *sides, budget, f"{count:,} jobs a round")
+
+
+def _side_by_side(ground: Ground, rounds: int, count: int, sides: tuple[Work, Work]) -> tuple[Samples, Samples]:
+    """Jobs a second of both; who is first changes with each round."""
+    found: tuple[list[float], list[float]] = [], []
+    for round_ in range(rounds + 1):
+        for side in (0, 1) if round_ % 2 else (1, 0):
+            ground.clear()
+            began = time.perf_counter()
+            sides[side](ground, count)
+            found[side].append(count / (time.perf_counter() - began))
+    return Samples.of(found[0][1:]), Samples.of(found[1][1:])  # the first round warms up
+
+
+def _start(ground: Ground, count: int) -> None:
+    jobs, noop = ground.application.horae.jobs, ground.application.noop
+    for _ in range(count):
+        jobs.start(noop)
+
+
+def _insert(ground: Ground, count: int) -> None:
+    for _ in range(count):
+        ground.raw.insert()
+
+
+def _start_many(ground: Ground, count: int) -> None:
+    ground.application.horae.jobs.start_many(ground.application.noop, [{}] * count)
+
+
+def _insert_many(ground: Ground, count: int) -> None:
+    ground.raw.insert_many(count)

@@ -1,0 +1,43 @@
+"""How long a job waits for an idle node in another process: from the call that starts it to its first line."""
+
+import random
+import time
+
+from benchmarks.figures import Budget, Figure, Samples, percentile
+from benchmarks.ground import Ground, Grounds, Scale
+from benchmarks.running import node_process
+from horae.runtime.worker import POLL_WITH_HINTS
+
+MEDIAN = Budget("at most", 5)
+TAIL = Budget("at most", 25)
+PATIENCE = 30
+NANOSECONDS = 1e6
+"""In a millisecond."""
+
+
+def pick_up(grounds: Grounds, scale: Scale) -> list[Figure]:
+    """Start a job at all moments of a poll period, on a node that does nothing else."""
+    figures: list[Figure] = []
+    for ground in grounds:
+        ground.clear()
+        milliseconds = _latencies(ground, scale.share(200))
+        note = f"{len(milliseconds)} jobs"
+        for name, share, budget in (("p50", 0.5, MEDIAN), ("p99", 0.99, TAIL)):
+            value = Samples.of([percentile(milliseconds, share)])
+            figures.append(Figure(f"pick-up, {name}", ground.name, "ms", value, None, budget, note))
+    return figures
+
+
+def _latencies(ground: Ground, count: int) -> list[float]:
+    pauses = [POLL_WITH_HINTS * (step + 0.5) / count for step in range(count)]
+    random.Random(0).shuffle(pauses)
+    jobs, stamp = ground.application.horae.jobs, ground.application.stamp
+    found: list[float] = []
+    with node_process(ground.url) as node:
+        for pause in (0.5, *pauses):  # the first job warms both sides up
+            time.sleep(pause)
+            jobs.start(stamp, asked_at=time.monotonic_ns())
+            if not node.poll(PATIENCE):
+                raise TimeoutError(f"no node took the job within {PATIENCE} s")
+            found.append(node.recv() / NANOSECONDS)
+    return found[1:]

@@ -1,0 +1,74 @@
+"""Runs a node: in this thread until something is done, or in a process of its own."""
+
+import asyncio
+import contextlib
+import multiprocessing
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from multiprocessing.connection import Connection
+
+from benchmarks.application import Measured
+from benchmarks.ground import Ground
+from horae.runtime.node import Node
+
+PAUSE = 0.002
+
+
+def run_until(ground: Ground, done: Callable[[], Awaitable[float]], concurrency: int) -> float:
+    """Run a node in this process until `done` has returned, which gives a figure."""
+    return asyncio.run(_run_until(ground.application.horae.node(concurrency=concurrency), done))
+
+
+async def _run_until(node: Node, done: Callable[[], Awaitable[float]]) -> float:
+    async with asyncio.TaskGroup() as group:
+        group.create_task(node.run())
+        await node.ready.wait()
+        try:
+            return await done()
+        finally:
+            node.stop()
+
+
+def drain(ground: Ground, jobs: int, concurrency: int) -> float:
+    """Run what waits; jobs a second, from the moment a node is ready to the commit of the last end."""
+    application = ground.application
+    application.reset()
+
+    async def all_ended() -> float:
+        began = time.perf_counter()
+        while application.begun < jobs or ground.raw.unfinished():  # nobody asks the database before it may be over
+            await asyncio.sleep(PAUSE)
+        return jobs / (time.perf_counter() - began)
+
+    return run_until(ground, all_ended, concurrency)
+
+
+@contextlib.contextmanager
+def node_process(url: str) -> Iterator[Connection]:
+    """A node in a process of its own; the connection tells what its `stamp` bodies measured, in nanoseconds."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(url, theirs), daemon=True)
+    process.start()
+    try:
+        ours.recv()  # ready
+        yield ours
+    finally:
+        ours.send(None)
+        process.join(10)
+        process.kill()
+
+
+def _serve(url: str, connection: Connection) -> None:
+    application = Measured(url)
+    application.stamped = connection.send
+    with contextlib.closing(application.horae):
+        asyncio.run(_live(application.horae.node(), connection))
+
+
+async def _live(node: Node, connection: Connection) -> None:
+    asyncio.get_running_loop().add_reader(connection.fileno(), node.stop)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(node.run())
+        await node.ready.wait()
+        connection.send(None)
