@@ -1,0 +1,123 @@
+"""Short ways to bring jobs into a state, through the functions under test, and to look at what came of it."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import pytest
+from sqlalchemy import bindparam, func, select, update
+
+from horae.domain.job import AttemptOutcome, Claim, Job, JobId, JobState, NodeId, Settlement
+from horae.storage import claims, creation, nodes, reading, settling
+from horae.storage.claims import Served
+from horae.storage.creation import NewJob
+from horae.storage.database import Database
+from horae.storage.dialect import seconds_from_now
+from horae.storage.nodes import NodeRecord
+from horae.storage.reading import Attempt
+from horae.storage.settling import Settled
+from horae.storage.tables import job_attempts, jobs
+
+T = TypeVar("T")
+
+NODE = NodeId("n1")
+OTHER = NodeId("n2")
+POSTGRESQL = pytest.mark.parametrize(
+    "reused_database", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True
+)
+PLAIN = NewJob(type="import", queue="default", priority=0, params=None)
+
+
+def started(database: Database, **given: Any) -> JobId:
+    """A new job; `given` differs from the plainest one."""
+    return database.transact(creation.add, NewJob(**{**asdict(PLAIN), **given})).id
+
+
+def claimed(database: Database, node: NodeId = NODE, limit: int = 1, **served: Any) -> list[Claim]:
+    """What the node gets; it knows the type `import` unless told otherwise."""
+    return database.autocommit(claims.claim, Served(**{"node": node, "types": ["import"], **served}), limit)
+
+
+def running(database: Database, node: NodeId = NODE, **given: Any) -> Claim:
+    """A new job that the node has claimed."""
+    job_id = started(database, **given)
+    claim = database.autocommit(claims.claim_one, job_id, node)
+    assert claim is not None
+    return claim
+
+
+def job(database: Database, job_id: JobId) -> Job:
+    found = database.autocommit(reading.get, job_id)
+    assert found is not None
+    return found
+
+
+def attempts(database: Database, job_id: JobId) -> list[Attempt]:
+    return database.autocommit(reading.attempts, job_id)
+
+
+def settled(database: Database, *settlements: Settlement, node: NodeId = NODE) -> Settled:
+    return database.transact(settling.settle, node, settlements)
+
+
+def success(claim: Claim, **given: Any) -> Settlement:
+    return Settlement(claim.id, claim.lease, JobState.FINISHED, AttemptOutcome.FINISHED, **given)
+
+
+def failure(claim: Claim, **given: Any) -> Settlement:
+    texts = {"error": "ValueError: no", "human_readable_error": "It did not work.", **given}
+    return Settlement(claim.id, claim.lease, JobState.FAILED, AttemptOutcome.FAILED, **texts)
+
+
+def again(claim: Claim, delay: float = 0.0, **given: Any) -> Settlement:
+    """A retry."""
+    return Settlement(claim.id, claim.lease, JobState.PENDING, AttemptOutcome.FAILED, delay, **given)
+
+
+def age(database: Database, job_id: JobId, column: str, seconds: float) -> None:
+    """Say that something happened so many seconds ago, by the database's clock."""
+    moved = update(jobs).where(jobs.c.id == bindparam("job_id")).values({column: seconds_from_now(-seconds)})
+    with database.engine.begin() as connection:
+        connection.execute(moved, {"job_id": job_id})
+
+
+def registered(database: Database, node: NodeId = NODE, **given: Any) -> NodeId:
+    """A node with a row."""
+    plain = {
+        "id": node, "name": "one", "host": "here", "pid": 1, "version": "1", "roles": '["worker"]', "queues": None,
+        "types": '["import"]', "concurrency": 10, "lock_key": None,
+    }  # fmt: skip
+    database.transact(nodes.register, NodeRecord(**{**plain, **given}))
+    return node
+
+
+def count(database: Database) -> tuple[int, int]:
+    """How many jobs and attempts there are."""
+    with database.engine.begin() as connection:
+        tables = (jobs, job_attempts)
+        both = [connection.execute(select(func.count()).select_from(table)).scalar_one() for table in tables]
+    return both[0], both[1]
+
+
+def wall_clock() -> datetime:
+    """The time by this process."""
+    return datetime.fromtimestamp(time.time(), UTC)
+
+
+def at_once(calls: Sequence[Callable[[], T]]) -> list[T | Exception]:
+    """Make all calls at the same moment, a thread each; what each returned or raised."""
+    gate = threading.Barrier(len(calls))
+
+    def go(call: Callable[[], T]) -> T | Exception:
+        gate.wait()
+        try:
+            return call()
+        except Exception as error:  # noqa: BLE001 - the losers' errors are what is looked at
+            return error
+
+    with ThreadPoolExecutor(len(calls)) as threads:
+        return list(threads.map(go, calls))

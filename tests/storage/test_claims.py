@@ -1,0 +1,271 @@
+"""Claims: which jobs a node gets, in which order, never one job twice; and what it hands back."""
+
+from datetime import timedelta
+from functools import partial
+
+import pytest
+from sqlalchemy import event
+
+from horae.domain.job import Claim, JobId, JobState, NodeId
+from horae.storage import claims, creation, ending, queues
+from horae.storage.claims import Served
+from horae.storage.creation import NewJob
+from horae.storage.database import Database
+from tests.storage.arrange import (
+    NODE,
+    OTHER,
+    PLAIN,
+    POSTGRESQL,
+    again,
+    age,
+    at_once,
+    claimed,
+    failure,
+    job,
+    running,
+    settled,
+    started,
+    wall_clock,
+)
+
+
+@pytest.fixture
+def database(reused_database: Database) -> Database:
+    return reused_database
+
+
+def ids(taken: list[Claim]) -> list[JobId]:
+    return [claim.id for claim in taken]
+
+
+def test_a_claim_starts_the_job(database: Database) -> None:
+    job_id = started(database)
+    before = wall_clock() - timedelta(seconds=60)
+    [claim] = claimed(database)
+    found = job(database, job_id)
+    assert (found.state, found.node_id, found.attempt, found.lease) == (JobState.STARTED, NODE, 1, 1)
+    assert found.started_at is not None
+    assert before < found.started_at <= wall_clock() + timedelta(seconds=60)
+    assert found.updated_at == found.started_at
+    assert (claim.id, claim.attempt, claim.lease) == (job_id, 1, 1)
+
+
+def test_a_claim_carries_what_a_node_needs(database: Database) -> None:
+    job_id = started(
+        database, queue="q", priority=3, owner="alice", params='{"a": [1]}', max_attempts=4, backoff='{"base": 1.0}',
+        meta='{"trace": "t"}',
+    )  # fmt: skip
+    [claim] = claimed(database)
+    found = job(database, job_id)
+    assert claim == Claim(
+        id=job_id, type="import", queue="q", priority=3, owner="alice", params='{"a": [1]}', attempt=1,
+        max_attempts=4, lease=1, backoff='{"base": 1.0}', meta='{"trace": "t"}', run_at=found.run_at,
+        created_at=found.created_at,
+    )  # fmt: skip
+
+
+def test_priority_goes_first_then_the_longest_due_then_the_oldest(database: Database) -> None:
+    low = started(database, priority=-1)
+    third, fourth = started(database), started(database)
+    late = started(database, delay=-50.0)
+    for same in (third, fourth):
+        age(database, same, "run_at", 10)
+    high = started(database, priority=7)
+    with database.engine.begin() as connection:  # equal to the microsecond
+        run_at = connection.exec_driver_sql(f"SELECT run_at FROM horae_jobs WHERE id = {third}").scalar_one()
+        parameter = "?" if database.dialect == "sqlite" else "%s"
+        connection.exec_driver_sql(f"UPDATE horae_jobs SET run_at = {parameter} WHERE id = {fourth}", (run_at,))
+    assert [ids(claimed(database)) for _ in range(3)] == [[high], [late], [third]]
+    assert ids(claimed(database, limit=10)) == [fourth, low]
+
+
+def test_one_claim_is_in_order_too(database: Database) -> None:
+    wanted = [started(database, priority=priority) for priority in range(20)]
+    assert ids(claimed(database, limit=20)) == wanted[::-1]
+
+
+def test_no_more_than_the_limit(database: Database) -> None:
+    for _ in range(5):
+        started(database)
+    assert len(claimed(database, limit=3)) == 3
+    assert len(claimed(database, limit=3)) == 2
+    assert claimed(database, limit=3) == []
+    assert claimed(database, limit=0) == []
+
+
+def test_only_what_is_due(database: Database) -> None:
+    started(database, delay=3600.0)
+    started(database, run_at=wall_clock() + timedelta(hours=1))
+    due = started(database, run_at=wall_clock() - timedelta(hours=1))
+    assert ids(claimed(database, limit=10)) == [due]
+
+
+def test_only_known_types(database: Database) -> None:
+    started(database, type="export", priority=9)
+    mine = started(database)
+    assert claimed(database, types=[]) == []
+    assert ids(claimed(database, limit=10, types=["import", "never heard of"])) == [mine]
+
+
+def test_only_served_queues(database: Database) -> None:
+    first, second = started(database, queue="a", priority=1), started(database, queue="b")
+    started(database, queue="c")
+    assert claimed(database, limit=10, queues=[]) == []
+    assert ids(claimed(database, limit=10, queues=["a", "b", "z"])) == [first, second]
+    assert len(claimed(database, limit=10, queues=None)) == 1
+
+
+def test_a_paused_queue_is_left_alone_until_it_is_resumed(database: Database) -> None:
+    waits = started(database, queue="a", priority=1)
+    other = started(database, queue="b")
+    database.transact(queues.pause, "a", "while the disk is full")
+    assert ids(claimed(database, limit=10)) == [other]
+    assert claimed(database, limit=10, queues=["a"]) == []
+    database.transact(queues.resume, "a")
+    assert ids(claimed(database, limit=10)) == [waits]
+
+
+@pytest.mark.parametrize("state", [JobState.STARTED, *sorted({"finished", "failed", "cancelled"})])
+def test_only_pending_jobs(database: Database, state: str) -> None:
+    claim = running(database)
+    match state:
+        case "finished":
+            settled(database, failure(claim)._replace(state=JobState.FINISHED))
+        case "failed":
+            settled(database, failure(claim))
+        case "cancelled":
+            database.transact(ending.cancel, claim.id, None)
+        case _:
+            pass
+    before = job(database, claim.id)
+    assert before.state == state
+    assert claimed(database, OTHER) == []
+    assert database.autocommit(claims.claim_one, claim.id, OTHER) is None
+    assert job(database, claim.id) == before
+
+
+def test_one_job_by_its_id(database: Database) -> None:
+    started(database, priority=5)
+    wanted, later = started(database), started(database, delay=3600.0)
+    claim = database.autocommit(claims.claim_one, wanted, NODE)
+    assert claim is not None
+    assert (claim.id, claim.lease, claim.attempt) == (wanted, 1, 1)
+    assert database.autocommit(claims.claim_one, wanted, OTHER) is None
+    assert database.autocommit(claims.claim_one, later, NODE) is None
+    assert database.autocommit(claims.claim_one, JobId(10**9), NODE) is None
+
+
+def test_every_claim_has_a_lease_of_its_own(database: Database) -> None:
+    first = running(database, max_attempts=3)
+    settled(database, again(first))
+    [second] = claimed(database, OTHER)
+    assert (second.lease, second.attempt) == (2, 2)
+    database.transact(claims.hand_back, [second])
+    [third] = claimed(database)
+    assert (third.lease, third.attempt) == (3, 2)
+
+
+def test_no_job_is_handed_to_two_claimants(database: Database) -> None:
+    wanted = set(database.transact(creation.add_many, PLAIN, "[" + ",".join(["null"] * 200) + "]"))
+
+    def take_all(number: int) -> list[Claim]:
+        taken: list[Claim] = []
+        while batch := claimed(database, NodeId(f"n{number}"), limit=7):
+            taken.extend(batch)
+        return taken
+
+    results = at_once([partial(take_all, number) for number in range(8)])
+    taken = [claim for result in results if not isinstance(result, Exception) for claim in result]
+    assert len(taken) == 200, results
+    assert {claim.id for claim in taken} == wanted
+    assert {claim.lease for claim in taken} == {1}
+
+
+def test_one_job_by_its_id_goes_to_one_of_many(database: Database) -> None:
+    job_id = started(database)
+    rivals = [NodeId(f"n{number}") for number in range(10)]
+    results = at_once([partial(database.autocommit, claims.claim_one, job_id, node) for node in rivals])
+    winners = [node for node, result in zip(rivals, results, strict=True) if isinstance(result, Claim)]
+    assert len(winners) == 1, results
+    assert results.count(None) == 9
+    assert job(database, job_id).node_id == winners[0]
+
+
+@POSTGRESQL
+def test_rivals_pass_over_locked_rows_instead_of_waiting(database: Database) -> None:
+    first, second = started(database, priority=1), started(database)
+    with database.engine.begin() as connection:
+        taken = claims.claim(connection, Served(node=NODE, types=["import"]), 1)
+        assert ids(taken) == [first]
+        assert ids(claimed(database, OTHER, limit=10)) == [second]  # would wait for ever if it queued
+
+
+@POSTGRESQL
+def test_a_claim_that_is_rolled_back_leaves_nothing(database: Database) -> None:
+    job_id = started(database)
+    connection = database.engine.connect()
+    claims.claim(connection, Served(node=NODE, types=["import"]), 1)
+    connection.rollback()
+    connection.close()
+    [claim] = claimed(database, OTHER)
+    assert (claim.id, claim.lease) == (job_id, 1)
+
+
+def test_a_claim_is_one_statement_whose_text_does_not_grow(database: Database) -> None:
+    texts: list[str] = []
+    event.listen(database.engine, "before_cursor_execute", lambda *arguments: texts.append(arguments[2]))
+    claimed(database, types=["import"], queues=["a"])
+    claimed(database, types=[f"t{n}" for n in range(50)], queues=[f"q{n}" for n in range(50)])
+    first, second = (text for text in texts if "horae_jobs" in text)
+    assert first == second
+
+
+def test_handing_back_restores_the_attempt(database: Database) -> None:
+    job_id = started(database, max_attempts=2, delay=-5.0)
+    before = job(database, job_id)
+    [claim] = claimed(database)
+    database.transact(claims.hand_back, [claim])
+    after = job(database, job_id)
+    assert (after.state, after.node_id, after.attempt, after.started_at) == (JobState.PENDING, None, 0, None)
+    assert after.lease == 1  # a lease never goes back
+    assert after.run_at == before.run_at  # its place in the queue is kept
+    assert ids(claimed(database, OTHER)) == [job_id]
+
+
+def test_handing_back_with_a_stale_lease_changes_nothing(database: Database) -> None:
+    stale = running(database, max_attempts=3)
+    settled(database, again(stale))
+    [current] = claimed(database, OTHER)
+    before = job(database, current.id)
+    database.transact(claims.hand_back, [stale])
+    assert job(database, current.id) == before
+
+
+def test_handing_back_many_at_once(database: Database) -> None:
+    taken = [running(database) for _ in range(50)]
+    kept = running(database)
+    database.transact(claims.hand_back, taken)
+    assert {job(database, claim.id).state for claim in taken} == {JobState.PENDING}
+    assert job(database, kept.id).state is JobState.STARTED
+    database.transact(claims.hand_back, [])
+
+
+@pytest.mark.parametrize("ended", ["cancelled", "failed"])
+def test_handing_back_what_was_ended_meanwhile_does_not_revive_it(database: Database, ended: str) -> None:
+    claim = running(database)
+    if ended == "cancelled":
+        database.transact(ending.cancel, claim.id, "alice")
+    else:
+        age(database, claim.id, "started_at", 60)
+        database.transact(ending.expire_started, {"import": 30.0})
+    before = job(database, claim.id)
+    database.transact(claims.hand_back, [claim])
+    assert before.state == ended
+    assert job(database, claim.id) == before
+
+
+def test_ten_thousand_waiting_jobs_of_others_do_not_hide_one(database: Database) -> None:
+    busy = NewJob(type="export", queue="default", priority=5, params=None)
+    database.transact(creation.add_many, busy, "[" + ",".join(["null"] * 10_000) + "]")
+    mine = started(database)
+    assert ids(claimed(database, limit=3)) == [mine]
