@@ -1,0 +1,245 @@
+"""One contract for every wake-up channel; two channels on one medium stand for two processes."""
+
+import logging
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Final
+
+import pytest
+from sqlalchemy import make_url
+
+from horae.wakeup.channel import Hint, HintKind, WakeupChannel
+from horae.wakeup.local import LocalChannel
+from horae.wakeup.postgres import PostgresChannel
+from tests.harness.postgres import PostgresServer
+from tests.storage.ears import PATIENCE, Ear, cancel, ended, work
+
+MakeChannel = Callable[[], WakeupChannel]
+
+LOCAL: Final = "LocalChannel(pathlib.Path({!r}))"
+POSTGRES: Final = "PostgresChannel(sqlalchemy.make_url({!r}))"
+
+ECHOING_PROCESS: Final = """
+import pathlib, sys, threading, sqlalchemy
+from horae.wakeup.channel import Hint, HintKind
+from horae.wakeup.local import LocalChannel
+from horae.wakeup.postgres import PostgresChannel
+from tests.storage.ears import Ear
+
+channel = {channel}
+ear = Ear.on(channel)
+print("ready", flush=True)
+ear.wait_until(lambda: bool(ear.ids()))
+channel.send(Hint(HintKind.ENDED, ear.heard[-1].job_ids))
+channel.close()
+"""
+
+
+@pytest.fixture(params=["local", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def medium(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The Python expression that makes a channel, for this process or for another."""
+    if request.param == "local":
+        yield LOCAL.format(str(tmp_path / "horae.db-hints"))
+        return
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    url = server.create_database()
+    yield POSTGRES.format(url)
+    server.drop_database(url)
+
+
+@pytest.fixture
+def make(medium: str, tmp_path: Path) -> Iterator[MakeChannel]:
+    with ExitStack() as channels:
+
+        def make() -> WakeupChannel:
+            is_local = medium.startswith("Local")
+            channel: WakeupChannel = (
+                LocalChannel(tmp_path / "horae.db-hints")
+                if is_local
+                else PostgresChannel(make_url(medium.split("'")[1]))
+            )
+            return channels.enter_context(closing(channel))
+
+        yield make
+
+
+@pytest.mark.parametrize("hint", [work(1), cancel(2, 3), ended(2**63 - 1), work(), cancel(), ended()])
+def test_a_hint_reaches_another_process(make: MakeChannel, hint: Hint) -> None:
+    ear = Ear.on(make())
+    make().send(hint)
+    ear.wait_for(hint)
+    assert ear.heard == [hint]
+
+
+def test_a_hint_reaches_everybody_once_the_sender_too(make: MakeChannel) -> None:
+    here, there = make(), make()
+    own, other = Ear.on(here), Ear.on(there)
+    here.send(work(1))
+    other.wait_for(work(1))
+    there.send(ended(2))  # behind whatever of the first one is still on its way
+    own.wait_until(lambda: own.heard[-1:] == [ended(2)])
+    assert own.heard == [work(1), ended(2)]
+
+
+def test_all_listeners_of_a_process_are_called(make: MakeChannel) -> None:
+    here = make()
+    first, second = Ear.on(here), Ear()
+    here.subscribe(second)
+    make().send(work(1))
+    first.wait_for(work(1))
+    second.wait_for(work(1))
+
+
+def test_what_waits_is_merged(make: MakeChannel) -> None:
+    ear = Ear.on(make())
+    sender = make()
+    for id_ in range(1, 201):
+        sender.send(work(id_))
+    ear.wait_until(lambda: len(ear.ids()) == 200)
+    assert len(ear.heard) < 200
+
+
+def test_more_ids_than_fit_are_left_out(make: MakeChannel) -> None:
+    ear = Ear.on(make())
+    make().send(ended(*range(2**62, 2**62 + 900)))
+    ear.wait_for(ended())
+
+
+def test_a_listener_that_raises_harms_nobody(make: MakeChannel, caplog: pytest.LogCaptureFixture) -> None:
+    here, there = make(), make()
+
+    def fail(hint: Hint) -> None:
+        raise ValueError(hint)
+
+    here.subscribe(fail)
+    ear = Ear.on(here)
+    for sender in (here, there):
+        sender.send(work(1))
+        ear.wait_for(work(1))
+        sender.send(work(2))
+        ear.wait_for(work(2))
+    assert "a listener failed" in caplog.text
+
+
+def test_who_has_left_hears_nothing(make: MakeChannel) -> None:
+    here, sender = make(), make()
+    stays, leaves = Ear.on(here), Ear()
+    leave = here.subscribe(leaves)
+    leave()
+    leave()
+    sender.send(work(1))
+    stays.wait_for(work(1))
+    sender.send(work(2))  # whoever hears it has called everybody for the first one
+    stays.wait_for(work(2))
+    assert leaves.has_heard_nothing()
+
+
+def test_the_same_function_may_listen_twice_and_leave_once(make: MakeChannel) -> None:
+    here, sender = make(), make()
+    ear = Ear.on(here)
+    here.subscribe(ear)()
+    sender.send(work(1))
+    ear.wait_for(work(1))
+    sender.send(work(2))
+    ear.wait_for(work(2))
+    assert ear.heard == [work(1), work(2)]
+
+
+def test_close_sends_what_waits(make: MakeChannel) -> None:
+    ear = Ear.on(make())
+    before = set(threading.enumerate())
+    sender = make()
+    for id_ in range(1, 101):
+        sender.send(work(id_))
+    sender.close()
+    assert set(threading.enumerate()) <= before
+    ear.wait_until(lambda: len(ear.ids()) == 100)
+
+
+def test_a_closed_channel_is_silent_and_harmless(make: MakeChannel) -> None:
+    closed, other = make(), make()
+    Ear.on(closed)
+    ear = Ear.on(other)
+    closed.close()
+    closed.close()
+    assert not closed.connected
+    closed.send(work(1))
+    closed.subscribe(Ear())()
+    other.send(work(2))
+    ear.wait_for(work(2))
+    assert ear.heard == [work(2)]
+
+
+def test_a_listener_may_send_subscribe_and_close(make: MakeChannel) -> None:
+    here, there = make(), make()
+    closed = threading.Event()
+
+    def answer(hint: Hint) -> None:
+        if hint == work(1):
+            here.subscribe(Ear())
+            here.send(ended(1))
+            here.close()
+            closed.set()
+
+    Ear.on(here)
+    here.subscribe(answer)
+    ear = Ear.on(there)
+    there.send(work(1))
+    assert closed.wait(PATIENCE)
+    ear.wait_for(ended(1))
+
+
+def test_nothing_happens_until_there_is_a_need(make: MakeChannel) -> None:
+    before = set(threading.enumerate())
+    channel = make()
+    assert not channel.connected
+    assert set(threading.enumerate()) == before
+
+
+def test_a_channel_is_connected_while_others_can_reach_it(make: MakeChannel) -> None:
+    channel = make()
+    Ear.on(channel)
+    assert channel.connected
+    channel.close()
+    assert not channel.connected
+
+
+def test_many_threads_may_send(make: MakeChannel) -> None:
+    ear = Ear.on(make())
+    sender = make()
+
+    def send(start: int) -> None:
+        for id_ in range(start, start + 25):
+            sender.send(work(id_))
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(send, range(1, 201, 25)))
+    ear.wait_until(lambda: len(ear.ids()) == 200)
+
+
+def test_a_real_process_hears_and_answers(make: MakeChannel, medium: str) -> None:
+    channel = make()
+    ear = Ear.on(channel)
+    script = ECHOING_PROCESS.format(channel=medium)
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        channel.send(work(7, 8))
+        ear.wait_for(ended(7, 8))
+        assert process.wait(PATIENCE) == 0
+
+
+def test_every_kind_goes_at_once_in_one_batch(make: MakeChannel, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    ear = Ear.on(make())
+    sender = make()
+    for kind in HintKind:
+        sender.send(Hint(kind))
+    ear.wait_until(lambda: {hint.kind for hint in ear.heard} == set(HintKind))
+    assert caplog.text == ""

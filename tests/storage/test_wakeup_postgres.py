@@ -1,0 +1,178 @@
+"""What only LISTEN and NOTIFY have to survive."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from datetime import timedelta
+from logging.handlers import QueueHandler
+from queue import Queue
+
+import psycopg
+import pytest
+from sqlalchemy import URL, make_url
+
+from horae.wakeup import postgres
+from horae.wakeup.postgres import PostgresChannel
+from tests.harness.operating_system import free_loopback_port
+from tests.harness.postgres import PostgresServer
+from tests.storage.ears import PATIENCE, Ear, ended, work
+from tests.storage.pooler import Pooler
+
+pytestmark = pytest.mark.postgres
+
+Open = Callable[[URL], PostgresChannel]
+
+
+@pytest.fixture
+def url(postgres_server: PostgresServer) -> Iterator[URL]:
+    url = postgres_server.create_database()
+    yield make_url(url)
+    postgres_server.drop_database(url)
+
+
+@pytest.fixture
+def session(url: URL) -> Iterator[psycopg.Connection]:
+    """Somebody else's."""
+    plain = url.set(drivername="postgresql").render_as_string(hide_password=False)
+    with closing(psycopg.connect(plain, autocommit=True)) as session:
+        yield session
+
+
+@pytest.fixture
+def channel_on() -> Iterator[Open]:
+    with ExitStack() as channels:
+        yield lambda url: channels.enter_context(closing(PostgresChannel(url)))
+
+
+def test_garbage_is_ignored(url: URL, channel_on: Open, session: psycopg.Connection) -> None:
+    ear = Ear.on(channel_on(url))
+    for payload in (
+        "",
+        "garbage",
+        "tag [",
+        'tag {"kind":"party"}',
+        'tag {"kind":"work","ids":["1"]}',
+        "tag " + "[" * 7000,
+    ):
+        session.execute("SELECT pg_notify('horae', %s)", (payload,))
+    channel_on(url).send(work(2))
+    ear.wait_for(work(2))
+    assert ear.heard == [work(2)]
+
+
+def test_lost_connections_are_made_again(url: URL, channel_on: Open, session: psycopg.Connection) -> None:
+    here, there = channel_on(url), channel_on(url)
+    own, other = Ear.on(here), Ear.on(there)
+    here.send(work(1))
+    other.wait_for(work(1))
+    session.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE application_name = 'horae hints' AND datname = current_database()"
+    )
+    own.wait_for_anything()
+    other.wait_for_anything()
+    assert here.connected
+    assert there.connected
+    here.send(work(2))  # its sending connection is gone, too
+    other.wait_for(work(2))
+    there.send(ended(3))
+    own.wait_for(ended(3))
+    assert own.heard == [work(2), ended(3)]
+
+
+def test_without_a_server_hints_stay_in_the_process(
+    channel_on: Open, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    retries = threading.Semaphore(0)
+
+    def soon(*_: object) -> timedelta:
+        retries.release()
+        return timedelta(milliseconds=1)
+
+    monkeypatch.setattr(postgres, "retry_delay", soon)
+    channel = channel_on(make_url(f"postgresql+psycopg://nobody@127.0.0.1:{free_loopback_port()}/none"))
+    ear = Ear()
+    channel.subscribe(ear)
+    for id_ in (1, 2, 3):
+        channel.send(work(id_))
+        ear.wait_for(work(id_))
+    for _ in range(3):
+        assert retries.acquire(timeout=PATIENCE)
+    assert not channel.connected
+    channel.close()
+    assert caplog.text.count("do not arrive") == 1
+
+
+@pytest.fixture
+def warnings() -> Iterator[Queue[logging.LogRecord]]:
+    """What the channels of this test have to say."""
+    messages: Queue[logging.LogRecord] = Queue()
+    handler = QueueHandler(messages)
+    logger = logging.getLogger(postgres.__name__)
+    logger.addHandler(handler)
+    yield messages
+    logger.removeHandler(handler)
+
+
+@pytest.mark.slow
+def test_both_directions_survive_a_restart_of_the_server(channel_on: Open, warnings: Queue[logging.LogRecord]) -> None:
+    with PostgresServer() as server:
+        url = make_url(server.url())
+        listener, sender = channel_on(url), channel_on(url)
+        ear = Ear.on(listener)
+        sender.send(work(1))
+        ear.wait_for(work(1))
+        server.halt("immediate")
+        assert "do not arrive" in warnings.get(timeout=PATIENCE).getMessage()
+        assert not listener.connected
+        sender.send(work(2))
+        server.start()
+        ear.wait_for_anything()
+        sender.send(work(3))  # perhaps with the one that waits; or that one came while nobody listened
+        ear.wait_until(lambda: 3 in ear.ids())
+        listener.close()
+        sender.close()
+
+
+def test_a_pooler_that_swallows_notifications_is_found_out(
+    url: URL, channel_on: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "PROOF_TIMEOUT", 0.05)
+    direct = Ear.on(channel_on(url))
+    with Pooler(url.port or 0) as pooler:
+        through = url.set(port=pooler.port).update_query_dict({"sslmode": "disable", "gssencmode": "disable"})
+        channel = channel_on(through)
+        ear = Ear()
+        channel.subscribe(ear)
+        for _ in range(3):  # LISTEN, its proof, and another try because that one has failed
+            assert pooler.connections.acquire(timeout=PATIENCE)
+        assert not channel.connected
+        channel.send(work(1))
+        direct.wait_for(work(1))
+        ear.wait_for(work(1))
+        assert ear.heard == [work(1)]
+        monkeypatch.setattr(postgres, "PROOF_TIMEOUT", 30.0)
+        pooler.swallows = False
+        ear.wait_for_anything()
+        assert channel.connected
+        channel.close()
+
+
+def test_nothing_is_sent_inside_a_transaction_of_the_user(
+    url: URL, channel_on: Open, session: psycopg.Connection
+) -> None:
+    """A notification inside it would come at its commit, and hold a lock of the whole server then."""
+    ear = Ear.on(channel_on(url))
+    with session.transaction():
+        session.execute("CREATE TABLE anything ()")
+        channel_on(url).send(work(1))
+        ear.wait_for(work(1))
+
+
+def test_close_does_not_wait_for_a_retry(channel_on: Open) -> None:
+    channel = channel_on(make_url(f"postgresql+psycopg://nobody@127.0.0.1:{free_loopback_port()}/none"))
+    channel.subscribe(Ear())
+    threads = [thread for thread in threading.enumerate() if thread.name == "horae-hints-receiver"]
+    channel.close()
+    assert [thread for thread in threads if thread.is_alive()] == []

@@ -1,0 +1,160 @@
+"""Coalescing, with a delivery that the test holds in its hand."""
+
+import threading
+from collections.abc import Sequence
+from queue import Queue
+from typing import Final
+
+import pytest
+
+from horae.domain.job import JobId
+from horae.wakeup.channel import Hint, HintKind
+from horae.wakeup.outbox import MOST_IDS, Merged, Outbox
+from horae.wakeup.payload import decode, encode
+
+PATIENCE: Final = 30.0
+
+
+class Gate:
+    """A delivery that reports each batch, then waits to be let through."""
+
+    def __init__(self) -> None:
+        self.batches: Queue[list[Hint]] = Queue()
+        self.answers: Queue[Exception | None] = Queue()
+
+    def __call__(self, hints: Sequence[Hint]) -> None:
+        self.batches.put(list(hints))
+        answer = self.answers.get(timeout=PATIENCE)
+        if answer is not None:
+            raise answer
+
+    def next(self) -> list[Hint]:
+        return self.batches.get(timeout=PATIENCE)
+
+
+def work(*ids: int) -> Hint:
+    return Hint(HintKind.WORK, tuple(JobId(id_) for id_ in ids))
+
+
+def test_one_hint_of_each_kind_is_left() -> None:
+    merged = Merged()
+    for hint in (work(1), Hint(HintKind.ENDED, (JobId(1),)), work(2, 1), Hint(HintKind.CANCEL)):
+        merged.add(hint)
+    assert merged.take() == [work(1, 2), Hint(HintKind.ENDED, (JobId(1),)), Hint(HintKind.CANCEL)]
+    assert not merged
+    assert merged.take() == []
+
+
+@pytest.mark.parametrize("hints", [[work(), work(1)], [work(1), work()], [work(1), work(), work(2)]])
+def test_a_hint_without_ids_swallows_the_ids(hints: list[Hint]) -> None:
+    merged = Merged()
+    for hint in hints:
+        merged.add(hint)
+    assert merged.take() == [work()]
+
+
+def test_too_many_ids_become_none() -> None:
+    merged = Merged()
+    merged.add(work(*range(1, MOST_IDS + 1)))
+    merged.add(work(1))
+    assert len(merged.take()[0].job_ids) == MOST_IDS
+    merged.add(work(*range(1, MOST_IDS + 1)))
+    merged.add(work(MOST_IDS + 1))
+    assert merged.take() == [work()]
+
+
+def test_the_first_goes_at_once_and_the_rest_together() -> None:
+    gate = Gate()
+    outbox = Outbox("outbox", gate, interval=0.001)
+    outbox.put(work(1))
+    assert gate.next() == [work(1)]
+    for id_ in (2, 3, 2):
+        outbox.put(work(id_))
+    gate.answers.put(None)
+    assert gate.next() == [work(2, 3)]
+    gate.answers.put(None)
+    assert outbox.close()
+
+
+def test_an_interval_is_kept_and_cut_short_by_close() -> None:
+    gate = Gate()
+    outbox = Outbox("outbox", gate, interval=3600.0)
+    outbox.put(work(1))
+    gate.answers.put(None)
+    gate.answers.put(None)
+    assert gate.next() == [work(1)]
+    for id_ in range(2, 20_000):
+        outbox.put(work(id_ % 1000 + 1))  # long enough for a thread that does not wait
+    assert gate.batches.empty()
+    assert outbox.close(PATIENCE)
+    assert len(gate.next()[0].job_ids) == 1000
+    assert gate.batches.empty()
+
+
+def test_what_could_not_be_delivered_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    gate = Gate()
+    outbox = Outbox("outbox", gate)
+    outbox.put(work(1))
+    assert gate.next() == [work(1)]
+    outbox.put(work(2))
+    for _ in range(2):
+        gate.answers.put(ConnectionError("no server"))
+        assert {id_ for hint in gate.next() for id_ in hint.job_ids} == {1, 2}
+    gate.answers.put(None)
+    assert outbox.close()
+    assert caplog.text.count("no server") == 1
+
+
+def test_close_tries_once_more_and_no_longer() -> None:
+    gate = Gate()
+    outbox = Outbox("outbox", gate)
+    outbox.put(work(1))
+    gate.next()
+    gate.answers.put(ConnectionError("no server"))
+    gate.answers.put(ConnectionError("no server"))
+    assert outbox.close(PATIENCE)
+    assert gate.batches.qsize() <= 1
+
+
+def test_close_does_not_wait_for_ever() -> None:
+    gate = Gate()
+    outbox = Outbox("outbox", gate)
+    outbox.put(work(1))
+    gate.next()
+    assert not outbox.close(patience=0.001)
+    gate.answers.put(None)
+    assert outbox.close()
+
+
+def test_nothing_leaves_after_close() -> None:
+    gate = Gate()
+    outbox = Outbox("outbox", gate)
+    assert outbox.close()
+    outbox.put(work(1))
+    assert outbox.close()
+    assert gate.batches.empty()
+
+
+def test_a_thread_that_cannot_start_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As while the interpreter ends; the hints wait for the next try."""
+    gate = Gate()
+    outbox = Outbox("outbox", gate)
+
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        outbox.put(work(1))
+    outbox.put(work(2))
+    gate.answers.put(None)
+    assert gate.next() == [work(1, 2)]
+    assert outbox.close()
+
+
+def test_a_payload_is_read_as_it_was_written_and_loses_its_ids_when_it_is_long() -> None:
+    hint = work(*range(1, 100))
+    assert decode(encode("tag", hint, 1200)) == ("tag", hint)
+    short = encode("tag", hint, 50)
+    assert len(short) <= 50
+    assert decode(short) == ("tag", work())
