@@ -1,0 +1,166 @@
+"""The live store in a database: PostgreSQL's unlogged tables, or a file beside a SQLite database."""
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, Protocol, TypeAlias, TypeVar
+
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    Delete,
+    Executable,
+    SmallInteger,
+    Table,
+    Text,
+    and_,
+    bindparam,
+    delete,
+    or_,
+    select,
+    true,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+
+from horae.domain.job import JobId
+from horae.live.precedence import latest
+from horae.live.sidecar import SideCar
+from horae.live.store import LiveReport, LiveStore
+from horae.storage.database import Database
+from horae.storage.dialect import POSTGRESQL, SQLITE, IdList, PerDialect, database_now, json_rows, member_of
+from horae.storage.tables import live_cancels, live_jobs, live_metadata
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Insert: TypeAlias = postgresql.Insert | sqlite.Insert
+
+_INSERT: Final[Mapping[str, Callable[[Table], Insert]]] = {POSTGRESQL: postgresql.insert, SQLITE: sqlite.insert}
+_REPORTED: Final = (live_jobs.c.job_id, live_jobs.c.lease, live_jobs.c.progress_percentage, live_jobs.c.label)
+
+
+class _Run(Protocol):
+    def __call__(
+        self, statement: Callable[Concatenate[Connection, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T: ...
+
+
+class DatabaseLiveStore:
+    """A `LiveStore` for all processes on one database; never waits for a transaction on its jobs."""
+
+    def __init__(self, database: Database) -> None:
+        """On SQLite the store is the file `<database>-live`, made again whenever it is lost."""
+        self._run: _Run = database.autocommit
+        self._side_car: SideCar | None = None
+        if database.dialect == SQLITE:
+            self._side_car = SideCar(Path(f"{database.url.database}-live").absolute(), live_metadata)
+            self._run = self._side_car.run
+
+    def publish(self, reports: Sequence[LiveReport]) -> None:
+        """Write the reports that supersede what is there, in one statement."""
+        if reports:
+            self._run(_publish, reports)
+
+    def read(self, job_ids: Collection[JobId]) -> Mapping[JobId, LiveReport]:
+        """Return the latest reports of these jobs."""
+        return self._run(_read, job_ids) if job_ids else {}
+
+    def request_cancel(self, job_id: JobId, requested_by: str | None) -> None:
+        """Ask the body of this job to stop; who asked first is remembered."""
+        self._run(_request_cancel, job_id, requested_by)
+
+    def cancel_requests(self, job_ids: Collection[JobId]) -> Mapping[JobId, str | None]:
+        """Return which of these jobs are asked to stop, and by whom."""
+        return self._run(_cancel_requests, job_ids) if job_ids else {}
+
+    def forget(self, job_ids: Collection[JobId]) -> None:
+        """Drop the reports and requests of these jobs."""
+        if job_ids:
+            self._run(_forget, job_ids)
+
+    def close(self) -> None:
+        """Close the connections to the side-car; the database is its owner's to close."""
+        if self._side_car is not None:
+            self._side_car.close()
+
+
+def _upsert(dialect: str) -> Insert:
+    batch = json_rows(
+        dialect, "reports", job_id=BigInteger(), lease=BigInteger(), progress_percentage=SmallInteger(), label=Text()
+    )
+    columns = [column.name for column in _REPORTED]
+    # SQLite cannot tell ON CONFLICT from a join's ON without a WHERE before it.
+    source = select(*(batch.c[name] for name in columns), database_now()).where(true())
+    statement = _INSERT[dialect](live_jobs).from_select([*columns, "updated_at"], source, include_defaults=False)
+    new, old = statement.excluded, live_jobs.c
+    return statement.on_conflict_do_update(
+        index_elements=[old.job_id],
+        set_={name: new[name] for name in (*columns[1:], "updated_at")},
+        where=or_(
+            new.lease > old.lease,
+            and_(new.lease == old.lease, new.progress_percentage >= old.progress_percentage),
+        ),
+    )
+
+
+def _reported(dialect: str) -> Executable:
+    return select(*_REPORTED).where(member_of(dialect, live_jobs.c.job_id, "job_ids", of=IdList))
+
+
+def _ask(dialect: str) -> Insert:
+    statement = _INSERT[dialect](live_cancels).values(
+        job_id=bindparam("job_id"), requested_by=bindparam("requested_by"), requested_at=database_now()
+    )
+    return statement.on_conflict_do_nothing(index_elements=[live_cancels.c.job_id])
+
+
+def _requested(dialect: str) -> Executable:
+    return select(live_cancels.c.job_id, live_cancels.c.requested_by).where(
+        member_of(dialect, live_cancels.c.job_id, "job_ids", of=IdList)
+    )
+
+
+def _drop(dialect: str) -> list[Delete]:
+    """One statement on PostgreSQL, for one round trip; SQLite has no such form."""
+    reports, requests = (
+        delete(table).where(member_of(dialect, table.c.job_id, "job_ids", of=IdList))
+        for table in (live_jobs, live_cancels)
+    )
+    return [requests.add_cte(reports.cte("reports"))] if dialect == POSTGRESQL else [reports, requests]
+
+
+UPSERT: Final = PerDialect(_upsert)
+REPORTED: Final = PerDialect(_reported)
+ASK: Final = PerDialect(_ask)
+REQUESTED: Final = PerDialect(_requested)
+DROP: Final = PerDialect(_drop)
+
+
+def _publish(connection: Connection, reports: Sequence[LiveReport]) -> None:
+    # One row a job, or PostgreSQL refuses; by id, or two publishers could wait for each other.
+    batch = json.dumps([asdict(report) for report in latest(reports).values()], separators=(",", ":"))
+    connection.execute(UPSERT.on(connection), {"reports": batch})
+
+
+def _read(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, LiveReport]:
+    rows = connection.execute(REPORTED.on(connection), {"job_ids": job_ids})
+    return {row.job_id: LiveReport(*row) for row in rows}
+
+
+def _request_cancel(connection: Connection, job_id: JobId, requested_by: str | None) -> None:
+    connection.execute(ASK.on(connection), {"job_id": job_id, "requested_by": requested_by})
+
+
+def _cancel_requests(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, str | None]:
+    rows = connection.execute(REQUESTED.on(connection), {"job_ids": job_ids})
+    return {row.job_id: row.requested_by for row in rows}
+
+
+def _forget(connection: Connection, job_ids: Collection[JobId]) -> None:
+    for statement in DROP.on(connection):
+        connection.execute(statement, {"job_ids": job_ids})
+
+
+if TYPE_CHECKING:
+    _conforms: type[LiveStore] = DatabaseLiveStore

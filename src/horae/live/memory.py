@@ -1,0 +1,54 @@
+"""A live store in this process alone, for work that is run and watched in one place."""
+
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from horae.domain.job import JobId
+from horae.live.precedence import supersedes
+from horae.live.store import LiveReport, LiveStore
+
+
+class MemoryLiveStore:
+    """A `LiveStore` of two dictionaries; safe to use from many threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._reports: dict[JobId, LiveReport] = {}
+        self._requests: dict[JobId, str | None] = {}
+
+    def publish(self, reports: Sequence[LiveReport]) -> None:
+        """Keep the reports that supersede what is there."""
+        with self._lock:
+            for report in reports:
+                if supersedes(report, self._reports.get(report.job_id)):
+                    self._reports[report.job_id] = report
+
+    def read(self, job_ids: Collection[JobId]) -> Mapping[JobId, LiveReport]:
+        """Return the latest reports of these jobs."""
+        with self._lock:
+            return {id_: self._reports[id_] for id_ in job_ids if id_ in self._reports}
+
+    def request_cancel(self, job_id: JobId, requested_by: str | None) -> None:
+        """Ask the body of this job to stop; who asked first is remembered."""
+        with self._lock:
+            self._requests.setdefault(job_id, requested_by)
+
+    def cancel_requests(self, job_ids: Collection[JobId]) -> Mapping[JobId, str | None]:
+        """Return which of these jobs are asked to stop, and by whom."""
+        with self._lock:
+            return {id_: self._requests[id_] for id_ in job_ids if id_ in self._requests}
+
+    def forget(self, job_ids: Collection[JobId]) -> None:
+        """Drop the reports and requests of these jobs."""
+        with self._lock:
+            for id_ in job_ids:
+                self._reports.pop(id_, None)
+                self._requests.pop(id_, None)
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to release."""
+
+
+if TYPE_CHECKING:
+    _conforms: type[LiveStore] = MemoryLiveStore

@@ -1,0 +1,150 @@
+"""A small SQLite file beside the database, for what may be lost: made, and made again, by whoever needs it.
+
+It has its own write lock, so a long transaction on the database never holds it up, and it never waits for the disk.
+Whoever finds it missing, damaged or of another layout makes it anew, one process at a time.
+"""
+
+import sqlite3
+import threading
+import zlib
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Concatenate, Final, ParamSpec, TypeVar
+
+from filelock import FileLock, Timeout
+from sqlalchemy import Connection, Engine, MetaData, QueuePool, create_engine
+from sqlalchemy.dialects import sqlite as sqlite_dialect
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.schema import CreateTable
+
+from horae.errors import DatabaseBusy
+from horae.storage.database import is_busy
+from horae.storage.sqlite import register_clock
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+BUSY_TIMEOUT: Final = 2.0
+"""Seconds; nobody holds the lock for longer than one statement."""
+
+FAMILY: Final = ("", "-wal", "-shm")
+Identity = tuple[int, int]
+
+_QUESTIONS: Final = (
+    "PRAGMA user_version",
+    "SELECT count(*) FROM sqlite_master WHERE type = 'table'",
+    "PRAGMA quick_check(1)",
+)
+
+
+class SideCar:
+    """Runs functions of a Connection on the file; every statement commits by itself."""
+
+    def __init__(self, path: Path, metadata: MetaData) -> None:
+        self._path = path
+        self._metadata = metadata
+        self._layout = _layout(metadata)
+        self._opening = threading.Lock()
+        self._identity: Identity | None = None
+        self._engine: Engine = create_engine("sqlite://", creator=self._connect, poolclass=QueuePool, max_overflow=-1)
+
+    def run(self, statement: Callable[Concatenate[Connection, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run `statement`, once more if the file was lost under it; raises `DatabaseBusy` past the bound."""
+        identity = self._open()
+        try:
+            return self._attempt(statement, *args, **kwargs)
+        except DBAPIError as error:
+            if not _lost(error):
+                raise
+        self._forget(identity)
+        self._open()
+        return self._attempt(statement, *args, **kwargs)
+
+    def close(self) -> None:
+        """Close all connections; the file stays for the other processes."""
+        self._engine.dispose()
+
+    def _attempt(self, statement: Callable[Concatenate[Connection, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            with self._engine.begin() as connection:
+                return statement(connection, *args, **kwargs)
+        except DBAPIError as error:
+            if is_busy(error):
+                raise self._busy() from error
+            raise
+
+    def _open(self) -> Identity | None:
+        """Make sure that the file is there and is the one that the connections have open."""
+        identity = self._identity
+        if identity is not None and identity == _identity(self._path):
+            return identity
+        with self._opening:
+            self._engine.dispose()  # of a file that is gone: SQLite would go on using it and say nothing
+            try:
+                with FileLock(f"{self._path}.lock", timeout=BUSY_TIMEOUT):
+                    if not self._is_sound():
+                        self._make()
+                    self._identity = _identity(self._path)
+            except Timeout as error:
+                raise self._busy() from error
+            return self._identity
+
+    def _forget(self, identity: Identity | None) -> None:
+        """Let the next call examine the file, unless another thread has done so since."""
+        with self._opening:
+            if self._identity == identity:
+                self._identity = None
+
+    def _connect(self, mode: str = "rw") -> sqlite3.Connection:
+        # Without leave to create it: an empty file must never stand where the next reader expects tables.
+        uri = f"{self._path.as_uri()}?mode={mode}"
+        connection = sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA synchronous = OFF")  # whatever the power takes is made again
+        register_clock(connection)
+        return connection
+
+    def _is_sound(self) -> bool:
+        """Whether the file can be read and has the tables; one that is busy has."""
+        try:
+            with closing(self._connect()) as connection:
+                found = [connection.execute(question).fetchone()[0] for question in _QUESTIONS]
+        except sqlite3.DatabaseError as error:
+            return "locked" in str(error)
+        return found == [self._layout, len(self._metadata.tables), "ok"]
+
+    def _make(self) -> None:
+        for suffix in FAMILY:
+            Path(f"{self._path}{suffix}").unlink(missing_ok=True)
+        engine = create_engine("sqlite://", creator=lambda: self._connect("rwc"), poolclass=QueuePool)
+        try:
+            with engine.begin() as connection:
+                connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+                self._metadata.create_all(connection)
+                # Last: a file without it was left by a process that died here.
+                connection.exec_driver_sql(f"PRAGMA user_version = {self._layout}")
+        finally:
+            engine.dispose()
+
+    def _busy(self) -> DatabaseBusy:
+        return DatabaseBusy(f"another process has held {self._path} for {BUSY_TIMEOUT:g} s")
+
+
+def _layout(metadata: MetaData) -> int:
+    """Return a number that changes with the tables."""
+    dialect = sqlite_dialect.dialect()
+    text = "".join(str(CreateTable(table).compile(dialect=dialect)) for table in metadata.sorted_tables)
+    return zlib.crc32(text.encode()) >> 1  # SQLite keeps 31 bits
+
+
+def _identity(path: Path) -> Identity | None:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _lost(error: DBAPIError) -> bool:
+    """Whether the file may be at fault; a wrong value never is."""
+    return type(error.orig) in (sqlite3.DatabaseError, sqlite3.OperationalError)
