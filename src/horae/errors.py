@@ -226,9 +226,13 @@ class JobStopped(BaseException):
 class JobCancelled(JobStopped):
     """Somebody cancelled the job: its work is to be discarded."""
 
+    def __init__(self, by: str | None = None) -> None:
+        super().__init__()
+        self.by = by
+
     @override
     def __str__(self) -> str:
-        return "the job was cancelled"
+        return "the job was cancelled" if self.by is None else f"the job was cancelled by {self.by}"
 
 
 class LeaseLost(JobStopped):

@@ -151,6 +151,8 @@ class Failed:
 class Cancelled:
     """The body stopped because somebody cancelled the job."""
 
+    by: str | None = None
+
 
 @dataclass(frozen=True, slots=True)
 class Crashed:
@@ -177,6 +179,7 @@ class Settlement(NamedTuple):
     traceback: str | None = None
     progress: int | None = None
     label: str | None = None
+    cancelled_by: str | None = None
 
 
 def next_state(state: JobState, event: JobEvent) -> JobState | None:
@@ -189,8 +192,10 @@ def decide(claim: Claim, outcome: Outcome, backoff: Backoff, rng: Random) -> Set
     match outcome:
         case Succeeded(result):
             return Settlement(claim.id, claim.lease, JobState.FINISHED, AttemptOutcome.FINISHED, result=result)
-        case Cancelled():
-            return Settlement(claim.id, claim.lease, JobState.CANCELLED, AttemptOutcome.CANCELLED)
+        case Cancelled(by):
+            return Settlement(
+                claim.id, claim.lease, JobState.CANCELLED, AttemptOutcome.CANCELLED, cancelled_by=by
+            )
         case Failed():
             kind = AttemptOutcome.TIMED_OUT if outcome.timed_out else AttemptOutcome.FAILED
             return _fail_or_retry(claim, outcome, kind, retry_delay(claim.attempt, backoff, rng))

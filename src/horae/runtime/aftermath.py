@@ -29,6 +29,7 @@ class Aftermath:
     def settled(self, batch: Sequence[Ended], result: Settled) -> None:
         """A batch of bodies that ran here."""
         over: list[JobId] = []
+        cancelled = [job_id for job_id, state in result.released.items() if state is JobState.CANCELLED]
         for ended in batch:
             claim = ended.claim
             if claim.id in result.settled:
@@ -37,12 +38,13 @@ class Aftermath:
                     self._retry_in(0.0 if ended.settlement is None else ended.settlement.delay)
                 else:
                     over.append(claim.id)
+                    cancelled.extend([claim.id] if state is JobState.CANCELLED else [])
                     self._call_hook(ended, state)
             elif claim.id in result.released:
                 self._call(partial(self._hooks.released, claim.id, claim.type, result.released[claim.id]))
             elif ended.settlement is not None:
                 log.info("the end of job %d was dropped: its lease %d has passed on", claim.id, claim.lease)
-        self._reporter.forget(ended.claim.id for ended in batch)
+        self._reporter.forget((ended.claim.id for ended in batch), cancelled)
         if over:
             self._wakeup.send(Hint(HintKind.ENDED, tuple(over)))
 

@@ -30,6 +30,11 @@ log = logging.getLogger("horae.runtime")
 class Membership(Protocol):
     """One node among others."""
 
+    @property
+    def needs_looking(self) -> bool:
+        """Whether nobody tells of silence, so that only `find_dead` shows it."""
+        ...
+
     def join(self, on_death: Callable[[], None], on_suspicion: Callable[[], None]) -> None:
         """Become visible. The callbacks come on another thread: others took this node for dead; somebody is silent."""
         ...
@@ -49,6 +54,8 @@ class Membership(Protocol):
 
 class DatabaseMembership:
     """Life on PostgreSQL."""
+
+    needs_looking = False
 
     def __init__(self, database: Database, record: NodeRecord) -> None:
         self._database = database
@@ -114,6 +121,8 @@ _TAKE_LOCK: Final = select(func.pg_try_advisory_lock(bindparam("key")))
 
 class FileMembership:
     """Life on SQLite."""
+
+    needs_looking = True
 
     def __init__(self, database: Database, record: NodeRecord, directory: Path) -> None:
         self._database = database

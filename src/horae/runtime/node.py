@@ -153,6 +153,7 @@ class Incarnation:
         for run in list(self._worker.running.values()):
             run.kill()
         await self._bodies_end(LAST_WORDS)
+        self._worker.give_up()
         self._settler.close()
         for executor in (self._loop_executor, self._thread_executor, self._process_executor):
             executor.close()
@@ -168,8 +169,6 @@ class Incarnation:
 
     async def _leave(self) -> None:
         self._reporter.publish()
-        if self._worker.running:
-            return  # the bodies that ignored every order die with the process; the row tells others whose they were
         await self._parts.database.in_thread(self._membership.leave)
         log.info("node %s has left", self.id)
 

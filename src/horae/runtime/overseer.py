@@ -81,7 +81,7 @@ class Overseer:
                 orders |= {
                     job_id: _order(states.get(job_id)) for job_id in asked if states.get(job_id) != JobState.STARTED
                 }
-            orders |= {job_id: JobCancelled() for job_id in self._live.cancel_requests(asked)}
+            orders |= {job_id: JobCancelled(by) for job_id, by in self._live.cancel_requests(asked).items()}
         except Exception as error:  # noqa: BLE001 - settling respects the row, whatever a body hears
             log.warning("cancel requests cannot be read: %s", error)
         return orders

@@ -35,9 +35,13 @@ class Reporter:
         """The last report of a job, to be settled with it."""
         return self._latest.get(job_id)
 
-    def forget(self, job_ids: Iterable[JobId]) -> None:
-        """Drop what is known of jobs whose end is committed; the store follows with the next `publish`."""
+    def forget(self, job_ids: Iterable[JobId], cancelled: Iterable[JobId] = ()) -> None:
+        """Drop what is known of jobs whose end is committed; the store follows with the next `publish`.
+
+        Of those that were `cancelled` the store may hold the request, even if they never reported.
+        """
         with self._lock:
+            self._ended.extend(cancelled)
             for job_id in job_ids:
                 if self._latest.pop(job_id, None) is not None:
                     self._new.pop(job_id, None)

@@ -85,7 +85,7 @@ def outcome_of(job_type: JobType[Any], context: JobContext[Any], error: BaseExce
     reason = order if isinstance(order, JobStopped) else error
     match reason:
         case JobCancelled():
-            return Cancelled()
+            return Cancelled(reason.by)
         case LeaseLost():
             return None
         case Interrupted():

@@ -13,7 +13,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from horae.domain.job import Claim, Settlement
+from horae.domain.job import AttemptOutcome, Claim, JobState, Settlement
 from horae.runtime.runner import Stage
 from horae.storage import settling
 from horae.storage.database import is_disconnect
@@ -105,15 +105,26 @@ class Settler:
 
     async def _one_by_one(self, batch: Sequence[Ended], error: Exception) -> Settled:
         if len(batch) == 1:
-            claim = batch[0].claim
-            log.error("the end of job %d cannot be written", claim.id, exc_info=error)
-            return Settled(set(), {})
+            return await self._as_failure(batch[0], error)
         parts = [await self._commit([ended]) for ended in batch]
         whole = Settled(set(), {})
         for part in parts:
             whole.settled.update(part.settled)
             whole.released.update(part.released)
         return whole
+
+    async def _as_failure(self, ended: Ended, error: Exception) -> Settled:
+        """Fail a job whose end the database refuses, rather than leave it started for ever."""
+        claim = ended.claim
+        log.error("the end of job %d cannot be written", claim.id, exc_info=error)
+        if ended.settlement is None or ended.settlement.outcome is AttemptOutcome.FAILED:
+            return Settled(set(), {})
+        text = "What this job returned cannot be stored."
+        refused = Settlement(
+            claim.id, claim.lease, JobState.FAILED, AttemptOutcome.FAILED, error=type(error).__name__,
+            human_readable_error=text,
+        )  # fmt: skip
+        return await self._commit([Ended(claim, refused)])
 
 
 def settle_batch(connection: Connection, stage: Stage, batch: Sequence[Ended]) -> Settled:

@@ -52,6 +52,7 @@ class Sweeper:
         self._hooks, self._keep_seconds, self._rng = hooks, keep_seconds, rng
         self._on_rescue = on_rescue
         self._suspicion = asyncio.Event()
+        self._suspected = self._again = False
         self._rounds = 0
 
     def suspect(self) -> None:
@@ -68,21 +69,26 @@ class Sweeper:
             await self._pause()
 
     async def _pause(self) -> None:
-        suspected = self._suspicion.is_set()
+        """Until the next round: shorter after a suspicion, which the first look may have been too early for."""
+        pause = SUSPICIOUS if self._suspected and not self._again else ROUTINE * self._rng.uniform(0.9, 1.1)
+        self._again = self._suspected and not self._again
         self._suspicion.clear()
         try:
-            async with asyncio.timeout(SUSPICIOUS if suspected else ROUTINE * self._rng.uniform(0.9, 1.1)):
+            async with asyncio.timeout(pause):
                 await self._suspicion.wait()
         except TimeoutError:
             pass
+        self._suspected = self._suspicion.is_set() or self._again
 
     async def _round(self) -> None:
-        dead = await self._database.in_thread(self._membership.find_dead)
+        routine = self._rounds % LIMITS_EVERY == 0
+        look = routine or self._suspected or self._membership.needs_looking
+        dead = await self._database.in_thread(self._membership.find_dead) if look else {}
         for node, cause in dead.items():
             log.warning("node %s is dead: %s", node, cause)
-        if dead or self._rounds % LIMITS_EVERY == 0:
+        if dead or routine:
             await self.rescue(set(dead))
-        if self._rounds % LIMITS_EVERY == 0:
+        if routine:
             await self.enforce_limits()
         if self._rounds % CLEAN_EVERY == CLEAN_EVERY - 1:
             await self.clean_up()

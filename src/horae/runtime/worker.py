@@ -16,7 +16,7 @@ from horae.domain.job import Claim, JobId
 from horae.errors import LeaseLost
 from horae.runtime.reporter import Reporter
 from horae.runtime.run import Executor, Run
-from horae.runtime.runner import Performed, Stage
+from horae.runtime.runner import Interrupted, Performed, Stage, outcome_of
 from horae.runtime.settler import Ended, Settler
 from horae.runtime.throughput import Throughput
 from horae.runtime.verdict import ended_of
@@ -135,8 +135,9 @@ class Worker:
 
     def _done(self, run: Run, performed: Performed) -> None:
         claim = run.claim
-        if self.running.get(claim.id) is run:
-            del self.running[claim.id]
+        if self.running.get(claim.id) is not run:
+            return  # given up long ago
+        del self.running[claim.id]
         self._settler.add(ended_of(run, performed, self._reporter.latest(claim.id), self._rng))
         self._throughput.count(time.monotonic())
         self._begin_prefetched()
@@ -171,6 +172,12 @@ class Worker:
         """Tell every body to stop."""
         for run in list(self.running.values()):
             run.stop(order())
+
+    def give_up(self) -> None:
+        """Settle bodies that ignore every order as interrupted: what they still do is fenced by the lease."""
+        for run in list(self.running.values()):
+            log.error("job %d (%s) ignores the order to stop; its body is left behind", run.claim.id, run.claim.type)
+            self._done(run, Performed(outcome_of(run.job_type, run.context, Interrupted())))
 
     def abandon(self) -> None:
         """The node was declared dead: what it holds belongs to others."""

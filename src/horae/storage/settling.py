@@ -53,6 +53,7 @@ _BATCH: Final[Mapping[str, TypeEngine[Any]]] = {
     "traceback": Text(),
     "progress": Integer(),
     "label": Text(),
+    "cancelled_by": Text(),
 }
 _ATTEMPT: Final = (
     "job_id",
@@ -89,6 +90,7 @@ def _update(batch: Any) -> Update:
                 else_=func.coalesce(batch.c.progress, jobs.c.progress_percentage),
             ),
             label=case((retried, null()), else_=batch.c.label),
+            cancelled_by=batch.c.cancelled_by,
         )
     )
 
