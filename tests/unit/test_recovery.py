@@ -24,6 +24,22 @@ class Middle(Random):
         return (a + b) // 2
 
 
+class Lowest(Random):
+    """Draws the lower end."""
+
+    @override
+    def randint(self, a: int, b: int) -> int:
+        return a
+
+
+class Highest(Random):
+    """Draws the upper end."""
+
+    @override
+    def randint(self, a: int, b: int) -> int:
+        return b
+
+
 def nominal(failures: int, retry: str, interval: str, growth: Growth = "exponential") -> timedelta:
     return failure_delay(failures, Interval.parse(retry), Interval.parse(interval), growth, Middle())
 
@@ -53,6 +69,15 @@ def test_a_retry_period_longer_than_five_intervals_is_cut() -> None:
     assert nominal(99, "1h", "1 month") == timedelta(days=150)
 
 
+@pytest.mark.parametrize(("failures", "minutes"), [(1, 8), (2, 16), (99, 50)])
+def test_jitter_is_an_eighth_either_way_even_at_the_cap(failures: int, minutes: int) -> None:
+    retry, interval = Interval.parse("8m"), Interval.parse("10m")
+    low = failure_delay(failures, retry, interval, "exponential", Lowest())
+    high = failure_delay(failures, retry, interval, "exponential", Highest())
+    assert low == timedelta(minutes=minutes) * 7 / 8
+    assert high == timedelta(minutes=minutes) * 9 / 8
+
+
 def test_a_failure_is_counted_from_one() -> None:
     with pytest.raises(InvalidRequest):
         nominal(0, "1m", "10m")
@@ -68,8 +93,8 @@ def test_a_failed_fixed_schedule_starts_at_its_next_point_at_the_latest() -> Non
 
 
 def test_waits_are_elapsed_time_through_a_change_of_the_clocks() -> None:
-    finish = datetime(2026, 3, 29, 1, 58, tzinfo=ZoneInfo("Europe/Berlin"))
-    instant = datetime(2026, 3, 29, 0, 58, tzinfo=UTC)
+    finish = datetime(2026, 10, 25, 2, 58, tzinfo=ZoneInfo("Europe/Berlin"))  # first pass
+    instant = datetime(2026, 10, 25, 0, 58, tzinfo=UTC)
     wait = timedelta(minutes=5)
     assert start_after_failure(finish, wait).astimezone(UTC) == instant + wait
     assert start_after_crash(finish, finish).astimezone(UTC) == instant + CRASH_WAIT

@@ -45,6 +45,12 @@ def test_spans_follow_each_other_without_a_seam() -> None:
             span = following
 
 
+def test_a_change_in_the_last_hours_of_a_block_of_the_cache_is_found() -> None:
+    change = instant_of(datetime(2024, 3, 24, 3, tzinfo=UTC))
+    assert span_at("America/Asuncion", change - 1).end == change
+    assert span_at("America/Asuncion", change).start == change
+
+
 @pytest.mark.parametrize(
     ("zone", "wall", "instant"),
     [

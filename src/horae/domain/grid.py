@@ -34,9 +34,9 @@ class Grid:
         """
         if moment.utcoffset() is None:
             raise InvalidRequest(f"{moment!r}: expected a datetime with a time zone")
-        # Two below the estimate: a point can be moved into the next day or month by a gap.
-        index = max(self._estimate(moment.astimezone(UTC)) - 2, 0)
-        while (point := self.point(index)) <= moment.astimezone(UTC):
+        instant = moment.astimezone(UTC)
+        index = max(self._whole_intervals_until(instant), 0)
+        while (point := self.point(index)) <= instant:
             index += 1
         return point
 
@@ -46,8 +46,12 @@ class Grid:
             return self.anchor.astimezone(UTC)  # not by its wall time: that may come twice
         return self.interval.after(self.anchor, self.timezone, times=index)
 
-    def _estimate(self, moment: datetime) -> int:
-        """Whole intervals between the anchor and a moment, by the date alone for days and months."""
+    def _whole_intervals_until(self, moment: datetime) -> int:
+        """Count intervals from the anchor, for days and months by the date alone.
+
+        The point before this one is never after the moment: a gap moves it to the start of the
+        moment's own day at the latest.
+        """
         if self.interval.microseconds:
             elapsed = moment - self.anchor
             return elapsed // timedelta(microseconds=self.interval.microseconds)

@@ -42,8 +42,9 @@ AUTUMN = "2026-10-25"
     ],
 )
 def test_a_fixed_time_in_a_gap_is_shifted_or_skipped(text: str, shift: list[str], skip: list[str]) -> None:
-    assert fires(text, "Europe/Berlin", SPRING, gap="shift") == shift
-    assert fires(text, "Europe/Berlin", SPRING, gap="skip") == skip
+    for fold in FOLDS:
+        assert fires(text, "Europe/Berlin", SPRING, "shift", fold) == shift
+        assert fires(text, "Europe/Berlin", SPRING, "skip", fold) == skip
 
 
 @pytest.mark.parametrize(
@@ -58,11 +59,12 @@ def test_a_fixed_time_in_a_gap_is_shifted_or_skipped(text: str, shift: list[str]
 def test_a_fixed_time_in_a_fold_runs_in_the_pass_that_was_chosen(
     text: str, first: list[str], second: list[str]
 ) -> None:
-    assert fires(text, "Europe/Berlin", AUTUMN, fold="first") == first
-    assert fires(text, "Europe/Berlin", AUTUMN, fold="second") == second
-    both = fires(text, "Europe/Berlin", AUTUMN, fold="both")
-    assert set(both) == {*first, *second}
-    assert len(both) == len(set(both))
+    for gap in GAPS:
+        assert fires(text, "Europe/Berlin", AUTUMN, gap, "first") == first
+        assert fires(text, "Europe/Berlin", AUTUMN, gap, "second") == second
+        both = fires(text, "Europe/Berlin", AUTUMN, gap, "both")
+        assert set(both) == {*first, *second}
+        assert len(both) == len(set(both))
 
 
 @pytest.mark.parametrize("gap", GAPS)
@@ -124,6 +126,22 @@ def test_five_six_and_seven_fields_are_alike(day: str, gap: DstGap, fold: DstFol
 )
 def test_zones_with_peculiar_changes(zone: str, day: str, text: str, expected: list[str]) -> None:
     assert fires(text, zone, day) == expected
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe"])
+@pytest.mark.parametrize("gap", GAPS)
+@pytest.mark.parametrize("fold", FOLDS)
+def test_every_hour_of_the_wall_fires_once_a_year_but_for_the_changes(zone: str, gap: DstGap, fold: DstFold) -> None:
+    hours = ",".join(map(str, range(24)))
+    quarter_to = CronExpression.parse(f"45 {hours} * * *", timezone=zone, dst_gap=gap, dst_fold=fold)
+    start, end = (datetime(year, 1, 1, tzinfo=ZoneInfo(zone)) for year in (2021, 2031))
+    listed = [fire for fire in quarter_to.upcoming(start, 100_000) if fire < end]
+    every_hour = 24 * (datetime(2031, 1, 1, tzinfo=UTC) - datetime(2021, 1, 1, tzinfo=UTC)).days
+    # Of Lord Howe's missing half hour from 02:00, 02:45 is not a part.
+    missing = 0 if zone == "Australia/Lord_Howe" or gap == "shift" else 10
+    assert len(listed) == every_hour - missing + (10 if fold == "both" else 0)
+    odd = [fire for fire in listed if fire.minute != 45]
+    assert len(odd) == (0 if zone == "Australia/Lord_Howe" or gap == "skip" else 10)
 
 
 def test_hourly_at_half_past_loses_nothing_in_a_half_hour_zone() -> None:

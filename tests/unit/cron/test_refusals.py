@@ -38,6 +38,8 @@ def test_an_error_names_field_text_and_allowed_values() -> None:
         ("30-10 * * * *", "minute", "30-10", "write 30-59,0-10"),
         ("0 22-2 * * *", "hour", "22-2", "write 22-23,0-2"),
         ("0 22-2/3 * * *", "hour", "22-2/3", "write 22,1"),
+        ("0 22-1/3 * * *", "hour", "22-1/3", "write 22,1"),
+        ("0 0 1 1 2150", "day of week", "2150", None),
         ("0 0 * * 5-1", "day of week", "5-1", "write 5-6,0-1"),
         ("0 0 * * 6-0", "day of week", "6-0", "write 6,0"),
         ("0 0 * * 7-2", "day of week", "7-2", "write 0-2"),
