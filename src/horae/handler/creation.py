@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from horae.domain.backoff import Backoff
 from horae.domain.job import Job, JobId, JobState
+from horae.domain.storable import is_storable, is_storable_json
 from horae.errors import DuplicateJob, InvalidParameters, InvalidRequest, MaxJobCountExceeded
 from horae.storage import creation, parameters, reading
 from horae.storage.creation import Inserted, NewJob
@@ -50,6 +51,8 @@ class StartOptions:
             text = getattr(self, name)
             if text is not None and not 0 < len(text) <= LONGEST_NAME:
                 raise InvalidRequest(f"{name} has {len(text)} characters, expected 1 to {LONGEST_NAME}")
+            if text is not None and not is_storable(text):
+                raise InvalidRequest(f"{name} {text!r} has a character that cannot be stored")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ def stored_parameters(job_type: JobType[Any], owner: str | None, values: Mapping
         given = {name: getattr(value, name) for name in value.model_fields_set}
         value = job_type.parameters.check(job_type.type, job_type.prepare_values(given, owner))
     stored = job_type.parameters.store(value)
-    if stored.text is not None and "\\u0000" in stored.text:
+    if stored.text is not None and not is_storable_json(stored.text):
         raise InvalidParameters(job_type.type, [("", "a NUL character cannot be stored")])
     return stored
 
@@ -179,15 +182,18 @@ def _meta(meta: Mapping[str, Any] | None) -> str:
     if not meta:
         return "{}"
     try:
-        return json.dumps(dict(meta), allow_nan=False)
+        text = json.dumps(dict(meta), allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError) as error:
         raise InvalidRequest(f"meta cannot be stored as JSON: {error}") from error
+    if not is_storable_json(text):
+        raise InvalidRequest("meta has a character that cannot be stored")
+    return text
 
 
 def _add_rows(
     connection: Connection, mapped: MappedParameters, rows: Sequence[tuple[JobId, Mapping[str, Any]]]
 ) -> None:
-    parameters.add(connection, mapped.table, mapped.key.key, rows)
+    parameters.add(connection, mapped.joined, rows)
 
 
 def _in_the_way(connection: Connection, wanted: Creation) -> Job | None:

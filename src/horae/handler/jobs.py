@@ -23,11 +23,11 @@ from horae.errors import (
 )
 from horae.handler import creation
 from horae.handler.creation import Creation, OnDuplicate, StartOptions
-from horae.handler.hints import after_commit
 from horae.handler.states import wanted_states
 from horae.handler.waiting import until_ended
 from horae.live.store import LiveStore
 from horae.storage import ending, reading
+from horae.storage.commits import after_commit
 from horae.storage.database import Database
 from horae.storage.reading import Attempt, JobFilter
 from horae.types.hooks import Hooks
@@ -135,7 +135,7 @@ class Jobs:
         ids: Collection[int] | None = None, queues: Collection[str] | None = None, owner: str | None = None,
         limit: int = 100, cursor: str | None = None,
     ) -> JobPage:  # fmt: skip
-        """The newest first. None is no filter, an empty one lets nothing through; a list by `ids` is never cut short."""
+        """The newest first. None is no filter, an empty one lets nothing through; `ids` are never cut short."""
         if limit < 1:
             raise InvalidRequest(f"limit is {limit}, expected 1 or more")
         wanted = JobFilter(

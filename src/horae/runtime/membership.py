@@ -11,10 +11,10 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from filelock import FileLock, Timeout
-from sqlalchemy import Connection, bindparam, func, select
+from sqlalchemy import Connection
 
 from horae.domain.job import NodeId
 from horae.domain.liveness import BEAT, Signs, cause_of_death
@@ -113,10 +113,8 @@ class DatabaseMembership:
 
     def _lock(self, connection: Connection) -> None:
         """Hold the lock until the connection ends. It is this node's alone, so it can only be free, or still ours."""
-        connection.execute(_TAKE_LOCK, {"key": self._record.lock_key})
-
-
-_TAKE_LOCK: Final = select(func.pg_try_advisory_lock(bindparam("key")))
+        if self._record.lock_key is not None:
+            nodes.take_lock(connection, self._record.lock_key)
 
 
 class FileMembership:

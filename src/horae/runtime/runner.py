@@ -14,13 +14,14 @@ from sqlalchemy.orm import Session
 
 from horae.domain.backoff import Backoff
 from horae.domain.job import Cancelled, Claim, Failed, NodeId, Outcome, Succeeded, decide
+from horae.domain.storable import is_storable_json, storable
 from horae.errors import JobCancelled, JobStopped, LeaseLost, SoftTimeLimitExceeded
 from horae.storage import parameters, settling
 from horae.storage.database import Database
 from horae.types.context import JobContext
 from horae.types.job_type import JobType
 from horae.types.logging import logged_as
-from horae.types.parameters import MappedParameters
+from horae.types.parameters import MappedParameters, ModelParameters
 
 LONGEST_TEXT: Final = 20_000
 log = logging.getLogger("horae.runtime")
@@ -61,7 +62,7 @@ async def perform_async(job_type: JobType[Any], context: JobContext[Any], stage:
     """Run a coroutine body in this task."""
     with logged_as(context.claim):
         try:
-            if job_type.parameters.table is None:
+            if isinstance(job_type.parameters, ModelParameters):
                 context.params = job_type.parameters.load(context.claim.params)
             else:
                 context.params = await stage.database.in_thread(
@@ -115,8 +116,8 @@ def _text_of(error: BaseException) -> str:
 
 
 def _stored(text: str) -> str:
-    """PostgreSQL stores no NUL; nobody reads a text without end."""
-    return text.replace("\x00", "\N{REPLACEMENT CHARACTER}")[-LONGEST_TEXT:]
+    """What can be stored of it; nobody reads a text without end."""
+    return storable(text[-LONGEST_TEXT:])
 
 
 def result_text(result: Any) -> str | None:
@@ -127,7 +128,7 @@ def result_text(result: Any) -> str | None:
         text = to_json(result, inf_nan_mode="null").decode()
     except PydanticSerializationError as error:
         raise TypeError(f"the result, a {type(result).__name__}, cannot be stored as JSON: {error}") from error
-    if "\\u0000" in text:
+    if not is_storable_json(text):
         raise TypeError("the result contains a NUL character, which the database cannot store")
     return text
 

@@ -120,7 +120,7 @@ class Database:
             except DBAPIError as error:
                 if is_busy(error):
                     raise DatabaseBusy(
-                        f"another writer holds {self.url.database} for {self.busy_timeout:g} s now; `horae doctor` names it"
+                        f"another writer holds {self.url.database} for {self.busy_timeout:g} s; `horae doctor` names it"
                     ) from error
                 if pause is None or not _passes(error):
                     raise

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     Connection,
     bindparam,
@@ -108,6 +109,14 @@ VIEW: Final = PerDialect(_view)
 REMOVE: Final = PerDialect(
     lambda dialect: delete(nodes).where(member_of(dialect, nodes.c.id, "ids")).returning(nodes.c.id)
 )
+
+
+TAKE_LOCK: Final = select(func.pg_try_advisory_lock(bindparam("key", type_=BigInteger())))
+
+
+def take_lock(connection: Connection, key: int) -> None:
+    """Hold a session lock until the connection ends (PostgreSQL)."""
+    connection.execute(TAKE_LOCK, {"key": key})
 
 
 def register(connection: Connection, record: NodeRecord) -> None:

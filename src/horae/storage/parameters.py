@@ -3,18 +3,19 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Table, insert
+from sqlalchemy import Connection, insert
 from sqlalchemy.orm import Session
 
 from horae.domain.job import JobId
 from horae.errors import JobDoesNotExist
+from horae.storage.mapped import MappedTable
 
 M = TypeVar("M")
 
 
-def add(connection: Connection, table: Table, key: str, rows: Sequence[tuple[JobId, Mapping[str, Any]]]) -> None:
+def add(connection: Connection, joined: MappedTable, rows: Sequence[tuple[JobId, Mapping[str, Any]]]) -> None:
     """Write the parameters of new jobs."""
-    connection.execute(insert(table), [{key: job_id, **row} for job_id, row in rows])
+    connection.execute(insert(joined.table), [{joined.key: job_id, **row} for job_id, row in rows])
 
 
 def load(connection: Connection, mapped: type[M], job_id: JobId) -> M:

@@ -6,6 +6,7 @@ the attempt's row proves that the first commit, whose answer was lost, did arriv
 """
 
 import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -66,6 +67,8 @@ _ATTEMPT: Final = (
     "error",
     "traceback",
 )
+_TEXTS: Final = ("error", "human_readable_error", "traceback", "label")
+_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")  # PostgreSQL takes no NUL, and nobody half a surrogate pair
 _SETTLED: Final = (jobs.c.id, jobs.c.lease, jobs.c.attempt, jobs.c.started_at, jobs.c.updated_at)
 
 
@@ -154,8 +157,8 @@ RELEASE: Final = PerDialect(_release)
 class Settled:
     """What a batch came to.
 
-    `settled`: as the batch says, now or by an earlier call whose answer was lost; `released`: had been ended by somebody
-    else under their bodies. The others are no longer this node's.
+    `settled`: as the batch says, now or by an earlier call whose answer was lost; `released`: had been ended by
+    somebody else under their bodies. The others are no longer this node's.
     """
 
     settled: set[JobId]
@@ -164,6 +167,7 @@ class Settled:
 
 def settle(connection: Connection, node: NodeId, settlements: Sequence[Settlement]) -> Settled:
     """Write the batch, as far as its leases still hold."""
+    settlements = [_storable(item) for item in settlements]
     batch = _as_json(settlements)
     rows = connection.execute(SETTLE.on(connection), {"batch": batch, "node": node}).all()
     if connection.dialect.name != POSTGRESQL:
@@ -201,8 +205,9 @@ def _recorded_before(connection: Connection, rest: Sequence[Settlement]) -> set[
 def _keep_attempts(
     connection: Connection, node: NodeId, rows: Sequence[Any], settlements: Sequence[Settlement]
 ) -> None:
-    items = {item.id: item for item in settlements}
-    attempts = [_attempt(row, node, items[row.id].outcome, items[row.id]) for row in rows]
+    items = {(item.id, item.lease): item for item in settlements}
+    settled = [(row, items[row.id, row.lease]) for row in rows]
+    attempts = [_attempt(row, node, item.outcome, item) for row, item in settled]
     if attempts:
         connection.execute(KEEP_ATTEMPT, attempts)
 
@@ -219,6 +224,12 @@ def _attempt(row: Any, node: NodeId, outcome: AttemptOutcome, item: Settlement |
         "error": item and item.error,
         "traceback": item and item.traceback,
     }
+
+
+def _storable(item: Settlement) -> Settlement:
+    given = {name: text for name in _TEXTS if (text := getattr(item, name)) is not None}
+    clean: dict[str, Any] = {name: _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text) for name, text in given.items()}
+    return item._replace(**clean) if clean != given else item
 
 
 def _as_json(settlements: Sequence[Settlement]) -> str:

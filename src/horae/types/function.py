@@ -103,6 +103,11 @@ class FunctionJobType(JobType[Any]):
     def transaction(self, job: JobContext[Any]) -> Transaction:
         return self._transaction(job) if callable(self._transaction) else self._transaction
 
+    @property
+    def has_transaction(self) -> bool:
+        """Whether the function may run in a transaction of its own."""
+        return self._transaction is not None
+
 
 def _signature(function: Callable[..., Any], name: str) -> tuple[str | None, type[BaseModel], Any]:
     """The argument that takes the context, the model of the others, the return annotation."""

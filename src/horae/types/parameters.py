@@ -3,14 +3,12 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
-from sqlalchemy import Column, Table
-from sqlalchemy import inspect as mapping_of
 
 from horae.errors import InvalidJobType, InvalidParameters
-from horae.storage.tables import jobs
+from horae.storage.mapped import MappedTable, is_mapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +21,6 @@ class Stored:
 
 class Parameters(Protocol):
     """The parameters of one job type."""
-
-    @property
-    def table(self) -> Table | None:
-        """The table beside `jobs` that holds them, if any."""
-        ...
 
     def check(self, job_type: str, values: Mapping[str, Any]) -> Any:
         """The checked value; raises `InvalidParameters`."""
@@ -48,8 +41,6 @@ class Parameters(Protocol):
 
 class ModelParameters:
     """Parameters in a Pydantic model, stored as JSON in `jobs.params`."""
-
-    table: Final = None
 
     def __init__(self, model: type[BaseModel]) -> None:
         self.model = model
@@ -81,16 +72,14 @@ class MappedParameters:
 
     def __init__(self, mapped: type[Any]) -> None:
         self.mapped = mapped
-        self.table: Table = mapping_of(mapped).local_table
-        self.key = _job_key(mapped, self.table)
-        given = [column for column in self.table.columns if column is not self.key]
-        self._names = {column.key: mapping_of(mapped).get_property_by_column(column).key for column in given}
-        self._model = _model_of(mapped.__name__, given, self._names)
+        self.joined = MappedTable.of(mapped)
+        self._names = {attribute.column: attribute.name for attribute in self.joined.attributes}
+        self.model = _model_of(self.joined)
 
     def check(self, job_type: str, values: Mapping[str, Any]) -> BaseModel:
         """The checked values, by attribute."""
         try:
-            return self._model.model_validate(dict(values))
+            return self.model.model_validate(dict(values))
         except ValidationError as error:
             raise InvalidParameters(job_type, _problems(error)) from error
 
@@ -114,7 +103,7 @@ def parameters_of(declared: type[Any] | None, job_type: str) -> ModelParameters 
         return ModelParameters(NoParameters)
     if isinstance(declared, type) and issubclass(declared, BaseModel):
         return ModelParameters(declared)
-    if mapping_of(declared, raiseerr=False) is not None:
+    if is_mapped(declared):
         return MappedParameters(declared)
     raise InvalidJobType(
         f"job type {job_type!r}: params is {declared!r}, not a Pydantic model or a SQLAlchemy mapped class"
@@ -131,23 +120,12 @@ def _problems(error: ValidationError) -> Sequence[tuple[str, str]]:
     return [(".".join(str(part) for part in item["loc"]), item["msg"]) for item in error.errors(include_input=False)]
 
 
-def _job_key(mapped: type[Any], table: Table) -> Column[Any]:
-    for column in table.primary_key:
-        if any(key.references(jobs) for key in column.foreign_keys):
-            return column
-    raise InvalidJobType(
-        f"{mapped.__name__}: its primary key must be a foreign key to Horae's jobs, as in "
-        f"mapped_column(ForeignKey(horae.jobs_table.c.id, ondelete='CASCADE'), primary_key=True)"
-    )
-
-
-def _model_of(name: str, columns: Sequence[Column[Any]], names: Mapping[str, str]) -> type[BaseModel]:
-    fields: dict[str, Any] = {}
-    for column in columns:
-        kind = column.type.python_type
-        optional = column.nullable or column.default is not None or column.server_default is not None
-        fields[names[column.key]] = (kind | None, None) if optional else (kind, ...)
-    return create_model(name, __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=True), **fields)
+def _model_of(joined: MappedTable) -> type[BaseModel]:
+    fields: dict[str, Any] = {
+        item.name: (item.kind | None, None) if item.optional else (item.kind, ...) for item in joined.attributes
+    }
+    config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+    return create_model(joined.mapped.__name__, __config__=config, **fields)
 
 
 def as_json(values: Sequence[Stored]) -> str:

@@ -1,0 +1,55 @@
+"""What is to follow the commit of a caller's own transaction, such as a hint about the work it creates."""
+
+import threading
+from collections.abc import Callable
+from typing import Final, TypeAlias
+from weakref import WeakKeyDictionary
+
+from sqlalchemy import Connection, event
+from sqlalchemy.orm import Session
+
+Send: TypeAlias = Callable[[], None]
+
+COMMIT_TAKES: Final = 0.02
+"""Seconds: a Connection tells of a commit just before it sends it."""
+
+_waiting: Final = WeakKeyDictionary[Session | Connection, list[Send]]()
+_guard: Final = threading.Lock()
+
+
+def after_commit(session: Session | Connection, send: Send) -> None:
+    """Call `send` once the transaction of `session` is committed; a rollback forgets it, a savepoint does neither."""
+    with _guard:
+        waiting = _waiting.get(session)
+        if waiting is None:
+            waiting = _waiting[session] = []
+            _follow(session, waiting)
+    waiting.append(send)
+
+
+def _follow(session: Session | Connection, waiting: list[Send]) -> None:
+    """Listen for as long as `session` lives: a listener cannot be removed while it is being called."""
+    if isinstance(session, Session):
+        # Both also tell of savepoints.
+        event.listen(session, "after_commit", lambda one: None if one.in_nested_transaction() else _call(waiting))
+        event.listen(session, "after_rollback", lambda one: None if one.in_nested_transaction() else waiting.clear())
+        return
+    event.listen(session, "commit", lambda _connection: _call_soon(waiting))
+    event.listen(session, "rollback", lambda _connection: waiting.clear())
+
+
+def _call(waiting: list[Send]) -> None:
+    due = waiting[:]
+    waiting.clear()
+    for send in due:
+        send()
+
+
+def _call_soon(waiting: list[Send]) -> None:
+    if not waiting:
+        return
+    due = waiting[:]
+    waiting.clear()
+    timer = threading.Timer(COMMIT_TAKES, _call, [due])
+    timer.daemon = True
+    timer.start()
