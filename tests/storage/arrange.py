@@ -39,7 +39,7 @@ def started(database: Database, **given: Any) -> JobId:
 
 def claimed(database: Database, node: NodeId = NODE, limit: int = 1, **served: Any) -> list[Claim]:
     """What the node gets; it knows the type `import` unless told otherwise."""
-    return database.autocommit(claims.claim, Served(**{"node": node, "types": ["import"], **served}), limit)
+    return database.autocommit(claims.claim, Served(node=node, **{"types": ["import"], **served}), limit)
 
 
 def running(database: Database, node: NodeId = NODE, **given: Any) -> Claim:
@@ -69,7 +69,7 @@ def success(claim: Claim, **given: Any) -> Settlement:
 
 
 def failure(claim: Claim, **given: Any) -> Settlement:
-    texts = {"error": "ValueError: no", "human_readable_error": "It did not work.", **given}
+    texts: dict[str, Any] = {"error": "ValueError: no", "human_readable_error": "It did not work.", **given}
     return Settlement(claim.id, claim.lease, JobState.FAILED, AttemptOutcome.FAILED, **texts)
 
 
@@ -87,7 +87,7 @@ def age(database: Database, job_id: JobId, column: str, seconds: float) -> None:
 
 def registered(database: Database, node: NodeId = NODE, **given: Any) -> NodeId:
     """A node with a row."""
-    plain = {
+    plain: dict[str, Any] = {
         "id": node, "name": "one", "host": "here", "pid": 1, "version": "1", "roles": '["worker"]', "queues": None,
         "types": '["import"]', "concurrency": 10, "lock_key": None,
     }  # fmt: skip
@@ -99,7 +99,7 @@ def count(database: Database) -> tuple[int, int]:
     """How many jobs and attempts there are."""
     with database.engine.begin() as connection:
         tables = (jobs, job_attempts)
-        both = [connection.execute(select(func.count()).select_from(table)).scalar_one() for table in tables]
+        both: list[int] = [connection.execute(select(func.count()).select_from(table)).scalar_one() for table in tables]
     return both[0], both[1]
 
 

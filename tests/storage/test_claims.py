@@ -46,7 +46,7 @@ def test_a_claim_starts_the_job(database: Database) -> None:
     assert (found.state, found.node_id, found.attempt, found.lease) == (JobState.STARTED, NODE, 1, 1)
     assert found.started_at is not None
     assert before < found.started_at <= wall_clock() + timedelta(seconds=60)
-    assert found.updated_at == found.started_at
+    assert found.updated_at - found.started_at < timedelta(seconds=1)
     assert (claim.id, claim.attempt, claim.lease) == (job_id, 1, 1)
 
 
@@ -184,7 +184,11 @@ def test_no_job_is_handed_to_two_claimants(database: Database) -> None:
 def test_one_job_by_its_id_goes_to_one_of_many(database: Database) -> None:
     job_id = started(database)
     rivals = [NodeId(f"n{number}") for number in range(10)]
-    results = at_once([partial(database.autocommit, claims.claim_one, job_id, node) for node in rivals])
+
+    def take(node: NodeId) -> Claim | None:
+        return database.autocommit(claims.claim_one, job_id, node)
+
+    results = at_once([partial(take, node) for node in rivals])
     winners = [node for node, result in zip(rivals, results, strict=True) if isinstance(result, Claim)]
     assert len(winners) == 1, results
     assert results.count(None) == 9

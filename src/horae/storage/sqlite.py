@@ -56,8 +56,11 @@ def _use_wal(connection: Any) -> None:
 
 
 def register_clock(connection: Any) -> None:
-    """Give the connection `horae_now()`; looked up at each call, so that a test can own the time."""
-    connection.create_function("horae_now", 0, lambda: now())  # noqa: PLW0108 - late binding is the point
+    """Give the connection `horae_now()`; looked up at each call, so that a test can own the time.
+
+    SQLite takes `deterministic` to hold within one statement: it asks once, not for every row.
+    """
+    connection.create_function("horae_now", 0, lambda: now(), deterministic=True)  # noqa: PLW0108 - late binding is the point
 
 
 def begin(connection: Connection) -> None:
@@ -66,9 +69,10 @@ def begin(connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
-def begin_at_first_write(connection: Connection, cursor: sqlite3.Cursor, statement: str, *_: Any) -> None:
+def begin_at_first_write(connection: Connection, cursor: Any, statement: str, *_: Any) -> None:
     """Take the write lock before the first statement that may write (a `before_cursor_execute` listener)."""
     if connection.get_execution_options().get(BEGIN_OPTION) != LAZY:
         return
-    if not cursor.connection.in_transaction and not _READS.match(statement):
+    driver: Any = connection.connection.driver_connection  # not the cursor's, which aiosqlite's has not
+    if not driver.in_transaction and not _READS.match(statement):
         cursor.execute("BEGIN IMMEDIATE")
