@@ -1,0 +1,88 @@
+"""`horae doctor`: looks at everything that Horae leans on, and says what to do."""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import typer
+from rich.text import Text
+
+from horae.app import Horae
+from horae.cli.context import missing_file, shown, target_of
+from horae.cli.failures import FAILED
+from horae.cli.options import AsJson
+from horae.cli.output import STYLES, console, print_json, printable
+from horae.handler.doctor.basics import check_clock, check_hints, first_checks
+from horae.handler.doctor.file import examine_file
+from horae.handler.doctor.finding import Finding, Level, warning
+from horae.handler.doctor.server import examine_server
+from horae.handler.doctor.work import node_findings, queue_findings, work_findings
+from horae.runtime.onlooker import look
+from horae.storage import doctor as asking
+from horae.storage import queues
+from horae.storage.database import Database
+from horae.storage.dialect import SQLITE
+
+
+def doctor(context: typer.Context, *, as_json: AsJson = False) -> None:
+    """Check the database, the nodes and the queues; exits with 1 if there is a problem.
+
+    Each line is ok, a warning, or a problem, with what it means and what to do. Nothing is changed, and nobody's query
+    text is read. With --app, the job types of the application are taken into account.
+    """
+    target = target_of(context)
+    database = shown(target.horae.settings.database)
+    findings: list[Finding] = []
+    try:
+        if not as_json:
+            console().print(Text(f"database: {database}"))
+        for finding in examine(target.horae):
+            findings.append(finding)
+            if not as_json:
+                print_finding(finding)
+    finally:
+        target.close()
+    healthy = all(finding.level is not Level.PROBLEM for finding in findings)
+    if as_json:
+        print_json({"ok": healthy, "database": database, "findings": findings})
+    if not healthy:
+        raise typer.Exit(FAILED)
+
+
+def examine(horae: Horae) -> Iterator[Finding]:
+    """All checks that can be made; the first that fails for good ends it."""
+    if (file := missing_file(horae.settings.database)) is not None:
+        yield warning("connection", f"there is no file {file}", "The first start creates it; or is the name wrong?")
+        return
+    with closing(Database(horae.settings.database, threads=1)) as database:
+        found: list[Finding] = []
+        for finding in first_checks(database):
+            found.append(finding)
+            yield finding
+        if any(finding.level is not Level.OK for finding in found):
+            return
+        yield check_clock(database)
+        yield from examine_file(database, horae.registry) if database.dialect == SQLITE else examine_server(database)
+        yield check_hints(horae.parts.wakeup, wanted=horae.settings.hints)
+        yield from _work(horae, database)
+
+
+def print_finding(finding: Finding) -> None:
+    """Print one line, and what to do below it."""
+    line = Text.assemble(
+        (f"{finding.level.value:<8}", STYLES[finding.level]),
+        (f" {finding.check}: ", "bold"),
+        printable(finding.message),
+    )
+    if finding.advice is not None:
+        line.append(f"\n{'':<9}→ {printable(finding.advice)}")
+    console().print(line)
+
+
+def _work(horae: Horae, database: Database) -> Iterator[Finding]:
+    seen = look(database)
+    alive = [node.view for node in seen if node.alive]
+    yield from node_findings(alive, [(node.view, node.cause_of_death) for node in seen if node.cause_of_death])
+    known_queues = database.autocommit(queues.view)
+    yield from queue_findings(known_queues)
+    paused = {queue.name for queue in known_queues if queue.paused_at is not None}
+    yield from work_findings(database.autocommit(asking.waiting), alive, paused, known=horae.registry.by_name)

@@ -1,0 +1,53 @@
+"""How a command ends that did not do what it was asked: a line on stderr and an exit code, never a traceback."""
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+import typer
+
+from horae.cli.output import printable
+from horae.errors import HoraeError, InvalidRequest, NotFound
+from horae.storage.doctor import complaint_of
+
+DONE: Final = 0
+FAILED: Final = 1
+WRONG_CALL: Final = 2
+
+EXIT_CODES: Final[Mapping[type[HoraeError], int]] = {InvalidRequest: WRONG_CALL, NotFound: WRONG_CALL}
+"""By class of error; every other one is `FAILED`."""
+
+EPILOG: Final = (
+    "Exit codes: 0 done; 1 the job failed, the check found something, the database cannot be used, or it is not "
+    "possible now; 2 the call is wrong, or what it names does not exist."
+)
+
+
+def exit_code_of(error: HoraeError) -> int:
+    """What a command exits with that could not be carried out."""
+    return next((EXIT_CODES[base] for base in type(error).__mro__ if base in EXIT_CODES), FAILED)
+
+
+def complain(message: object) -> None:
+    """Say on stderr what is wrong."""
+    typer.echo(f"Error: {printable(str(message))}", err=True)
+
+
+@contextmanager
+def failures_as_exit_codes() -> Generator[None]:
+    """Turn an error that can be expected into a line and an exit code; what is left is a bug, and shows where."""
+    try:
+        yield
+    except HoraeError as error:
+        complain(error)
+        raise typer.Exit(exit_code_of(error)) from error
+    except ModuleNotFoundError as error:
+        if error.name != "psycopg":
+            raise
+        complain("PostgreSQL needs its driver: pip install 'horae[postgres]'")
+        raise typer.Exit(FAILED) from error
+    except Exception as error:
+        if (complaint := complaint_of(error)) is None:
+            raise
+        complain(f"the database cannot do this: {complaint}; `horae doctor` looks for the reason")
+        raise typer.Exit(FAILED) from error

@@ -1,0 +1,42 @@
+"""The group of all commands: expected errors become exit codes, and the options of the program may stand anywhere."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from typer.core import TyperGroup
+from typing_extensions import override
+
+from horae.cli.failures import failures_as_exit_codes
+
+ANYWHERE: Final = ("--app", "--database")
+END_OF_OPTIONS: Final = "--"
+
+
+class HoraeGroup(TyperGroup):
+    """All commands."""
+
+    @override
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, brought_forward(args))
+
+    @override
+    def invoke(self, ctx: Any) -> Any:
+        with failures_as_exit_codes():
+            return super().invoke(ctx)
+
+
+def brought_forward(arguments: Sequence[str]) -> list[str]:
+    """The same command with the options of the program first: `jobs list --app a:b` is `--app a:b jobs list`."""
+    first: list[str] = []
+    others: list[str] = []
+    remaining = iter(arguments)
+    for argument in remaining:
+        if argument == END_OF_OPTIONS:
+            others += [argument, *remaining]
+        elif argument in ANYWHERE:
+            first += [argument, *([value] if (value := next(remaining, None)) is not None else [])]
+        elif argument.partition("=")[0] in ANYWHERE:
+            first.append(argument)
+        else:
+            others.append(argument)
+    return first + others

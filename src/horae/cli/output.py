@@ -1,0 +1,97 @@
+"""Prints for people and for programs. What comes from the database cannot speak to the terminal."""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import typer
+from pydantic_core import to_json
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+WIDE: Final = 10_000
+"""Columns where nobody looks: nothing is cut for a pipe."""
+
+STYLES: Final[Mapping[str, str]] = {
+    "started": "cyan",
+    "finished": "green",
+    "failed": "red",
+    "cancelled": "yellow",
+    "ok": "green",
+    "warning": "yellow",
+    "problem": "red",
+    "alive": "green",
+    "dead": "red",
+    "paused": "yellow",
+}
+
+
+def console() -> Console:
+    """The terminal, or the pipe, that stdout is now."""
+    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else WIDE)
+
+
+def print_json(value: Any) -> None:
+    """Print one line of JSON."""
+    typer.echo(to_json(value, inf_nan_mode="null", fallback=str).decode())
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> None:
+    """Print rows under their headings, or what it means that there are none."""
+    table = Table(*columns, box=None, pad_edge=False, header_style="bold")
+    for row in rows:
+        table.add_row(*(cell(value) for value in row))
+    console().print(table if table.row_count else Text(empty))
+
+
+def print_fields(fields: Iterable[tuple[str, object]]) -> None:
+    """Print names and values, one a line; leave out what is not set."""
+    table = Table.grid(padding=(0, 2))
+    for name, value in fields:
+        if value is not None and value != "":
+            table.add_row(Text(name, style="bold"), cell(value))
+    console().print(table)
+
+
+def cell(value: object) -> Text:
+    """A value as it is shown in a table."""
+    text = "" if value is None else printable(_text(value))
+    return Text(text, style=STYLES.get(text, ""))
+
+
+def printable(text: str) -> str:
+    """The text with control characters made visible, so that no escape sequence reaches a terminal."""
+    return "".join(each if each.isprintable() or each in "\n\t" else repr(each)[1:-1] for each in text)
+
+
+def local_time(moment: datetime) -> str:
+    """A moment on this machine's wall clock."""
+    return moment.astimezone().isoformat(sep=" ", timespec="seconds")
+
+
+def brief(length: timedelta | float | None) -> str:
+    """About how long something is: `850ms`, `12s`, `3m 20s`, `5h 12m`, `4d 3h`."""
+    if length is None:
+        return ""
+    seconds = length.total_seconds() if isinstance(length, timedelta) else length
+    if seconds < 1:
+        return f"{max(seconds, 0) * 1000:.0f}ms"
+    whole = int(seconds)
+    for size, unit, below, smaller in _UNITS:
+        if whole >= size:
+            rest = whole % size // below
+            return f"{whole // size}{unit}" + (f" {rest}{smaller}" if rest else "")
+    return f"{whole}s"
+
+
+_UNITS: Final = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "m"), (60, "m", 1, "s"))
+
+
+def _text(value: object) -> str:
+    if isinstance(value, datetime):
+        return local_time(value)
+    if isinstance(value, timedelta):
+        return brief(value)
+    return str(value)

@@ -1,0 +1,124 @@
+"""`horae run`: nodes in the foreground."""
+
+import logging
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Annotated, Any
+
+import typer
+
+from horae.app import Horae
+from horae.cli.context import Target, shown, target_of
+from horae.cli.failures import FAILED
+from horae.cli.logs import LogFormat, LogLevel, configure
+from horae.cli.output import print_json
+from horae.cli.serving import Service
+from horae.cli.values import duration
+from horae.errors import ConfigurationError
+from horae.runtime.node import Node
+
+Apps = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="APP...", help="module:attribute of each application; --app or HORAE_APP if left out."),
+]
+Concurrency = Annotated[int | None, typer.Option(min=1, metavar="N", help="Jobs at a time, for each application.")]
+QueueNames = Annotated[
+    str | None, typer.Option(metavar="NAMES", help="Queues to serve, separated by commas; all if left out.")
+]
+Name = Annotated[str | None, typer.Option(metavar="TEXT", help="Name in lists; the host's name if left out.")]
+Grace = Annotated[
+    str | None, typer.Option(metavar="TIME", help="How long jobs may go on after the signal, as in 30s. [30s]")
+]
+Format = Annotated[LogFormat | None, typer.Option("--log-format", help="How to log on stderr. [text]")]
+Level = Annotated[LogLevel | None, typer.Option("--log-level", help="What to log. [info]")]
+
+log = logging.getLogger("horae.cli")
+
+
+def run(  # noqa: PLR0913 - one argument for each option
+    context: typer.Context,
+    apps: Apps = None,
+    *,
+    concurrency: Concurrency = None,
+    queues: QueueNames = None,
+    name: Name = None,
+    grace: Grace = None,
+    log_format: Format = None,
+    log_level: Level = None,
+) -> None:
+    """Run a node in the foreground: it claims jobs, runs them, and looks after those of nodes that died.
+
+    Prints one line when it is ready. SIGTERM or SIGINT (Ctrl-C) ends it in good order: it claims nothing more, lets
+    jobs go on for the grace, tells the rest to stop, settles them and leaves. A second signal ends it at once, with
+    exit code 128 and the signal's number; other nodes then rescue its jobs.
+
+    Several applications share the process, but nothing else: each has a node of its own, and --concurrency counts for
+    each of them, not for all together.
+
+    What is not given comes from the application's code, else from HORAE_CONCURRENCY, HORAE_QUEUES, HORAE_NODE_NAME,
+    HORAE_GRACE, HORAE_LOG_FORMAT and HORAE_LOG_LEVEL.
+    """
+    given = {
+        "concurrency": concurrency,
+        "queues": None if queues is None else tuple(part.strip() for part in queues.split(",") if part.strip()),
+        "name": name,
+        "grace": None if grace is None else duration(grace),
+    }
+    options = {option: value for option, value in given.items() if value is not None}
+    horaes = applications(target_of(context), apps or [])
+    settings = horaes[0].settings
+    configure(log_format or settings.log_format, log_level or settings.log_level)
+    nodes = [horae.node(**options) for horae in horaes]
+    as_json = (log_format or settings.log_format) == "json"
+    in_good_order = Service(nodes, lambda: announce(horaes, nodes, options, as_json=as_json)).run()
+    for horae in horaes:
+        horae.close()
+    if not in_good_order:
+        raise typer.Exit(FAILED)
+
+
+def applications(target: Target, references: Sequence[str]) -> list[Horae]:
+    """The applications to run; raises `ConfigurationError` if none is named, or one twice."""
+    named = list(references) or ([target.app] if target.app else [])
+    if not named:
+        raise ConfigurationError("say what to run, as in `horae run app:horae`")
+    loaded: list[Horae] = []
+    for reference in named:
+        horae = target.load(reference)
+        if any(horae is other for other in loaded):
+            raise ConfigurationError(
+                f"application {reference!r} is named twice; one node of it runs {reference} already"
+            )
+        loaded.append(horae)
+    return loaded
+
+
+def announce(horaes: Sequence[Horae], nodes: Sequence[Node], options: dict[str, Any], *, as_json: bool) -> None:
+    """Print that all nodes are ready: a line of text, or of JSON where the log is JSON."""
+    ready = [_described(horae, node, options) for horae, node in zip(horaes, nodes, strict=True)]
+    if as_json:
+        print_json({"event": "ready", "version": version("horae"), "nodes": ready})
+    else:
+        typer.echo(f"horae {version('horae')} is ready: {'; '.join(map(_in_words, ready))}")
+    for node in ready:
+        if not node["types"]:
+            log.warning("node %s knows no job types, so it will run nothing", node["id"])
+
+
+def _described(horae: Horae, node: Node, options: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": node.id,
+        "database": shown(horae.settings.database),
+        "types": sorted(horae.registry.by_name),
+        "queues": options.get("queues", horae.settings.queues),
+        "concurrency": options.get("concurrency", horae.settings.concurrency),
+    }
+
+
+def _in_words(node: dict[str, Any]) -> str:
+    queues = "all queues" if node["queues"] is None else f"queues {', '.join(node['queues'])}"
+    count = len(node["types"])
+    return (
+        f"node {node['id']}, {count} job {'type' if count == 1 else 'types'}, {queues}, "
+        f"{node['concurrency']} at a time, {node['database']}"
+    )

@@ -1,0 +1,93 @@
+"""Keeps nodes running in the foreground, and ends them by signal: gracefully at the first, at once at the second."""
+
+import asyncio
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Final
+
+from horae.runtime.node import Node
+
+LAST_RESORT: Final = 5.0
+"""Seconds that the process may take to end once its nodes have stopped."""
+STUCK: Final = 1
+SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+log = logging.getLogger("horae.cli")
+
+
+class Service:
+    """Some nodes, each on its own, in one event loop."""
+
+    def __init__(self, nodes: Sequence[Node], announce: Callable[[], None]) -> None:
+        """`announce` is called once all nodes claim jobs."""
+        self._nodes = nodes
+        self._announce = announce
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ordered = False
+        self.failed = False
+
+    def run(self) -> bool:
+        """Run until a signal; whether every node stopped in good order. Call it in the main thread."""
+        for number in SIGNALS:
+            signal.signal(number, self._on_signal)
+        asyncio.run(self._run())
+        return not self.failed
+
+    async def _run(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        if self._ordered:  # the signal came before there was a loop to hear it
+            return
+        async with asyncio.TaskGroup() as group:
+            announcing = group.create_task(self._announce_when_ready())
+            async with asyncio.TaskGroup() as living:
+                for node in self._nodes:
+                    living.create_task(self._live(node))
+            announcing.cancel()
+        self._loop = None
+        end_for_certain()  # before the loop waits for tasks that ignore being cancelled
+
+    async def _live(self, node: Node) -> None:
+        try:
+            await node.run()
+        except Exception:
+            self.failed = True
+            log.exception("node %s failed", node.id)
+        self._stop()  # the others stop too: half a service would look like a whole one
+
+    async def _announce_when_ready(self) -> None:
+        for node in self._nodes:
+            await node.ready.wait()
+        self._announce()
+
+    def _stop(self) -> None:
+        for node in self._nodes:
+            node.stop()
+
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        """Runs between two bytecodes of the main thread, so even a body that blocks the loop cannot keep it away."""
+        if self._ordered:
+            os.write(2, b"second signal: ending at once; jobs that ran here are rescued by other nodes\n")
+            os._exit(128 + number)
+        self._ordered = True
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._begin_to_stop, number)
+
+    def _begin_to_stop(self, number: int) -> None:
+        log.info("%s: no new jobs; those that run may end", signal.Signals(number).name)
+        self._stop()
+
+
+def end_for_certain() -> None:
+    """End the process soon even if a body, a hook or a closing connection never does."""
+    threading.Thread(target=_end_later, name="horae-last-resort", daemon=True).start()
+
+
+def _end_later() -> None:
+    time.sleep(LAST_RESORT)
+    os.write(2, b"something does not end; leaving without it\n")
+    os._exit(STUCK)

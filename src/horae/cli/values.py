@@ -1,0 +1,96 @@
+"""Reads what is typed: durations, moments, parameters."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final, cast
+
+from horae.domain.interval_text import read_interval
+from horae.errors import InvalidParameters, InvalidRequest
+from horae.types.function import START_OPTIONS
+from horae.types.job_type import JobType
+
+_MONTH: Final = timedelta(days=30)
+
+
+def duration(text: str) -> timedelta:
+    """Read `30s`, `1h30m`, `2 days`, `PT90M`, or a plain number of seconds; raises `InvalidRequest`."""
+    try:
+        return timedelta(seconds=_seconds(text)) if _is_number(text) else _length(text)
+    except OverflowError as error:
+        raise InvalidRequest(f"{text!r} is too long") from error
+
+
+def moment(text: str) -> datetime:
+    """Read an ISO time; without an offset it is the time of this machine. Raises `InvalidRequest`."""
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError) as error:
+        example = "2026-03-29T01:30 or 2026-03-29T01:30+01:00"
+        raise InvalidRequest(f"--run-at {text!r}: expected an ISO time such as {example}") from error
+
+
+def parameters(job_type: JobType[Any], pairs: Sequence[str], params: str | None) -> dict[str, Any]:
+    """Read `name=value` pairs on top of a JSON object; raises `InvalidRequest`.
+
+    A value that is JSON counts as JSON, any other as text. Where the type refuses the JSON and would take the text as
+    it was typed, it gets that: `zip=12345` works for a text as for a number.
+    """
+    texts = dict(_pair(pair) for pair in pairs)
+    values = _object(params) | {name: _value(text) for name, text in texts.items()}
+    if reserved := sorted(START_OPTIONS & values.keys()):
+        option = reserved[0].replace("_", "-")
+        raise InvalidRequest(f"{reserved[0]!r} is no parameter but an option of the command; write --{option}")
+    refused = _refused(job_type, values)
+    if refused:
+        as_typed = {**values, **{name: texts[name] for name in refused & texts.keys()}}
+        if not _refused(job_type, as_typed):
+            return as_typed
+    return values
+
+
+def _refused(job_type: JobType[Any], values: Mapping[str, Any]) -> set[str]:
+    try:
+        job_type.request.check(job_type.type, values)
+    except InvalidParameters as error:
+        return {where.partition(".")[0] for where, _ in error.problems}
+    return set()
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise InvalidRequest(f"parameter {text!r}: write name=value, as in path=people.csv or limit=10")
+    return name, value
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _object(text: str | None) -> dict[str, Any]:
+    if text is None:
+        return {}
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise InvalidRequest(f"--params {text!r} is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise InvalidRequest(f'--params {text!r}: expected a JSON object, as in {{"path": "people.csv"}}')
+    return cast("dict[str, Any]", value)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.replace(".", "", 1).isdigit()
+
+
+def _seconds(text: str) -> float:
+    return float(text)
+
+
+def _length(text: str) -> timedelta:
+    months, days, microseconds = read_interval(text)
+    return months * _MONTH + timedelta(days=days, microseconds=microseconds)

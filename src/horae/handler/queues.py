@@ -1,0 +1,40 @@
+"""What callers do with queues: see what waits in them, hold them, open them again."""
+
+from typing import Final
+
+from horae.errors import InvalidRequest, NotFound
+from horae.storage import queues
+from horae.storage.database import Database
+from horae.storage.queues import QueueView
+from horae.wakeup.channel import Hint, HintKind, WakeupChannel
+
+LONGEST_NAME: Final = 200
+
+
+class Queues:
+    """Pause and resume queues. A queue needs no declaration: it is there as soon as a job names it."""
+
+    def __init__(self, database: Database, wakeup: WakeupChannel) -> None:
+        self._database, self._wakeup = database, wakeup
+
+    def list(self) -> list[QueueView]:
+        """Every queue that was ever paused or has work, by name."""
+        return self._database.autocommit(queues.view)
+
+    def pause(self, name: str, note: str | None = None) -> None:
+        """Let no node claim from the queue; what has started goes on. Pausing again changes the note.
+
+        Raises `InvalidRequest` for a name that no queue can have.
+        """
+        if not 0 < len(name) <= LONGEST_NAME:
+            raise InvalidRequest(f"queue: a name has 1 to {LONGEST_NAME} characters, this one has {len(name)}")
+        self._database.autocommit(queues.pause, name, note)
+
+    def resume(self, name: str) -> None:
+        """Open the queue again, and tell the nodes; opening an open one does nothing.
+
+        Raises `NotFound` for a queue that was never paused.
+        """
+        if not self._database.autocommit(queues.resume, name):
+            raise NotFound(f"queue {name!r} was never paused")
+        self._wakeup.send(Hint(HintKind.WORK))
