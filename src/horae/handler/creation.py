@@ -19,6 +19,7 @@ from horae.types.parameters import MappedParameters, Stored, as_json
 
 OnDuplicate: TypeAlias = Literal["refuse", "return"]
 LONGEST_NAME: Final = 200
+LARGEST_NUMBER: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +46,10 @@ class StartOptions:
             raise InvalidRequest(f"run_at {self.run_at} has no time zone; use an aware datetime")
         if self.run_at is not None and self.delay is not None:
             raise InvalidRequest("run_at and delay exclude each other")
-        if self.max_attempts is not None and self.max_attempts < 1:
-            raise InvalidRequest(f"max_attempts is {self.max_attempts}, expected 1 or more")
+        if self.max_attempts is not None and not 1 <= self.max_attempts <= LARGEST_NUMBER:
+            raise InvalidRequest(f"max_attempts is {self.max_attempts}, expected 1 to {LARGEST_NUMBER}")
+        if self.priority is not None and abs(self.priority) > LARGEST_NUMBER:
+            raise InvalidRequest(f"priority is {self.priority}, expected -{LARGEST_NUMBER} to {LARGEST_NUMBER}")
         for name in ("owner", "queue", "unique_key"):
             text = getattr(self, name)
             if text is not None and not 0 < len(text) <= LONGEST_NAME:

@@ -6,7 +6,6 @@ the attempt's row proves that the first commit, whose answer was lost, did arriv
 """
 
 import json
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -32,6 +31,7 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeEngine
 
 from horae.domain.job import AttemptOutcome, JobId, JobState, NodeId, Settlement
+from horae.domain.storable import is_storable, storable
 from horae.storage.dialect import (
     POSTGRESQL,
     Json,
@@ -68,7 +68,6 @@ _ATTEMPT: Final = (
     "traceback",
 )
 _TEXTS: Final = ("error", "human_readable_error", "traceback", "label")
-_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")  # PostgreSQL takes no NUL, and nobody half a surrogate pair
 _SETTLED: Final = (jobs.c.id, jobs.c.lease, jobs.c.attempt, jobs.c.started_at, jobs.c.updated_at)
 
 
@@ -228,8 +227,8 @@ def _attempt(row: Any, node: NodeId, outcome: AttemptOutcome, item: Settlement |
 
 def _storable(item: Settlement) -> Settlement:
     given = {name: text for name in _TEXTS if (text := getattr(item, name)) is not None}
-    clean: dict[str, Any] = {name: _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text) for name, text in given.items()}
-    return item._replace(**clean) if clean != given else item
+    clean: dict[str, Any] = {name: storable(text) for name, text in given.items() if not is_storable(text)}
+    return item._replace(**clean) if clean else item
 
 
 def _as_json(settlements: Sequence[Settlement]) -> str:
