@@ -1,0 +1,84 @@
+"""What a node and its child processes say to each other: JSON over a pipe, so that no value of a job is ever unpickled.
+
+- to the child: `job` (module, qualname, claim, log_level), `order` (order, word), `end`
+- from the child: `ready`, `began`, `progress` (percentage, label), `performed` (outcome, fields, settled)
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime
+from multiprocessing.connection import Connection
+from typing import Any, Final, TypeAlias
+
+from horae.domain.job import Cancelled, Claim, Crashed, Failed, Outcome, Succeeded
+from horae.errors import JobCancelled, LeaseLost, SoftTimeLimitExceeded
+from horae.runtime.runner import Interrupted, Performed
+
+Message: TypeAlias = dict[str, Any]
+
+OUTCOMES: Final[Mapping[str, type[Outcome]]] = {
+    "succeeded": Succeeded,
+    "failed": Failed,
+    "cancelled": Cancelled,
+    "crashed": Crashed,
+}
+_NAMES: Final = {kind: name for name, kind in OUTCOMES.items()}
+ORDERS: Final[Mapping[str, type[BaseException]]] = {
+    "cancel": JobCancelled,
+    "lease_lost": LeaseLost,
+    "soft_time_limit": SoftTimeLimitExceeded,
+    "interrupt": Interrupted,
+}
+_MOMENTS: Final = ("run_at", "created_at")
+
+
+def send(pipe: Connection, kind: str, **fields: Any) -> None:
+    """Say one thing; raises OSError once nobody listens."""
+    pipe.send_bytes(json.dumps({"kind": kind, **fields}).encode())
+
+
+def receive(pipe: Connection) -> Message:
+    """Hear one thing; raises EOFError or OSError once nobody speaks, ValueError for what is no message."""
+    message: Message = json.loads(pipe.recv_bytes())
+    return message
+
+
+def claim_as_json(claim: Claim) -> dict[str, Any]:
+    """The claim in JSON's types."""
+    return claim._asdict() | {name: getattr(claim, name).isoformat() for name in _MOMENTS}
+
+
+def claim_from_json(fields: Mapping[str, Any]) -> Claim:
+    """The claim again."""
+    values: dict[str, Any] = {**fields, **{name: datetime.fromisoformat(fields[name]) for name in _MOMENTS}}
+    return Claim(**values)
+
+
+def order_as_json(order: BaseException) -> dict[str, Any]:
+    """An order to stop: its kind, and who cancelled or what was said. One of no known kind is an interruption."""
+    kind = next((name for name, known in ORDERS.items() if isinstance(order, known)), "interrupt")
+    return {"order": kind, "word": order.by if isinstance(order, JobCancelled) else str(order)}
+
+
+def order_from_json(fields: Mapping[str, Any]) -> BaseException:
+    """The order again."""
+    return ORDERS[fields["order"]](fields["word"])
+
+
+def performed_as_json(performed: Performed) -> dict[str, Any]:
+    """What came of a body; the exception itself stays behind, its texts are in the outcome."""
+    if performed.outcome is None:
+        return {"outcome": None, "fields": {}, "settled": performed.settled}
+    return {
+        "outcome": _NAMES[type(performed.outcome)],
+        "fields": asdict(performed.outcome),
+        "settled": performed.settled,
+    }
+
+
+def performed_from_json(fields: Mapping[str, Any]) -> Performed:
+    """What came of a body, again."""
+    kind = fields["outcome"]
+    outcome = None if kind is None else OUTCOMES[kind](**fields["fields"])
+    return Performed(outcome, settled=fields["settled"])

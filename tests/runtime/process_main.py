@@ -1,0 +1,44 @@
+"""A program whose main module declares job types and runs them in child processes."""
+
+import asyncio
+import os
+import sys
+import time
+
+from horae.domain.job import Failed, Succeeded
+from horae.storage.database import Database
+from tests.runtime.process_bodies import in_process
+from tests.runtime.process_desk import Declared, Desk
+
+if __name__ == "__mp_main__" and "broken" in sys.argv:
+    sys.exit(7)
+
+
+@in_process()
+def double(number: int) -> int:
+    return number * 2
+
+
+@in_process()
+def tell_pid() -> None:
+    sys.stdout.write(f"{os.getpid()}\n")
+    sys.stdout.flush()
+    time.sleep(1000)
+
+
+async def run(declared: Declared, **params: int) -> None:
+    desk = Desk(Database("sqlite:////nowhere/horae.db"))
+    match (await desk.perform(declared, **params)).outcome:
+        case Succeeded(result):
+            sys.stdout.write(f"{result}\n")
+        case Failed(error):
+            sys.stdout.write(f"{error}\n")
+        case other:
+            sys.stdout.write(f"{other}\n")
+
+
+if __name__ == "__main__":
+    if "orphan" in sys.argv:
+        asyncio.run(run(tell_pid))
+    else:
+        asyncio.run(run(double, number=21))

@@ -1,0 +1,456 @@
+"""Bodies in child processes: what comes back, how they are stopped, and that whatever they do harms no one else."""
+
+import asyncio
+import importlib
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from sqlalchemy import Connection, text
+
+from horae.domain.job import Cancelled, Claim, Failed, JobState, Succeeded
+from horae.errors import JobCancelled, LeaseLost, SoftTimeLimitExceeded
+from horae.runtime.executors import process
+from horae.runtime.executors.alarm import Alarm
+from horae.runtime.runner import Interrupted, Performed
+from horae.storage import claims, creation, reading
+from horae.storage.claims import Served
+from horae.storage.creation import NewJob
+from horae.storage.database import Database
+from horae.types.context import JobContext
+from horae.types.function import JobFunction
+from horae.types.job_type import FAILED_TEXT, TIMED_OUT_TEXT, JobType
+from tests.runtime import process_bodies, process_main
+from tests.runtime.process_desk import NODE, Declared, Desk, claim_of, is_gone
+
+ROOT = Path(__file__).parents[2]
+# One loop for all, so that tests hand their children on; those that need an executor of their own make one.
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def desk() -> AsyncIterator[Desk]:
+    # A database that cannot be opened: only a body that needs it may try.
+    desk = Desk(Database("sqlite:////nowhere/horae.db"))
+    yield desk
+    await desk.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def own_desk() -> AsyncIterator[Desk]:
+    desk = Desk(Database("sqlite:////nowhere/horae.db"))
+    yield desk
+    await desk.close()
+
+
+def failure(performed: Performed) -> Failed:
+    assert isinstance(performed.outcome, Failed)
+    return performed.outcome
+
+
+def result(performed: Performed) -> Any:
+    assert isinstance(performed.outcome, Succeeded)
+    return json.loads(performed.outcome.result or "null")
+
+
+async def pid_of(desk: Desk) -> int:
+    return int(result(await desk.perform(process_bodies.add, left=1, right=2))["pid"])
+
+
+class TestResults:
+    async def test_a_result_comes_back_from_another_process(self, desk: Desk) -> None:
+        answer = result(await desk.perform(process_bodies.add, left=40, right=2))
+        assert answer.pop("pid") != os.getpid()
+        assert answer == {"sum": 42, "attempt": 1, "owner": "alice"}
+
+    async def test_a_coroutine_function_runs(self, desk: Desk) -> None:
+        assert result(await desk.perform(process_bodies.add_later, left=40, right=2)) == 42
+
+    async def test_a_class_runs(self, desk: Desk) -> None:
+        assert result(await desk.perform(process_bodies.Multiply())) == 42
+
+    async def test_progress_is_reported_and_the_last_report_always_lands(self, desk: Desk) -> None:
+        started = desk.start(process_bodies.count)
+        await started.performed()
+        assert started.reports[-1] == (100, "number 999")
+        percentages = [percentage for percentage, _ in started.reports]
+        assert percentages == sorted(percentages)
+        assert len(started.reports) < 1000
+
+    @pytest.mark.parametrize(
+        ("kind", "error", "human"),
+        [
+            ("key", "KeyError: 'gap'", "there is no 'gap'"),
+            ("value", "ValueError: gap", "mind the gap"),
+            ("other", "OSError: gap", FAILED_TEXT),
+        ],
+    )
+    async def test_a_failure_comes_back_as_texts(self, desk: Desk, kind: str, error: str, human: str) -> None:
+        failed = failure(await desk.perform(process_bodies.fail, kind=kind))
+        assert (failed.error, failed.human_readable_error, failed.timed_out) == (error, human, False)
+        assert "process_bodies.py" in (failed.traceback or "")
+
+    async def test_megabytes_of_output_and_of_result_harm_nobody(self, desk: Desk) -> None:
+        assert len(result(await desk.perform(process_bodies.print_megabytes))) == 2 * process_bodies.MEGABYTE
+
+    async def test_log_records_go_to_stderr_with_the_fields_of_the_job(
+        self, own_desk: Desk, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        with caplog.at_level(logging.INFO, "horae.runtime"):
+            await own_desk.perform(process_bodies.write_log)
+        assert f"something happened [job=7 type=write_log lease=3 node={NODE}]" in capfd.readouterr().err
+
+
+class TestOrders:
+    @pytest.mark.parametrize("body", [process_bodies.go_on_with_progress, process_bodies.wait_for_ever])
+    async def test_a_cancel_is_heard(self, desk: Desk, body: Declared) -> None:
+        started = desk.start(body)
+        await started.first_label()
+        started.stop(JobCancelled("bob"))
+        assert (await started.performed()).outcome == Cancelled("bob")
+
+    async def test_a_cancel_before_the_child_has_started_lets_no_body_begin(self, own_desk: Desk) -> None:
+        started = own_desk.start(process_bodies.sleep)
+        started.stop(JobCancelled("bob"))
+        assert (await started.performed()).outcome == Cancelled("bob")
+        assert started.reports == []
+
+    async def test_a_lost_lease_leaves_no_outcome(self, desk: Desk) -> None:
+        started = desk.start(process_bodies.wait_for_ever)
+        await started.first_label()
+        started.stop(LeaseLost())
+        assert await started.performed() == Performed(None)
+
+    async def test_an_interrupted_job_fails(self, desk: Desk) -> None:
+        started = desk.start(process_bodies.go_on_with_progress)
+        await started.first_label()
+        started.stop(Interrupted())
+        assert failure(await started.performed()).error == "the node stopped before the job ended"
+
+    async def test_a_body_that_ignores_a_cancel_is_killed(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(process, "PATIENCE", 0.05)
+        monkeypatch.setattr(process, "LAST_MOMENT", 0.05)
+        started = desk.start(process_bodies.spin_unstoppably)
+        pid = int(await started.first_label())
+        started.stop(JobCancelled("bob"))
+        assert (await started.performed()).outcome == Cancelled("bob")
+        await is_gone(pid)
+
+    @pytest.mark.parametrize(
+        "body",
+        [process_bodies.spin, process_bodies.sleep, process_bodies.wait_for_ever],
+        ids=lambda body: body.__name__,
+    )
+    async def test_the_soft_time_limit_is_raised_wherever_the_body_is(self, desk: Desk, body: Declared) -> None:
+        started = desk.start(body)
+        await started.first_label()
+        started.stop(SoftTimeLimitExceeded("time is over"))
+        failed = failure(await started.performed())
+        assert failed.error == "SoftTimeLimitExceeded: time is over"
+        assert (failed.human_readable_error, failed.timed_out) == (TIMED_OUT_TEXT, True)
+
+    async def test_a_body_can_tidy_up_at_its_soft_time_limit(self, desk: Desk, tmp_path: Path) -> None:
+        note = tmp_path / "note"
+        started = desk.start(process_bodies.tidy_up, path=str(note))
+        await started.first_label()
+        started.stop(SoftTimeLimitExceeded())
+        assert failure(await started.performed()).timed_out
+        assert note.read_text() == "tidy"
+
+    async def test_a_child_that_was_interrupted_anywhere_is_not_used_again(self, own_desk: Desk) -> None:
+        started = own_desk.start(process_bodies.tell_pid_and_sleep)
+        pid = int(await started.first_label())
+        started.stop(SoftTimeLimitExceeded())
+        await started.performed()
+        assert await pid_of(own_desk) != pid
+        await is_gone(pid)
+
+    async def test_the_hard_time_limit_kills(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(process, "LAST_MOMENT", 0.05)
+        started = desk.start(process_bodies.spin_unstoppably)
+        pid = int(await started.first_label())
+        assert started.run.kill()
+        failed = failure(await started.performed())
+        assert "the job ran past its hard time limit and its process was ended" in failed.error
+        assert (failed.human_readable_error, failed.timed_out) == (TIMED_OUT_TEXT, True)
+        await is_gone(pid)
+
+    async def test_a_kill_while_the_child_starts_is_not_lost(self, own_desk: Desk) -> None:
+        started = own_desk.start(process_bodies.sleep)
+        started.run.kill()
+        assert failure(await started.performed()).timed_out
+
+    async def test_orders_after_the_end_change_nothing(self, own_desk: Desk) -> None:
+        started = own_desk.start(process_bodies.add, left=1, right=2)
+        pid = result(await started.performed())["pid"]
+        started.stop(JobCancelled("bob"))
+        started.run.kill()
+        assert await pid_of(own_desk) == pid
+
+
+class TestDeaths:
+    @pytest.mark.parametrize(
+        ("how", "error"),
+        [
+            (
+                "SIGKILL",
+                "the process of the job was killed by signal 9 (SIGKILL), as the system does when memory runs out",
+            ),
+            ("segfault", "the process of the job was killed by signal 11 (Segmentation fault)"),
+            ("os._exit", "the process of the job ended with exit code 3 before the job did"),
+            ("sys.exit", "SystemExit: enough"),
+        ],
+    )
+    async def test_a_body_that_ends_its_process_fails(self, desk: Desk, how: str, error: str) -> None:
+        other = desk.start(process_bodies.wait_for_ever)
+        await other.first_label()
+        failed = failure(await desk.perform(process_bodies.end_by_itself, how=how))
+        assert (failed.error, failed.timed_out) == (error, False)
+        assert failed.human_readable_error
+        assert not other.ended.done()
+        other.stop(JobCancelled("bob"))
+        assert (await other.performed()).outcome == Cancelled("bob")
+
+    async def test_a_death_after_a_cancel_is_a_cancel(self, desk: Desk) -> None:
+        started = desk.start(process_bodies.tell_pid_and_sleep)
+        pid = int(await started.first_label())
+        started.stop(JobCancelled("bob"))
+        os.kill(pid, signal.SIGKILL)
+        assert (await started.performed()).outcome == Cancelled("bob")
+
+    async def test_a_child_that_dies_while_idle_costs_no_job(self, own_desk: Desk) -> None:
+        pid = await pid_of(own_desk)
+        os.kill(pid, signal.SIGKILL)
+        assert await pid_of(own_desk) != pid
+
+    async def test_a_body_that_closes_the_pipe_fails(self, desk: Desk) -> None:
+        failed = failure(await desk.perform(process_bodies.close_everything))
+        assert failed.error == "the process of the job lost its connection to the node"
+
+    @pytest.mark.parametrize("how", ["seen", "unseen"])
+    async def test_a_death_is_seen_though_a_fork_lives_on(self, desk: Desk, tmp_path: Path, how: str) -> None:
+        note = tmp_path / "pid"
+        failed = failure(await desk.perform(process_bodies.fork_and_die, path=str(note), how=how))
+        os.kill(int(note.read_text()), signal.SIGKILL)
+        assert failed.error == "the process of the job ended with exit code 4 before the job did"
+
+    async def test_a_fork_that_comes_back_from_the_body_has_no_say(self, desk: Desk) -> None:
+        started = desk.start(process_bodies.fork_and_come_back)
+        assert result(await started.performed()) == "body"
+        assert started.reports == [(10, "from the body")]
+
+    async def test_a_body_may_start_processes_of_its_own(self, desk: Desk) -> None:
+        assert result(await desk.perform(process_bodies.use_a_process_pool)) == 55
+
+    async def test_what_a_thread_of_an_earlier_body_reports_is_nobodys(self, own_desk: Desk) -> None:
+        await own_desk.perform(process_bodies.leave_a_thread)
+        later = own_desk.start(process_bodies.count)
+        await later.performed()
+        assert not [label for _, label in later.reports if label and label.startswith("ghost")]
+
+
+class TestChildren:
+    async def test_a_child_is_used_again_and_only_by_one_body_at_a_time(self, own_desk: Desk) -> None:
+        first = await pid_of(own_desk)
+        busy = own_desk.start(process_bodies.tell_pid_and_sleep)
+        assert int(await busy.first_label()) == first
+        assert await pid_of(own_desk) != first
+
+    async def test_no_more_than_so_many_idle_children_are_kept(
+        self, own_desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(process, "MOST_IDLE", 0)
+        await is_gone(await pid_of(own_desk))
+
+    async def test_an_idle_child_ends_after_a_while(self, own_desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(process, "IDLE_SECONDS", 0.01)
+        await is_gone(await pid_of(own_desk))
+
+    async def test_idle_children_end_when_the_executor_closes(self, own_desk: Desk) -> None:
+        pid = await pid_of(own_desk)
+        own_desk.executor.close()
+        await is_gone(pid)
+
+    async def test_a_busy_child_ends_after_its_body_once_the_executor_is_closed(self, own_desk: Desk) -> None:
+        started = own_desk.start(process_bodies.go_on_with_progress)
+        pid = int(await started.first_label())
+        own_desk.executor.close()
+        started.stop(JobCancelled("bob"))
+        assert (await started.performed()).outcome == Cancelled("bob")
+        await is_gone(pid)
+
+    async def test_signal_handlers_are_set_anew_for_each_body(self, own_desk: Desk) -> None:
+        expected = [str(signal.SIG_IGN), str(signal.SIG_DFL)]
+        assert result(await own_desk.perform(process_bodies.take_over_signals)) == expected
+        assert result(await own_desk.perform(process_bodies.take_over_signals)) == expected
+
+    async def test_a_child_that_cannot_be_started_is_a_failure(
+        self, own_desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(*_: object) -> None:
+            raise OSError("too many open files")
+
+        monkeypatch.setattr(process, "Guardian", refuse)
+        assert (
+            failure(await own_desk.perform(process_bodies.add, left=1, right=2)).error == "OSError: too many open files"
+        )
+
+
+class TestAddresses:
+    @pytest.mark.parametrize(
+        "declared",
+        [
+            process_bodies.make_local(),
+            process_bodies.hidden,
+            JobFunction(process_bodies.add.function, name="shadow", isolation="process"),
+            type("Dynamic", (JobType,), {"type": "dynamic", "isolation": "process"})(),
+        ],
+        ids=["local", "lambda", "shadowed", "dynamic"],
+    )
+    async def test_a_type_that_no_child_can_import_fails_with_advice(self, desk: Desk, declared: Declared) -> None:
+        failed = failure(await desk.perform(declared))
+        assert failed.error.startswith("InvalidJobType: ")
+        assert "declare it at the top level of a module" in failed.error
+
+    async def test_an_import_that_fails_in_the_child_is_a_failure(
+        self, desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "only_here.py").write_text("")
+        monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+        only_here: Any = importlib.import_module("only_here")
+        (tmp_path / "only_here.py").unlink()
+        body = process_bodies.in_process()(only_here_body)
+        only_here_body.__module__, only_here_body.__qualname__, only_here.body = "only_here", "body", body
+        failed = failure(await desk.perform(body))
+        assert "cannot be loaded in a child process as only_here.body" in failed.error
+        assert failed.human_readable_error == FAILED_TEXT
+
+    @pytest.mark.parametrize(
+        "how", [["-m", process_main.__name__], [str(Path(process_main.__file__))]], ids=["-m", "file"]
+    )
+    async def test_a_main_module_may_declare_job_types(self, how: list[str]) -> None:
+        assert await output_of(await program(*how)) == "42\n"
+
+    async def test_a_death_of_a_starting_child_says_so(self) -> None:
+        output = await output_of(await program("-m", process_main.__name__, "broken"))
+        assert "ended with exit code 7 before the job did, while it was starting" in output
+
+    async def test_no_child_outlives_a_parent_that_was_killed(self) -> None:
+        parent = await program("-m", process_main.__name__, "orphan")
+        assert parent.stdout is not None
+        pid = int(await parent.stdout.readline())
+        parent.kill()
+        await is_gone(pid)
+        await parent.wait()
+
+
+async def program(*arguments: str) -> asyncio.subprocess.Process:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return await asyncio.create_subprocess_exec(
+        sys.executable, *arguments, cwd=ROOT, env=environment, stdout=asyncio.subprocess.PIPE
+    )
+
+
+async def output_of(process: asyncio.subprocess.Process) -> str:
+    async with asyncio.timeout(60):
+        output, _ = await process.communicate()
+    return output.decode()
+
+
+def only_here_body() -> None: ...
+
+
+class TestTransactions:
+    @pytest_asyncio.fixture(loop_scope="module")
+    async def workplace(self, database: Database) -> AsyncIterator[Desk]:
+        database.transact(execute, "CREATE TABLE effects (name TEXT)")
+        desk = Desk(database)
+        yield desk
+        await desk.close()
+
+    @pytest.mark.parametrize("body", [process_bodies.insert_row, process_bodies.insert_row_async])
+    async def test_the_effects_of_a_job_commit_with_its_end(self, workplace: Desk, body: JobFunction[..., Any]) -> None:
+        claim = claimed(workplace, body)
+        performed = await workplace.start_claim(body.job_type, claim).performed()
+        assert performed == Performed(Succeeded('"inserted"'), settled=True)
+        assert (effects(workplace), state(workplace, claim)) == (1, JobState.FINISHED)
+
+    async def test_a_failure_rolls_back(self, workplace: Desk) -> None:
+        claim = claimed(workplace, process_bodies.insert_row, error="after the insert")
+        performed = await workplace.start_claim(process_bodies.insert_row.job_type, claim).performed()
+        assert failure(performed).error == "ValueError: after the insert"
+        assert (effects(workplace), state(workplace, claim)) == (0, JobState.STARTED)
+
+    async def test_a_lease_that_was_lost_unheard_rolls_back(self, workplace: Desk) -> None:
+        claim = claimed(workplace, process_bodies.insert_row)
+        workplace.stage.database.transact(execute, "UPDATE horae_jobs SET lease = lease + 1")
+        performed = await workplace.start_claim(process_bodies.insert_row.job_type, claim).performed()
+        assert performed.outcome is None
+        assert (effects(workplace), state(workplace, claim)) == (0, JobState.STARTED)
+
+
+def execute(connection: Connection, statement: str) -> None:
+    connection.execute(text(statement))
+
+
+def claimed(desk: Desk, body: JobFunction[..., Any], **params: Any) -> Claim:
+    name = body.job_type.type
+    new = NewJob(type=name, queue="default", priority=0, params=json.dumps(params))
+    desk.stage.database.transact(creation.add, new)
+    [claim] = desk.stage.database.transact(claims.claim, Served(node=NODE, types=(name,)), 1)
+    return claim
+
+
+def effects(desk: Desk) -> int:
+    def count(connection: Connection) -> int:
+        return int(connection.execute(text("SELECT count(*) FROM effects")).scalar_one())
+
+    return desk.stage.database.transact(count)
+
+
+def state(desk: Desk, claim: Claim) -> JobState:
+    job = desk.stage.database.transact(reading.get, claim.id)
+    assert job is not None
+    return job.state
+
+
+def context_of_a_body() -> JobContext[Any]:
+    def ignore(_percentage: int, _label: str | None) -> None: ...
+
+    return JobContext[Any](claim_of(process_bodies.add.job_type, {}), None, ignore)
+
+
+class TestAlarm:
+    @pytest.fixture
+    def alarm(self) -> Iterator[Alarm]:
+        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+        before = [signal.getsignal(number) for number in numbers]
+        alarm = Alarm()
+        alarm.settle_signals()
+        yield alarm
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+    async def test_it_rings_only_while_a_body_runs_and_once(self, alarm: Alarm) -> None:
+        context = context_of_a_body()
+        alarm.ring()
+        with alarm.armed(context):
+            alarm.ring()  # no order was given
+            context.stop(SoftTimeLimitExceeded())
+            with pytest.raises(SoftTimeLimitExceeded):
+                alarm.ring()
+            alarm.ring()
+        alarm.ring()
+
+    async def test_an_order_given_before_the_body_begins_is_not_lost(self, alarm: Alarm) -> None:
+        context = context_of_a_body()
+        context.stop(SoftTimeLimitExceeded())
+        with pytest.raises(SoftTimeLimitExceeded), alarm.armed(context):
+            pytest.fail("the body began")
