@@ -5,10 +5,10 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, false, func, select
+from sqlalchemy import Connection, Row, Select, bindparam, func, select
 
 from horae.domain.job import AttemptOutcome, Job, JobId, JobState, NodeId
-from horae.storage.dialect import IdList, PerDialect, member_of
+from horae.storage.dialect import IdList, PerDialect, TextList, member_of
 from horae.storage.tables import job_attempts, jobs
 
 COLUMNS: Final = tuple(jobs.c[field.name] for field in fields(Job))
@@ -20,6 +20,7 @@ STATES: Final = PerDialect(
 ATTEMPTS: Final = (
     select(job_attempts).where(job_attempts.c.job_id == bindparam("job_id")).order_by(job_attempts.c.lease)
 )
+_LISTS: Final = {"states": jobs.c.state, "types": jobs.c.type, "ids": jobs.c.id, "queues": jobs.c.queue}
 COUNTS: Final = select(jobs.c.state, func.count()).group_by(jobs.c.state)
 
 
@@ -70,7 +71,8 @@ def states(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, Jo
 
 def page(connection: Connection, wanted: JobFilter) -> list[Job]:
     """The newest jobs first; `before` continues after the last one of the page before."""
-    return [job_from(row) for row in connection.execute(_page(wanted))]
+    lists = {name: list(values) for name in _LISTS if (values := getattr(wanted, name)) is not None}
+    return [job_from(row) for row in connection.execute(_page(connection.dialect.name, wanted, lists.keys()), lists)]
 
 
 def attempts(connection: Connection, job_id: JobId) -> list[Attempt]:
@@ -91,20 +93,10 @@ def job_from(row: Row[Any]) -> Job:
     return Job(**values)
 
 
-def _page(wanted: JobFilter) -> Select[Any]:
-    conditions = [
-        _one_of(jobs.c.state, wanted.states),
-        _one_of(jobs.c.type, wanted.types),
-        _one_of(jobs.c.id, wanted.ids),
-        _one_of(jobs.c.queue, wanted.queues),
-        None if wanted.owner is None else jobs.c.owner == wanted.owner,
-        None if wanted.before is None else jobs.c.id < wanted.before,
-    ]
-    statement = select(*COLUMNS).where(*(condition for condition in conditions if condition is not None))
-    return statement.order_by(jobs.c.id.desc()).limit(wanted.limit)
-
-
-def _one_of(column: ColumnElement[Any], values: Collection[Any] | None) -> ColumnElement[bool] | None:
-    if values is None:
-        return None
-    return column.in_(list(values)) if values else false()
+def _page(dialect: str, wanted: JobFilter, lists: Collection[str]) -> Select[Any]:
+    conditions = [member_of(dialect, _LISTS[name], name, of=IdList if name == "ids" else TextList) for name in lists]
+    if wanted.owner is not None:
+        conditions.append(jobs.c.owner == wanted.owner)
+    if wanted.before is not None:
+        conditions.append(jobs.c.id < wanted.before)
+    return select(*COLUMNS).where(*conditions).order_by(jobs.c.id.desc()).limit(wanted.limit)
