@@ -1,0 +1,101 @@
+"""Cancelling: for the owner, final, harmless when repeated."""
+
+from contextlib import closing
+
+import pytest
+
+from horae import Horae, JobDoesNotExist, JobNotCancellable, JobState
+from horae.domain.job import AttemptOutcome, JobId, Settlement
+from horae.storage import settling
+from horae.storage.database import Database
+from tests.harness.applications import ELSEWHERE, Ears, claim_as_another_node, execute, live_rows, url_of
+from tests.harness.nodes import until
+
+
+@pytest.fixture
+def working(horae: Horae) -> Horae:
+    @horae.job
+    def work() -> None: ...
+
+    return horae
+
+
+def test_a_pending_job_is_cancelled_at_once(working: Horae) -> None:
+    job = working.jobs.start("work")
+    cancelled = working.jobs.cancel(job.id, by="an admin")
+    assert (cancelled.state, cancelled.cancelled_by, cancelled.occupied) == (JobState.CANCELLED, "an admin", False)
+    assert cancelled.finished_at is not None
+    assert working.jobs.get(job.id) == cancelled
+    assert claim_as_another_node(working) == []
+
+
+def test_a_started_job_is_cancelled_and_held_until_its_body_stops(working: Horae) -> None:
+    job = working.jobs.start("work", owner="alice")
+    [claim] = claim_as_another_node(working)
+    cancelled = working.jobs.cancel(job.id, owner="alice")
+    assert (cancelled.state, cancelled.cancelled_by, cancelled.occupied) == (JobState.CANCELLED, "alice", True)
+    assert list(working.parts.live.cancel_requests([job.id])) == [job.id]
+    late = Settlement(claim.id, claim.lease, JobState.FINISHED, AttemptOutcome.FINISHED, result='"late"')
+    answer = working.parts.database.transact(settling.settle, ELSEWHERE, [late])
+    assert answer.released == {job.id: JobState.CANCELLED}
+    after = working.jobs.get(job.id)
+    assert (after.state, after.result, after.occupied) == (JobState.CANCELLED, None, False)
+
+
+def test_twice_is_once(working: Horae) -> None:
+    job = working.jobs.start("work")
+    first = working.jobs.cancel(job.id, by="one")
+    assert working.jobs.cancel(job.id, by="another") == first
+
+
+@pytest.mark.parametrize("state", ["finished", "failed"])
+def test_what_has_ended_otherwise_cannot_be_cancelled(working: Horae, state: str) -> None:
+    job = working.jobs.start("work")
+    execute(working, "UPDATE horae_jobs SET state = :state, finished_at = created_at", state=state)
+    with pytest.raises(JobNotCancellable) as caught:
+        working.jobs.cancel(job.id)
+    assert (caught.value.job_id, caught.value.state) == (job.id, state)
+    assert working.jobs.get(job.id).state == state
+    assert live_rows(working, [job.id]) == 0
+
+
+def test_a_job_that_finishes_while_it_is_cancelled_says_so_and_keeps_no_request(
+    working: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = working.jobs.start("work")
+    [claim] = claim_as_another_node(working)
+    ask = working.parts.live.request_cancel
+
+    def finish_first(job_id: JobId, requested_by: str | None) -> None:
+        ask(job_id, requested_by)
+        done = Settlement(claim.id, claim.lease, JobState.FINISHED, AttemptOutcome.FINISHED)
+        working.parts.database.transact(settling.settle, ELSEWHERE, [done])
+
+    monkeypatch.setattr(working.parts.live, "request_cancel", finish_first)
+    with pytest.raises(JobNotCancellable):
+        working.jobs.cancel(job.id)
+    assert live_rows(working, [job.id]) == 0
+
+
+def test_only_the_owner_may(working: Horae) -> None:
+    job = working.jobs.start("work", owner="alice")
+    with pytest.raises(JobDoesNotExist):
+        working.jobs.cancel(job.id, owner="bob")
+    with pytest.raises(JobDoesNotExist):
+        working.jobs.cancel(job.id + 1)
+    assert working.jobs.get(job.id).state is JobState.PENDING
+    assert working.jobs.cancel(job.id, owner="alice").cancelled_by == "alice"
+
+
+async def test_others_are_told(working: Horae) -> None:
+    ears = Ears(working)
+    job = working.jobs.start("work")
+    claim_as_another_node(working)
+    await working.aio.jobs.cancel(job.id)
+    await until(lambda: {"cancel", "ended"} <= set(ears.kinds()))
+
+
+def test_another_program_that_does_not_know_the_type_may_cancel_it(working: Horae, database: Database) -> None:
+    job = working.jobs.start("work")
+    with closing(Horae(url_of(database))) as other:
+        assert other.jobs.cancel(job.id).state is JobState.CANCELLED

@@ -1,0 +1,133 @@
+"""Reading jobs: one, and pages of many."""
+
+import pytest
+
+from horae import Horae, InvalidRequest, JobDoesNotExist, JobState
+from horae.live.store import LiveReport
+from tests.harness.applications import claim_as_another_node, execute
+
+
+@pytest.fixture
+def stocked(horae: Horae) -> Horae:
+    """Ten jobs, the ids 1 to 10: two of each state, in turns."""
+
+    @horae.job(max_count=None)
+    def work(number: int) -> None: ...
+
+    for number in range(1, 11):
+        horae.jobs.start(work, number=number, owner="alice" if number % 2 else "bob", queue=f"queue {number % 3}")
+    for rest, state in enumerate(("pending", "started", "finished", "failed", "cancelled")):
+        finished_at = "NULL" if state in ("pending", "started") else "created_at"
+        node = "'elsewhere'" if state == "started" else "NULL"
+        changes = f"state = '{state}', finished_at = {finished_at}, node_id = {node}, lease = 1"
+        execute(horae, f"UPDATE horae_jobs SET {changes} WHERE id % 5 = {rest}")
+    return horae
+
+
+def ids(horae: Horae, **filters: object) -> list[int]:
+    return [job.id for job in horae.jobs.list(**filters).jobs]  # type: ignore[arg-type] - each test names its filters
+
+
+class TestStates:
+    def test_none_is_no_filter_and_an_empty_one_lets_nothing_through(self, stocked: Horae) -> None:
+        assert ids(stocked) == list(range(10, 0, -1))
+        assert ids(stocked, states=[]) == []
+
+    def test_states_are_united(self, stocked: Horae) -> None:
+        assert ids(stocked, states=["pending"]) == [10, 5]
+        assert ids(stocked, states=["failed", "pending"]) == [10, 8, 5, 3]
+
+    def test_an_exclamation_mark_takes_away(self, stocked: Horae) -> None:
+        assert ids(stocked, states=["!failed"]) == [10, 9, 7, 6, 5, 4, 2, 1]
+        assert ids(stocked, states=["!failed", "!pending"]) == [9, 7, 6, 4, 2, 1]
+
+    @pytest.mark.parametrize("order", [1, -1])
+    def test_their_order_does_not_matter(self, stocked: Horae, order: int) -> None:
+        assert ids(stocked, states=["pending", "failed", "!failed"][::order]) == [10, 5]
+        assert ids(stocked, states=["!failed", "failed"][::order]) == []
+
+    def test_an_unknown_state_is_refused_with_those_that_are_known(self, stocked: Horae) -> None:
+        with pytest.raises(InvalidRequest, match="'runing' .*started"):
+            stocked.jobs.list(states=["!runing"])
+
+
+class TestFilters:
+    def test_types_queues_and_owners(self, stocked: Horae) -> None:
+        assert ids(stocked, types=["work"], queues=["queue 0"], owner="bob") == [6]
+        assert ids(stocked, types=["other"]) == []
+        assert ids(stocked, types=[]) == []
+        assert ids(stocked, queues=[]) == []
+
+    def test_ids_are_never_cut_short(self, stocked: Horae) -> None:
+        assert ids(stocked, ids=range(1, 11), limit=3) == list(range(10, 0, -1))
+        assert stocked.jobs.list(ids=range(1, 11), limit=3).next is None
+        assert ids(stocked, ids=[]) == []
+
+    def test_ids_of_others_look_missing(self, stocked: Horae) -> None:
+        assert ids(stocked, ids=[1, 2, 3, 99], owner="alice") == [3, 1]
+
+    def test_many_ids_are_one_question(self, stocked: Horae) -> None:
+        assert ids(stocked, ids=range(-50_000, 50_000)) == list(range(10, 0, -1))
+
+
+class TestPages:
+    def test_a_cursor_goes_on_where_the_page_ended_though_jobs_are_added(self, stocked: Horae) -> None:
+        seen: list[int] = []
+        cursor: str | None = None
+        while True:
+            page = stocked.jobs.list(limit=3, cursor=cursor, owner="bob")
+            seen += [job.id for job in page.jobs]
+            stocked.jobs.start("work", number=0, owner="bob")
+            cursor = page.next
+            if cursor is None:
+                break
+        assert seen == [10, 8, 6, 4, 2]
+
+    def test_the_last_page_says_so_even_when_it_is_full(self, stocked: Horae) -> None:
+        assert stocked.jobs.list(limit=10).next is None
+        assert stocked.jobs.list(limit=9).next is not None
+
+    @pytest.mark.parametrize("cursor", ["", "x", "-1", "1.5", "１"])
+    def test_a_cursor_of_one_s_own_making_is_refused(self, stocked: Horae, cursor: str) -> None:
+        with pytest.raises(InvalidRequest, match="cursor"):
+            stocked.jobs.list(cursor=cursor)
+
+    def test_a_page_has_at_least_one_job(self, stocked: Horae) -> None:
+        with pytest.raises(InvalidRequest, match="limit"):
+            stocked.jobs.list(limit=0)
+
+
+class TestOne:
+    def test_a_stranger_s_job_looks_missing(self, stocked: Horae) -> None:
+        assert stocked.jobs.get(1, owner="alice").id == 1
+        for job_id, owner in ((1, "bob"), (99, None), (99, "alice")):
+            with pytest.raises(JobDoesNotExist):
+                stocked.jobs.get(job_id, owner=owner)
+
+    def test_counts(self, stocked: Horae) -> None:
+        assert stocked.jobs.count() == dict.fromkeys(JobState, 2)
+
+    def test_the_live_report_goes_before_the_row_while_its_lease_does(self, horae: Horae) -> None:
+        @horae.job
+        def work() -> None: ...
+
+        job = horae.jobs.start(work)
+        [claim] = claim_as_another_node(horae)
+        horae.parts.live.publish([LiveReport(claim.id, claim.lease, 40, "sorting")])
+        shown = horae.jobs.get(job.id)
+        assert (shown.progress_percentage, shown.label, shown.state) == (40, "sorting", JobState.STARTED)
+        assert [(one.progress_percentage, one.label) for one in horae.jobs.list().jobs] == [(40, "sorting")]
+        execute(horae, "UPDATE horae_jobs SET lease = lease + 1")
+        stolen = horae.jobs.get(job.id)
+        assert (stolen.progress_percentage, stolen.label) == (0, None)
+
+    def test_a_row_that_has_ended_always_wins(self, horae: Horae) -> None:
+        @horae.job
+        def work() -> None: ...
+
+        job = horae.jobs.start(work)
+        [claim] = claim_as_another_node(horae)
+        horae.jobs.cancel(job.id)
+        horae.parts.live.publish([LiveReport(claim.id, claim.lease, 40, "sorting")])
+        shown = horae.jobs.get(job.id)
+        assert (shown.progress_percentage, shown.label, shown.state) == (0, None, JobState.CANCELLED)

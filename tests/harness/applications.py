@@ -1,0 +1,93 @@
+"""What the tests of handler and runtime share: an application on a fresh database, and looks behind its back."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import Any
+
+from sqlalchemy import Engine, create_engine, event, text
+
+from horae import Horae
+from horae.domain.job import Claim, JobId, NodeId
+from horae.storage import claims
+from horae.storage.claims import Served
+from horae.storage.database import Database
+from horae.wakeup.channel import Hint
+
+ELSEWHERE = NodeId("elsewhere")
+
+
+def url_of(database: Database) -> str:
+    """The URL with its password, as an application would write it."""
+    return database.url.render_as_string(hide_password=False)
+
+
+@contextmanager
+def application(database: Database, **settings: Any) -> Iterator[Horae]:
+    """A Horae on the database, closed in the end."""
+    with closing(Horae(url_of(database), **settings)) as horae:
+        yield horae
+
+
+@contextmanager
+def own_engine(database: Database) -> Iterator[Engine]:
+    """The application's own engine on the same database, made as anybody would make it."""
+    engine = create_engine(database.url)
+    try:
+        yield engine
+    finally:
+        engine.dispose()
+
+
+def claim_as_another_node(horae: Horae, limit: int = 100, queues: Sequence[str] | None = None) -> list[Claim]:
+    """Take what is due, as a node would that knows every type."""
+    served = Served(node=ELSEWHERE, types=tuple(horae.registry.by_name), queues=queues)
+    return horae.parts.database.autocommit(claims.claim, served, limit)
+
+
+def rows(horae: Horae, statement: str, **values: Any) -> list[Any]:
+    """What the database says, past all of Horae's code."""
+    return horae.parts.database.autocommit(lambda connection: list(connection.execute(text(statement), values)))
+
+
+def execute(horae: Horae, statement: str, **values: Any) -> None:
+    """Change the database behind Horae's back."""
+    with horae.parts.database.engine.begin() as connection:
+        connection.execute(text(statement), values)
+
+
+def attempts_of(horae: Horae, job_id: int) -> list[str]:
+    """The outcomes of all attempts, oldest first."""
+    return [attempt.outcome.value for attempt in horae.jobs.attempts(job_id)]
+
+
+def live_rows(horae: Horae, job_ids: Sequence[int]) -> int:
+    """How many reports and requests the live store keeps of these jobs."""
+    ids = [JobId(job_id) for job_id in job_ids]
+    return len(horae.parts.live.read(ids)) + len(horae.parts.live.cancel_requests(ids))
+
+
+@contextmanager
+def counted_statements(horae: Horae) -> Iterator[list[str]]:
+    """The statements that this application sends to its database inside the block."""
+    seen: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        seen.append(statement)
+
+    engine = horae.parts.database.engine
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield seen
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+
+
+class Ears:
+    """Hears every hint that this process sends or receives."""
+
+    def __init__(self, horae: Horae) -> None:
+        self.hints: list[Hint] = []
+        self.end = horae.parts.wakeup.subscribe(self.hints.append)
+
+    def kinds(self) -> list[str]:
+        return [hint.kind.value for hint in self.hints]

@@ -1,0 +1,68 @@
+"""Nodes inside the test's own loop, and waits that end with what they wait for."""
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any, Final, TypeVar
+
+from horae import Horae, Job
+from horae.runtime.node import Node
+
+T = TypeVar("T")
+
+PATIENCE: Final = 20.0
+"""Seconds after which a wait has failed: a bound, never a measure."""
+
+PAUSE: Final = 0.01
+"""Seconds between two looks at what nobody announces."""
+
+
+@asynccontextmanager
+async def running_node(horae: Horae, **options: Any) -> AsyncIterator[Node]:
+    """A node that is ready when the block begins, and has left when it is over."""
+    node = horae.node(**{"grace": timedelta(seconds=5), **options})
+    async with asyncio.TaskGroup() as group:
+        group.create_task(node.run())
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await node.ready.wait()
+            yield node
+        finally:
+            node.stop()
+
+
+async def until(condition: Callable[[], Awaitable[T] | T], within: float = PATIENCE) -> T:
+    """Look until the condition is true, and return what it said; raises TimeoutError."""
+    async with asyncio.timeout(within):
+        while True:
+            answer = condition()
+            found = await answer if inspect.isawaitable(answer) else answer
+            if found:
+                return found
+            await asyncio.sleep(PAUSE)
+
+
+async def until_state(horae: Horae, job_id: int, *states: str, within: float = PATIENCE) -> Job:
+    """Wait until the job is in one of these states."""
+
+    async def reached() -> Job | None:
+        job = await horae.aio.jobs.get(job_id)
+        return job if job.state in states else None
+
+    found = await until(reached, within)
+    assert found is not None
+    return found
+
+
+async def until_released(horae: Horae, job_id: int, within: float = PATIENCE) -> Job:
+    """Wait until the job has ended and its body has stopped."""
+
+    async def stopped() -> Job | None:
+        job = await horae.aio.jobs.get(job_id)
+        return None if job.occupied else job
+
+    found = await until(stopped, within)
+    assert found is not None
+    return found
