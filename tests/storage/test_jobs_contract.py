@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Connection, event
+from typing_extensions import override
 
 from horae.domain.backoff import Backoff
 from horae.domain.job import Claim, Job, JobId, JobState, Settlement
@@ -49,8 +50,9 @@ def database(reused_database: Database) -> Database:
 
 class Export(JobType[None]):
     type = "export"
-    max_count = 3
+    max_count: int | None = 3
 
+    @override
     def run(self, job: JobContext[None]) -> None:
         del job
 
@@ -63,6 +65,7 @@ class Unlimited(Export):
 class Broken(Export):
     type = "broken"
 
+    @override
     def after_creation(self, job: object, values: object, connection: Connection) -> None:
         del job, values, connection
         raise LookupError("the folder is full")

@@ -12,11 +12,12 @@ from horae.storage.tables import jobs
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One parameter: its column, the attribute it is mapped to, its Python type, whether it may be left out."""
+    """One parameter: its column, the attribute it is mapped to, its Python type; may it be null, or left out."""
 
     column: str
     name: str
     kind: type[Any]
+    nullable: bool
     optional: bool
 
 
@@ -36,7 +37,7 @@ class MappedTable:
         table: Table = mapper.local_table
         key = _job_key(mapped.__name__, table)
         attributes = tuple(
-            Attribute(column.key, mapper.get_property_by_column(column).key, column.type.python_type, _optional(column))
+            _attribute(column, mapper.get_property_by_column(column).key)
             for column in table.columns
             if column is not key
         )
@@ -48,14 +49,23 @@ def is_mapped(declared: Any) -> bool:
     return mapping_of(declared, raiseerr=False) is not None
 
 
-def _optional(column: Column[Any]) -> bool:
-    return bool(column.nullable) or column.default is not None or column.server_default is not None
+def _attribute(column: Column[Any], name: str) -> Attribute:
+    nullable = bool(column.nullable)
+    defaulted = column.default is not None or column.server_default is not None
+    return Attribute(column.key, name, _kind(column), nullable, nullable or defaulted)
+
+
+def _kind(column: Column[Any]) -> type[Any]:
+    try:
+        return column.type.python_type
+    except NotImplementedError:  # a type of the application's own; the database checks it
+        return object
 
 
 def _job_key(name: str, table: Table) -> Column[Any]:
-    for column in table.primary_key:
-        if any(key.references(jobs) for key in column.foreign_keys):
-            return column
+    key = list(table.primary_key)
+    if len(key) == 1 and any(foreign.references(jobs) for foreign in key[0].foreign_keys):
+        return key[0]
     raise InvalidJobType(
         f"{name}: its primary key must be a foreign key to Horae's jobs, as in "
         "mapped_column(ForeignKey(horae.jobs_table.c.id, ondelete='CASCADE'), primary_key=True)"

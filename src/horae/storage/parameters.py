@@ -15,7 +15,12 @@ M = TypeVar("M")
 
 def add(connection: Connection, joined: MappedTable, rows: Sequence[tuple[JobId, Mapping[str, Any]]]) -> None:
     """Write the parameters of new jobs."""
-    connection.execute(insert(joined.table), [{joined.key: job_id, **row} for job_id, row in rows])
+    # A statement writes the columns of its first row and no others, so rows that leave out the same go together.
+    alike: dict[frozenset[str], list[dict[str, Any]]] = {}
+    for job_id, row in rows:
+        alike.setdefault(frozenset(row), []).append({joined.key: job_id, **row})
+    for batch in alike.values():
+        connection.execute(insert(joined.table), batch)
 
 
 def load(connection: Connection, mapped: type[M], job_id: JobId) -> M:

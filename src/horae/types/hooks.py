@@ -1,14 +1,14 @@
 """Calls the hooks of job types: once, after the fact is committed, guarded. And cleans up, which is a hook a row."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
 from horae.domain.job import Job, JobId, JobState
 from horae.errors import JobFailed
 from horae.storage import ending, parameters, reading
-from horae.storage.database import Database
+from horae.storage.database import Database, is_disconnect
 from horae.types.job_type import has_hook
 from horae.types.parameters import MappedParameters
 from horae.types.registry import Registry
@@ -57,7 +57,7 @@ class Hooks:
         while True:
             batch = self._database.autocommit(ending.expired, keep_seconds, after, CLEANING_BATCH)
             ready = [job.id for job in batch if self._may_go(job)]
-            removed += len(self._database.transact(ending.remove, ready)) if ready else 0
+            removed += self._remove(ready) if ready else 0
             if len(batch) < CLEANING_BATCH:
                 return removed
             after = batch[-1].id
@@ -76,6 +76,18 @@ class Hooks:
             log.exception("before_delete of job %d (%s) failed; its row stays", job.id, job.type)
             return False
         return True
+
+    def _remove(self, job_ids: Sequence[JobId]) -> int:
+        """Delete these rows, one by one if one of them cannot go, such as a row that another table holds on to."""
+        try:
+            return len(self._database.transact(ending.remove, job_ids))
+        except Exception as error:
+            if is_disconnect(error):
+                raise
+            if len(job_ids) > 1:
+                return sum(self._remove([job_id]) for job_id in job_ids)
+            log.exception("job %d cannot be deleted; its row stays", job_ids[0])
+            return 0
 
     def _call(self, job_id: JobId, hook: Callable[[Job], None]) -> None:
         try:

@@ -122,7 +122,8 @@ def _problems(error: ValidationError) -> Sequence[tuple[str, str]]:
 
 def _model_of(joined: MappedTable) -> type[BaseModel]:
     fields: dict[str, Any] = {
-        item.name: (item.kind | None, None) if item.optional else (item.kind, ...) for item in joined.attributes
+        item.name: (item.kind | None if item.nullable else item.kind, None if item.optional else ...)
+        for item in joined.attributes
     }
     config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
     return create_model(joined.mapped.__name__, __config__=config, **fields)
