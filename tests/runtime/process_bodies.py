@@ -178,6 +178,19 @@ def leave_a_thread(job: JobContext) -> None:
 
 
 @in_process()
+async def leave_a_task(path: str) -> None:
+    async def linger() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            write("ended")
+
+    write = Path(path).write_text
+    asyncio.get_running_loop().create_task(linger())
+    await asyncio.sleep(0)
+
+
+@in_process()
 def take_over_signals() -> list[str]:
     before = [str(signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM)]
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):

@@ -255,6 +255,11 @@ class TestDeaths:
         await later.performed()
         assert not [label for _, label in later.reports if label and label.startswith("ghost")]
 
+    async def test_a_task_that_a_coroutine_left_behind_ends_with_it(self, desk: Desk, tmp_path: Path) -> None:
+        note = tmp_path / "note"
+        await desk.perform(process_bodies.leave_a_task, path=str(note))
+        assert note.read_text() == "ended"
+
 
 class TestChildren:
     async def test_a_child_is_used_again_and_only_by_one_body_at_a_time(self, own_desk: Desk) -> None:
@@ -319,6 +324,12 @@ class TestAddresses:
         assert failed.error.startswith("InvalidJobType: ")
         assert "declare it at the top level of a module" in failed.error
 
+    async def test_orders_to_a_refused_job_change_nothing(self, desk: Desk) -> None:
+        started = desk.start(process_bodies.hidden)
+        started.run.kill()
+        started.stop(JobCancelled())
+        assert "InvalidJobType" in failure(await started.performed()).error
+
     async def test_an_import_that_fails_in_the_child_is_a_failure(
         self, desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -381,6 +392,16 @@ class TestTransactions:
         performed = await workplace.start_claim(body.job_type, claim).performed()
         assert performed == Performed(Succeeded('"inserted"'), settled=True)
         assert (effects(workplace), state(workplace, claim)) == (1, JobState.FINISHED)
+
+    async def test_coroutines_of_one_child_share_its_connections(self, workplace: Desk) -> None:
+        for _ in range(3):
+            claim = claimed(workplace, process_bodies.insert_row_async)
+            performed = await workplace.start_claim(process_bodies.insert_row_async.job_type, claim).performed()
+            assert performed.settled
+        pid = await pid_of(workplace)
+        workplace.executor.close()
+        await is_gone(pid)
+        assert effects(workplace) == 3
 
     async def test_a_failure_rolls_back(self, workplace: Desk) -> None:
         claim = claimed(workplace, process_bodies.insert_row, error="after the insert")

@@ -32,7 +32,7 @@ from horae.runtime.runner import Performed, Stage, outcome_of, perform, perform_
 from horae.storage.database import Database
 from horae.types.context import JobContext, Report
 from horae.types.job_type import FAILED_TEXT, JobType
-from horae.types.logging import JobLogFilter, set_node
+from horae.types.logging import JobLogFilter
 
 PULSE: Final = 1.0
 """Seconds between two looks at whether the parent lives; its end is usually heard at once, on the pipe."""
@@ -85,6 +85,7 @@ class Child:
         self._job_types: dict[Address, JobType[Any]] = {}
         self._current: JobContext[Any] | None = None
         self._cancel: Callable[[], object] | None = None
+        self._runner = asyncio.Runner()  # one loop for all: pooled connections belong to it
         self._speaking = threading.Lock()
         self._stray = False
 
@@ -102,6 +103,7 @@ class Child:
                 os._exit(0)  # a process that the body forked came back from it
             self._reports.flush()
             self._say("performed", **messages.performed_as_json(performed))
+        self._runner.close()
         self._stage.close()
 
     def _perform(self, job: Job) -> Performed:
@@ -111,7 +113,7 @@ class Child:
             return Performed(_not_found(job, error))
         try:
             if job_type.is_async:
-                return asyncio.run(self._perform_async(job_type, job.context))
+                return self._runner.run(self._perform_async(job_type, job.context))
             return perform(job_type, job.context, cast("Stage", self._stage))
         except BaseException as error:  # noqa: BLE001 - a task that cancelled itself, at the worst
             return Performed(outcome_of(job_type, job.context, error))
@@ -125,6 +127,7 @@ class Child:
             return await perform_async(job_type, context, cast("Stage", self._stage))
         finally:
             self._cancel = None
+            await _end_tasks(asyncio.all_tasks() - {task})
 
     def _job_type(self, job: Job) -> JobType[Any]:
         if job.address not in self._job_types:
@@ -222,8 +225,14 @@ def main(url: str, busy_timeout: float, node: str, pipe: Connection) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked by the parent, for the time of the start
     if sys.stderr is not None:
         faulthandler.enable()
-    set_node(node)
     child.serve()
+
+
+async def _end_tasks(tasks: set[asyncio.Task[Any]]) -> None:
+    """Cancel what a body left behind, as the end of its loop would."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def log_to_stderr(node: NodeId, level: int) -> None:

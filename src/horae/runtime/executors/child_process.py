@@ -60,6 +60,7 @@ class ChildProcess:
 
 
 _living: Final[set[ChildProcess]] = set()
+os.register_at_fork(after_in_child=_living.clear)  # they are not the children of a fork, whose end must not kill them
 
 
 def start_child(stage: Stage) -> ChildProcess:
