@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from horae.storage.database import Database
-from horae.storage.tables import live_metadata, metadata
+from horae.storage.schedule_tables import metadata
+from horae.storage.tables import live_metadata
 from tests.harness.postgres import PostgresServer
 
 

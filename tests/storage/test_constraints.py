@@ -1,14 +1,15 @@
 """Every constraint can refuse: for each there is a row that violates it, and it alone."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pytest
-from sqlalchemy import CheckConstraint, Connection, Table
+from sqlalchemy import CheckConstraint, Connection, Table, UniqueConstraint
 from sqlalchemy.exc import IntegrityError
 
 from horae.storage.database import Database
 from horae.storage.dialect import POSTGRESQL
+from horae.storage.schedule_tables import deployments, schedule_statistics, schedules, ticks
 from horae.storage.tables import job_attempts, jobs, live_metadata, metadata, nodes, queues
 
 NOW: Final = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
@@ -45,6 +46,46 @@ NODE: Final[Row] = {
     "heartbeat_at": NOW,
 }
 
+SCHEDULE: Final[Row] = {
+    "name": "nightly",
+    "job_type": "import",
+    "trigger_kind": "cron",
+    "trigger": "0 3 * * *",
+    "timezone": "UTC",
+    "queue": "default",
+    "priority": 0,
+    "rules": "{}",
+    "enabled": True,
+    "partition": 7,
+    "state": "idle",
+    "next_start": NOW,
+    "created_at": NOW,
+}
+TICK: Final[Row] = {
+    "schedule_id": 1,
+    "nominal_time": NOW,
+    "until": NOW,
+    "count": 1,
+    "decision": "fired",
+    "reason": "on time",
+    "job_id": 1,
+    "decided_at": NOW,
+}
+SKIPPED: Final[Row] = {**TICK, "decision": "skipped", "job_id": None}
+STATISTICS: Final[Row] = {"schedule_id": 1}
+DEPLOYMENT: Final[Row] = {
+    "key": "k",
+    "module": "app",
+    "schema": "",
+    "schema_hash": "",
+    "min_replicas": 1,
+    "created_at": NOW,
+}
+PARENTS: Final[dict[Table, tuple[Table, Row]]] = {
+    ticks: (schedules, {**SCHEDULE, "id": 1}),
+    schedule_statistics: (schedules, {**SCHEDULE, "id": 1}),
+}
+
 VIOLATIONS: Final[list[tuple[str, Table, Row]]] = [
     ("horae_jobs_state", jobs, {**JOB, "state": "sleeping"}),
     ("horae_jobs_ended", jobs, {**JOB, "state": "finished"}),
@@ -62,6 +103,22 @@ VIOLATIONS: Final[list[tuple[str, Table, Row]]] = [
     ("horae_jobs_attempts", jobs, {**JOB, "attempt": 2, "lease": 1}),
     ("horae_jobs_cancelled_by", jobs, {**JOB, "cancelled_by": "alice"}),
     ("horae_job_attempts_outcome", job_attempts, {**ATTEMPT, "outcome": "lost"}),
+    ("horae_deployments_min_replicas", deployments, {**DEPLOYMENT, "min_replicas": -1}),
+    ("horae_deployments_replaced", deployments, {**DEPLOYMENT, "id": 1, "replaced_by": 1}),
+    ("horae_schedules_trigger_kind", schedules, {**SCHEDULE, "trigger_kind": "moon"}),
+    ("horae_schedules_state", schedules, {**SCHEDULE, "state": "asleep"}),
+    ("horae_schedules_running", schedules, {**SCHEDULE, "state": "executing"}),
+    ("horae_schedules_running", schedules, {**SCHEDULE, "run_token": 1}),
+    ("horae_schedules_partition", schedules, {**SCHEDULE, "partition": 1024}),
+    ("horae_schedules_waiting", schedules, {**SCHEDULE, "next_start": None}),
+    ("horae_schedules_waiting", schedules, {**SCHEDULE, "enabled": False}),
+    ("horae_schedule_statistics_total_runs", schedule_statistics, {**STATISTICS, "total_runs": 1}),
+    ("horae_ticks_decision", ticks, {**SKIPPED, "decision": "forgotten"}),
+    ("horae_ticks_range", ticks, {**SKIPPED, "count": 0}),
+    ("horae_ticks_range", ticks, {**SKIPPED, "until": NOW - timedelta(seconds=1)}),
+    ("horae_ticks_job", ticks, {**TICK, "job_id": None}),
+    ("horae_ticks_job", ticks, {**SKIPPED, "job_id": 1}),
+    ("horae_ticks_fired", ticks, {**TICK, "count": 2}),
 ]
 
 ALLOWED: Final[list[tuple[Table, Row]]] = [
@@ -74,6 +131,13 @@ ALLOWED: Final[list[tuple[Table, Row]]] = [
     (job_attempts, ATTEMPT),
     (nodes, NODE),
     (queues, {"name": "default"}),
+    (deployments, DEPLOYMENT),
+    (schedules, SCHEDULE),
+    (schedules, {**SCHEDULE, "state": "disabled", "enabled": False, "next_start": None}),
+    (schedules, {**SCHEDULE, "state": "executing", "run_token": 1, "next_start": None}),
+    (schedule_statistics, STATISTICS),
+    (ticks, TICK),
+    (ticks, {**SKIPPED, "count": 3, "until": NOW + timedelta(seconds=2)}),
 ]
 
 KEYS: Final[list[tuple[str, Table, Row, Row]]] = [
@@ -82,10 +146,30 @@ KEYS: Final[list[tuple[str, Table, Row, Row]]] = [
     ("horae_job_attempts_pkey", job_attempts, ATTEMPT, {**ATTEMPT, "attempt": 2}),
     ("horae_nodes_pkey", nodes, NODE, {**NODE, "name": "m"}),
     ("horae_queues_pkey", queues, {"name": "q"}, {"name": "q", "note": "again"}),
+    (
+        "horae_jobs_tick",
+        jobs,
+        {**JOB, "schedule_id": 1, "nominal_time": NOW},
+        {**JOB, "schedule_id": 1, "nominal_time": NOW},
+    ),
+    (
+        "horae_deployments_pkey",
+        deployments,
+        {**DEPLOYMENT, "id": 1},
+        {**DEPLOYMENT, "id": 1, "key": "l", "module": "b"},
+    ),
+    ("horae_deployments_key_key", deployments, DEPLOYMENT, {**DEPLOYMENT, "module": "b"}),
+    ("horae_deployments_current", deployments, DEPLOYMENT, {**DEPLOYMENT, "key": "l"}),
+    ("horae_schedules_pkey", schedules, {**SCHEDULE, "id": 1}, {**SCHEDULE, "id": 1, "name": "other"}),
+    ("horae_schedules_name", schedules, SCHEDULE, SCHEDULE),
+    ("horae_schedule_statistics_pkey", schedule_statistics, STATISTICS, STATISTICS),
+    ("horae_ticks_pkey", ticks, TICK, SKIPPED),
 ]
 
 
 def insert(connection: Connection, table: Table, *rows: Row) -> None:
+    if table in PARENTS and not connection.execute(PARENTS[table][0].select()).first():
+        insert(connection, *PARENTS[table])
     for row in rows:
         connection.execute(table.insert().values(row))
 
@@ -100,7 +184,8 @@ def test_every_key_has_a_violation() -> None:
     tables = metadata.tables.values()
     keys = {table.primary_key.name for table in tables}
     unique = {index.name for table in tables for index in table.indexes if index.unique}
-    assert {name for name, _, _, _ in KEYS} == keys | unique
+    named = {item.name for table in tables for item in table.constraints if isinstance(item, UniqueConstraint)}
+    assert {name for name, _, _, _ in KEYS} == keys | unique | named
 
 
 @pytest.mark.parametrize(("table", "row"), ALLOWED)

@@ -25,7 +25,8 @@ from horae.storage.dialect import SQLITE
 from horae.storage.migrations import runner, scripts
 from horae.storage.migrations.runner import check, downgrade, ensure, move, sql, status, upgrade
 from horae.storage.migrations.version import HEAD, REVISIONS, VERSION_TABLE, current_revision
-from horae.storage.tables import live_metadata, metadata
+from horae.storage.schedule_tables import metadata
+from horae.storage.tables import live_metadata
 from tests.storage.schema import describe
 
 GOLDEN: Final = Path(__file__).with_name("golden")
@@ -59,7 +60,45 @@ ROWS_AT: Final[dict[str, dict[str, dict[str, Any]]]] = {
             "outcome": "finished",
         },
         "horae_queues": {"name": "default", "paused_at": NOW},
-    }
+    },
+    "0002": {
+        "horae_deployments": {
+            "id": 1,
+            "key": "k",
+            "module": "app",
+            "schema": "module app",
+            "schema_hash": "h",
+            "min_replicas": 1,
+            "created_at": NOW,
+        },
+        "horae_schedules": {
+            "id": 3,
+            "name": "nightly",
+            "job_type": "import",
+            "trigger_kind": "cron",
+            "trigger": "0 3 * * *",
+            "timezone": "UTC",
+            "queue": "default",
+            "priority": 0,
+            "rules": "{}",
+            "enabled": True,
+            "partition": 7,
+            "state": "idle",
+            "next_start": NOW,
+            "created_at": NOW,
+        },
+        "horae_schedule_statistics": {"schedule_id": 3, "total_runs": 1, "total_crashes": 1},
+        "horae_ticks": {
+            "schedule_id": 3,
+            "nominal_time": NOW,
+            "until": NOW,
+            "count": 1,
+            "decision": "fired",
+            "reason": "on time",
+            "job_id": 7,
+            "decided_at": NOW,
+        },
+    },
 }
 
 

@@ -87,6 +87,9 @@ class Job:
     finished_at: datetime | None
     cancelled_by: str | None
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    schedule_id: int | None = None
+    nominal_time: datetime | None = None
+    deployment_id: int | None = None
 
     @property
     def ended(self) -> bool:

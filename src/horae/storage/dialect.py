@@ -199,3 +199,10 @@ def _since_postgresql(element: seconds_since, compiler: SQLCompiler, **options: 
 @compiles(seconds_since, SQLITE)
 def _since_sqlite(element: seconds_since, compiler: SQLCompiler, **options: Any) -> str:
     return f"((horae_now() - {compiler.process(element.clauses, **options)}) / 1000000.0)"
+
+
+def json_moment(dialect: str, moment: datetime | None) -> int | str | None:
+    """A moment as `json_rows` reads it into an `Instant`."""
+    if moment is None:
+        return None
+    return (moment - EPOCH) // MICROSECOND if dialect == SQLITE else moment.isoformat()

@@ -60,6 +60,9 @@ jobs = Table(
     Column("finished_at", Instant),
     Column("cancelled_by", String(200)),
     Column("meta", Json, nullable=False, server_default=text("'{}'")),
+    Column("schedule_id", row_id),
+    Column("nominal_time", Instant),
+    Column("deployment_id", row_id),
     CheckConstraint("state IN ('pending', 'started', 'finished', 'failed', 'cancelled')", name="state"),
     CheckConstraint("(finished_at IS NOT NULL) = (state IN ('finished', 'failed', 'cancelled'))", name="ended"),
     # A node holds what is started, and for a while what was cancelled or failed under a body that has not stopped yet.
@@ -108,6 +111,18 @@ _ended = text("finished_at IS NOT NULL")
 Index("horae_jobs_ended", jobs.c.finished_at, postgresql_where=_ended, sqlite_where=_ended)
 _owned = text("owner IS NOT NULL")
 Index("horae_jobs_owner", jobs.c.owner, jobs.c.id, postgresql_where=_owned, sqlite_where=_owned)
+
+_tick = text("nominal_time IS NOT NULL")
+Index(
+    "horae_jobs_tick",
+    jobs.c.schedule_id,
+    jobs.c.nominal_time,
+    unique=True,
+    postgresql_where=_tick,
+    sqlite_where=_tick,
+)
+_scheduled = text("schedule_id IS NOT NULL")
+Index("horae_jobs_schedule", jobs.c.schedule_id, jobs.c.id, postgresql_where=_scheduled, sqlite_where=_scheduled)
 
 job_attempts = Table(
     "horae_job_attempts",

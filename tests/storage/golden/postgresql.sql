@@ -2,6 +2,23 @@ CREATE TABLE horae_alembic_version (
     version_num character varying(32) NOT NULL,
     CONSTRAINT horae_alembic_version_pkc PRIMARY KEY (version_num)
 );
+CREATE TABLE horae_deployments (
+    id bigint NOT NULL DEFAULT nextval('horae_deployments_id_seq'::regclass),
+    key character varying(64) NOT NULL,
+    module character varying(200) NOT NULL,
+    schema text NOT NULL,
+    schema_hash character varying(64) NOT NULL,
+    min_replicas integer NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone,
+    replaced_by bigint,
+    CONSTRAINT horae_deployments_key_key UNIQUE (key),
+    CONSTRAINT horae_deployments_min_replicas CHECK ((min_replicas >= 0)),
+    CONSTRAINT horae_deployments_pkey PRIMARY KEY (id),
+    CONSTRAINT horae_deployments_replaced CHECK (((replaced_by IS NULL) OR (ended_at IS NOT NULL))),
+    CONSTRAINT horae_deployments_replaced_by_fkey FOREIGN KEY (replaced_by) REFERENCES horae_deployments(id) ON DELETE SET NULL
+);
+CREATE UNIQUE INDEX horae_deployments_current ON horae_deployments USING btree (module) WHERE (ended_at IS NULL);
 CREATE TABLE horae_job_attempts (
     job_id bigint NOT NULL,
     lease bigint NOT NULL,
@@ -41,6 +58,9 @@ CREATE TABLE horae_jobs (
     finished_at timestamp with time zone,
     cancelled_by character varying(200),
     meta jsonb NOT NULL DEFAULT '{}'::jsonb,
+    schedule_id bigint,
+    nominal_time timestamp with time zone,
+    deployment_id bigint,
     CONSTRAINT horae_jobs_attempts CHECK (((attempt >= 0) AND (max_attempts >= 1) AND (lease >= attempt))),
     CONSTRAINT horae_jobs_cancelled_by CHECK (((cancelled_by IS NULL) OR ((state)::text = 'cancelled'::text))),
     CONSTRAINT horae_jobs_ended CHECK (((finished_at IS NOT NULL) = ((state)::text = ANY ((ARRAY['finished'::character varying, 'failed'::character varying, 'cancelled'::character varying])::text[])))),
@@ -60,6 +80,8 @@ CREATE INDEX horae_jobs_held ON horae_jobs USING btree (node_id) WHERE (node_id 
 CREATE INDEX horae_jobs_occupying ON horae_jobs USING btree (owner, type) WHERE ((owner IS NOT NULL) AND ((finished_at IS NULL) OR (node_id IS NOT NULL)));
 CREATE INDEX horae_jobs_owner ON horae_jobs USING btree (owner, id) WHERE (owner IS NOT NULL);
 CREATE INDEX horae_jobs_ready ON horae_jobs USING btree (priority DESC, run_at, id, queue, type) WHERE ((state)::text = 'pending'::text);
+CREATE INDEX horae_jobs_schedule ON horae_jobs USING btree (schedule_id, id) WHERE (schedule_id IS NOT NULL);
+CREATE UNIQUE INDEX horae_jobs_tick ON horae_jobs USING btree (schedule_id, nominal_time) WHERE (nominal_time IS NOT NULL);
 CREATE UNIQUE INDEX horae_jobs_unique_key ON horae_jobs USING btree (type, unique_key) WHERE ((unique_key IS NOT NULL) AND (finished_at IS NULL));
 CREATE UNLOGGED TABLE horae_live_cancels (
     job_id bigint NOT NULL,
@@ -95,4 +117,74 @@ CREATE TABLE horae_queues (
     paused_at timestamp with time zone,
     note text,
     CONSTRAINT horae_queues_pkey PRIMARY KEY (name)
+);
+CREATE TABLE horae_schedule_statistics (
+    schedule_id bigint NOT NULL,
+    last_start timestamp with time zone,
+    last_finish timestamp with time zone,
+    last_successful_finish timestamp with time zone,
+    last_run_success boolean,
+    total_runs bigint NOT NULL DEFAULT 0,
+    total_successes bigint NOT NULL DEFAULT 0,
+    total_failures bigint NOT NULL DEFAULT 0,
+    total_crashes bigint NOT NULL DEFAULT 0,
+    total_duration double precision NOT NULL DEFAULT 0,
+    total_duration_failures double precision NOT NULL DEFAULT 0,
+    consecutive_failures integer NOT NULL DEFAULT 0,
+    consecutive_crashes integer NOT NULL DEFAULT 0,
+    CONSTRAINT horae_schedule_statistics_pkey PRIMARY KEY (schedule_id),
+    CONSTRAINT horae_schedule_statistics_schedule_id_fkey FOREIGN KEY (schedule_id) REFERENCES horae_schedules(id) ON DELETE CASCADE,
+    CONSTRAINT horae_schedule_statistics_total_runs CHECK ((total_runs = ((total_successes + total_failures) + total_crashes)))
+);
+CREATE TABLE horae_schedules (
+    id bigint NOT NULL DEFAULT nextval('horae_schedules_id_seq'::regclass),
+    name character varying(200) NOT NULL,
+    module character varying(200) NOT NULL DEFAULT ''::character varying,
+    deployment_id bigint,
+    job_type character varying(200) NOT NULL,
+    params jsonb,
+    trigger_kind character varying(16) NOT NULL,
+    trigger text NOT NULL,
+    timezone character varying(64) NOT NULL,
+    queue character varying(200) NOT NULL,
+    priority integer NOT NULL,
+    rules jsonb NOT NULL,
+    enabled boolean NOT NULL,
+    pause_note text,
+    partition smallint NOT NULL,
+    state character varying(16) NOT NULL,
+    run_token bigint,
+    started_at timestamp with time zone,
+    next_start timestamp with time zone,
+    last_tick timestamp with time zone,
+    created_by character varying(64),
+    created_at timestamp with time zone NOT NULL,
+    version integer NOT NULL DEFAULT 1,
+    CONSTRAINT horae_schedules_deployment_id_fkey FOREIGN KEY (deployment_id) REFERENCES horae_deployments(id) ON DELETE SET NULL,
+    CONSTRAINT horae_schedules_partition CHECK (((partition >= 0) AND (partition <= 1023))),
+    CONSTRAINT horae_schedules_pkey PRIMARY KEY (id),
+    CONSTRAINT horae_schedules_running CHECK (((run_token IS NOT NULL) = ((state)::text = ANY ((ARRAY['executing'::character varying, 'terminating'::character varying])::text[])))),
+    CONSTRAINT horae_schedules_state CHECK (((state)::text = ANY ((ARRAY['idle'::character varying, 'executing'::character varying, 'terminating'::character varying, 'disabled'::character varying])::text[]))),
+    CONSTRAINT horae_schedules_trigger_kind CHECK (((trigger_kind)::text = ANY ((ARRAY['cron'::character varying, 'interval'::character varying])::text[]))),
+    CONSTRAINT horae_schedules_waiting CHECK ((((state)::text <> 'idle'::text) OR (enabled AND (next_start IS NOT NULL))))
+);
+CREATE INDEX horae_schedules_due ON horae_schedules USING btree (next_start) WHERE (next_start IS NOT NULL);
+CREATE UNIQUE INDEX horae_schedules_name ON horae_schedules USING btree (module, name);
+CREATE INDEX horae_schedules_running ON horae_schedules USING btree (run_token) WHERE (run_token IS NOT NULL);
+CREATE TABLE horae_ticks (
+    schedule_id bigint NOT NULL,
+    nominal_time timestamp with time zone NOT NULL,
+    until timestamp with time zone NOT NULL,
+    count bigint NOT NULL,
+    decision character varying(16) NOT NULL,
+    reason character varying(32) NOT NULL,
+    job_id bigint,
+    decided_at timestamp with time zone NOT NULL,
+    decided_by character varying(64),
+    CONSTRAINT horae_ticks_decision CHECK (((decision)::text = ANY ((ARRAY['fired'::character varying, 'coalesced'::character varying, 'skipped'::character varying, 'missed'::character varying])::text[]))),
+    CONSTRAINT horae_ticks_fired CHECK ((((decision)::text <> 'fired'::text) OR (count = 1))),
+    CONSTRAINT horae_ticks_job CHECK ((((decision)::text = 'fired'::text) = (job_id IS NOT NULL))),
+    CONSTRAINT horae_ticks_pkey PRIMARY KEY (schedule_id, nominal_time),
+    CONSTRAINT horae_ticks_range CHECK (((count >= 1) AND (until >= nominal_time))),
+    CONSTRAINT horae_ticks_schedule_id_fkey FOREIGN KEY (schedule_id) REFERENCES horae_schedules(id) ON DELETE CASCADE
 );

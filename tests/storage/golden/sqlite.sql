@@ -2,6 +2,21 @@ CREATE TABLE horae_alembic_version (
     version_num VARCHAR(32) NOT NULL,
     CONSTRAINT horae_alembic_version_pkc PRIMARY KEY (version_num)
 );
+CREATE TABLE horae_deployments (
+    id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    "key" VARCHAR(64) NOT NULL,
+    module VARCHAR(200) NOT NULL,
+    schema TEXT NOT NULL,
+    schema_hash VARCHAR(64) NOT NULL,
+    min_replicas INTEGER NOT NULL,
+    created_at BIGINT NOT NULL,
+    ended_at BIGINT,
+    replaced_by INTEGER,
+    CONSTRAINT horae_deployments_min_replicas CHECK (min_replicas >= 0),
+    CONSTRAINT horae_deployments_replaced CHECK (replaced_by IS NULL OR ended_at IS NOT NULL),
+    CONSTRAINT horae_deployments_key_key UNIQUE ("key"),
+    CONSTRAINT horae_deployments_replaced_by_fkey FOREIGN KEY(replaced_by) REFERENCES horae_deployments (id) ON DELETE SET NULL
+);
 CREATE TABLE horae_job_attempts (
     job_id INTEGER NOT NULL,
     lease BIGINT NOT NULL,
@@ -40,7 +55,7 @@ CREATE TABLE horae_jobs (
     started_at BIGINT,
     finished_at BIGINT,
     cancelled_by VARCHAR(200),
-    meta TEXT DEFAULT '{}' NOT NULL,
+    meta TEXT DEFAULT '{}' NOT NULL, schedule_id INTEGER, nominal_time BIGINT, deployment_id INTEGER,
     CONSTRAINT horae_jobs_state CHECK (state IN ('pending', 'started', 'finished', 'failed', 'cancelled')),
     CONSTRAINT horae_jobs_ended CHECK ((finished_at IS NOT NULL) = (state IN ('finished', 'failed', 'cancelled'))),
     CONSTRAINT horae_jobs_held CHECK (CASE state WHEN 'pending' THEN node_id IS NULL WHEN 'started' THEN node_id IS NOT NULL WHEN 'finished' THEN node_id IS NULL ELSE TRUE END),
@@ -69,9 +84,81 @@ CREATE TABLE horae_queues (
     note TEXT,
     CONSTRAINT horae_queues_pkey PRIMARY KEY (name)
 );
+CREATE TABLE horae_schedule_statistics (
+    schedule_id INTEGER NOT NULL,
+    last_start BIGINT,
+    last_finish BIGINT,
+    last_successful_finish BIGINT,
+    last_run_success BOOLEAN,
+    total_runs BIGINT DEFAULT 0 NOT NULL,
+    total_successes BIGINT DEFAULT 0 NOT NULL,
+    total_failures BIGINT DEFAULT 0 NOT NULL,
+    total_crashes BIGINT DEFAULT 0 NOT NULL,
+    total_duration FLOAT DEFAULT 0 NOT NULL,
+    total_duration_failures FLOAT DEFAULT 0 NOT NULL,
+    consecutive_failures INTEGER DEFAULT 0 NOT NULL,
+    consecutive_crashes INTEGER DEFAULT 0 NOT NULL,
+    CONSTRAINT horae_schedule_statistics_pkey PRIMARY KEY (schedule_id),
+    CONSTRAINT horae_schedule_statistics_schedule_id_fkey FOREIGN KEY(schedule_id) REFERENCES horae_schedules (id) ON DELETE CASCADE,
+    CONSTRAINT horae_schedule_statistics_total_runs CHECK (total_runs = total_successes + total_failures + total_crashes)
+);
+CREATE TABLE horae_schedules (
+    id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    name VARCHAR(200) NOT NULL,
+    module VARCHAR(200) DEFAULT '' NOT NULL,
+    deployment_id INTEGER,
+    job_type VARCHAR(200) NOT NULL,
+    params TEXT,
+    trigger_kind VARCHAR(16) NOT NULL,
+    "trigger" TEXT NOT NULL,
+    timezone VARCHAR(64) NOT NULL,
+    queue VARCHAR(200) NOT NULL,
+    priority INTEGER NOT NULL,
+    rules TEXT NOT NULL,
+    enabled BOOLEAN NOT NULL,
+    pause_note TEXT,
+    partition SMALLINT NOT NULL,
+    state VARCHAR(16) NOT NULL,
+    run_token BIGINT,
+    started_at BIGINT,
+    next_start BIGINT,
+    last_tick BIGINT,
+    created_by VARCHAR(64),
+    created_at BIGINT NOT NULL,
+    version INTEGER DEFAULT 1 NOT NULL,
+    CONSTRAINT horae_schedules_trigger_kind CHECK (trigger_kind IN ('cron', 'interval')),
+    CONSTRAINT horae_schedules_state CHECK (state IN ('idle', 'executing', 'terminating', 'disabled')),
+    CONSTRAINT horae_schedules_running CHECK ((run_token IS NOT NULL) = (state IN ('executing', 'terminating'))),
+    CONSTRAINT horae_schedules_partition CHECK (partition BETWEEN 0 AND 1023),
+    CONSTRAINT horae_schedules_waiting CHECK (state <> 'idle' OR (enabled AND next_start IS NOT NULL)),
+    CONSTRAINT horae_schedules_deployment_id_fkey FOREIGN KEY(deployment_id) REFERENCES horae_deployments (id) ON DELETE SET NULL
+);
+CREATE TABLE horae_ticks (
+    schedule_id INTEGER NOT NULL,
+    nominal_time BIGINT NOT NULL,
+    until BIGINT NOT NULL,
+    count BIGINT NOT NULL,
+    decision VARCHAR(16) NOT NULL,
+    reason VARCHAR(32) NOT NULL,
+    job_id INTEGER,
+    decided_at BIGINT NOT NULL,
+    decided_by VARCHAR(64),
+    CONSTRAINT horae_ticks_pkey PRIMARY KEY (schedule_id, nominal_time),
+    CONSTRAINT horae_ticks_decision CHECK (decision IN ('fired', 'coalesced', 'skipped', 'missed')),
+    CONSTRAINT horae_ticks_range CHECK (count >= 1 AND until >= nominal_time),
+    CONSTRAINT horae_ticks_job CHECK ((decision = 'fired') = (job_id IS NOT NULL)),
+    CONSTRAINT horae_ticks_fired CHECK (decision <> 'fired' OR count = 1),
+    CONSTRAINT horae_ticks_schedule_id_fkey FOREIGN KEY(schedule_id) REFERENCES horae_schedules (id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX horae_deployments_current ON horae_deployments (module) WHERE ended_at IS NULL;
 CREATE INDEX horae_jobs_ended ON horae_jobs (finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX horae_jobs_held ON horae_jobs (node_id) WHERE node_id IS NOT NULL;
 CREATE INDEX horae_jobs_occupying ON horae_jobs (owner, type) WHERE owner IS NOT NULL AND (finished_at IS NULL OR node_id IS NOT NULL);
 CREATE INDEX horae_jobs_owner ON horae_jobs (owner, id) WHERE owner IS NOT NULL;
 CREATE INDEX horae_jobs_ready ON horae_jobs (priority DESC, run_at, id, queue, type) WHERE state = 'pending';
+CREATE INDEX horae_jobs_schedule ON horae_jobs (schedule_id, id) WHERE schedule_id IS NOT NULL;
+CREATE UNIQUE INDEX horae_jobs_tick ON horae_jobs (schedule_id, nominal_time) WHERE nominal_time IS NOT NULL;
 CREATE UNIQUE INDEX horae_jobs_unique_key ON horae_jobs (type, unique_key) WHERE unique_key IS NOT NULL AND finished_at IS NULL;
+CREATE INDEX horae_schedules_due ON horae_schedules (next_start) WHERE next_start IS NOT NULL;
+CREATE UNIQUE INDEX horae_schedules_name ON horae_schedules (module, name);
+CREATE INDEX horae_schedules_running ON horae_schedules (run_token) WHERE run_token IS NOT NULL;
