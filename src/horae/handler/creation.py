@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, TypeAlias
 
+from pydantic_core import PydanticSerializationError
 from sqlalchemy import Connection
 
 from horae.domain.backoff import Backoff
@@ -92,7 +93,10 @@ def stored_parameters(job_type: JobType[Any], owner: str | None, values: Mapping
     if has_hook(job_type, "prepare_values") or job_type.request is not job_type.parameters:
         given = {name: getattr(value, name) for name in value.model_fields_set}
         value = job_type.parameters.check(job_type.type, job_type.prepare_values(given, owner))
-    stored = job_type.parameters.store(value)
+    try:
+        stored = job_type.parameters.store(value)
+    except PydanticSerializationError as error:
+        raise InvalidParameters(job_type.type, [("", f"cannot be stored: {error}")]) from error
     if stored.text is not None and not is_storable_json(stored.text):
         raise InvalidParameters(job_type.type, [("", "a NUL character cannot be stored")])
     return stored

@@ -125,7 +125,10 @@ def register(connection: Connection, record: NodeRecord) -> None:
 
 
 def beat(connection: Connection, node: NodeId) -> int | None:
-    """Renew the heartbeat; how many others have missed theirs, or None if this node has been declared dead."""
+    """Renew the heartbeat; how many others have missed theirs, or None if this node has been declared dead.
+
+    Only PostgreSQL's nodes beat; it is SQLite's RETURNING that could not name the two roles of the table.
+    """
     return connection.execute(BEAT, {"node": node}).scalar_one_or_none()
 
 

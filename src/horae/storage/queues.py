@@ -38,20 +38,25 @@ def _pause(dialect: str) -> Any:
 
 
 PAUSE: Final = PerDialect(_pause)
-RESUME: Final = update(queues).where(queues.c.name == bindparam("queue")).values(paused_at=null(), note=null())
+RESUME: Final = (
+    update(queues)
+    .where(queues.c.name == bindparam("queue"), queues.c.paused_at.is_not(None))
+    .values(paused_at=null(), note=null())
+)
 
+_due = (jobs.c.state == JobState.PENDING) & (jobs.c.run_at <= database_now())
 _busy = (
     select(
         jobs.c.queue.label("name"),
         func.count(case((jobs.c.state == JobState.PENDING, 1))).label("pending"),
         func.count(case((jobs.c.state == JobState.STARTED, 1))).label("started"),
-        func.max(case((jobs.c.state == JobState.PENDING, seconds_since(jobs.c.run_at)))).label("oldest_due"),
+        func.max(case((_due, seconds_since(jobs.c.run_at)))).label("oldest_due"),
     )
     .where(jobs.c.state.in_([JobState.PENDING, JobState.STARTED]))
     .group_by(jobs.c.queue)
     .subquery("busy")
 )
-_names = select(queues.c.name).union(select(_busy.c.name)).subquery("names")
+_names = select(queues.c.name).where(queues.c.paused_at.is_not(None)).union(select(_busy.c.name)).subquery("names")
 VIEW: Final = (
     select(
         _names.c.name,
@@ -78,7 +83,7 @@ def pause(connection: Connection, name: str, note: str | None) -> None:
 
 
 def resume(connection: Connection, name: str) -> bool:
-    """Open the queue again; False if nobody ever paused it."""
+    """Open the queue again; False if it was open."""
     return connection.execute(RESUME, {"queue": name}).rowcount > 0
 
 

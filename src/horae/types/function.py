@@ -123,7 +123,9 @@ def _signature(function: Callable[..., Any], name: str) -> tuple[str | None, typ
             continue
         _check_argument(name, argument)
         given[argument.name] = (hint, ... if argument.default is argument.empty else argument.default)
-    config = ConfigDict(extra="forbid", arbitrary_types_allowed=False)
+    config = ConfigDict(
+        extra="forbid", ser_json_inf_nan="strings", ser_json_bytes="base64", val_json_bytes="base64"
+    )  # what JSON has no word for comes back as it went
     try:
         model: type[BaseModel] = create_model(f"{name}_parameters", __config__=config, **given)
     except Exception as error:  # Pydantic raises many kinds for what has no JSON form

@@ -56,11 +56,13 @@ class ModelParameters:
 
     def store(self, value: BaseModel) -> Stored:
         """The model as JSON text; nothing for no parameters."""
-        return Stored() if self._empty else Stored(value.model_dump_json())
+        return Stored() if self._empty else Stored(value.model_dump_json(round_trip=True))
 
     def load(self, text: str | None) -> BaseModel:
         """The model again."""
-        return self.model.model_construct() if self._empty else self.model.model_validate_json(text or "{}")
+        if self._empty:
+            return self.model.model_construct()
+        return self.model.model_validate_json(text or "{}", by_alias=True, by_name=True)  # callers may use aliases
 
     def restore(self, params: Any) -> Stored:
         """The same text."""

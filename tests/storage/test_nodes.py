@@ -1,0 +1,123 @@
+"""Nodes: a row an incarnation, its beats, its lock, what it holds, its end."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import bindparam, update
+
+from horae.domain.job import NodeId
+from horae.domain.liveness import Signs, cause_of_death
+from horae.storage import ending, nodes
+from horae.storage.database import Database
+from horae.storage.dialect import seconds_from_now
+from horae.storage.nodes import NodeView
+from horae.storage.tables import nodes as table
+from tests.storage.arrange import NODE, OTHER, POSTGRESQL, registered, running, settled, success, wall_clock
+
+
+@pytest.fixture
+def database(reused_database: Database) -> Database:
+    return reused_database
+
+
+def silent(database: Database, node: NodeId, seconds: float) -> None:
+    moved = update(table).where(table.c.id == bindparam("node")).values(heartbeat_at=seconds_from_now(-seconds))
+    with database.engine.begin() as connection:
+        connection.execute(moved, {"node": node})
+
+
+def view(database: Database) -> dict[NodeId, NodeView]:
+    return {node.id: node for node in database.transact(nodes.view)}
+
+
+def test_a_node_is_seen_as_it_announced_itself(database: Database) -> None:
+    registered(
+        database, name="näme", host="here/boot", pid=77, version="0.1", roles='["worker", "api"]',
+        queues='["a", "b"]', types=json.dumps(["import", "export"]), concurrency=3, lock_key=None,
+    )  # fmt: skip
+    found = view(database)[NODE]
+    assert (found.name, found.host, found.pid, found.version) == ("näme", "here/boot", 77, "0.1")
+    assert (found.roles, found.queues, found.types) == (["worker", "api"], ["a", "b"], ["import", "export"])
+    assert (found.concurrency, found.lock_key, found.lock_free, found.running) == (3, None, None if database.dialect == "sqlite" else False, 0)  # fmt: skip
+    assert found.started_at == found.heartbeat_at or found.heartbeat_at - found.started_at < timedelta(seconds=1)
+    assert abs(found.started_at - wall_clock()) < timedelta(seconds=60)
+    assert 0 <= found.silence < 60
+
+
+def test_a_node_of_every_queue(database: Database) -> None:
+    registered(database)
+    assert view(database)[NODE].queues is None
+
+
+def test_nodes_are_seen_oldest_first_with_what_they_hold(database: Database) -> None:
+    registered(database, OTHER)
+    registered(database, NODE)
+    running(database)
+    cancelled, finished = running(database), running(database)
+    database.transact(ending.cancel, cancelled.id, None)
+    settled(database, success(finished))
+    found = database.transact(nodes.view)
+    assert [(node.id, node.running) for node in found] == [(OTHER, 0), (NODE, 2)]
+
+
+def test_a_beat_ends_the_silence(database: Database) -> None:
+    registered(database)
+    silent(database, NODE, 30)
+    assert view(database)[NODE].silence >= 30
+    assert database.autocommit(nodes.beat, NODE) == 0
+    assert view(database)[NODE].silence < 30
+
+
+@POSTGRESQL
+def test_a_beat_tells_how_many_others_are_suspect(database: Database) -> None:
+    registered(database)
+    for number in range(3):
+        registered(database, NodeId(f"o{number}"))
+    assert database.autocommit(nodes.beat, NODE) == 0
+    silent(database, NodeId("o0"), 1.3)
+    silent(database, NodeId("o1"), 500)
+    silent(database, NODE, 500)  # its own silence is over
+    assert database.autocommit(nodes.beat, NODE) == 2
+
+
+def test_a_beat_of_a_node_that_was_struck_off(database: Database) -> None:
+    registered(database, OTHER)
+    assert database.autocommit(nodes.beat, NODE) is None
+    assert list(view(database)) == [OTHER]
+
+
+def test_striking_off(database: Database) -> None:
+    registered(database)
+    registered(database, OTHER)
+    assert database.transact(nodes.remove, [NODE, NodeId("unknown")]) == {NODE}
+    assert database.transact(nodes.remove, [NODE]) == set()
+    assert database.transact(nodes.remove, []) == set()
+    assert list(view(database)) == [OTHER]
+    assert database.autocommit(nodes.beat, NODE) is None
+
+
+@POSTGRESQL
+@pytest.mark.parametrize("key", [1, 2**31, 2**32 + 5, 2**62 - 1])
+def test_a_lock_is_seen_while_its_session_lives(database: Database, key: int) -> None:
+    registered(database, lock_key=key)
+    registered(database, OTHER, lock_key=key + 1)
+    assert view(database)[NODE].lock_free
+    with database.own_connection() as connection:
+        nodes.take_lock(connection, key)
+        assert (view(database)[NODE].lock_free, view(database)[OTHER].lock_free) == (False, True)
+    assert view(database)[NODE].lock_free
+
+
+@POSTGRESQL
+def test_a_free_lock_and_two_missed_beats_are_death(database: Database) -> None:
+    registered(database, lock_key=5)
+    silent(database, NODE, 2.5)
+    seen = view(database)[NODE]
+    signs = Signs(node=NODE, silence=seen.silence, lock_free=seen.lock_free, process_gone=None)
+    assert cause_of_death(signs, watched=60.0) is not None
+    with database.own_connection() as connection:
+        nodes.take_lock(connection, 5)
+        seen = view(database)[NODE]
+    signs = Signs(node=NODE, silence=seen.silence, lock_free=seen.lock_free, process_gone=None)
+    assert cause_of_death(signs, watched=60.0) is None

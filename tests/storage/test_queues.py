@@ -1,0 +1,89 @@
+"""Queues: paused and resumed, and seen with what waits in them."""
+
+from datetime import timedelta
+
+import pytest
+
+from horae.storage import queues
+from horae.storage.database import Database
+from horae.storage.queues import QueueView
+from tests.storage.arrange import age, failure, running, settled, started, wall_clock
+
+
+@pytest.fixture
+def database(reused_database: Database) -> Database:
+    return reused_database
+
+
+def view(database: Database) -> dict[str, QueueView]:
+    return {queue.name: queue for queue in database.transact(queues.view)}
+
+
+def test_nothing_to_see(database: Database) -> None:
+    assert database.transact(queues.view) == []
+
+
+def test_a_queue_is_seen_with_what_waits_and_runs_in_it(database: Database) -> None:
+    waiting = [started(database, queue="b") for _ in range(3)]
+    age(database, waiting[1], "run_at", 120)
+    running(database, queue="b")
+    settled(database, failure(running(database, queue="b")))
+    started(database, queue="a")
+    found = database.transact(queues.view)
+    assert [(queue.name, queue.pending, queue.started, queue.paused_at) for queue in found] == [
+        ("a", 1, 0, None),
+        ("b", 3, 1, None),
+    ]
+    assert found[0].oldest_due is not None
+    assert 0 <= found[0].oldest_due < 60
+    assert found[1].oldest_due == pytest.approx(120, abs=60)
+    assert found[1].oldest_due is not None
+    assert found[1].oldest_due >= 120
+
+
+def test_what_is_not_due_does_not_wait(database: Database) -> None:
+    started(database, queue="later", delay=3600.0)
+    running(database, queue="busy")
+    assert view(database)["later"] == QueueView(
+        name="later", paused_at=None, note=None, pending=1, started=0, oldest_due=None
+    )
+    assert view(database)["busy"].oldest_due is None
+    due = started(database, queue="later")
+    age(database, due, "run_at", 5)
+    assert view(database)["later"].oldest_due == pytest.approx(5, abs=5)
+
+
+def test_a_pause_and_its_note_are_seen(database: Database) -> None:
+    database.transact(queues.pause, "q", "the disk is full ä")
+    found = view(database)["q"]
+    assert (found.note, found.pending, found.started, found.oldest_due) == ("the disk is full ä", 0, 0, None)
+    assert found.paused_at is not None
+    assert abs(found.paused_at - wall_clock()) < timedelta(seconds=60)
+
+
+def test_pausing_again_changes_the_note_and_not_since_when(database: Database) -> None:
+    database.transact(queues.pause, "q", "one")
+    first = view(database)["q"].paused_at
+    database.transact(queues.pause, "q", None)
+    found = view(database)["q"]
+    assert (found.paused_at, found.note) == (first, None)
+
+
+def test_resuming(database: Database) -> None:
+    database.transact(queues.pause, "q", "one")
+    database.transact(queues.pause, "other", None)
+    assert database.transact(queues.resume, "q")
+    assert list(view(database)) == ["other"]
+    started(database, queue="q")
+    assert (view(database)["q"].paused_at, view(database)["q"].note) == (None, None)
+    assert not database.transact(queues.resume, "q")
+    assert not database.transact(queues.resume, "never paused")
+
+
+def test_a_queue_is_paused_again_after_it_was_resumed(database: Database) -> None:
+    database.transact(queues.pause, "q", "one")
+    database.transact(queues.resume, "q")
+    database.transact(queues.pause, "q", "two")
+    found = view(database)["q"]
+    assert found.note == "two"
+    assert found.paused_at is not None
