@@ -8,6 +8,9 @@ import asyncio
 import logging
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import copy_context
 from random import Random
 from typing import Any
 
@@ -21,7 +24,7 @@ from horae.runtime.parts import NodeOptions, Parts
 from horae.runtime.record import INLINE, record_of
 from horae.runtime.reporter import Reporter
 from horae.runtime.run import Run
-from horae.runtime.runner import Performed, Stage, perform, perform_async
+from horae.runtime.runner import Performed, Stage, outcome_of, perform, perform_async
 from horae.runtime.settler import Ended, settle_batch
 from horae.runtime.verdict import ended_of
 from horae.storage import claims
@@ -64,8 +67,9 @@ class InlineNode:
         self._busy.set()
         try:
             performed = executor.perform(run)
-        finally:
-            del self._running[claim.id]
+        except BaseException as error:  # noqa: BLE001 - Ctrl-C between the frames of the body
+            performed = Performed(outcome_of(run.job_type, context, error), error=error)
+        del self._running[claim.id]
         self._settle(ended_of(run, performed, self._reporter.latest(claim.id), Random()))  # noqa: S311 - jitter
         if isinstance(performed.error, KeyboardInterrupt | SystemExit):
             raise performed.error
@@ -96,7 +100,7 @@ class InlineNode:
         while not self._closed.is_set():
             self._busy.wait()
             self._busy.clear()
-            while self._running or self._reporter.has_news:
+            while (self._running or self._reporter.has_news) and not self._closed.is_set():
                 rounds += 1
                 asked = [job_id for job_id, run in list(self._running.items()) if not run.ordered_to_end]
                 for job_id, order in self._overseer.exchange(asked, reread=rounds % 20 == 0).items():
@@ -108,11 +112,11 @@ class InlineNode:
     def _settle(self, ended: Ended) -> None:
         settled = self._parts.database.transact(settle_batch, self._stage, [ended])
         claim = ended.claim
-        self._reporter.forget([claim.id])
-        self._reporter.publish()
         state = settled.released.get(claim.id)
         if claim.id in settled.settled:
             state = JobState.FINISHED if ended.settlement is None else ended.settlement.state
+        self._reporter.forget([claim.id], [claim.id] if state is JobState.CANCELLED else [])
+        self._reporter.publish()
         if state is JobState.FAILED:
             self._hooks.failed(claim.id, claim.type, ended.error)
         elif state is JobState.CANCELLED:
@@ -131,7 +135,10 @@ class _Here:
     def perform(self, run: Run) -> Performed:
         if not run.job_type.is_async:
             return perform(run.job_type, run.context, self._stage)
-        return asyncio.run(self._perform_async(run))
+        if not _in_a_loop():
+            return asyncio.run(self._perform_async(run))
+        with ThreadPoolExecutor(1, "horae-inline-body") as elsewhere:  # this thread's loop is busy with the caller
+            return elsewhere.submit(copy_context().run, asyncio.run, self._perform_async(run)).result()
 
     async def _perform_async(self, run: Run) -> Performed:
         self._task = asyncio.current_task()
@@ -139,9 +146,10 @@ class _Here:
         return await perform_async(run.job_type, run.context, self._stage)
 
     def stop(self, run: Run, order: BaseException) -> None:
-        run.context.stop(order)
+        run.context.stop(order, told=run.job_type.is_async)
         if self._loop is not None and self._task is not None:
-            self._loop.call_soon_threadsafe(self._task.cancel)
+            with suppress(RuntimeError):  # the loop has just been closed
+                self._loop.call_soon_threadsafe(self._task.cancel)
 
     def kill(self, run: Run) -> bool:
         del run
@@ -153,3 +161,11 @@ class _Here:
 
     def close(self) -> None:
         """Nothing is idle here."""
+
+
+def _in_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

@@ -1,6 +1,8 @@
 """Runs one body: enters its transaction, calls it, and says what came of it. Never raises."""
 
+import json
 import logging
+import sys
 import traceback
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
@@ -130,7 +132,17 @@ def result_text(result: Any) -> str | None:
         raise TypeError(f"the result, a {type(result).__name__}, cannot be stored as JSON: {error}") from error
     if not is_storable_json(text):
         raise TypeError("the result contains a NUL character, which the database cannot store")
+    if len(text) > sys.int_info.default_max_str_digits:
+        _check_readable(text)
     return text
+
+
+def _check_readable(text: str) -> None:
+    """Raise TypeError for a whole number so long that Python refuses to read it again, and every list with it."""
+    try:
+        json.loads(text)
+    except ValueError as error:
+        raise TypeError(f"the result cannot be read again: {error}") from error
 
 
 def _run(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
@@ -138,7 +150,7 @@ def _run(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Perf
     transaction = job_type.transaction(context)
     if transaction is None:
         result = job_type.run(context)
-        context.check()
+        context.check_end()
         return Performed(Succeeded(result_text(result)))
     if isinstance(transaction, str):
         transaction = stage.database.transaction(transaction)
@@ -146,7 +158,7 @@ def _run(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Perf
         connection = _own_connection(entered, stage.database)
         context.enter(connection, entered if isinstance(entered, Session) else None)
         text = result_text(job_type.run(context))
-        context.check()
+        context.check_end()
         if connection is not None:
             context.session.flush()
             settle_within(connection, context.claim, Succeeded(text), stage.node)
@@ -158,7 +170,7 @@ async def _run_async(job_type: JobType[Any], context: JobContext[Any], stage: St
     transaction = job_type.transaction(context)
     if transaction is None:
         result = await job_type.run(context)
-        context.check()
+        context.check_end()
         return Performed(Succeeded(result_text(result)))
     if isinstance(transaction, str):
         transaction = stage.database.async_transaction(transaction)
@@ -166,7 +178,7 @@ async def _run_async(job_type: JobType[Any], context: JobContext[Any], stage: St
         connection = await _own_async_connection(entered, stage.database)
         context.enter_async(connection, entered if isinstance(entered, AsyncSession) else None)
         text = result_text(await job_type.run(context))
-        context.check()
+        context.check_end()
         if connection is not None:
             await context.async_session.flush()
             await connection.run_sync(settle_within, context.claim, Succeeded(text), stage.node)

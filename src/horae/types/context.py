@@ -34,6 +34,7 @@ class JobContext(Generic[ParamsT]):
         self.params = params
         self._report = report
         self._order: BaseException | None = None
+        self._told = False
         self._connection: Connection | None = None
         self._session: Session | None = None
         self._async_connection: AsyncConnection | None = None
@@ -76,19 +77,33 @@ class JobContext(Generic[ParamsT]):
         return log
 
     def check(self) -> None:
-        """Stop here if the job was cancelled, timed out, or belongs to another node now. Progress calls it for you."""
-        if self._order is not None:
+        """Stop here if the job was cancelled, timed out, or belongs to another node now. Progress calls it for you.
+
+        The end of the time is told once, so that a body may tidy up and return what it has.
+        """
+        if self._order is not None and not self._told:
+            self._told = isinstance(self._order, Exception)
             raise self._order
 
-    def stop(self, order: BaseException) -> None:
-        """Make the next `check` raise `order`; an order to end for good outlives one that a body may handle."""
+    def check_end(self) -> None:
+        """Stop a body that has returned if its work is to be discarded; one that ran out of time has made it."""
+        if self._order is not None and not isinstance(self._order, Exception):
+            raise self._order
+
+    def stop(self, order: BaseException, *, told: bool = False) -> None:
+        """Make `check` raise `order`, unless the body is told otherwise; one to end for good outlives one that is not."""
         if self._order is None or isinstance(self._order, Exception):
-            self._order = order
+            self._order, self._told = order, told and isinstance(order, Exception)
 
     @property
     def order(self) -> BaseException | None:
         """The order to stop, if one was given."""
         return self._order
+
+    @property
+    def told(self) -> bool:
+        """Whether the body has heard that its time is over."""
+        return self._told
 
     @property
     def connection(self) -> Connection:

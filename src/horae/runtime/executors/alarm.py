@@ -34,7 +34,7 @@ class Alarm:
     def due(self) -> bool:
         """Whether a body is to be interrupted and was not yet."""
         context = self._armed
-        return context is not None and isinstance(context.order, SoftTimeLimitExceeded)
+        return context is not None and isinstance(context.order, SoftTimeLimitExceeded) and not context.told
 
     def ring(self) -> None:
         """Interrupt the main thread, even in a tight loop or a blocking sleep. Called on another thread.
@@ -53,4 +53,4 @@ class Alarm:
         context = self._armed
         if context is not None and isinstance(context.order, SoftTimeLimitExceeded):
             self._armed = None  # first, so that a body is interrupted once and can tidy up
-            raise context.order
+            context.check()

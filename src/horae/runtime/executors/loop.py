@@ -26,7 +26,7 @@ class LoopExecutor:
 
     def stop(self, run: Run, order: BaseException) -> None:
         """Cancel the task; the context says why."""
-        run.context.stop(order)
+        run.context.stop(order, told=True)
         run.handle.cancel()
 
     def kill(self, run: Run) -> bool:

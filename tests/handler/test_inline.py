@@ -1,0 +1,171 @@
+"""Running a job here and now, under the rules of a node."""
+
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from horae import Backoff, Horae, JobContext, JobState, MaxJobCountExceeded, SoftTimeLimitExceeded
+from horae.domain import liveness
+from tests.harness.applications import attempts_of, live_rows, rows
+from tests.harness.nodes import until, until_state
+
+
+@pytest.fixture(autouse=True)
+def _leaves_nothing_running(horae: Horae) -> Iterator[None]:
+    yield
+    assert rows(horae, "SELECT id FROM horae_jobs WHERE node_id IS NOT NULL") == []
+
+
+def test_a_function_runs_in_the_calling_thread(horae: Horae) -> None:
+    @horae.job
+    def where() -> str:
+        return threading.current_thread().name
+
+    job = horae.jobs.start(where, sync=True)
+    assert (job.state, job.result, job.progress_percentage) == (JobState.FINISHED, threading.current_thread().name, 100)
+    assert attempts_of(horae, job.id) == ["finished"]
+
+
+def test_a_coroutine_runs_too(horae: Horae) -> None:
+    @horae.job
+    async def double(job: JobContext, number: int) -> int:
+        job.progress.set(50, "half-way")
+        return 2 * number
+
+    job = horae.jobs.start(double, number=21, sync=True)
+    assert (job.state, job.result, job.label) == (JobState.FINISHED, 42, "half-way")
+
+
+async def test_it_can_be_asked_for_inside_a_running_loop(horae: Horae) -> None:
+    """As by somebody who calls the thread face from a coroutine, or in a notebook."""
+
+    @horae.job
+    async def double(number: int) -> int:
+        return 2 * number
+
+    assert horae.jobs.start(double, number=1, sync=True).result == 2
+    assert (await horae.aio.jobs.start(double, number=2, sync=True)).result == 4
+
+
+def test_a_failure_is_the_job_s_and_not_the_caller_s(horae: Horae) -> None:
+    @horae.job
+    def fail() -> None:
+        raise ValueError("no")
+
+    job = horae.jobs.start(fail, sync=True)
+    assert (job.state, job.error) == (JobState.FAILED, "ValueError: no")
+    assert attempts_of(horae, job.id) == ["failed"]
+
+
+def test_a_retry_is_left_to_the_nodes(horae: Horae) -> None:
+    @horae.job(max_attempts=2, backoff=Backoff(base=timedelta(hours=1), cap=timedelta(hours=1), jitter=0))
+    def fail() -> None:
+        raise ValueError("no")
+
+    job = horae.jobs.start(fail, sync=True)
+    assert (job.state, job.attempt, job.error) == (JobState.PENDING, 1, None)
+    assert attempts_of(horae, job.id) == ["failed"]
+
+
+def test_ctrl_c_ends_the_job_and_the_program(horae: Horae) -> None:
+    @horae.job
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        horae.jobs.start(interrupted, sync=True)
+    [job] = horae.jobs.list().jobs
+    assert (job.state, job.error) == (JobState.FAILED, "KeyboardInterrupt: ")
+
+
+def test_the_limits_are_the_same(horae: Horae) -> None:
+    @horae.job
+    def nested() -> str:
+        with pytest.raises(MaxJobCountExceeded):
+            horae.jobs.start("nested", owner="alice", sync=True)
+        return horae.jobs.start("nested_other", owner="alice", sync=True).result
+
+    @horae.job
+    def nested_other() -> str:
+        return "inner"
+
+    assert horae.jobs.start(nested, owner="alice", sync=True).result == "inner"
+
+
+def test_a_duplicate_that_is_returned_is_not_run_again(horae: Horae) -> None:
+    runs: list[int] = []
+
+    @horae.job
+    def once() -> None:
+        runs.append(horae.jobs.start(once, unique_key="x", on_duplicate="return", sync=True).id)
+
+    job = horae.jobs.start(once, unique_key="x", sync=True)
+    assert (runs, job.state) == ([job.id], JobState.FINISHED)
+
+
+async def test_others_may_watch_and_cancel_it(horae: Horae) -> None:
+    begun = threading.Event()
+
+    @horae.job
+    def patient(job: JobContext) -> None:
+        job.progress.set(30, "waiting")
+        begun.set()
+        while True:
+            job.progress.set(30)
+
+    ended: list[JobState] = []
+    caller = threading.Thread(target=lambda: ended.append(horae.jobs.start(patient, sync=True).state))
+    caller.start()
+    await until(begun.is_set)
+    [job] = (await horae.aio.jobs.list()).jobs
+
+    async def shown() -> bool:
+        seen = await horae.aio.jobs.get(job.id)
+        return (seen.progress_percentage, seen.label) == (30, "waiting")
+
+    await until(shown)
+    await horae.aio.jobs.cancel(job.id, by="bob")
+    await until(lambda: not caller.is_alive())
+    assert ended == [JobState.CANCELLED]
+    assert attempts_of(horae, job.id) == ["cancelled"]
+    await until(lambda: live_rows(horae, [job.id]) == 0)
+
+
+def test_its_time_is_limited(horae: Horae) -> None:
+    @horae.job(soft_time_limit=timedelta(milliseconds=200))
+    def endless(job: JobContext) -> None:
+        while True:
+            job.progress.set(1)
+
+    @horae.job(soft_time_limit=timedelta(milliseconds=200))
+    def tidy(job: JobContext) -> str:
+        try:
+            while True:
+                job.progress.set(1)
+        except SoftTimeLimitExceeded:
+            return "what there was time for"
+
+    assert horae.jobs.start(endless, sync=True).state is JobState.FAILED
+    assert horae.jobs.start(tidy, sync=True).result == "what there was time for"
+
+
+async def test_its_process_is_a_node_that_others_see_alive(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(liveness, "SILENCE", 0.5)
+    begun, release = threading.Event(), threading.Event()
+
+    @horae.job
+    def patient() -> str:
+        begun.set()
+        release.wait(20)
+        return "alive"
+
+    caller = threading.Thread(target=lambda: horae.jobs.start(patient, sync=True))
+    caller.start()
+    await until(begun.is_set)
+    assert rows(horae, "SELECT roles FROM horae_nodes") != []
+    release.set()
+    [job] = (await horae.aio.jobs.list()).jobs
+    assert (await until_state(horae, job.id, "finished", "failed")).state is JobState.FINISHED
+    caller.join(20)
