@@ -3,9 +3,11 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Final
 
-from horae.domain.job import JobId, JobState
+from horae.domain.job import Job, JobId, JobState
 from horae.runtime.parts import Parts
 from horae.runtime.reporter import Reporter
 from horae.runtime.settler import Ended
@@ -15,15 +17,20 @@ from horae.storage.settling import Settled
 from horae.types.hooks import Hooks
 from horae.wakeup.channel import Hint, HintKind
 
+HOOKS_AT_ONCE: Final = 4
 log = logging.getLogger("horae.runtime")
 
 
 class Aftermath:
-    """Acts on commits of the settler and the sweeper."""
+    """Acts on commits of the settler and the sweeper.
+
+    Hooks have threads of their own: one that waits for somebody must not hold up claims, cancels or rescues.
+    """
 
     def __init__(self, group: asyncio.TaskGroup, parts: Parts, hooks: Hooks, reporter: Reporter) -> None:
-        self._group, self._database, self._wakeup = group, parts.database, parts.wakeup
+        self._group, self._wakeup = group, parts.wakeup
         self._hooks, self._reporter = hooks, reporter
+        self._threads = ThreadPoolExecutor(HOOKS_AT_ONCE, thread_name_prefix="horae-hooks")
         self.worker: Worker | None = None
 
     def settled(self, batch: Sequence[Ended], result: Settled) -> None:
@@ -52,16 +59,25 @@ class Aftermath:
         """A batch of jobs whose node is dead."""
         over: list[JobId] = []
         for rescued in batch:
-            settlement = rescued.settlement
-            if settlement is None:
-                continue
-            log.warning("job %d of dead node %s is %s", settlement.id, rescued.node, settlement.state.value)
-            if settlement.state is JobState.PENDING:
-                self._retry_in(settlement.delay)
+            claim, state = rescued.claim, rescued.state
+            log.warning("job %d of dead node %s is %s", claim.id, rescued.node, state.value)
+            if state is JobState.PENDING:
+                self._retry_in(0.0 if rescued.settlement is None else rescued.settlement.delay)
             else:
-                over.append(settlement.id)
+                over.append(claim.id)
+                self._call(partial(self._hooks.released, claim.id, claim.type, state))
+        self._reporter.forget((), (rescued.claim.id for rescued in batch))
         if over:
             self._wakeup.send(Hint(HintKind.ENDED, tuple(over)))
+
+    def expired(self, job: Job) -> None:
+        """A job that waited for too long."""
+        self._call(partial(self._hooks.failed, job.id, job.type))
+        self._wakeup.send(Hint(HintKind.ENDED, (job.id,)))
+
+    def close(self) -> None:
+        """Let idle threads end."""
+        self._threads.shutdown(wait=False)
 
     def _retry_in(self, seconds: float) -> None:
         if self.worker is not None:
@@ -75,4 +91,7 @@ class Aftermath:
             self._call(partial(self._hooks.failed, claim.id, claim.type, ended.error))
 
     def _call(self, hook: Callable[[], None]) -> None:
-        self._group.create_task(self._database.in_thread(hook))
+        self._group.create_task(self._in_thread(hook))
+
+    async def _in_thread(self, hook: Callable[[], None]) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._threads, hook)

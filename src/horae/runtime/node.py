@@ -95,16 +95,17 @@ class Incarnation:
             await self._shut_down(working)
             for task in sweeping:
                 task.cancel()
+        self._aftermath.close()
         await self._leave()
 
     def _assemble(self, services: asyncio.TaskGroup) -> None:
         parts, rng = self._parts, self._rng
-        aftermath = Aftermath(services, parts, self._hooks, self._reporter)
-        self._settler = Settler(self._stage, aftermath.settled, rng)
+        self._aftermath = Aftermath(services, parts, self._hooks, self._reporter)
+        self._settler = Settler(self._stage, self._aftermath.settled, rng)
         self._loop_executor = LoopExecutor(asyncio.get_running_loop(), self._stage)
         self._thread_executor = ThreadExecutor(asyncio.get_running_loop(), self._stage)
         self._process_executor = ProcessExecutor(asyncio.get_running_loop(), self._stage)
-        self._worker = aftermath.worker = Worker(
+        self._worker = self._aftermath.worker = Worker(
             stage=self._stage,
             served=Served(node=self.id, types=tuple(parts.registry.by_name), queues=self._options.queues),
             registry=parts.registry,
@@ -123,7 +124,8 @@ class Incarnation:
             hooks=self._hooks,
             keep_seconds=self._options.keep.total_seconds(),
             rng=rng,
-            on_rescue=aftermath.rescued,
+            on_rescue=self._aftermath.rescued,
+            on_expiry=self._aftermath.expired,
         )
 
     def _choose(self, job_type: JobType[Any]) -> Executor:

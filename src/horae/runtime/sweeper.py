@@ -13,7 +13,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from horae.domain.job import Claim, Crashed, JobState, NodeId, Settlement, decide
+from horae.domain.job import Claim, Crashed, Job, JobState, NodeId, Settlement, decide
 from horae.runtime.membership import Membership
 from horae.runtime.verdict import backoff_of
 from horae.storage import ending, nodes, settling
@@ -38,7 +38,7 @@ class Rescued:
     claim: Claim
     node: NodeId
     settlement: Settlement | None
-    ended_as: JobState | None
+    state: JobState
 
 
 class Sweeper:
@@ -46,11 +46,11 @@ class Sweeper:
 
     def __init__(  # noqa: PLR0913 - the one place where these meet
         self, *, database: Database, membership: Membership, registry: Registry, hooks: Hooks, keep_seconds: float,
-        rng: Random, on_rescue: Callable[[Sequence[Rescued]], None],
+        rng: Random, on_rescue: Callable[[Sequence[Rescued]], None], on_expiry: Callable[[Job], None],
     ) -> None:  # fmt: skip
         self._database, self._membership, self._registry = database, membership, registry
         self._hooks, self._keep_seconds, self._rng = hooks, keep_seconds, rng
-        self._on_rescue = on_rescue
+        self._on_rescue, self._on_expiry = on_rescue, on_expiry
         self._suspicion = asyncio.Event()
         self._suspected = self._again = False
         self._rounds = 0
@@ -99,18 +99,10 @@ class Sweeper:
         while True:
             batch = await self._database.transact_async(rescue, dead, self._registry, self._rng)
             self._on_rescue(batch)
-            await self._run_hooks(batch)
             if len(batch) < RESCUE_BATCH:
                 break
         for node in await self._database.transact_async(nodes.remove, dead) if dead else ():
             self._membership.bury(node)
-
-    async def _run_hooks(self, batch: Sequence[Rescued]) -> None:
-        for rescued in batch:
-            ended_as = rescued.ended_as if rescued.settlement is None else rescued.settlement.state
-            if ended_as in (JobState.FAILED, JobState.CANCELLED):
-                call = partial(self._hooks.released, rescued.claim.id, rescued.claim.type, ended_as)
-                await self._database.in_thread(call)
 
     async def enforce_limits(self) -> None:
         """Fail what its own node cannot stop, and owned jobs that nobody took."""
@@ -122,7 +114,7 @@ class Sweeper:
             log.error("job %d (%s) ran past its hard time limit and was failed", job.id, job.type)
         for job in await self._database.transact_async(ending.expire_pending, waiting):
             log.error("job %d (%s) was not taken in time and was failed", job.id, job.type)
-            await self._database.in_thread(partial(self._hooks.failed, job.id, job.type))
+            self._on_expiry(job)
 
     async def clean_up(self) -> None:
         """Delete what ended longer ago than it is kept."""
@@ -144,5 +136,5 @@ def rescue(connection: Connection, dead: Collection[NodeId], registry: Registry,
         backoff = backoff_of(claim, registry.find(claim.type))
         settlement = decide(claim, outcome, backoff, rng)
         settling.settle(connection, node, [settlement])
-        result.append(Rescued(claim, node, settlement, None))
+        result.append(Rescued(claim, node, settlement, settlement.state))
     return result

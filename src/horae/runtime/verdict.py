@@ -1,16 +1,20 @@
 """From what came of a body to what is written of it."""
 
 import json
+import logging
 from random import Random
 from typing import Any
 
 from horae.domain.backoff import Backoff
 from horae.domain.job import Claim, decide
+from horae.errors import InvalidRequest
 from horae.live.store import LiveReport
 from horae.runtime.run import Run
 from horae.runtime.runner import Performed
 from horae.runtime.settler import Ended
 from horae.types.job_type import JobType
+
+log = logging.getLogger("horae.runtime")
 
 
 def ended_of(run: Run, performed: Performed, report: LiveReport | None, rng: Random) -> Ended:
@@ -25,6 +29,11 @@ def ended_of(run: Run, performed: Performed, report: LiveReport | None, rng: Ran
 
 def backoff_of(claim: Claim, job_type: JobType[Any] | None) -> Backoff:
     """The back-off of one job, or of its type."""
-    if claim.backoff is not None:
+    of_type = Backoff() if job_type is None else job_type.backoff
+    if claim.backoff is None:
+        return of_type
+    try:
         return Backoff.from_json(json.loads(claim.backoff))
-    return Backoff() if job_type is None else job_type.backoff
+    except (InvalidRequest, ValueError):
+        log.warning("the back-off of job %d cannot be read: %s", claim.id, claim.backoff)
+        return of_type
