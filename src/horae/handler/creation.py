@@ -124,8 +124,10 @@ def create_plain(connection: Connection, wanted: Creation) -> Job:
     return job_of(wanted.new, creation.add(connection, wanted.new))
 
 
-def create_many(connection: Connection, template: Creation, stored: Sequence[Stored]) -> list[JobId]:
-    """Insert a batch in one statement; all or none."""
+def create_many(
+    connection: Connection, template: Creation, stored: Sequence[Stored], values: Sequence[Mapping[str, Any]]
+) -> list[JobId]:
+    """Insert a batch in one statement, all or none; `values` are what the caller gave, for `after_creation`."""
     new, limit = template.new, template.limit
     if limit is not None and new.owner is not None:
         creation.lock_limit(connection, new.owner, new.type)
@@ -135,6 +137,10 @@ def create_many(connection: Connection, template: Creation, stored: Sequence[Sto
     if isinstance(template.job_type.parameters, MappedParameters):
         rows = [(job_id, item.row or {}) for job_id, item in zip(ids, stored, strict=True)]
         _add_rows(connection, template.job_type.parameters, rows)
+    if has_hook(template.job_type, "after_creation"):
+        jobs = {job.id: job for job in reading.get_many(connection, ids)}
+        for job_id, given in zip(ids, values, strict=True):
+            template.job_type.after_creation(jobs[job_id], given, connection)
     return ids
 
 

@@ -112,11 +112,12 @@ class Jobs:
         if options.unique_key is not None:
             raise InvalidRequest("unique_key names one job; start_many starts many")
         kind = self._registry.resolve(job_type)
-        stored = [creation.stored_parameters(kind, options.owner, item) for item in values]
+        given = list(values)
+        stored = [creation.stored_parameters(kind, options.owner, item) for item in given]
         if not stored:
             return []
         template = Creation(kind, creation.new_job(kind, options, None), {}, stored[0])
-        insert = partial(creation.create_many, template=template, stored=stored)
+        insert = partial(creation.create_many, template=template, stored=stored, values=given)
         if session is not None:
             connection = self._within(session)
             ids = insert(connection)
