@@ -10,15 +10,21 @@ HoraeError
 │   ├── InvalidParameters
 │   ├── InvalidProgress
 │   ├── JobTypeAlreadyRegistered
+│   ├── SchemaError
 │   └── UnknownJobType
 ├── NotFound                     it is not there, or not yours
-│   └── JobDoesNotExist
+│   ├── DeploymentDoesNotExist
+│   ├── JobDoesNotExist
+│   └── ScheduleDoesNotExist
 ├── Conflict                     reread, then decide
 │   ├── DuplicateJob
 │   ├── JobNotCancellable
 │   ├── JobNotDeletable
 │   ├── JobNotRetryable
-│   └── MaxJobCountExceeded
+│   ├── MaxJobCountExceeded
+│   ├── ScheduleAlreadyExists
+│   ├── ScheduleIsDeclared
+│   └── ScheduleIsRunning
 ├── JobError                     the job itself did not finish
 │   ├── JobFailed
 │   ├── JobWasCancelled
@@ -99,6 +105,10 @@ class JobTypeAlreadyRegistered(InvalidRequest):
     """Two different job types share one name."""
 
 
+class SchemaError(InvalidRequest):
+    """A scheduled function takes parameters or returns something; the message names it."""
+
+
 class UnknownJobType(InvalidRequest):
     """No job type of this name is registered here."""
 
@@ -119,6 +129,22 @@ class JobDoesNotExist(NotFound):
     def __init__(self, job_id: int) -> None:
         super().__init__(f"job {job_id} does not exist")
         self.job_id = job_id
+
+
+class ScheduleDoesNotExist(NotFound):
+    """No schedule of this id or name."""
+
+    def __init__(self, reference: int | str) -> None:
+        super().__init__(f"schedule {reference!r} does not exist")
+        self.reference = reference
+
+
+class DeploymentDoesNotExist(NotFound):
+    """No deployment of this key."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"deployment {key!r} does not exist")
+        self.key = key
 
 
 class Conflict(HoraeError):
@@ -171,6 +197,32 @@ class MaxJobCountExceeded(Conflict):
         self.job_type = job_type
         self.owner = owner
         self.max_count = max_count
+
+
+class ScheduleAlreadyExists(Conflict):
+    """A schedule of this name exists."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"schedule {name!r} already exists; alter it, or choose another name")
+        self.name = name
+
+
+class ScheduleIsDeclared(Conflict):
+    """The schedule belongs to a module's code: change the code and deploy it, or pause the schedule."""
+
+    def __init__(self, name: str, module: str) -> None:
+        super().__init__(f"schedule {name!r} is declared by module {module!r}: change its code and deploy, or pause it")
+        self.name = name
+        self.module = module
+
+
+class ScheduleIsRunning(Conflict):
+    """The schedule is executing, and its overlap policy allows no second run."""
+
+    def __init__(self, name: str, job_id: int) -> None:
+        super().__init__(f"schedule {name!r} is running as job {job_id}")
+        self.name = name
+        self.job_id = job_id
 
 
 class JobError(HoraeError):

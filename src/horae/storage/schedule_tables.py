@@ -56,6 +56,7 @@ schedules = Table(
     Column("priority", Integer, nullable=False),
     Column("rules", Json, nullable=False),
     Column("enabled", Boolean, nullable=False),
+    Column("disabled_reason", String(32)),
     Column("pause_note", Text),
     Column("partition", SmallInteger, nullable=False),
     Column("state", String(16), nullable=False),
@@ -69,6 +70,7 @@ schedules = Table(
     CheckConstraint("trigger_kind IN ('cron', 'interval')", name="trigger_kind"),
     CheckConstraint("state IN ('idle', 'executing', 'terminating', 'disabled')", name="state"),
     CheckConstraint("(run_token IS NOT NULL) = (state IN ('executing', 'terminating'))", name="running"),
+    CheckConstraint("enabled = (disabled_reason IS NULL)", name="enabled"),
     CheckConstraint("partition BETWEEN 0 AND 1023", name="partition"),
     # No schedule waits for ever: one that is enabled and idle has a next start.
     CheckConstraint("state <> 'idle' OR (enabled AND next_start IS NOT NULL)", name="waiting"),

@@ -116,6 +116,7 @@ CREATE TABLE horae_schedules (
     priority INTEGER NOT NULL,
     rules TEXT NOT NULL,
     enabled BOOLEAN NOT NULL,
+    disabled_reason VARCHAR(32),
     pause_note TEXT,
     partition SMALLINT NOT NULL,
     state VARCHAR(16) NOT NULL,
@@ -129,6 +130,7 @@ CREATE TABLE horae_schedules (
     CONSTRAINT horae_schedules_trigger_kind CHECK (trigger_kind IN ('cron', 'interval')),
     CONSTRAINT horae_schedules_state CHECK (state IN ('idle', 'executing', 'terminating', 'disabled')),
     CONSTRAINT horae_schedules_running CHECK ((run_token IS NOT NULL) = (state IN ('executing', 'terminating'))),
+    CONSTRAINT horae_schedules_enabled CHECK (enabled = (disabled_reason IS NULL)),
     CONSTRAINT horae_schedules_partition CHECK (partition BETWEEN 0 AND 1023),
     CONSTRAINT horae_schedules_waiting CHECK (state <> 'idle' OR (enabled AND next_start IS NOT NULL)),
     CONSTRAINT horae_schedules_deployment_id_fkey FOREIGN KEY(deployment_id) REFERENCES horae_deployments (id) ON DELETE SET NULL

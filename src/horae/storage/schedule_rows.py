@@ -1,0 +1,116 @@
+"""Schedules as they are stored, read and written."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSchedule:
+    """A schedule as it is added; `params` and `rules` are JSON text. No next start: it begins disabled."""
+
+    name: str
+    job_type: str
+    params: str | None
+    trigger_kind: str
+    trigger: str
+    timezone: str
+    queue: str
+    priority: int
+    rules: str
+    partition: int
+    next_start: datetime | None
+    last_tick: datetime | None
+    module: str = ""
+    deployment_id: int | None = None
+    enabled: bool = True
+    disabled_reason: str | None = None
+    pause_note: str | None = None
+    state: str = "idle"
+    created_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSchedule:
+    """A schedule with its statistics, as it is stored. `now` is the database's clock when it was read."""
+
+    id: int
+    name: str
+    module: str
+    deployment_id: int | None
+    job_type: str
+    params: str | None
+    trigger_kind: str
+    trigger: str
+    timezone: str
+    queue: str
+    priority: int
+    rules: str
+    enabled: bool
+    disabled_reason: str | None
+    pause_note: str | None
+    partition: int
+    state: str
+    run_token: int | None
+    started_at: datetime | None
+    next_start: datetime | None
+    last_tick: datetime | None
+    created_by: str | None
+    created_at: datetime
+    version: int
+    last_start: datetime | None
+    last_finish: datetime | None
+    last_successful_finish: datetime | None
+    last_run_success: bool | None
+    total_runs: int
+    total_successes: int
+    total_failures: int
+    total_crashes: int
+    total_duration: float
+    total_duration_failures: float
+    consecutive_failures: int
+    consecutive_crashes: int
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleChange:
+    """What a decision writes to a schedule: its moving part, whole. Moments are ISO 8601 texts on the way."""
+
+    id: int
+    state: str
+    enabled: bool
+    disabled_reason: str | None
+    pause_note: str | None
+    run_token: int | None
+    started_at: datetime | None
+    next_start: datetime | None
+    last_tick: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatisticsRow:
+    """The statistics of a schedule, whole."""
+
+    schedule_id: int
+    last_start: datetime | None
+    last_finish: datetime | None
+    last_successful_finish: datetime | None
+    last_run_success: bool | None
+    total_runs: int
+    total_successes: int
+    total_failures: int
+    total_crashes: int
+    total_duration: float
+    total_duration_failures: float
+    consecutive_failures: int
+    consecutive_crashes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DueSchedule:
+    """What a controller keeps in mind of a schedule. `due_in`: seconds from the database's now, negative when late."""
+
+    id: int
+    partition: int
+    priority: int
+    due_in: float

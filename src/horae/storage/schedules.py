@@ -1,0 +1,196 @@
+"""Schedules: locked, decided about in Python, written back in batches.
+
+Whatever happens to schedules (firing, the end of a run, a pause) is one pattern inside one transaction: lock the rows
+in the order of their ids, decide by the database's clock, write. A rival waits for the lock, then sees what was
+decided, so a tick can neither double nor be lost, whoever believes to own it.
+"""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, fields
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Connection,
+    Float,
+    Integer,
+    Row,
+    Select,
+    String,
+    Text,
+    Update,
+    bindparam,
+    cast,
+    insert,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.types import TypeEngine
+
+from horae.storage.dialect import (
+    IdList,
+    Instant,
+    PerDialect,
+    database_now,
+    json_moment,
+    json_rows,
+    member_of,
+    seconds_from_now,
+    seconds_since,
+)
+from horae.storage.schedule_rows import DueSchedule, NewSchedule, ScheduleChange, StatisticsRow, StoredSchedule
+from horae.storage.schedule_tables import schedule_statistics, schedules
+from horae.storage.tables import jobs
+
+_AS_TEXT: Final = frozenset({"params", "rules"})
+_SCHEDULE_FIELDS: Final = tuple(name.name for name in fields(StoredSchedule) if name.name in schedules.c)
+_STATISTIC_FIELDS: Final = tuple(
+    name.name for name in fields(StoredSchedule) if name.name in schedule_statistics.c and name.name not in schedules.c
+)
+COLUMNS: Final = (
+    *(
+        cast(schedules.c[name], Text()).label(name) if name in _AS_TEXT else schedules.c[name]
+        for name in _SCHEDULE_FIELDS
+    ),
+    *(schedule_statistics.c[name] for name in _STATISTIC_FIELDS),
+    database_now().label("now"),
+)
+_JOINED: Final = schedules.join(schedule_statistics, schedule_statistics.c.schedule_id == schedules.c.id)
+
+
+def _lock(dialect: str) -> Select[Any]:
+    chosen = select(*COLUMNS).select_from(_JOINED).where(member_of(dialect, schedules.c.id, "ids", of=IdList))
+    return chosen.order_by(schedules.c.id).with_for_update(of=schedules)  # in one order, so rivals cannot deadlock
+
+
+LOCK: Final = PerDialect(_lock)
+_CHANGE: Final[Mapping[str, TypeEngine[Any]]] = {
+    "id": BigInteger(),
+    "state": String(),
+    "enabled": Boolean(),
+    "disabled_reason": String(),
+    "pause_note": Text(),
+    "run_token": BigInteger(),
+    "started_at": Instant(),
+    "next_start": Instant(),
+    "last_tick": Instant(),
+}
+
+
+def _write(dialect: str) -> Update:
+    change = json_rows(dialect, "changes", **_CHANGE)
+    values = {name: change.c[name] for name in _CHANGE if name != "id"}
+    return update(schedules).where(schedules.c.id == change.c.id).values(**values, version=schedules.c.version + 1)
+
+
+WRITE: Final = PerDialect(_write)
+
+_STATISTICS: Final[Mapping[str, TypeEngine[Any]]] = {
+    "schedule_id": BigInteger(),
+    **{name: Instant() for name in ("last_start", "last_finish", "last_successful_finish")},
+    "last_run_success": Boolean(),
+    **{name: BigInteger() for name in ("total_runs", "total_successes", "total_failures", "total_crashes")},
+    **{name: Float() for name in ("total_duration", "total_duration_failures")},
+    **{name: Integer() for name in ("consecutive_failures", "consecutive_crashes")},
+}
+
+
+def _write_statistics(dialect: str) -> Update:
+    row = json_rows(dialect, "rows", **_STATISTICS)
+    values = {name: row.c[name] for name in _STATISTICS if name != "schedule_id"}
+    return update(schedule_statistics).where(schedule_statistics.c.schedule_id == row.c.schedule_id).values(**values)
+
+
+WRITE_STATISTICS: Final = PerDialect(_write_statistics)
+
+
+def _due(dialect: str) -> Select[Any]:
+    return select(
+        schedules.c.id,
+        schedules.c.partition,
+        schedules.c.priority,
+        (-seconds_since(schedules.c.next_start)).label("due_in"),
+    ).where(
+        schedules.c.next_start < seconds_from_now(bindparam("horizon", type_=Float())),
+        member_of(dialect, schedules.c.partition, "partitions", of=IdList),
+    )
+
+
+DUE: Final = PerDialect(_due)
+ADD: Final = insert(schedules).values(created_at=database_now()).returning(schedules.c.id)
+ADD_STATISTICS: Final = insert(schedule_statistics)
+FIND: Final = select(schedules.c.id).where(
+    schedules.c.module == bindparam("module"), schedules.c.name == bindparam("name")
+)
+
+# Runs whose job has ended, and whose body has stopped, without anybody telling the schedule; or whose job is gone.
+_over = ~(
+    select(jobs.c.id)
+    .where(jobs.c.id == schedules.c.run_token, or_(jobs.c.finished_at.is_(None), jobs.c.node_id.is_not(None)))
+    .exists()
+)
+OVER: Final = (
+    select(schedules.c.id, schedules.c.run_token, jobs.c.state, jobs.c.finished_at)
+    .select_from(schedules.outerjoin(jobs, jobs.c.id == schedules.c.run_token))
+    .where(schedules.c.run_token.is_not(None), _over)
+    .order_by(schedules.c.id)
+    .limit(bindparam("limit", type_=Integer()))
+)
+
+
+def rows_as_json(connection: Connection, rows: Sequence[Any]) -> str:
+    """Values for `json_rows`, moments as this database reads them."""
+    dialect = connection.dialect.name
+    return json.dumps(
+        [
+            {
+                name: json_moment(dialect, value) if isinstance(value, datetime) else value
+                for name, value in asdict(row).items()
+            }
+            for row in rows
+        ]
+    )
+
+
+def add(connection: Connection, new: NewSchedule) -> int:
+    """Insert a schedule with empty statistics; its id."""
+    schedule_id: int = connection.execute(ADD, asdict(new)).scalar_one()
+    connection.execute(ADD_STATISTICS, {"schedule_id": schedule_id})
+    return schedule_id
+
+
+def lock(connection: Connection, ids: Collection[int]) -> list[StoredSchedule]:
+    """Those of these schedules that exist, by id, locked until the transaction ends."""
+    rows = connection.execute(LOCK.on(connection), {"ids": sorted(ids)}).all()
+    return [stored(row) for row in rows]
+
+
+def write(connection: Connection, changes: Sequence[ScheduleChange]) -> None:
+    """Write the moving parts of locked schedules."""
+    connection.execute(WRITE.on(connection), {"changes": rows_as_json(connection, changes)})
+
+
+def write_statistics(connection: Connection, rows: Sequence[StatisticsRow]) -> None:
+    """Write the statistics of locked schedules."""
+    connection.execute(WRITE_STATISTICS.on(connection), {"rows": rows_as_json(connection, rows)})
+
+
+def stored(row: Row[Any]) -> StoredSchedule:
+    """A row of `COLUMNS` as a value."""
+    return StoredSchedule(**row._mapping)  # noqa: SLF001 - the public name of a Row's mapping
+
+
+def due(connection: Connection, partitions: Collection[int], horizon: float) -> list[DueSchedule]:
+    """What these partitions have due within `horizon` seconds, running ones too."""
+    rows = connection.execute(DUE.on(connection), {"partitions": sorted(partitions), "horizon": horizon})
+    return [DueSchedule(**row) for row in rows.mappings()]
+
+
+def find(connection: Connection, module: str, name: str) -> int | None:
+    """The id of the schedule of this name."""
+    found: int | None = connection.execute(FIND, {"module": module, "name": name}).scalar_one_or_none()
+    return found

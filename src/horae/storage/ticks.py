@@ -1,0 +1,81 @@
+"""The ledger of nominal times: what was decided about each, and why. Written in the transaction that acts on it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import BigInteger, Connection, Insert, String, bindparam, insert, select
+from sqlalchemy.types import TypeEngine
+
+from horae.storage.dialect import Instant, PerDialect, database_now, json_rows
+from horae.storage.schedule_tables import ticks
+from horae.storage.schedules import rows_as_json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTicks:
+    """One decision about one nominal time, or about a run of them."""
+
+    schedule_id: int
+    nominal_time: datetime
+    until: datetime
+    count: int
+    decision: str
+    reason: str
+    job_id: int | None
+    decided_by: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTicks:
+    """A row of the ledger; `until` and `count` where it stands for several nominal times."""
+
+    schedule_id: int
+    nominal_time: datetime
+    until: datetime
+    count: int
+    decision: str
+    reason: str
+    job_id: int | None
+    decided_at: datetime
+    decided_by: str | None
+
+
+_TICK: Final[Mapping[str, TypeEngine[Any]]] = {
+    "schedule_id": BigInteger(),
+    "nominal_time": Instant(),
+    "until": Instant(),
+    "count": BigInteger(),
+    "decision": String(),
+    "reason": String(),
+    "job_id": BigInteger(),
+    "decided_by": String(),
+}
+
+
+def _add(dialect: str) -> Insert:
+    row = json_rows(dialect, "rows", **_TICK)
+    source = select(*(row.c[name] for name in _TICK), database_now())
+    return insert(ticks).from_select([*_TICK, "decided_at"], source, include_defaults=False)
+
+
+ADD: Final = PerDialect(_add)
+PAGE: Final = (
+    select(ticks)
+    .where(ticks.c.schedule_id == bindparam("schedule_id"))
+    .order_by(ticks.c.nominal_time.desc())
+    .limit(bindparam("limit"))
+)
+
+
+def add(connection: Connection, decided: Sequence[NewTicks]) -> None:
+    """Write decisions. A nominal time that has one already is refused by its key, and the transaction with it."""
+    connection.execute(ADD.on(connection), {"rows": rows_as_json(connection, decided)})
+
+
+def page(connection: Connection, schedule_id: int, limit: int, before: datetime | None = None) -> list[StoredTicks]:
+    """The newest decisions first, from before a moment."""
+    statement = PAGE if before is None else PAGE.where(ticks.c.nominal_time < before)
+    rows = connection.execute(statement, {"schedule_id": schedule_id, "limit": limit}).mappings()
+    return [StoredTicks(**row) for row in rows]

@@ -1,0 +1,136 @@
+"""A schedule as an application declares it: which job type, and when."""
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final, TypedDict, get_origin, get_type_hints
+
+from horae.domain.backoff import Growth
+from horae.domain.cron.expression import CronExpression
+from horae.domain.cron.wall_clock import DstFold, DstGap
+from horae.domain.interval import Interval
+from horae.domain.schedule import CatchUp, Overlap, Rules
+from horae.domain.trigger import CronTrigger, IntervalTrigger, Trigger
+from horae.errors import InvalidRequest, SchemaError
+from horae.types.context import JobContext
+
+Length = str | timedelta
+LONGEST_NAME: Final = 200
+
+
+class RuleKeywords(TypedDict, total=False):
+    """What may be said of a schedule beside its trigger; lengths as `"90s"`, `"5m"`, `"1 day"` or a timedelta.
+
+    `max_retries`: further tries after a failure before the schedule is disabled. `catch_up_limit` and `catch_up_window`
+    bound what is made up for. See `Rules` for the rest.
+    """
+
+    overlap: Overlap | str
+    catch_up: CatchUp | str
+    catch_up_limit: int
+    catch_up_window: Length
+    jitter: Length
+    max_runtime: Length
+    max_retries: int | None
+    retry_period: Length
+    backoff: Growth
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """What a schedule is: a name, a job type, rules; and how its jobs queue."""
+
+    name: str
+    job_type: str
+    rules: Rules
+    queue: str
+    priority: int
+
+
+def cron_trigger(
+    text: str, *, timezone: str = "UTC", dst_gap: DstGap = "shift", dst_fold: DstFold = "first"
+) -> Trigger:
+    """Due whenever the expression fires. Raises `CronSyntaxError`."""
+    return CronTrigger(CronExpression.parse(text, timezone=timezone, dst_gap=dst_gap, dst_fold=dst_fold))
+
+
+def interval_trigger(
+    every: Length | Interval, *, fixed: bool = False, initial_start: datetime | None = None, timezone: str = "UTC"
+) -> Trigger:
+    """Due an interval after the last finish, or on a fixed grid. Raises `InvalidInterval`."""
+    return IntervalTrigger(Interval.parse(every), fixed, initial_start, timezone)
+
+
+def rules_of(key: str, trigger: Trigger, given: RuleKeywords) -> Rules:
+    """The rules that a caller means. Raises `InvalidRequest`."""
+    unknown = given.keys() - RuleKeywords.__annotations__.keys()
+    if unknown:
+        allowed = ", ".join(RuleKeywords.__annotations__)
+        raise InvalidRequest(f"a schedule has no option {min(unknown)!r}; there are {allowed}")
+    return Rules(key=key, trigger=trigger, **{name: _rule(name, value) for name, value in given.items()})
+
+
+def _rule(name: str, value: Any) -> Any:
+    if value is None:
+        return None
+    match name:
+        case "overlap":
+            return _choice(name, Overlap, value)
+        case "catch_up":
+            return _choice(name, CatchUp, value)
+        case "retry_period":
+            return Interval.parse(value)
+        case "catch_up_window" | "jitter" | "max_runtime":
+            return value if isinstance(value, timedelta) else Interval.parse(value).nominal
+        case _:
+            return value
+
+
+def _choice(name: str, kind: type[Overlap] | type[CatchUp], value: str) -> Overlap | CatchUp:
+    try:
+        return kind(value)
+    except ValueError:
+        raise InvalidRequest(f"{name} {value!r}: expected {', '.join(kind)}") from None
+
+
+def check_scheduled(function: Callable[..., Any]) -> None:
+    """Refuse a function that a clock could not call: parameters, or a result. Raises `SchemaError`."""
+    hints = get_type_hints(function)
+    for name in inspect.signature(function).parameters:
+        hint = hints.get(name)
+        if (get_origin(hint) or hint) is not JobContext:
+            raise SchemaError(f"{function.__qualname__} is scheduled, so it takes no parameter such as {name!r}")
+    if hints.get("return") not in (None, type(None)):
+        raise SchemaError(f"{function.__qualname__} is scheduled, so it returns nothing; it says {hints['return']!r}")
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that cannot be stored or shown."""
+    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
+        raise InvalidRequest(f"schedule name {name!r}: expected 1 to {LONGEST_NAME} printable characters")
+
+
+def module_schema(module: str, declared: list[Schedule]) -> str:
+    """A module's scheduled functions as text, sorted by name: what a deployment stores and compares."""
+    lines = [f"module {module} {{"]
+    for schedule in sorted(declared, key=lambda item: item.name):
+        trigger = schedule.rules.trigger
+        zone = "" if trigger.timezone == "UTC" else f" timezone={trigger.timezone}"
+        lines.append(f"  verb {_camel_case(schedule.name)}(Unit) Unit")
+        lines.append(f"    +{'cron' if trigger.kind == 'cron' else 'every'} {trigger.text}{zone}")
+        lines.extend(f"    +{name} {value}" for name, value in _beyond_defaults(schedule))
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _beyond_defaults(schedule: Schedule) -> list[tuple[str, Any]]:
+    rules, plain = schedule.rules, Rules(key=schedule.rules.key, trigger=schedule.rules.trigger)
+    names = (name for name in RuleKeywords.__annotations__ if getattr(rules, name) != getattr(plain, name))
+    options = [(name, getattr(rules, name)) for name in names]
+    return [*options, ("job", schedule.job_type), ("queue", schedule.queue), ("priority", schedule.priority)]
+
+
+def _camel_case(name: str) -> str:
+    first, *rest = re.split(r"[_\W]+", name)
+    return first + "".join(part.capitalize() for part in rest)
