@@ -1,0 +1,143 @@
+"""The run statistics of a schedule, kept by the crash protocol.
+
+The start of a run is committed as a crash, and its end takes that back; so whatever is left after
+a restart was a crash, without anybody having had to write it down. At every instant
+
+    total_runs = total_successes + total_failures + total_crashes
+
+A run that is going on counts as a crash. A cancelled run counts as a failure in the totals, but in
+no streak: it neither adds to `consecutive_failures` nor ends them, so that a schedule whose runs
+are cancelled by design (`cancel_other`) is not disabled for it.
+
+A success ends both streaks. A failure adds one to `consecutive_failures`, and moves there the
+crashes that came before it, so that failures and crashes in turn are one streak. Nothing but a
+success and `resumed` makes a streak shorter.
+
+With `allow_all` several runs go on at once. Each end must then be told how many `others` do.
+
+For SQL, with `crashes = greatest(consecutive_crashes - others, 1)`:
+
+| end       | total                          | consecutive_failures | consecutive_crashes         |
+|-----------|--------------------------------|----------------------|-----------------------------|
+| start     | runs + 1, crashes + 1          |                      | + 1                         |
+| succeeded | crashes - 1, successes + 1     | = 0                  | = others                    |
+| failed    | crashes - 1, failures + 1      | + crashes            | = others                    |
+| cancelled | crashes - 1, failures + 1      | + crashes - 1        | = others                    |
+| crashed   |                                |                      | = greatest(itself, 1 + others) |
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final, Self, assert_never
+
+_NO_TIME: Final = timedelta(0)
+
+
+class RunOutcome(StrEnum):
+    """How a run of a schedule ended. A time limit is a failure."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    CRASHED = "crashed"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Statistics:
+    """What is remembered about all runs of a schedule.
+
+    `total_duration` adds up successful runs, `total_duration_failures` failed and cancelled ones;
+    nobody knows how long a crashed run took. `last_finish` is the last end of any kind, for a crash
+    the moment at which it was found.
+    """
+
+    last_start: datetime | None = None
+    last_finish: datetime | None = None
+    last_successful_finish: datetime | None = None
+    last_run_success: bool | None = None
+    total_runs: int = 0
+    total_successes: int = 0
+    total_failures: int = 0
+    total_crashes: int = 0
+    total_duration: timedelta = _NO_TIME
+    total_duration_failures: timedelta = _NO_TIME
+    consecutive_failures: int = 0
+    consecutive_crashes: int = 0
+
+    def streak(self, running: int = 0) -> int:
+        """Count the failures and crashes since the last success; `running` runs are no crashes."""
+        return self.consecutive_failures + max(self.consecutive_crashes - running, 0)
+
+    def started(self, now: datetime) -> Self:
+        """Count a run, and take it for crashed until its end."""
+        return replace(
+            self,
+            last_start=now,
+            last_run_success=False,
+            total_runs=self.total_runs + 1,
+            total_crashes=self.total_crashes + 1,
+            consecutive_crashes=self.consecutive_crashes + 1,
+        )
+
+    def succeeded(self, now: datetime, *, started: datetime | None = None, others: int = 0) -> Self:
+        """Count a success; `started` is the run's start if it is not the last one."""
+        return replace(
+            self._ended(now, others),
+            last_successful_finish=now,
+            last_run_success=True,
+            total_successes=self.total_successes + 1,
+            total_duration=self.total_duration + self._duration(now, started),
+            consecutive_failures=0,
+        )
+
+    def failed(self, now: datetime, *, started: datetime | None = None, others: int = 0) -> Self:
+        """Count a failure, and the crashes before it in the same streak."""
+        return self._unsuccessful(now, started, others, counted=self._crashes(others))
+
+    def cancelled(self, now: datetime, *, started: datetime | None = None, others: int = 0) -> Self:
+        """Count a failure in the totals, but in no streak."""
+        return self._unsuccessful(now, started, others, counted=self._crashes(others) - 1)
+
+    def crashed(self, now: datetime, *, others: int = 0) -> Self:
+        """Note that a run was found dead; its start has counted it already."""
+        crashes = max(self.consecutive_crashes, 1 + others)  # a resume meanwhile may have cleared it
+        return replace(self, last_finish=now, last_run_success=False, consecutive_crashes=crashes)
+
+    def ended(self, outcome: RunOutcome, now: datetime, *, started: datetime | None = None, others: int = 0) -> Self:
+        """Apply the end of a run, whichever it is."""
+        match outcome:
+            case RunOutcome.SUCCEEDED:
+                return self.succeeded(now, started=started, others=others)
+            case RunOutcome.FAILED:
+                return self.failed(now, started=started, others=others)
+            case RunOutcome.CANCELLED:
+                return self.cancelled(now, started=started, others=others)
+            case RunOutcome.CRASHED:
+                return self.crashed(now, others=others)
+            case _:
+                assert_never(outcome)
+
+    def resumed(self) -> Self:
+        """Clear both streaks: whoever resumes a schedule gives it a new chance."""
+        return replace(self, consecutive_failures=0, consecutive_crashes=0)
+
+    def _unsuccessful(self, now: datetime, started: datetime | None, others: int, *, counted: int) -> Self:
+        return replace(
+            self._ended(now, others),
+            last_run_success=False,
+            total_failures=self.total_failures + 1,
+            total_duration_failures=self.total_duration_failures + self._duration(now, started),
+            consecutive_failures=self.consecutive_failures + counted,
+        )
+
+    def _ended(self, now: datetime, others: int) -> Self:
+        return replace(self, last_finish=now, total_crashes=self.total_crashes - 1, consecutive_crashes=others)
+
+    def _crashes(self, others: int) -> int:
+        """Count the crashes in a row that are no runs going on, this run's own among them."""
+        return max(self.consecutive_crashes - others, 1)
+
+    def _duration(self, now: datetime, started: datetime | None) -> timedelta:
+        start = started or self.last_start
+        return _NO_TIME if start is None else max(now - start, _NO_TIME)  # a clock may step back
