@@ -66,7 +66,11 @@ class Horae:
         """The adapters, opened; a SQLite file is migrated. Raises `SchemaMismatch` where that is the operator's to do."""
         with self._opening:
             database = Database(self.settings.database, busy_timeout=self.settings.busy_timeout.total_seconds())
-            migrations.ensure(database)
+            try:
+                migrations.ensure(database)
+            except BaseException:
+                database.close()
+                raise
             return Parts(database, self.registry, DatabaseLiveStore(database), self._channel(database))
 
     @cached_property

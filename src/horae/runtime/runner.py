@@ -52,7 +52,7 @@ class Stage:
 
 def perform(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
     """Run a body in this thread."""
-    with logged_as(context.claim):
+    with logged_as(context.claim, stage.node):
         try:
             context.params = load_parameters(job_type, context.claim, stage.database)
             return _run(job_type, context, stage)
@@ -62,7 +62,7 @@ def perform(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> P
 
 async def perform_async(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
     """Run a coroutine body in this task."""
-    with logged_as(context.claim):
+    with logged_as(context.claim, stage.node):
         try:
             if isinstance(job_type.parameters, ModelParameters):
                 context.params = job_type.parameters.load(context.claim.params)
@@ -161,7 +161,7 @@ def _run(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Perf
         context.check_end()
         if connection is not None:
             context.session.flush()
-            settle_within(connection, context.claim, Succeeded(text), stage.node)
+            settle_within(connection, context, text, stage.node)
     return Performed(Succeeded(text), settled=connection is not None)
 
 
@@ -181,13 +181,15 @@ async def _run_async(job_type: JobType[Any], context: JobContext[Any], stage: St
         context.check_end()
         if connection is not None:
             await context.async_session.flush()
-            await connection.run_sync(settle_within, context.claim, Succeeded(text), stage.node)
+            await connection.run_sync(settle_within, context, text, stage.node)
     return Performed(Succeeded(text), settled=connection is not None)
 
 
-def settle_within(connection: Connection, claim: Claim, outcome: Outcome, node: NodeId) -> None:
+def settle_within(connection: Connection, context: JobContext[Any], result: str | None, node: NodeId) -> None:
     """Finish the job as the last statement of its own transaction; raises `LeaseLost` so that it rolls back."""
-    settlement = decide(claim, outcome, Backoff(), Random(0))  # noqa: S311 - success draws nothing
+    claim = context.claim
+    settlement = decide(claim, Succeeded(result), Backoff(), Random(0))  # noqa: S311 - success draws nothing
+    settlement = settlement._replace(label=context.label)
     if claim.id not in settling.settle(connection, node, [settlement]).settled:
         raise LeaseLost
 

@@ -14,12 +14,13 @@ _node: ContextVar[str | None] = ContextVar("horae_node", default=None)
 
 
 @contextmanager
-def logged_as(claim: Claim) -> Iterator[None]:
-    """Mark every record logged inside the block as this job's."""
-    token = _current.set(claim)
+def logged_as(claim: Claim, node: str) -> Iterator[None]:
+    """Mark every record logged inside the block as this job's, on this node: a thread knows neither by itself."""
+    token, node_token = _current.set(claim), _node.set(node)
     try:
         yield
     finally:
+        _node.reset(node_token)
         _current.reset(token)
 
 
