@@ -15,7 +15,7 @@ from horae.cli.options import AsJson, JobId, JobIds, Owner
 from horae.cli.output import console, print_json
 from horae.cli.values import duration
 from horae.domain.job import Job, JobState
-from horae.errors import JobDoesNotExist, JobError
+from horae.errors import JobDoesNotExist, JobError, JobFailed
 
 LOOK_EVERY: Final = 0.2
 """Seconds between two looks at the jobs."""
@@ -43,7 +43,7 @@ def print_end(horae: Horae, job_id: int, patience: float | None, *, as_json: boo
     except JobError as error:
         if as_json:
             print_json(as_values(horae.jobs.get(job_id)))
-        complain(error)
+        complain(f"job {job_id} failed: {error} ({error.error})" if isinstance(error, JobFailed) else error)
         raise typer.Exit(FAILED) from error
     print_json(as_values(horae.jobs.get(job_id)) if as_json else result)
 

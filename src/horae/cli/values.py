@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 
 from horae.domain.interval_text import read_interval
 from horae.errors import InvalidParameters, InvalidRequest
-from horae.types.function import START_OPTIONS
+from horae.types.declaration import START_OPTIONS
 from horae.types.job_type import JobType
 
 _MONTH: Final = timedelta(days=30)

@@ -1,0 +1,35 @@
+"""A small application for the tests of the command line."""
+
+import asyncio
+
+from horae import Horae, JobContext
+
+horae = Horae()
+not_an_application = 1
+
+
+@horae.job(max_count=2)
+def import_csv(job: JobContext, path: str, limit: int = 10) -> int:  # noqa: ARG001 - it only pretends to read
+    """Import people.
+
+    From a file.
+    """
+    for _ in job.progress.track(range(limit)):
+        pass
+    return limit
+
+
+@horae.job(name="refuse")
+def refuse_to_work(reason: str = "no reason") -> None:
+    raise ValueError(reason)
+
+
+@horae.job(transaction="serializable")
+def within_transaction(zip_code: str) -> str:
+    return zip_code
+
+
+@horae.job
+async def wait_for_ever(job: JobContext) -> None:
+    job.progress.set(50, "halfway")
+    await asyncio.Event().wait()

@@ -1,0 +1,259 @@
+"""`horae jobs`, on both databases: what is printed, what changes, how it ends."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from io import StringIO
+from typing import cast
+
+import pytest
+from rich.console import Console
+from typer.testing import Result
+
+from horae.app import Horae
+from horae.cli import following
+from horae.domain.job import JobId, JobState
+from horae.storage import reading
+from horae.storage.database import Database
+from tests.cli.conftest import SHOP, Call, call, node_of, values
+
+JOB_FIELDS = {
+    "id", "type", "queue", "priority", "state", "label", "progress_percentage", "owner", "params", "result", "error",
+    "human_readable_error", "attempt", "max_attempts", "lease", "node_id", "unique_key", "run_at", "created_at",
+    "updated_at", "started_at", "finished_at", "cancelled_by", "meta",
+}  # fmt: skip
+ATTEMPT_FIELDS = {
+    "job_id", "lease", "attempt", "node_id", "started_at", "finished_at", "outcome", "error", "traceback",
+}  # fmt: skip
+
+
+def test_start_prints_the_id_or_the_job(horae: Call) -> None:
+    assert horae("jobs", "start", "import_csv", "path=a.csv").stdout == "1\n"
+    options = ["--owner", "ann", "--queue", "slow", "--priority", "7", "--unique-key", "k", "--max-attempts", "3"]
+    job = values(horae("jobs", "start", "import_csv", "--params", '{"path": "b"}', "limit=3", *options, "--json"))
+    assert set(job) >= JOB_FIELDS
+    expected = {
+        "owner": "ann",
+        "queue": "slow",
+        "priority": 7,
+        "unique_key": "k",
+        "max_attempts": 3,
+        "state": "pending",
+    }
+    assert {name: job[name] for name in expected} == expected
+    assert job["params"] == {"path": "b", "limit": 3}
+
+
+def test_start_later(horae: Call) -> None:
+    job = values(horae("jobs", "start", "import_csv", "path=a", "--run-at", "2040-01-01T00:00Z", "--json"))
+    assert job["run_at"].startswith("2040-01-01T00:00:00")
+    delayed = values(horae("jobs", "start", "import_csv", "path=a", "--delay", "1 day", "--json"))
+    assert delayed["run_at"] > delayed["created_at"]
+
+
+def test_start_here_and_now(horae: Call) -> None:
+    done = horae("jobs", "start", "within_transaction", "zip_code=12345", "--sync")
+    assert (done.exit_code, done.stdout) == (0, '"12345"\n')
+    failed = horae("jobs", "start", "refuse", "reason=rain", "--sync", "--json")
+    assert failed.exit_code == 1
+    assert json.loads(failed.stdout)["state"] == "failed"
+    assert "job 2 failed: Something went wrong" in failed.stderr
+    assert "(ValueError: rain)" in failed.stderr
+
+
+def test_an_attempt_that_failed_here_is_left_to_the_nodes(horae: Call) -> None:
+    failed = horae("jobs", "start", "refuse", "--sync", "--max-attempts", "2")
+    assert (failed.exit_code, failed.stdout) == (1, "")
+    assert "a node tries again" in failed.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["nothing"], 2, "unknown job type 'nothing' (known: import_csv, refuse, wait_for_ever, within_transaction)"),
+        (["import_csv"], 2, "does not accept these parameters: path: Field required"),
+        (["import_csv", "path=a", "way=b"], 2, "way: Extra inputs are not permitted"),
+        (["import_csv", "path=a", "--delay", "soon"], 2, "interval 'soon'"),
+        (["import_csv", "path=a", "--delay", "1s", "--run-at", "2040-01-01"], 2, "exclude each other"),
+    ],
+)
+def test_start_refuses(horae: Call, arguments: list[str], code: int, message: str) -> None:
+    refused = horae("jobs", "start", *arguments)
+    assert (refused.exit_code, refused.stdout) == (code, "")
+    assert message in refused.stderr
+
+
+def test_a_limit_is_a_failure_and_not_a_wrong_call(horae: Call) -> None:
+    for _ in range(2):
+        horae("jobs", "start", "import_csv", "path=a", "--owner", "ann")
+    refused = horae("jobs", "start", "import_csv", "path=a", "--owner", "ann")
+    assert refused.exit_code == 1
+    assert "'ann' already has 2 pending or running job(s)" in refused.stderr
+
+
+def test_commands_that_need_job_types_say_so(bare: Call) -> None:
+    for command in (["jobs", "start", "import_csv"], ["jobs", "retry", "1"], ["types", "list"]):
+        refused = bare(*command)
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert "this needs the job types of an application" in refused.stderr
+
+
+def test_list_filters_and_pages(horae: Call, bare: Call) -> None:
+    for owner in ("ann", "bob", "ann"):
+        horae("jobs", "start", "import_csv", "path=a", "--owner", owner, "--queue", f"of-{owner}")
+    horae("jobs", "start", "refuse", "--sync")
+
+    def ids(*arguments: str) -> list[int]:
+        return [job["id"] for job in values(bare("jobs", "list", "--json", *arguments))["jobs"]]
+
+    assert ids() == [4, 3, 2, 1]
+    assert ids("--owner", "ann") == [3, 1]
+    assert ids("--queue", "of-bob") == [2]
+    assert ids("--type", "refuse", "--type", "import_csv") == [4, 3, 2, 1]
+    assert ids("--state", "failed") == ids("--type", "refuse") == [4]
+    assert ids("--state", "!failed") == [3, 2, 1]
+    assert ids("--state", "pending", "--state", "failed") == [4, 3, 2, 1]
+    first = values(bare("jobs", "list", "--json", "--limit", "3"))
+    assert (len(first["jobs"]), first["next"]) == (3, "2")
+    assert set(first["jobs"][0]) >= JOB_FIELDS
+    assert ids("--cursor", first["next"]) == [1]
+
+
+def test_list_for_people(horae: Call, bare: Call) -> None:
+    assert bare("jobs", "list").stdout == "No such jobs.\n"
+    horae("jobs", "start", "import_csv", "path=a", "--owner", "\x1b[31mred")
+    horae("jobs", "start", "import_csv", "path=a")
+    shown = bare("jobs", "list", "--limit", "1")
+    assert shown.stdout.splitlines()[0].split() == [
+        "ID",
+        "TYPE",
+        "STATE",
+        "PROGRESS",
+        "LABEL",
+        "OWNER",
+        "QUEUE",
+        "CREATED",
+    ]
+    assert shown.stdout.splitlines()[1].split()[:4] == ["2", "import_csv", "pending", "0%"]
+    assert shown.stderr == "There are more: --cursor 2\n"
+    assert "\\x1b[31mred" in bare("jobs", "list").stdout
+
+
+def test_list_refuses_a_state_that_there_is_not(bare: Call) -> None:
+    refused = bare("jobs", "list", "--state", "running", "--json")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "state 'running' is unknown; allowed are pending, started" in refused.stderr
+
+
+def test_show(horae: Call, bare: Call) -> None:
+    horae("jobs", "start", "refuse", "reason=rain", "--owner", "ann", "--sync")
+    job = values(bare("jobs", "show", "1", "--json"))
+    assert set(job) >= JOB_FIELDS | {"attempts"}
+    assert (set(job["attempts"][0]), job["attempts"][0]["outcome"]) == (ATTEMPT_FIELDS, "failed")
+    text = bare("jobs", "show", "1").stdout
+    assert "ValueError: rain" in text
+    assert "Traceback (most recent call last):" in text
+    for missing in (["7"], ["1", "--owner", "bob"]):
+        refused = bare("jobs", "show", *missing, "--json")
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert refused.stderr == f"Error: job {missing[0]} does not exist\n"
+
+
+def test_cancel_goes_on_after_one_that_refuses(horae: Call, bare: Call, database: Database) -> None:
+    horae("jobs", "start", "refuse", "--sync")
+    horae("jobs", "start", "import_csv", "path=a")
+    result = bare("jobs", "cancel", "1", "2", "--by", "operator")
+    assert result.exit_code == 1
+    assert result.stderr == "Error: job 1 cannot be cancelled: it has failed\n"
+    assert result.stdout == "job 2 (import_csv): cancelled\n"
+    job = database.autocommit(reading.get, JobId(2))
+    assert job is not None
+    assert (job.state, job.cancelled_by) == (JobState.CANCELLED, "operator")
+    assert bare("jobs", "cancel", "1", "9").exit_code == 2
+
+
+def test_retry(horae: Call) -> None:
+    horae("jobs", "start", "refuse", "reason=rain", "--sync")
+    assert horae("jobs", "retry", "1").stdout == "2\n"
+    assert values(horae("jobs", "show", "2", "--json"))["params"] == {"reason": "rain"}
+    assert horae("jobs", "retry", "2").exit_code == 1
+
+
+def test_delete_and_clean(horae: Call, bare: Call) -> None:
+    for _ in range(3):
+        horae("jobs", "start", "refuse", "--sync")
+    horae("jobs", "start", "import_csv", "path=a")
+    assert bare("jobs", "delete", "1").stdout == "job 1 is deleted\n"
+    active = bare("jobs", "delete", "4")
+    assert (active.exit_code, active.stdout) == (1, "")
+    assert "cannot be deleted while it is pending" in active.stderr
+    assert values(bare("jobs", "clean", "--json")) == {"deleted": 0}
+    assert bare("jobs", "clean", "--older-than", "0s").stdout == "2 jobs were deleted\n"
+    assert [job["id"] for job in values(bare("jobs", "list", "--json"))["jobs"]] == [4]
+
+
+def test_wait_gives_up(horae: Call, bare: Call) -> None:
+    horae("jobs", "start", "import_csv", "path=a")
+    result = bare("jobs", "wait", "1", "--timeout", "0.01")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "Error: job 1 has not ended after 0.01 s\n"
+    assert bare("jobs", "wait", "9").exit_code == 2
+
+
+async def test_wait_and_watch_with_a_node(url: str) -> None:
+    async with node_of(url):
+        started = await called(url, "jobs", "start", "import_csv", "path=a", "limit=5", "--wait")
+        assert (started.exit_code, started.stdout) == (0, "5\n")
+        waited = await called(url, "jobs", "wait", "1", "--json")
+        assert values(waited)["result"] == 5
+        await called(url, "jobs", "start", "refuse", "reason=rain")
+        failed = await called(url, "jobs", "wait", "2")
+        assert (failed.exit_code, failed.stdout) == (1, "")
+        assert "job 2 failed" in failed.stderr
+        watched = await called(url, "jobs", "watch", "1", "2")
+        assert watched.exit_code == 1
+        assert watched.stdout == (
+            "job 1 (import_csv): finished\njob 2 (refuse): failed - Something went wrong while this job was running.\n"
+        )
+        lines = (await called(url, "jobs", "watch", "1", "--json")).stdout.splitlines()
+        assert [json.loads(line)["state"] for line in lines] == ["finished"]
+
+
+async def test_a_cancelled_job_is_no_success(url: str) -> None:
+    horae = Horae(url)
+    async with node_of(url):
+        await called(url, "jobs", "start", "wait_for_ever")
+        seen = await asyncio.to_thread(lambda: list(cancelled_halfway(horae)))
+        watched = await called(url, "jobs", "watch", "1", "--json")
+        waited = await called(url, "jobs", "wait", "1")
+    await asyncio.to_thread(horae.close)
+    assert (JobState.STARTED, 50, "halfway") in seen
+    assert seen[-1][0] is JobState.CANCELLED
+    assert (watched.exit_code, json.loads(watched.stdout)["state"]) == (1, "cancelled")
+    assert (waited.exit_code, waited.stderr) == (1, "Error: job 1 was cancelled\n")
+
+
+def cancelled_halfway(horae: Horae) -> Iterator[tuple[JobState, int, str | None]]:
+    """What `watch` sees of a job that is cancelled as soon as it shows some progress."""
+    for job in following.changes_of(horae, [1], None):
+        yield job.state, job.progress_percentage, job.label
+        if job.progress_percentage == 50:
+            horae.jobs.cancel(1)
+
+
+def test_a_terminal_gets_bars(horae: Call, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Console(force_terminal=True, width=120, file=StringIO(), color_system=None)
+    monkeypatch.setattr(following, "console", lambda: terminal)
+    horae("jobs", "start", "import_csv", "path=a", "--sync")
+    horae("jobs", "start", "refuse", "--sync")
+    watched = call("jobs", "watch", "1", "2", "--database", url)
+    assert (watched.exit_code, watched.stdout) == (1, "")
+    drawn = cast("StringIO", terminal.file).getvalue()
+    assert "job 1 (import_csv): finished" in drawn
+    assert "100%" in drawn
+    assert "job 2 (refuse): failed" in drawn
+
+
+async def called(url: str, *arguments: str) -> Result:
+    """Call `horae` beside a node that runs on this thread's loop."""
+    return await asyncio.to_thread(call, "--app", SHOP, "--database", url, *arguments)

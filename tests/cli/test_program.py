@@ -1,0 +1,157 @@
+"""The program as a whole: its options, its exit codes, and how it finds an application."""
+
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from horae.cli.group import brought_forward
+from horae.cli.loading import load
+from horae.errors import ConfigurationError
+from tests.cli.conftest import SHOP, call
+
+
+def test_the_version() -> None:
+    assert call("--version").stdout == f"horae {version('horae')}\n"
+
+
+@pytest.mark.parametrize(
+    "command", [["frobnicate"], ["jobs", "list", "--limit", "many"], ["jobs", "show"], ["run", "--x"]]
+)
+def test_a_wrong_call_ends_with_2_and_prints_nothing_on_stdout(command: list[str]) -> None:
+    refused = call(*command)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "Usage:" in refused.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "doctor", "jobs"])
+def test_help_tells_the_exit_codes(command: str) -> None:
+    shown = call(command, "--help")
+    assert "Exit codes: 0 done; 1 the job failed" in " ".join(shown.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        (["jobs", "list", "--app", "a:b", "--json"], ["--app", "a:b", "jobs", "list", "--json"]),
+        (["jobs", "list", "--database=x"], ["--database=x", "jobs", "list"]),
+        (["--app", "a:b", "run"], ["--app", "a:b", "run"]),
+        (["jobs", "start", "t", "--", "--app", "a"], ["jobs", "start", "t", "--", "--app", "a"]),
+        (["jobs", "list", "--app"], ["--app", "jobs", "list"]),
+        (["jobs", "start", "t", "--application=x"], ["jobs", "start", "t", "--application=x"]),
+    ],
+)
+def test_the_options_of_the_program_may_stand_anywhere(typed: list[str], meant: list[str]) -> None:
+    assert brought_forward(typed) == meant
+
+
+def test_the_application_is_found_in_the_environment() -> None:
+    assert call("types", "list", "--json", env={"HORAE_APP": SHOP}).exit_code == 0
+    nothing_named = call("types", "list", env={"HORAE_APP": None})
+    assert nothing_named.exit_code == 2
+    assert "name it with --app or HORAE_APP" in nothing_named.stderr
+
+
+def test_the_database_is_found_in_the_environment(tmp_path: Path) -> None:
+    missing = call("jobs", "list", env={"HORAE_DATABASE": f"sqlite:///{tmp_path}/none.db", "HORAE_APP": None})
+    assert f"there is no database file {tmp_path}/none.db" in missing.stderr
+
+
+def test_a_missing_file_is_not_created(tmp_path: Path) -> None:
+    refused = call("jobs", "list", "--database", f"sqlite:///{tmp_path}/none.db")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert f"there is no database file {tmp_path}/none.db; name the database with --database" in refused.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("database", "code", "message"),
+    [
+        ("mysql://localhost/x", 2, "'mysql' is not supported; allowed are sqlite and postgresql"),
+        ("nonsense", 2, "'nonsense' is not a database URL"),
+        ("postgresql://somebody:secret@127.0.0.1:1/none", 1, "does not answer"),
+    ],
+)
+def test_a_database_that_cannot_be_used(database: str, code: int, message: str) -> None:
+    refused = call("jobs", "list", "--database", database)
+    assert (refused.exit_code, refused.stdout) == (code, "")
+    assert message in refused.stderr
+    assert "secret" not in refused.stderr
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    file = tmp_path / "horae.db"
+    file.write_text("This is a letter, and a long one, and nothing like the header of a database.\n" * 100)
+    refused = call("jobs", "list", "--database", f"sqlite:///{file}")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "the database cannot do this: file is not a database" in refused.stderr
+
+
+@pytest.mark.postgres
+def test_tables_that_are_missing_name_the_command_to_run(request: pytest.FixtureRequest) -> None:
+    server = request.getfixturevalue("postgres_server")
+    empty = server.create_database()
+    for command in (["jobs", "list"], ["run", SHOP]):
+        refused = call(*command, "--database", empty)
+        assert (refused.exit_code, refused.stdout) == (1, "")
+        assert "run `horae migrate up`" in refused.stderr
+    server.drop_database(empty)
+
+
+def test_migrate_works_on_the_database_of_the_program(database_url: str) -> None:
+    status = call(
+        "--database", database_url, "migrate", "status", "--json", env={"HORAE_DATABASE": "sqlite:///other.db"}
+    )
+    assert '"current": null' in status.stdout
+    assert call("--database", database_url, "migrate", "up").exit_code == 0
+    assert '"pending": []' in call("migrate", "status", "--json", env={"HORAE_DATABASE": database_url}).stdout
+
+
+def test_what_the_call_names_wins_over_the_code_and_that_over_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "named_in_code.py").write_text("from horae import Horae\nhorae = Horae('sqlite:///code.db')\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    env: dict[str, str | None] = {"HORAE_DATABASE": "sqlite:///environment.db", "HORAE_APP": "named_in_code:horae"}
+    assert "there is no database file code.db" in call("jobs", "list", env=env).stderr
+    assert (
+        "there is no database file call.db" in call("jobs", "list", "--database", "sqlite:///call.db", env=env).stderr
+    )
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("shop", "application 'shop': write module:attribute, as in app:horae"),
+        (":horae", "write module:attribute"),
+        ("nowhere.at_all:horae", "module 'nowhere.at_all' was not found in "),
+        ("tests.cli.shop:store", "module 'tests.cli.shop' has no 'store'; write tests.cli.shop:horae"),
+        ("tests.cli.shop:not_an_application", "is of type int, not Horae; write tests.cli.shop:horae"),
+        ("json:loads", "is of type function, not Horae; it declares no application"),
+    ],
+)
+def test_an_application_that_is_not_there(reference: str, message: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        load(reference)
+    assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("import nowhere_at_all\n", "ModuleNotFoundError: No module named 'nowhere_at_all'"),
+        ("\n1 / 0\n", "ZeroDivisionError"),
+    ],
+)
+def test_a_module_that_is_broken_tells_where(
+    source: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken_shop.py").write_text(source)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    refused = call("types", "list", "--app", "broken_shop:horae")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert f"module 'broken_shop' cannot be imported: {message}" in refused.stderr
+    assert f"broken_shop.py:{source.count(chr(10))}" in refused.stderr
