@@ -30,6 +30,10 @@ class AsyncJobs:
             return await session.run_sync(lambda within: self._jobs.start(job_type, session=within, **options))
         return await self._database.in_thread(partial(self._jobs.start, job_type, **options))
 
+    async def create(self, job_type: JobTypeReference, values: Mapping[str, Any], options: StartOptions) -> Job:
+        """Create a job of parameters that a stranger gave; see `Jobs.create`."""
+        return await self._database.in_thread(partial(self._jobs.create, job_type, values, options))
+
     async def start_many(
         self, job_type: JobTypeReference, values: Iterable[Mapping[str, Any]], /, *, session: AsyncWithin | None = None,
         options: StartOptions | None = None,

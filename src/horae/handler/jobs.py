@@ -91,6 +91,13 @@ class Jobs:
             owner=owner, run_at=run_at, delay=delay, priority=priority, queue=queue, unique_key=unique_key,
             on_duplicate=on_duplicate, max_attempts=max_attempts, backoff=backoff, meta=meta,
         )  # fmt: skip
+        return self.create(job_type, values, options, session=session, sync=sync)
+
+    def create(
+        self, job_type: JobTypeReference, values: Mapping[str, Any], options: StartOptions, *,
+        session: Within | None = None, sync: bool = False,
+    ) -> Job:  # fmt: skip
+        """Create a job as `start` does, with the parameters apart, so that none of them can be taken for an option."""
         wanted = creation.checked(self._registry.resolve(job_type), options, values)
         if sync:
             return self._start_inline(wanted, session)

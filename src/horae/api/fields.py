@@ -1,0 +1,22 @@
+"""The kinds of values that requests carry."""
+
+from typing import Annotated, Final
+
+from fastapi import Path
+from pydantic import AfterValidator
+
+from horae.domain.storable import is_storable
+
+LARGEST_ID: Final = 2**63 - 1
+LONGEST_NAME: Final = 200
+STORABLE: Final = r"^[^\x00]*$"
+
+
+def _storable(text: str) -> str:
+    if not is_storable(text):
+        raise ValueError("has a character that cannot be stored")
+    return text
+
+
+Storable = Annotated[str, AfterValidator(_storable)]
+JobIdInPath = Annotated[int, Path(ge=1, le=LARGEST_ID, description="The id of a job.")]

@@ -1,0 +1,98 @@
+"""`/api/jobs/types/…/`: one endpoint for each public job type, with its own schema, that starts a job."""
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from fastapi import APIRouter, Body
+from pydantic import BaseModel
+from starlette.requests import Request
+from starlette.responses import Response
+
+from horae.api.dependencies import Changer, ServicesHere
+from horae.api.problems import Refused, documented
+from horae.api.resources.jobs import detail_of
+from horae.api.views.jobs import response_model_of
+from horae.errors import InvalidJobType
+from horae.handler.creation import StartOptions
+from horae.types.function import FunctionJobType
+from horae.types.job_type import ApiError, JobType
+from horae.types.registry import Registry
+
+NAME_IN_PATH: Final = re.compile(r"[\w.~-]+", re.ASCII)
+
+Endpoint = Callable[..., Awaitable[Response]]
+
+
+def router_of(registry: Registry) -> APIRouter:
+    """An endpoint for each public type that is registered now; raises `InvalidJobType` for a name no path can have."""
+    router = APIRouter(prefix="/api/jobs/types", tags=["jobs"])
+    for job_type in registry:
+        if job_type.public:
+            _add(router, job_type)
+    return router
+
+
+def _add(router: APIRouter, job_type: JobType[Any]) -> None:
+    if NAME_IN_PATH.fullmatch(job_type.type) is None:
+        raise InvalidJobType(
+            f"job type {job_type.type!r} is public, so its name may have only letters, digits and any of _ . ~ -"
+        )
+    statuses = {_answer(entry)[1] for entry in job_type.api_exceptions_map.values()}
+    router.add_api_route(
+        f"/{job_type.type}/",
+        _endpoint(job_type),
+        methods=["POST"],
+        status_code=202,
+        name=f"start_{job_type.type}",
+        summary=f"Start {job_type.type}",
+        description=_description(job_type),
+        response_model=response_model_of(job_type),
+        responses=documented(400, 413, *statuses),
+    )
+
+
+def _endpoint(job_type: JobType[Any]) -> Endpoint:
+    model: type[BaseModel] = job_type.request.model
+    optional = not any(field.is_required() for field in model.model_fields.values())
+
+    async def start(request: Request, services: ServicesHere, actor: Changer, values: Any) -> Response:
+        del (
+            values
+        )  # checked again where the job is created, and from the text, so that aliases mean what they mean there
+        text = await request.body()
+        given: dict[str, Any] = json.loads(text) if text else {}
+        async with services.audited(actor, "job.start", job_type.type):
+            with _translated(job_type):
+                job = await services.jobs.create(job_type, given, StartOptions(owner=actor.id))
+        detail = await detail_of(services, actor, job)
+        return Response(detail.model_dump_json(), 202, media_type="application/json")
+
+    start.__annotations__["values"] = model
+    start.__defaults__ = (Body(default=None) if optional else Body(),)
+    return start
+
+
+@contextmanager
+def _translated(job_type: JobType[Any]) -> Generator[None]:
+    """Answer an exception as the type's `api_exceptions_map` says."""
+    try:
+        yield
+    except Exception as error:
+        for base in type(error).__mro__:
+            if base in job_type.api_exceptions_map:
+                code, status, detail = _answer(job_type.api_exceptions_map[base])
+                raise Refused(detail.replace("{e}", str(error)), status=status, code=code) from error
+        raise
+
+
+def _answer(entry: ApiError) -> tuple[str, int, str]:
+    return (entry, 400, "{e}") if isinstance(entry, str) else entry
+
+
+def _description(job_type: JobType[Any]) -> str:
+    source: Any = job_type.function if isinstance(job_type, FunctionJobType) else type(job_type)
+    own = source.__doc__ if source.__doc__ != JobType.__doc__ else None
+    return (own or f"Start a job of type `{job_type.type}`.").strip()

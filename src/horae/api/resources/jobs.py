@@ -1,0 +1,159 @@
+"""`/api/jobs/`: find, read, cancel, retry and delete jobs."""
+
+from functools import partial
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic_core import PydanticCustomError
+
+from horae.api.dependencies import Anybody, Changer, ServicesHere, Staff
+from horae.api.fields import LARGEST_ID, STORABLE, JobIdInPath, Storable
+from horae.api.problems import PermissionDenied, documented
+from horae.api.security.actor import Actor
+from horae.api.services import Services
+from horae.api.views.jobs import AttemptList, JobDetail, JobList, attempt_views
+from horae.domain.job import Job, JobState
+from horae.domain.storable import storable
+from horae.errors import InvalidRequest
+from horae.handler.jobs import JobPage
+from horae.handler.states import wanted_states
+
+MOST_IDS: Final = 10_000
+STATE: Final = "!?(" + "|".join(JobState) + ")"
+
+router = APIRouter(prefix="/api/jobs", tags=["jobs"])
+
+
+class JobQuery(BaseModel):
+    """Which jobs to list. What is left out is no filter."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    job_ids: str | None = Field(
+        None,
+        json_schema_extra={"pattern": "^[0-9]{1,18}(,[0-9]{1,18})*$"},
+        description=f"Ids, separated by commas; at most {MOST_IDS:,}. The answer is never cut short, so it has no next "
+        "page; jobs that do not exist, or belong to somebody else, are left out.",
+        examples=["3,1,2"],
+    )
+    states: str | None = Field(
+        None,
+        json_schema_extra={"pattern": f"^{STATE}(,{STATE})*$"},
+        description="States, separated by commas; `!` in front leaves one out. The order does not matter. A job that "
+        "shows a label is `started`.",
+        examples=["pending,started", "!finished"],
+    )
+    types: Storable | None = Field(None, min_length=1, pattern=STORABLE, description="Job types, separated by commas.")
+    queues: Storable | None = Field(None, min_length=1, pattern=STORABLE, description="Queues, separated by commas.")
+    owner: Storable | None = Field(None, min_length=1, pattern=STORABLE, description="Whose jobs; for staff.")
+    limit: int = Field(100, ge=1, le=500, description="How many jobs a page has at most; not counting for `job_ids`.")
+    cursor: str | None = Field(None, pattern="^[0-9]{1,18}$", description="`next` of the page before.")
+
+    @field_validator("job_ids")
+    @classmethod
+    def _check_ids(cls, text: str | None) -> str | None:
+        ids = _given(text)
+        if len(ids) > MOST_IDS:
+            raise PydanticCustomError("invalid", f"{len(ids)} ids are too many; ask for {MOST_IDS} at a time")
+        if not all(item.isascii() and item.isdigit() and int(item) <= LARGEST_ID for item in ids):
+            raise PydanticCustomError("invalid", "ids are whole numbers, separated by commas, as in 3,1,2")
+        return text
+
+    @field_validator("states")
+    @classmethod
+    def _check_states(cls, text: str | None) -> str | None:
+        try:
+            wanted_states(_given(text))
+        except InvalidRequest as error:
+            raise PydanticCustomError("invalid", storable(str(error))) from error
+        return text
+
+    def filters(self, actor: Actor) -> dict[str, Any]:
+        """The same as arguments of `Jobs.list`, for what the actor may see."""
+        ids = _parts(self.job_ids)
+        return {
+            "states": _parts(self.states),
+            "types": _parts(self.types),
+            "ids": None if ids is None else [int(item) for item in ids],
+            "queues": _parts(self.queues),
+            "owner": actor.reading_as or self.owner,
+            "limit": self.limit,
+            "cursor": self.cursor,
+        }
+
+
+@router.get("/", responses=documented(400))
+async def list_jobs(services: ServicesHere, actor: Anybody, query: Annotated[JobQuery, Query()]) -> JobList:
+    """List jobs, the newest first: one's own, or for staff everybody's."""
+    found = await _listed(services, actor, query)
+    return await services.on_thread(partial(services.views.page, found))
+
+
+@router.get("/{job_id}/", responses=documented(404))
+async def get_job(services: ServicesHere, actor: Anybody, job_id: JobIdInPath) -> JobDetail:
+    """Read one job, with its live progress."""
+    job = await services.jobs.get(job_id, owner=actor.reading_as)
+    return await detail_of(services, actor, job)
+
+
+@router.get("/{job_id}/attempts/", responses=documented(404))
+async def list_attempts(services: ServicesHere, actor: Anybody, job_id: JobIdInPath) -> AttemptList:
+    """List how each attempt at a job ended, the oldest first."""
+    found = await services.jobs.attempts(job_id, owner=actor.reading_as)
+    return attempt_views(found, technical=actor.sees_all)
+
+
+@router.post("/{job_id}/cancel/", responses=documented(400, 404))
+async def cancel_job(services: ServicesHere, actor: Changer, job_id: JobIdInPath) -> JobDetail:
+    """Cancel a job: it is cancelled when this answers, and final. Cancelling twice is no error."""
+    async with services.audited(actor, "job.cancel", str(job_id)):
+        job = await services.jobs.cancel(job_id, owner=actor.changing_as, by=actor.id)
+    return await detail_of(services, actor, job)
+
+
+@router.post("/{job_id}/retry/", status_code=202, responses=documented(400, 404))
+async def retry_job(services: ServicesHere, actor: Changer, job_id: JobIdInPath) -> JobDetail:
+    """Start a new job with the parameters of one that failed or was cancelled; its owner may if the type is public."""
+    async with services.audited(actor, "job.retry", str(job_id)):
+        await _check_retry(services, actor, job_id)
+        job = await services.jobs.retry(job_id, owner=actor.changing_as)
+    return await detail_of(services, actor, job)
+
+
+@router.delete("/{job_id}/", status_code=204, responses=documented(400, 404))
+async def delete_job(services: ServicesHere, actor: Staff, job_id: JobIdInPath) -> None:
+    """Delete a job that has ended; for staff."""
+    async with services.audited(actor, "job.delete", str(job_id)):
+        await services.jobs.delete(job_id)
+
+
+async def detail_of(services: Services, actor: Actor, job: Job) -> JobDetail:
+    """The job as its own page shows it to this actor."""
+    return await services.on_thread(partial(services.views.detail, job, technical=actor.sees_all))
+
+
+async def _listed(services: Services, actor: Actor, query: JobQuery) -> JobPage:
+    if actor.reading_as is not None and query.owner not in (None, actor.id):
+        return JobPage([], None)
+    return await services.jobs.list(**query.filters(actor))
+
+
+async def _check_retry(services: Services, actor: Actor, job_id: int) -> None:
+    """A retry starts a job, so it must not start one that the actor could not start; raises `PermissionDenied`."""
+    if actor.changes_all:
+        return
+    job = await services.jobs.get(job_id, owner=actor.changing_as)
+    job_type = services.registry.find(job.type)
+    if job_type is not None and not job_type.public:
+        raise PermissionDenied(f"jobs of type {job.type!r} are not started over HTTP")
+
+
+def _given(text: str | None) -> list[str]:
+    if text is not None and not text.strip():
+        raise PydanticCustomError("blank", "this must not be blank; leave it out for no filter")
+    return _parts(text) or []
+
+
+def _parts(text: str | None) -> list[str] | None:
+    return None if text is None else [part.strip() for part in text.split(",")]

@@ -1,0 +1,59 @@
+"""Who asks, and what that lets them see and do."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from starlette.requests import Request
+
+LONGEST_ID: Final = 200
+
+
+class Role(StrEnum):
+    """What somebody is to the jobs."""
+
+    OWNER = "owner"
+    READ_ONLY = "read_only"
+    STAFF = "staff"
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Somebody who was recognised.
+
+    `owner` starts jobs, and sees and cancels those it started; `read_only` sees everything and changes nothing; `staff`
+    sees and changes everything. `id` is the owner of the jobs that the actor starts.
+    """
+
+    id: str
+    roles: frozenset[Role] = frozenset({Role.OWNER})
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether other people's jobs, and what is nobody's, are shown."""
+        return bool(self.roles & {Role.STAFF, Role.READ_ONLY})
+
+    @property
+    def changes_all(self) -> bool:
+        """Whether other people's jobs, and what is nobody's, may be changed."""
+        return Role.STAFF in self.roles
+
+    @property
+    def changes_own(self) -> bool:
+        """Whether the actor may start jobs and change its own."""
+        return bool(self.roles & {Role.STAFF, Role.OWNER})
+
+    @property
+    def reading_as(self) -> str | None:
+        """The owner whose jobs alone are shown; None for all."""
+        return None if self.sees_all else self.id
+
+    @property
+    def changing_as(self) -> str | None:
+        """The owner whose jobs alone may be changed; None for all."""
+        return None if self.changes_all else self.id
+
+
+Authenticate: TypeAlias = Callable[[Request], Actor | Awaitable[Actor | None] | None]
+"""What an application gives to say who asks; None is nobody."""

@@ -1,0 +1,188 @@
+"""A job as responses and events say it."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic_core import to_jsonable_python
+
+from horae.domain.job import Job, JobState
+from horae.handler.jobs import JobPage
+from horae.storage.database import Database
+from horae.storage.reading import Attempt
+from horae.types.hooks import Hooks
+from horae.types.job_type import JobType, has_hook
+from horae.types.parameters import ModelParameters
+from horae.types.registry import Registry
+from horae.types.secret import masked
+
+RETRY_OF: Final = "retry_of"
+
+log = logging.getLogger("horae.api")
+
+
+class JobView(BaseModel):
+    """A job, and beside these fields what its type adds."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: int
+    type: str
+    state: str = Field(
+        description="`pending`, `finished`, `failed` or `cancelled`; while the job runs `started`, or the label that "
+        "the job has given itself, which is never one of these words.",
+        examples=["started"],
+    )
+    progress_percentage: int = Field(ge=0, le=100)
+    human_readable_error: str = Field(description="Why the job failed, for its owner; empty if it did not.")
+    created_on: datetime
+    updated_on: datetime
+    started_on: datetime | None = Field(description="When the latest attempt began.")
+    finished_on: datetime | None = Field(description="When the job ended, in whichever way.")
+    due_on: datetime = Field(description="When the job may start, or might have started.")
+    label: str | None = Field(description="What the job says of itself, while it runs.")
+    owner: str | None
+    queue: str
+    priority: int = Field(description="Higher goes first.")
+    attempt: int = Field(description="Which attempt this is, from 1; 0 before the first.")
+    max_attempts: int
+    node: str | None = Field(description="The node that holds the job; also for a moment after it was cancelled.")
+    cancelled_by: str | None
+
+
+class JobDetail(JobView):
+    """A job with what only its own page needs."""
+
+    params: Any = Field(None, description="The parameters, secret ones masked; null where the type is unknown here.")
+    result: Any = Field(None, description="What the job returned.")
+    error: str | None = Field(None, description="Why the job failed, for its developer; shown to staff.")
+    unique_key: str | None = None
+    retry_of: int | None = Field(None, description="The job that this one repeats.")
+
+
+class JobList(BaseModel):
+    """A page of jobs, the newest first."""
+
+    jobs: list[JobView]
+    next: str | None = Field(description="The cursor of the next page; null on the last one.")
+
+
+class AttemptView(BaseModel):
+    """How one attempt at a job ended."""
+
+    attempt: int
+    node: str | None
+    started_on: datetime
+    finished_on: datetime
+    outcome: str = Field(description="`finished`, `failed`, `cancelled`, `timed_out` or `crashed`.")
+    error: str | None = Field(description="Shown to staff.")
+    traceback: str | None = Field(description="Shown to staff.")
+
+
+class AttemptList(BaseModel):
+    """All attempts, the oldest first."""
+
+    attempts: list[AttemptView]
+
+
+def response_model_of(job_type: JobType[Any]) -> type[BaseModel]:
+    """A job of this type, with the fields that it adds."""
+    if job_type.response_model is None:
+        return JobDetail
+    added: type[BaseModel] = job_type.response_model
+    # The common fields come first: a type adds, and never replaces.
+    return create_model(f"{job_type.type}_job", __base__=(JobDetail, added))
+
+
+class JobViews:
+    """Makes views of jobs, with what their types add. Call it on a thread: a type may ask its tables."""
+
+    def __init__(self, database: Database, registry: Registry) -> None:
+        self._registry = registry
+        self._hooks = Hooks(database, registry)
+
+    def view(self, job: Job) -> JobView:
+        """The job as in a list."""
+        return JobView(**{**self._added(job), **_common(job)})
+
+    def detail(self, job: Job, *, technical: bool) -> JobDetail:
+        """The job as on its own page; `technical`: with what is for staff."""
+        return JobDetail(
+            **{
+                **self._added(job),
+                **_common(job),
+                "params": self._parameters(job),
+                "result": job.result,
+                "error": job.error if technical else None,
+                "unique_key": job.unique_key,
+                "retry_of": job.meta.get(RETRY_OF),
+            }
+        )
+
+    def page(self, page: JobPage) -> JobList:
+        """A list of jobs."""
+        return JobList(jobs=[self.view(job) for job in page.jobs], next=page.next)
+
+    def _added(self, job: Job) -> Mapping[str, Any]:
+        """What the type adds; nothing if it fails, for one bad type never stops the others."""
+        job_type = self._registry.find(job.type)
+        if job_type is None or not has_hook(job_type, "describe"):
+            return {}
+        try:
+            added: Any = job_type.describe(self._hooks.with_parameters(job))
+            if job_type.response_model is not None:
+                added = job_type.response_model.model_validate(added)
+            described: Mapping[str, Any] = to_jsonable_python(added)
+        except Exception:
+            log.exception("job %d (%s) cannot be described", job.id, job.type)
+            return {}
+        return described
+
+    def _parameters(self, job: Job) -> Any:
+        job_type = self._registry.find(job.type)
+        if job_type is None or not isinstance(job_type.parameters, ModelParameters):
+            return None  # nobody here knows what of it is secret
+        return masked(job_type.parameters.model, job.params)
+
+
+def attempt_views(attempts: Sequence[Attempt], *, technical: bool) -> AttemptList:
+    """How each attempt ended; `technical`: with what is for staff."""
+    return AttemptList(
+        attempts=[
+            AttemptView(
+                attempt=each.attempt,
+                node=each.node_id,
+                started_on=each.started_at,
+                finished_on=each.finished_at,
+                outcome=each.outcome.value,
+                error=each.error if technical else None,
+                traceback=each.traceback if technical else None,
+            )
+            for each in attempts
+        ]
+    )
+
+
+def _common(job: Job) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "type": job.type,
+        "state": job.label if job.state is JobState.STARTED and job.label else job.state.value,
+        "progress_percentage": job.progress_percentage,
+        "human_readable_error": job.human_readable_error or "",
+        "created_on": job.created_at,
+        "updated_on": job.updated_at,
+        "started_on": job.started_at,
+        "finished_on": job.finished_at,
+        "due_on": job.run_at,
+        "label": job.label,
+        "owner": job.owner,
+        "queue": job.queue,
+        "priority": job.priority,
+        "attempt": job.attempt,
+        "max_attempts": job.max_attempts,
+        "node": job.node_id,
+        "cancelled_by": job.cancelled_by,
+    }

@@ -1,0 +1,56 @@
+"""What people changed: written once, read in pages, and dropped when it is old."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import BigInteger, Connection, Float, String, bindparam, cast, delete, insert, or_, select
+
+from horae.storage.audit_tables import audit
+from horae.storage.dialect import database_now, seconds_from_now
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEntry:
+    """Who did what, when, and what came of it: `done`, or the code of an error."""
+
+    id: int
+    at: datetime
+    actor: str
+    action: str
+    target: str
+    outcome: str
+    note: str | None
+
+
+ADD: Final = insert(audit).values(at=database_now()).returning(audit.c.id)
+_before: Any = bindparam("before", type_=BigInteger())
+_actor: Any = bindparam("actor", type_=String())
+PAGE: Final = (
+    select(audit)
+    .where(
+        or_(cast(_before, BigInteger()).is_(None), audit.c.id < _before),
+        or_(cast(_actor, String()).is_(None), audit.c.actor == _actor),
+    )
+    .order_by(audit.c.id.desc())
+    .limit(bindparam("limit"))
+)
+EXPIRE: Final = delete(audit).where(audit.c.at < seconds_from_now(-bindparam("keep", type_=Float())))
+
+
+def add(connection: Connection, entry: Mapping[str, Any]) -> int:
+    """Write an entry; its id."""
+    identity: int = connection.execute(ADD, entry).scalar_one()
+    return identity
+
+
+def page(connection: Connection, *, before: int | None, actor: str | None, limit: int) -> list[AuditEntry]:
+    """The newest entries first; `before` continues after the last one of the page before."""
+    rows = connection.execute(PAGE, {"before": before, "actor": actor, "limit": limit}).mappings()
+    return [AuditEntry(**row) for row in rows]
+
+
+def expire(connection: Connection, keep_seconds: float) -> int:
+    """Drop what is older than that; how many entries."""
+    return connection.execute(EXPIRE, {"keep": keep_seconds}).rowcount

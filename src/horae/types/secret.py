@@ -1,0 +1,101 @@
+"""Parameters that must not be shown: marked with `Secret()`, stored for the body, masked for everybody else."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, get_args
+
+from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler, SecretBytes, SecretStr
+from pydantic.fields import FieldInfo
+from pydantic_core import CoreSchema, core_schema
+
+MASK: Final = "••••••"
+HIDDEN_TYPES: Final = (SecretStr, SecretBytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """Marks a parameter: `password: Annotated[str, Secret()]`. Of a `SecretStr` it also stores the value, not stars."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Store what Pydantic would replace by stars; all else is stored as ever."""
+        schema = handler(source)
+        if source is not SecretStr:
+            return schema
+        return core_schema.no_info_after_validator_function(
+            _unchanged,
+            schema,
+            serialization=core_schema.plain_serializer_function_ser_schema(_reveal, when_used="json"),
+        )
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """Documented as a password that is written and never read."""
+        return {**handler(schema), "format": "password", "writeOnly": True}
+
+
+def masked(model: type[BaseModel], params: Any) -> Any:
+    """Stored parameters with a mask in place of what is secret."""
+    if not isinstance(params, dict):
+        return params
+    given: dict[str, Any] = params
+    shown = dict(given)
+    for name, field in model.model_fields.items():
+        for key in (name, field.serialization_alias or field.alias):
+            if key is not None and key in shown:
+                shown[key] = _masked_field(field, shown[key])
+    return shown
+
+
+def hidden_fields(model: type[BaseModel]) -> list[str]:
+    """Fields that Pydantic would store as stars, because they are of a secret type and not marked."""
+    return [
+        name
+        for name, field in model.model_fields.items()
+        if any(part in HIDDEN_TYPES for part in _parts(field.annotation)) and not is_secret(field, marked_only=True)
+    ]
+
+
+def is_secret(field: FieldInfo, *, marked_only: bool = False) -> bool:
+    """Whether the field is marked, or of a type that Pydantic hides."""
+    if any(isinstance(item, Secret) for item in field.metadata):
+        return True
+    parts = list(_parts(field.annotation))
+    return any(isinstance(part, Secret) or (part in HIDDEN_TYPES and not marked_only) for part in parts)
+
+
+def _masked_field(field: FieldInfo, value: Any) -> Any:
+    if value is None:
+        return None
+    if is_secret(field):
+        return MASK
+    for part in _parts(field.annotation):
+        if isinstance(part, type) and issubclass(part, BaseModel):
+            value = _masked_within(part, value)
+    return value
+
+
+def _masked_within(model: type[BaseModel], value: Any) -> Any:
+    """Mask in a model, in a list of models, and in a mapping to models."""
+    if isinstance(value, list):
+        items: list[Any] = value
+        return [_masked_within(model, item) for item in items]
+    if not isinstance(value, dict):
+        return value
+    values: dict[str, Any] = value
+    # A mapping may look like the model itself: mask as both, for rather too much than too little.
+    return masked(model, {key: _masked_within(model, item) for key, item in values.items()})
+
+
+def _parts(annotation: Any) -> Iterator[Any]:
+    """The annotation and everything that it is made of."""
+    yield annotation
+    for part in get_args(annotation):
+        yield from _parts(part)
+    yield from getattr(annotation, "__metadata__", ())
+
+
+def _reveal(value: SecretStr) -> str:
+    return value.get_secret_value()
+
+
+def _unchanged(value: SecretStr) -> SecretStr:
+    return value
