@@ -42,6 +42,11 @@ def call(*arguments: str, env: dict[str, str | None] | None = None) -> Result:
     return result
 
 
+async def called(url: str, *arguments: str) -> Result:
+    """Call `horae` beside a node that runs on this thread's loop."""
+    return await asyncio.to_thread(call, "--app", SHOP, "--database", url, *arguments)
+
+
 def values(result: Result) -> Any:
     """The one JSON value that a command printed."""
     assert (result.exit_code, result.stderr) == (0, "")

@@ -8,14 +8,13 @@ from typing import cast
 
 import pytest
 from rich.console import Console
-from typer.testing import Result
 
 from horae.app import Horae
 from horae.cli import following
 from horae.domain.job import JobId, JobState
 from horae.storage import reading
 from horae.storage.database import Database
-from tests.cli.conftest import SHOP, Call, call, node_of, values
+from tests.cli.conftest import Call, call, called, node_of, values
 
 JOB_FIELDS = {
     "id", "type", "queue", "priority", "state", "label", "progress_percentage", "owner", "params", "result", "error",
@@ -252,8 +251,3 @@ def test_a_terminal_gets_bars(horae: Call, url: str, monkeypatch: pytest.MonkeyP
     assert "job 1 (import_csv): finished" in drawn
     assert "100%" in drawn
     assert "job 2 (refuse): failed" in drawn
-
-
-async def called(url: str, *arguments: str) -> Result:
-    """Call `horae` beside a node that runs on this thread's loop."""
-    return await asyncio.to_thread(call, "--app", SHOP, "--database", url, *arguments)

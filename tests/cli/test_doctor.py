@@ -1,0 +1,279 @@
+"""`horae doctor`: what it finds on a whole database, and what each finding says."""
+
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from horae.domain.job import NodeId
+from horae.handler.doctor import basics, file, server, work
+from horae.handler.doctor.finding import Finding, Level
+from horae.runtime.parts import NodeOptions
+from horae.runtime.record import record_of
+from horae.storage import nodes, reading
+from horae.storage.database import Database
+from horae.storage.dialect import SQLITE
+from horae.storage.doctor import OpenTransaction, Server, Tuples, WaitingWork
+from horae.storage.migrations.runner import MigrationStatus
+from horae.storage.nodes import NodeView
+from horae.storage.reading import JobFilter
+from horae.types.registry import Registry
+from horae.wakeup.silent import SilentChannel
+from tests.cli.conftest import Call, call, called, node_of, values
+from tests.cli.shop import horae as shop
+
+NOON = datetime(2026, 3, 29, 12, tzinfo=UTC)
+SERVER = Server(
+    version="17.2", recovering=False, read_only=False, isolation="read committed", synchronous_commit="on", fsync="on",
+    connections=10, max_connections=100, sees_all=True,
+)  # fmt: skip
+NODE = NodeView(
+    id=NodeId("n1"), name="left", host="h", pid=7, version="1", roles=["worker"], queues=None, types=["a"], concurrency=10,
+    lock_key=1, started_at=NOON, heartbeat_at=NOON, silence=0.1, lock_free=False, running=2,
+)  # fmt: skip
+WORK = WaitingWork(queue="default", type="a", count=3, oldest=61.0)
+
+
+def levels(findings: Iterable[Finding]) -> dict[str, Level]:
+    return {finding.check: finding.level for finding in findings}
+
+
+async def test_a_sound_installation(url: str, database: Database) -> None:
+    async with node_of(url):
+        found = values(await called(url, "doctor", "--json"))
+        text = await called(url, "doctor")
+    assert set(found) == {"ok", "database", "findings"}
+    assert found["ok"] is True
+    assert all(set(finding) == {"check", "level", "message", "advice"} for finding in found["findings"])
+    checks = {finding["check"]: finding["level"] for finding in found["findings"]}
+    common = {"connection", "migrations", "clock", "hints", "nodes", "work"}
+    own = (
+        {"journal", "write lock", "disk", "WAL"}
+        if database.dialect == SQLITE
+        else {"server", "isolation", "durability"}
+    )
+    assert common | own <= set(checks)
+    assert {checks[check] for check in common} == {"ok"}
+    assert "ok       connection: connects in " in text.stdout
+    assert text.exit_code == 0
+
+
+def test_nobody_runs_what_is_due(horae: Call, bare: Call) -> None:
+    horae("jobs", "start", "import_csv", "path=a")
+    sick = bare("doctor")
+    assert sick.exit_code == 1
+    assert "problem  work: 1 due jobs of type 'import_csv' in queue 'default'" in sick.stdout
+    assert "no node runs" in sick.stdout
+    assert "→ Start one: `horae run module:attribute`." in sick.stdout
+    bare("queues", "pause", "default", "--note", "holiday")
+    held = bare("doctor")
+    assert held.exit_code == 0
+    assert "(holiday); 1 jobs wait" in held.stdout
+
+
+async def test_nobody_knows_a_type(url: str) -> None:
+    async with node_of(url, queues=("other",)):
+        await called(url, "jobs", "start", "import_csv", "path=a")
+        sick = await called(url, "doctor")
+    assert sick.exit_code == 1
+    assert "no live node that knows the type serves this queue" in sick.stdout
+
+
+def test_a_database_that_is_away() -> None:
+    away = call("doctor", "--json", "--database", "postgresql://me:secret@127.0.0.1:1/none")
+    assert away.exit_code == 1
+    assert '"level":"problem"' in away.stdout
+    assert "the database does not answer" in away.stdout
+    assert "secret" not in away.stdout + away.stderr
+
+
+def test_a_file_that_is_not_there_is_not_created(tmp_path: Path) -> None:
+    missing = call("doctor", "--database", f"sqlite:///{tmp_path}/none.db")
+    assert missing.exit_code == 0
+    assert f"warning  connection: there is no file {tmp_path}/none.db" in missing.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_tables_that_are_missing(database_url: str) -> None:
+    if database_url.startswith(SQLITE):
+        with closing(sqlite3.connect(database_url.removeprefix("sqlite:///"))) as connection:
+            connection.execute("CREATE TABLE people (name)")
+    sick = call("doctor", "--database", database_url)
+    level, code = ("warning", 0) if database_url.startswith(SQLITE) else ("problem", 1)
+    assert sick.exit_code == code
+    assert f"{level:<8} migrations: revision " in sick.stdout
+    assert "`horae migrate up`" in sick.stdout
+
+
+def test_who_holds_the_write_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, migrated_sqlite: Path) -> None:
+    monkeypatch.setattr(file, "LOCK_PATIENCE", 0.01)
+    copy = tmp_path / "horae.db"
+    copy.write_bytes(migrated_sqlite.read_bytes())
+    url = f"sqlite:///{copy}"
+    with closing(sqlite3.connect(copy, isolation_level=None)) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        sick = call("doctor", "--database", url)
+        holder.execute("ROLLBACK")
+    assert sick.exit_code == 1
+    assert "problem  write lock: somebody has held the write lock for longer than 0.01 s" in sick.stdout
+    assert "ok       write lock" in call("doctor", "--database", url).stdout
+
+
+def test_a_body_that_may_hold_the_write_lock_is_named(horae: Call, database: Database) -> None:
+    for arguments in (["import_csv", "path=a"], ["within_transaction", "zip_code=1"]):
+        horae("jobs", "start", *arguments)
+    jobs = [job for job in database.autocommit(reading.page, JobFilter()) if job.id <= 2]
+    named = file.lock_finding(False, jobs, shop.registry)  # noqa: FBT003 - whether it is free
+    assert named.level is Level.WARNING
+    assert "job 2 (within_transaction" in named.message
+    assert "job 1" not in named.message
+    assert "job 1 (import_csv" in file.lock_finding(False, jobs, Registry()).message  # noqa: FBT003 - as above
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_a_long_transaction_is_named_without_its_query(
+    url: str, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "LONG", 0.0)
+    plain = database.url.set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(plain, application_name="report") as connection:
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        connection.execute("SELECT 'a secret' FROM horae_jobs")
+        sick = call("doctor", "--json", "--database", url)
+        pid = connection.info.backend_pid
+    found = [finding for finding in values(sick)["findings"] if finding["check"] == "transactions"]
+    assert [finding["level"] for finding in found] == ["warning"]
+    assert f"pid {pid} (report, idle in transaction) has a transaction open for" in found[0]["message"]
+    assert f"pg_terminate_backend({pid})" in found[0]["advice"]
+    assert "a secret" not in sick.stdout
+
+
+def test_a_dead_node(database: Database, bare: Call) -> None:
+    record = record_of(Registry(), NodeOptions(name="lost"))
+    of_another_life = record.host.rpartition("#")[0] + "#earlier"
+    database.transact(nodes.register, replace(record, host=of_another_life))
+    found = bare("doctor")
+    assert found.exit_code == 0
+    assert f"warning  nodes: node {record.id} (lost, pid {record.pid}) is dead: its process is gone" in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("ahead", "level", "words"),
+    [
+        (0.4, Level.OK, "agree"),
+        (-0.9, Level.OK, "agree"),
+        (90.0, Level.WARNING, "90.0 s behind"),
+        (-2.5, Level.WARNING, "2.5 s ahead of"),
+    ],
+)
+def test_clocks(ahead: float, level: Level, words: str) -> None:
+    found = basics.clock_finding(ahead)
+    assert found.level is level
+    assert words in found.message
+
+
+@pytest.mark.parametrize(
+    ("status", "owned", "level"),
+    [
+        (MigrationStatus("0001", "0001", [], ahead=False), False, Level.OK),
+        (MigrationStatus(None, "0001", ["0001"], ahead=False), False, Level.PROBLEM),
+        (MigrationStatus(None, "0001", ["0001"], ahead=False), True, Level.WARNING),
+        (MigrationStatus("0002", "0001", [], ahead=True), True, Level.PROBLEM),
+    ],
+)
+def test_migrations(status: MigrationStatus, owned: bool, level: Level) -> None:  # noqa: FBT001 - a case of the table
+    assert basics.migrations_finding(status, owned=owned).level is level
+
+
+@pytest.mark.parametrize(
+    ("changed", "check", "level"),
+    [
+        ({}, "server", Level.OK),
+        ({"recovering": True}, "server", Level.PROBLEM),
+        ({"read_only": True}, "server", Level.PROBLEM),
+        ({}, "isolation", Level.OK),
+        ({"isolation": "serializable"}, "isolation", Level.WARNING),
+        ({}, "durability", Level.OK),
+        ({"fsync": "off"}, "durability", Level.WARNING),
+        ({"synchronous_commit": "off"}, "durability", Level.WARNING),
+        ({}, "connections", Level.OK),
+        ({"connections": 81}, "connections", Level.WARNING),
+    ],
+)
+def test_the_server(changed: dict[str, Any], check: str, level: Level) -> None:
+    assert levels(server.server_findings(replace(SERVER, **changed)))[check] is level
+
+
+def test_transactions() -> None:
+    found = [OpenTransaction(pid=None, age=90, application="me", state="prepared as x1")]
+    (prepared,) = server.transaction_findings(found, sees_all=True)
+    assert "COMMIT PREPARED it (x1)" in (prepared.advice or "")
+    many = [OpenTransaction(pid=pid, age=90, application="", state="active") for pid in range(8)]
+    assert len(list(server.transaction_findings(many, sees_all=True))) == server.SHOWN + 1
+    assert levels(server.transaction_findings([], sees_all=True)) == {"transactions": Level.OK}
+    assert levels(server.transaction_findings([], sees_all=False)) == {"transactions": Level.WARNING}
+
+
+@pytest.mark.parametrize(
+    ("live", "dead", "level"),
+    [
+        (0, 9_000, Level.OK),
+        (1_000_000, 300_000, Level.OK),
+        (1_000_000, 500_000, Level.WARNING),
+        (0, 20_000, Level.WARNING),
+    ],
+)
+def test_dead_rows(live: int, dead: int, level: Level) -> None:
+    assert server.tuples_finding(Tuples(live=live, dead=dead, vacuumed_at=NOON)).level is level
+
+
+def test_the_disk_and_the_journal() -> None:
+    assert [file.space_finding(free).level for free in (2 * file.GIGABYTE, file.GIGABYTE / 2, 1000)] == [
+        Level.OK,
+        Level.WARNING,
+        Level.PROBLEM,
+    ]
+    assert [file.wal_finding(size).level for size in (0, file.GIGABYTE)] == [Level.OK, Level.WARNING]
+    assert [file.mode_finding(mode).level for mode in ("wal", "delete")] == [Level.OK, Level.PROBLEM]
+
+
+@pytest.mark.parametrize(
+    ("alive", "paused", "words"),
+    [
+        ([NODE], [], None),
+        ([], ["default"], None),
+        ([], [], "no node runs"),
+        ([replace(NODE, roles=["inline"])], [], "no node runs"),
+        ([replace(NODE, types=["b"])], [], "no live node knows this type"),
+        ([replace(NODE, queues=["b"])], [], "no live node that knows the type serves this queue"),
+        ([replace(NODE, queues=["b"]), replace(NODE, queues=["default"])], [], None),
+        ([replace(NODE, queues=["default"], types=["b"]), replace(NODE, queues=["b"])], [], "serves this queue"),
+    ],
+)
+def test_work(alive: list[NodeView], paused: list[str], words: str | None) -> None:
+    (found,) = work.work_findings([WORK], alive, paused, known=[])
+    assert found.level is (Level.OK if words is None else Level.PROBLEM)
+    assert words is None or words in found.message
+
+
+@pytest.mark.parametrize(
+    ("alive", "running", "level"), [([NODE], 2, Level.WARNING), ([], 2, Level.PROBLEM), ([], 0, Level.WARNING)]
+)
+def test_dead_nodes(alive: list[NodeView], running: int, level: Level) -> None:
+    *_, dead = work.node_findings(alive, [(replace(NODE, id=NodeId("n2"), running=running), "its process is gone")])
+    assert dead.level is level
+    assert "node n2 (left, pid 7) is dead: its process is gone" in dead.message
+
+
+def test_hints_that_do_not_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(basics, "HINTS_PATIENCE", 0.0)
+    with closing(SilentChannel()) as deaf:
+        assert basics.check_hints(deaf, wanted=True).level is Level.WARNING
+        assert basics.check_hints(deaf, wanted=False).level is Level.OK

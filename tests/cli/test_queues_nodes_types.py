@@ -1,0 +1,113 @@
+"""`horae queues`, `horae nodes` and `horae types`."""
+
+from dataclasses import replace
+
+from horae.cli import nodes as nodes_command
+from horae.runtime.onlooker import look
+from horae.runtime.parts import NodeOptions
+from horae.runtime.record import record_of
+from horae.storage import nodes
+from horae.storage.database import Database
+from horae.types.registry import Registry
+from tests.cli.conftest import SHOP, Call, call, called, node_of, values
+
+QUEUE_FIELDS = {"name", "paused_at", "note", "pending", "started", "oldest_due"}
+NODE_FIELDS = {
+    "id", "name", "host", "pid", "version", "roles", "queues", "types", "concurrency", "running", "started_at",
+    "heartbeat_at", "heartbeat_age", "lock", "alive", "cause_of_death",
+}  # fmt: skip
+TYPE_FIELDS = {
+    "name", "description", "declared_in", "queue", "priority", "max_count", "max_attempts", "soft_time_limit", "grace",
+    "pending_timeout", "isolation", "public", "is_async", "parameters",
+}  # fmt: skip
+HALF_AN_HOUR = 1800.0
+
+
+def test_queues(horae: Call, bare: Call) -> None:
+    assert values(bare("queues", "list", "--json")) == {"queues": []}
+    horae("jobs", "start", "import_csv", "path=a", "--queue", "slow")
+    assert bare("queues", "pause", "slow", "--note", "the disk is full").stdout == "queue 'slow' is paused\n"
+    (queue,) = values(bare("queues", "list", "--json"))["queues"]
+    assert set(queue) >= QUEUE_FIELDS
+    assert (queue["name"], queue["note"], queue["pending"]) == ("slow", "the disk is full", 1)
+    assert queue["paused_at"] is not None
+    assert bare("queues", "list").stdout.splitlines()[1].split()[:4] == ["slow", "paused", "1", "0"]
+    assert bare("queues", "resume", "slow").stdout == "queue 'slow' is open\n"
+    assert values(bare("queues", "list", "--json"))["queues"][0]["paused_at"] is None
+
+
+def test_queues_that_cannot_be_meant(bare: Call) -> None:
+    never = bare("queues", "resume", "slwo")
+    assert (never.exit_code, never.stdout, never.stderr) == (2, "", "Error: queue 'slwo' was never paused\n")
+    assert bare("queues", "pause", "").exit_code == 2
+
+
+async def test_a_paused_queue_holds_its_jobs_until_it_is_resumed(url: str) -> None:
+    async with node_of(url):
+        await called(url, "queues", "pause", "default")
+        await called(url, "jobs", "start", "import_csv", "path=a")
+        held = await called(url, "jobs", "wait", "1", "--timeout", "0.3")
+        await called(url, "queues", "resume", "default")
+        done = await called(url, "jobs", "wait", "1")
+    assert (held.exit_code, done.stdout) == (1, "10\n")
+
+
+async def test_nodes(url: str) -> None:
+    none = call("nodes", "list", "--database", url)
+    assert none.stdout == "No node runs. Start one: horae run module:attribute\n"
+    async with node_of(url, name="left hand", concurrency=3, queues=("a", "b")):
+        (node,) = values(await called(url, "nodes", "list", "--json"))["nodes"]
+        row = (await called(url, "nodes", "list")).stdout.splitlines()[1]
+    assert set(node) == NODE_FIELDS
+    expected = {"name": "left hand", "roles": ["worker"], "queues": ["a", "b"], "concurrency": 3, "running": 0}
+    assert {name: node[name] for name in expected} == expected
+    assert (node["alive"], node["cause_of_death"]) == (True, None)
+    assert "import_csv" in node["types"]
+    assert "left hand" in row
+    assert "a, b" in row
+    assert "0/3" in row
+    assert "alive" in row
+
+
+def test_a_dead_node_and_why(database: Database, bare: Call) -> None:
+    record = record_of(Registry(), NodeOptions(name="lost"))
+    host = record.host.rpartition("#")[0]
+    database.transact(nodes.register, replace(record, host=f"{host}#born in another life"))
+    (node,) = values(bare("nodes", "list", "--json"))["nodes"]
+    assert (node["alive"], node["cause_of_death"]) == (False, "its process is gone")
+    row = bare("nodes", "list").stdout.splitlines()[1]
+    assert row.split()[1] == "lost"
+    assert row.rstrip().endswith("dead   its process is gone")
+
+
+def test_a_lock_is_held_free_or_unknown(database: Database) -> None:
+    database.transact(nodes.register, record_of(Registry(), NodeOptions()))
+    (seen,) = look(database)
+    words = {True: "free", False: "held", None: None}
+    for free, word in words.items():
+        assert nodes_command.lock_of(replace(seen, view=replace(seen.view, lock_free=free))) == word
+
+
+def test_types() -> None:
+    listed = values(call("types", "list", "--json", "--app", SHOP))["types"]
+    assert [kind["name"] for kind in listed] == ["import_csv", "refuse", "within_transaction", "wait_for_ever"]
+    assert all(set(kind) == TYPE_FIELDS for kind in listed)
+    kind = values(call("types", "show", "import_csv", "--json", "--app", SHOP))
+    assert kind == listed[0]
+    assert (kind["description"], kind["max_count"]) == ("Import people.\n\nFrom a file.", 2)
+    assert (kind["soft_time_limit"], kind["declared_in"]) == (HALF_AN_HOUR, "tests.cli.shop.import_csv")
+    assert kind["parameters"]["required"] == ["path"]
+
+
+def test_types_for_people() -> None:
+    lines = call("types", "list", "--app", SHOP).stdout.splitlines()
+    assert lines[1].split() == ["import_csv", "default", "path,", "limit", "2", "1", "30m", "Import", "people."]
+    shown = call("types", "show", "import_csv", "--app", SHOP).stdout
+    assert [line.split() for line in shown.splitlines()[-2:]] == [
+        ["path", "string", "required"],
+        ["limit", "integer", "10"],
+    ]
+    assert "It takes no parameters." in call("types", "show", "wait_for_ever", "--app", SHOP).stdout
+    unknown = call("types", "show", "nothing", "--app", SHOP)
+    assert (unknown.exit_code, unknown.stdout) == (2, "")
+    assert "unknown job type 'nothing' (known: import_csv" in unknown.stderr
