@@ -1,10 +1,11 @@
 """The short form of a job type: a function whose annotated arguments are the parameters."""
 
 import inspect
+import warnings
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import update_wrapper
-from typing import Any, Final, Generic, Literal, ParamSpec, TypedDict, TypeVar, get_origin, get_type_hints
+from typing import Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, create_model
 from typing_extensions import Unpack, override
@@ -12,28 +13,11 @@ from typing_extensions import Unpack, override
 from horae.domain.backoff import Backoff
 from horae.errors import InvalidJobType
 from horae.types.context import JobContext
+from horae.types.declaration import START_OPTIONS
 from horae.types.job_type import ISOLATIONS, ApiError, HumanReadable, Isolation, JobType, Transaction
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-START_OPTIONS: Final = frozenset(
-    [
-        "job_type",
-        "session",
-        "owner",
-        "run_at",
-        "delay",
-        "priority",
-        "queue",
-        "unique_key",
-        "on_duplicate",
-        "max_attempts",
-        "backoff",
-        "meta",
-        "sync",
-    ]
-)
 
 
 class JobKeywords(TypedDict, total=False):
@@ -72,6 +56,8 @@ class FunctionJobType(JobType[Any]):
     """The job type of one function."""
 
     def __init__(self, function: Callable[..., Any], options: JobKeywords) -> None:
+        if isinstance(function, type) or not hasattr(function, "__qualname__"):
+            raise InvalidJobType(f"{function!r} is no function; write a subclass of JobType for what is not")
         unknown = options.keys() - JobKeywords.__annotations__.keys()
         if unknown:
             allowed = ", ".join(JobKeywords.__annotations__)
@@ -118,27 +104,41 @@ def _signature(function: Callable[..., Any], name: str) -> tuple[str | None, typ
     context, given = None, dict[str, Any]()
     for argument in inspect.signature(function).parameters.values():
         hint = hints.get(argument.name, Any)
+        _check_kind(name, argument)
         if hint is JobContext or get_origin(hint) is JobContext:
+            if context is not None:
+                raise InvalidJobType(f"job type {name!r}: {context!r} and {argument.name!r} both take the JobContext")
             context = argument.name
             continue
-        _check_argument(name, argument)
+        _check_name(name, argument.name)
         given[argument.name] = (hint, ... if argument.default is argument.empty else argument.default)
-    config = ConfigDict(
-        extra="forbid", ser_json_inf_nan="strings", ser_json_bytes="base64", val_json_bytes="base64"
-    )  # what JSON has no word for comes back as it went
+    return context, _model(name, given), hints.get("return", Any)
+
+
+def _model(name: str, given: Mapping[str, Any]) -> type[BaseModel]:
+    # What JSON has no word for comes back as it went.
+    config = ConfigDict(extra="forbid", ser_json_inf_nan="strings", ser_json_bytes="base64", val_json_bytes="base64")
     try:
-        model: type[BaseModel] = create_model(f"{name}_parameters", __config__=config, **given)
+        with warnings.catch_warnings():  # `copy`, `json` and `schema` are good names, whatever they were to Pydantic
+            warnings.filterwarnings("ignore", "Field name .* shadows an attribute", UserWarning)
+            return create_model(f"{name}_parameters", __config__=config, **given)
     except Exception as error:  # Pydantic raises many kinds for what has no JSON form
         raise InvalidJobType(f"job type {name!r}: its arguments cannot be parameters: {error}") from error
-    return context, model, hints.get("return", Any)
 
 
-def _check_argument(name: str, argument: inspect.Parameter) -> None:
-    if argument.kind in (argument.VAR_POSITIONAL, argument.VAR_KEYWORD, argument.POSITIONAL_ONLY):
+def _check_kind(name: str, argument: inspect.Parameter) -> None:
+    if argument.kind in {argument.VAR_POSITIONAL, argument.VAR_KEYWORD, argument.POSITIONAL_ONLY}:
         raise InvalidJobType(
             f"job type {name!r}: argument {argument} cannot be a parameter; use named, annotated arguments"
         )
-    if argument.name in START_OPTIONS:
-        raise InvalidJobType(f"job type {name!r}: argument {argument.name!r} is an option of start; rename it")
-    if argument.name.startswith("_"):
-        raise InvalidJobType(f"job type {name!r}: argument {argument.name!r} begins with an underscore; rename it")
+
+
+def _check_name(name: str, argument: str) -> None:
+    if argument in {"self", "cls"}:
+        raise InvalidJobType(f"job type {name!r}: it is a method; decorate a function, or write a subclass of JobType")
+    if argument in START_OPTIONS:
+        raise InvalidJobType(f"job type {name!r}: argument {argument!r} is an option of start; rename it")
+    if argument.startswith("model_") and hasattr(BaseModel, argument):
+        raise InvalidJobType(f"job type {name!r}: argument {argument!r} is a name of Pydantic's; rename it")
+    if argument.startswith("_"):
+        raise InvalidJobType(f"job type {name!r}: argument {argument!r} begins with an underscore; rename it")

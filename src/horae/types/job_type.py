@@ -7,13 +7,13 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from datetime import timedelta
 from typing import Any, Final, Generic, Literal, TypeAlias, get_args
 
-from pydantic import BaseModel
 from sqlalchemy import Connection
 
 from horae.domain.backoff import Backoff
 from horae.domain.job import Job
 from horae.errors import InvalidJobType, SoftTimeLimitExceeded
 from horae.types.context import JobContext, ParamsT
+from horae.types.declaration import check_declaration, check_parameters
 from horae.types.parameters import MappedParameters, ModelParameters, parameters_of
 
 Isolation: TypeAlias = Literal["read committed", "repeatable read", "serializable"]
@@ -23,7 +23,6 @@ HumanReadable: TypeAlias = str | Callable[[BaseException], str]
 ErrorClass: TypeAlias = type[BaseException]
 ApiError: TypeAlias = str | tuple[str, int, str]
 
-LONGEST_NAME: Final = 200
 TIMED_OUT_TEXT: Final = "This job ran for longer than it may and was stopped."
 FAILED_TEXT: Final = "Something went wrong while this job was running."
 
@@ -63,13 +62,16 @@ class JobType(Generic[ParamsT]):
 
     def __init__(self) -> None:
         check_declaration(self)
+        if not has_hook(self, "run"):
+            raise InvalidJobType(f"job type {self.type!r}: it has no run method")
         self.parameters: ModelParameters | MappedParameters = parameters_of(self.params, self.type)
         self.request = parameters_of(self.request_model, self.type) if self.request_model else self.parameters
+        check_parameters(self.type, self.request.model)
         self.is_async = inspect.iscoroutinefunction(self.run)
 
     def run(self, job: JobContext[ParamsT]) -> Any | Awaitable[Any]:
         """Do the work; what it returns is the job's result, stored as JSON. May be a coroutine function."""
-        raise TypeError(f"job type {job.type!r} has no run method")
+        raise NotImplementedError(job.type)  # refused at registration
 
     def prepare_values(self, values: dict[str, Any], owner: str | None) -> Mapping[str, Any]:
         """Turn what was asked for into what is stored; raise to refuse. Runs before the count limit."""
@@ -116,75 +118,11 @@ def has_hook(job_type: JobType[Any], name: str) -> bool:
     return getattr(type(job_type), name) is not getattr(JobType, name)
 
 
-def check_declaration(job_type: JobType[Any]) -> None:
-    """Refuse at registration what would fail later; raises `InvalidJobType`."""
-    name = getattr(job_type, "type", None)
-    if not isinstance(name, str) or not name.strip() or len(name) > LONGEST_NAME:
-        raise InvalidJobType(
-            f"{type(job_type).__qualname__}: `type` is {name!r}, expected 1 to {LONGEST_NAME} characters"
-        )
-    for problem in _problems(job_type):
-        raise InvalidJobType(f"job type {name!r}: {problem}")
-
-
-def _problems(job_type: JobType[Any]) -> list[str]:
-    checks = [
-        (isinstance(job_type.priority, int), f"priority is {job_type.priority!r}, expected a whole number"),
-        (job_type.max_attempts >= 1, f"max_attempts is {job_type.max_attempts}, expected 1 or more"),
-        (
-            job_type.max_count is None or job_type.max_count >= 1,
-            f"max_count is {job_type.max_count}, expected 1 or more, or None",
-        ),
-        (job_type.isolation in (None, "process"), f"isolation is {job_type.isolation!r}, expected 'process' or None"),
-        (
-            _positive(job_type.soft_time_limit),
-            f"soft_time_limit is {job_type.soft_time_limit}, expected more than zero, or None",
-        ),
-        (
-            _positive(job_type.pending_timeout),
-            f"pending_timeout is {job_type.pending_timeout}, expected more than zero, or None",
-        ),
-        (job_type.grace >= timedelta(0), f"grace is {job_type.grace}, expected zero or more"),
-        *_map_checks("exceptions_map", job_type.exceptions_map, (str,)),
-        *_map_checks("api_exceptions_map", job_type.api_exceptions_map, (str, tuple)),
-        *_model_checks(job_type),
-    ]
-    return [problem for fine, problem in checks if not fine]
-
-
-def _positive(limit: timedelta | None) -> bool:
-    return limit is None or limit > timedelta(0)
-
-
-def _map_checks(name: str, entries: Mapping[Any, Any], kinds: tuple[type, ...]) -> list[tuple[bool, str]]:
-    keys = [
-        (
-            isinstance(key, type) and issubclass(key, BaseException),
-            f"{name} has the key {key!r}, expected an exception class",
-        )
-        for key in entries
-    ]
-    values = [
-        (isinstance(value, kinds) or callable(value), f"{name} maps {key!r} to {value!r}, expected text or a function")
-        for key, value in entries.items()
-    ]
-    return keys + values
-
-
-def _model_checks(job_type: JobType[Any]) -> list[tuple[bool, str]]:
-    models = {"request_model": job_type.request_model, "response_model": job_type.response_model}
-    return [
-        (
-            model is None or (isinstance(model, type) and issubclass(model, BaseModel)),
-            f"{name} is {model!r}, expected a Pydantic model",
-        )
-        for name, model in models.items()
-    ]
-
-
 def _text(entry: HumanReadable, error: BaseException) -> str:
     try:
-        return entry.replace("{e}", str(error)) if isinstance(entry, str) else str(entry(error))
+        if not isinstance(entry, str):
+            return str(entry(error))
+        return entry.replace("{e}", str(error)) if "{e}" in entry else entry
     except Exception:
         log.exception("the human readable text of %s could not be made", type(error).__name__)
         return FAILED_TEXT
