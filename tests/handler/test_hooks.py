@@ -9,7 +9,17 @@ import pytest
 from pydantic import BaseModel
 from sqlalchemy import Connection, text
 
-from horae import Backoff, Horae, InvalidParameters, Job, JobContext, JobState, JobType, MaxJobCountExceeded, StartOptions
+from horae import (
+    Backoff,
+    Horae,
+    InvalidParameters,
+    Job,
+    JobContext,
+    JobState,
+    JobType,
+    MaxJobCountExceeded,
+    StartOptions,
+)
 from horae.types.job_type import JobType as AnyJobType
 from tests.harness.applications import claim_as_another_node, execute, rows
 from tests.harness.nodes import running_node, until, until_released, until_state

@@ -55,9 +55,16 @@ async def test_starting_sends_a_hint(counting: Horae) -> None:
 
 @pytest.mark.parametrize(
     ("values", "problem"),
-    [({}, "start"), ({"start": "many"}, "start"), ({"start": 1, "stop": 2}, "stop"), ({"start": 1, "step": None}, "step")],
+    [
+        ({}, "start"),
+        ({"start": "many"}, "start"),
+        ({"start": 1, "stop": 2}, "stop"),
+        ({"start": 1, "step": None}, "step"),
+    ],
 )
-def test_a_bad_call_fails_at_the_caller_and_leaves_nothing(counting: Horae, values: dict[str, object], problem: str) -> None:
+def test_a_bad_call_fails_at_the_caller_and_leaves_nothing(
+    counting: Horae, values: dict[str, object], problem: str
+) -> None:
     with pytest.raises(InvalidParameters) as caught:
         counting.jobs.start("count", **values)
     assert [where for where, _ in caught.value.problems] == [problem]

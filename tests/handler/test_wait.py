@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from horae import Horae, JobDoesNotExist, JobFailed, JobType, JobWasCancelled, WaitTimeout
 from horae.types.context import JobContext
 from tests.harness.applications import claim_as_another_node, counted_statements, execute
+from tests.harness.figures import figure
 from tests.harness.nodes import running_node
 
 
@@ -199,5 +200,5 @@ async def test_waiting_is_not_polling(horae: Horae) -> None:
     claim_as_another_node(horae)
     with counted_statements(horae) as statements, pytest.raises(WaitTimeout):
         await horae.aio.jobs.wait(job.id, timeout=2)
-    print(f"statements in 2 s of waiting: {len(statements)}")
+    figure(f"statements in 2 s of waiting: {len(statements)}")
     assert len(statements) <= 10

@@ -77,13 +77,20 @@ class Overseer:
         orders: dict[JobId, BaseException] = {}
         try:
             if reread:
-                states = self._database.autocommit(reading.states, asked)
-                orders |= {
-                    job_id: _order(states.get(job_id)) for job_id in asked if states.get(job_id) != JobState.STARTED
-                }
+                orders |= self._ended_or_taken(asked)
             orders |= {job_id: JobCancelled(by) for job_id, by in self._live.cancel_requests(asked).items()}
         except Exception as error:  # noqa: BLE001 - settling respects the row, whatever a body hears
             log.warning("cancel requests cannot be read: %s", error)
+        return orders
+
+    def _ended_or_taken(self, asked: Collection[JobId]) -> Mapping[JobId, BaseException]:
+        rows = self._database.autocommit(reading.leases, asked)
+        orders: dict[JobId, BaseException] = {}
+        for job_id in asked:
+            run = self._running.get(job_id)
+            state, lease = rows.get(job_id, (None, None))
+            if run is not None and (state is not JobState.STARTED or lease != run.claim.lease):
+                orders[job_id] = JobCancelled() if state is JobState.CANCELLED else LeaseLost()
         return orders
 
     def keep_time(self, now: float) -> None:
@@ -107,7 +114,3 @@ class Overseer:
             run.claim.id,
             run.claim.type,
         )
-
-
-def _order(state: JobState | None) -> BaseException:
-    return JobCancelled() if state is JobState.CANCELLED else LeaseLost()

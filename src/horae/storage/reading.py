@@ -20,6 +20,9 @@ STATES: Final = PerDialect(
 ATTEMPTS: Final = (
     select(job_attempts).where(job_attempts.c.job_id == bindparam("job_id")).order_by(job_attempts.c.lease)
 )
+LEASES: Final = PerDialect(
+    lambda dialect: select(jobs.c.id, jobs.c.state, jobs.c.lease).where(member_of(dialect, jobs.c.id, "ids", of=IdList))
+)
 _LISTS: Final = {"states": jobs.c.state, "types": jobs.c.type, "ids": jobs.c.id, "queues": jobs.c.queue}
 COUNTS: Final = select(jobs.c.state, func.count()).group_by(jobs.c.state)
 
@@ -67,6 +70,12 @@ def states(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, Jo
     """The states of these jobs, where they exist."""
     rows = connection.execute(STATES.on(connection), {"ids": list(job_ids)})
     return {JobId(row.id): JobState(row.state) for row in rows}
+
+
+def leases(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, tuple[JobState, int]]:
+    """The states and leases of these jobs, where they exist."""
+    rows = connection.execute(LEASES.on(connection), {"ids": list(job_ids)})
+    return {JobId(row.id): (JobState(row.state), row.lease) for row in rows}
 
 
 def page(connection: Connection, wanted: JobFilter) -> list[Job]:

@@ -72,6 +72,11 @@ class JobContext(Generic[ParamsT]):
         return Progress(100, on_change=self._report, checkpoint=self.check)
 
     @property
+    def label(self) -> str | None:
+        """The last label that the body gave."""
+        return self.progress.label if "progress" in vars(self) else None
+
+    @property
     def log(self) -> logging.Logger:
         """A logger; its records carry job, type, lease and node."""
         return log
@@ -91,7 +96,7 @@ class JobContext(Generic[ParamsT]):
             raise self._order
 
     def stop(self, order: BaseException, *, told: bool = False) -> None:
-        """Make `check` raise `order`, unless the body is told otherwise; one to end for good outlives one that is not."""
+        """Make `check` raise `order`, unless the body is `told` anyhow; one to end for good outlives the others."""
         if self._order is None or isinstance(self._order, Exception):
             self._order, self._told = order, told and isinstance(order, Exception)
 

@@ -1,0 +1,17 @@
+"""Measured figures: `pytest -s` shows them, and so does a test that fails."""
+
+import sys
+from collections.abc import Sequence
+
+
+def figure(text: str) -> None:
+    """Show one figure."""
+    sys.stdout.write(f"\nmeasured: {text}\n")
+
+
+def quantiles(seconds: Sequence[float]) -> str:
+    """The median and the longest of some durations."""
+    if not seconds:
+        return "none"
+    ordered = sorted(seconds)
+    return f"p50 {ordered[len(ordered) // 2]:.2f} s, max {ordered[-1]:.2f} s, of {len(ordered)}"

@@ -1,0 +1,320 @@
+"""Bodies under way: what others see of them, and how they hear that they are to stop."""
+
+import asyncio
+import contextlib
+import logging
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from horae import Horae, JobContext, JobNotCancellable, JobState, JobStopped
+from horae.types.logging import JobLogFilter
+from tests.harness.applications import attempts_of, execute, live_rows
+from tests.harness.figures import figure
+from tests.harness.nodes import running_node, until, until_released, until_state
+
+
+async def test_functions_and_coroutines_run_and_return(horae: Horae) -> None:
+    @horae.job
+    def threaded(number: int) -> str:
+        return f"{number} on {threading.current_thread().name.rpartition('-')[0]}"
+
+    @horae.job
+    async def looped(number: int) -> str:
+        await asyncio.sleep(0)
+        return f"{number} on {threading.current_thread().name}"
+
+    async with running_node(horae):
+        first, second = await horae.aio.jobs.start(threaded, number=1), await horae.aio.jobs.start(looped, number=2)
+        assert await horae.aio.jobs.wait(first.id, timeout=20) == "1 on horae-body"
+        assert await horae.aio.jobs.wait(second.id, timeout=20) == "2 on MainThread"
+    done = horae.jobs.get(first.id)
+    assert (done.state, done.progress_percentage, done.attempt, done.node_id) == (JobState.FINISHED, 100, 1, None)
+    assert attempts_of(horae, first.id) == ["finished"]
+
+
+async def test_a_body_knows_its_job(horae: Horae) -> None:
+    @horae.job
+    def who(job: JobContext) -> dict[str, Any]:
+        return {"id": job.id, "type": job.type, "owner": job.owner, "attempt": job.attempt, "meta": dict(job.meta)}
+
+    async with running_node(horae):
+        job = await horae.aio.jobs.start(who, owner="alice", meta={"trace": "t"})
+        told = await horae.aio.jobs.wait(job.id, timeout=20)
+    assert told == {"id": job.id, "type": "who", "owner": "alice", "attempt": 1, "meta": {"trace": "t"}}
+
+
+async def test_log_records_carry_the_job(horae: Horae, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.handler.addFilter(JobLogFilter())
+    caplog.set_level(logging.INFO, "horae.job")
+
+    @horae.job
+    def threaded(job: JobContext) -> None:
+        job.log.info("hello")
+
+    @horae.job
+    async def looped(job: JobContext) -> None:
+        job.log.info("hello")
+
+    async with running_node(horae) as node:
+        for job_type in (threaded, looped):
+            job = await horae.aio.jobs.start(job_type)
+            await horae.aio.jobs.wait(job.id, timeout=20)
+            [record] = [each for each in caplog.records if each.message == "hello"]
+            known = {name: getattr(record, name) for name in ("job", "type", "lease", "node")}
+            assert known == {"job": job.id, "type": job.type, "lease": 1, "node": node.id}
+            caplog.clear()
+
+
+@pytest.mark.parametrize("transaction", [None, "read committed"])
+async def test_progress_is_seen_while_the_body_goes_on(horae: Horae, transaction: Any) -> None:
+    """Also while its own transaction hides everything that it writes."""
+    release = threading.Event()
+    execute(horae, "CREATE TABLE effects (number INTEGER)")
+
+    @horae.job(transaction=transaction)
+    def work(job: JobContext) -> None:
+        if transaction:
+            job.connection.exec_driver_sql("INSERT INTO effects VALUES (1)")
+        job.progress.set(30, "importing-table-7")
+        release.wait(20)
+        job.progress.set(60, "almost")
+
+    async with running_node(horae):
+        job = await horae.aio.jobs.start(work)
+
+        async def shown() -> bool:
+            seen = await horae.aio.jobs.get(job.id)
+            return (seen.state, seen.progress_percentage, seen.label) == ("started", 30, "importing-table-7")
+
+        await until(shown)
+        release.set()
+        ended = await until_state(horae, job.id, "finished")
+        assert (ended.progress_percentage, ended.label) == (100, "almost")
+        await until(lambda: live_rows(horae, [job.id]) == 0)
+
+
+async def test_a_failed_job_keeps_how_far_it_came(horae: Horae) -> None:
+    @horae.job
+    def fail(job: JobContext) -> None:
+        job.progress.set(37, "half-way")
+        raise ValueError("no")
+
+    async with running_node(horae):
+        job = await horae.aio.jobs.start(fail)
+        ended = await until_state(horae, job.id, "failed")
+    assert (ended.progress_percentage, ended.label) == (37, "half-way")
+
+
+async def test_reports_are_written_seldom_and_the_last_one_always(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = horae.parts.live
+    publish, published = live.publish, list[int]()
+    monkeypatch.setattr(
+        live, "publish", lambda new: (published.extend(each.progress_percentage for each in new), publish(new))[1]
+    )
+    release = threading.Event()
+
+    @horae.job
+    def work(job: JobContext) -> None:
+        for _ in job.progress.track(range(100_000), represents=90):
+            pass
+        release.wait(20)
+
+    async with running_node(horae):
+        begun = time.monotonic()
+        job = await horae.aio.jobs.start(work)
+        await until(lambda: 90 in published)
+        rounds = (time.monotonic() - begun) / 0.1 + 2
+        release.set()
+        await until_state(horae, job.id, "finished")
+    assert len(published) <= rounds
+    assert published == sorted(published)
+
+
+class TestCancel:
+    @pytest.mark.parametrize("hints", [True, False])
+    async def test_a_body_hears_of_it_though_its_percentage_never_changes(
+        self, horae: Horae, monkeypatch: pytest.MonkeyPatch, *, hints: bool
+    ) -> None:
+        begun, stopped = threading.Event(), list[float]()
+
+        @horae.job
+        def work(job: JobContext) -> None:
+            begun.set()
+            try:
+                while True:
+                    job.progress.set(10)
+            except JobStopped:
+                stopped.append(time.monotonic())
+                raise
+
+        if not hints:
+            monkeypatch.setattr(horae.parts.wakeup, "send", lambda _hint: None)
+        async with running_node(horae):
+            job = await horae.aio.jobs.start(work)
+            await until(begun.is_set)
+            asked = time.monotonic()
+            cancelled = await horae.aio.jobs.cancel(job.id, by="bob")
+            assert (cancelled.state, cancelled.cancelled_by) == (JobState.CANCELLED, "bob")
+            await until_released(horae, job.id)
+        figure(f"the body heard after {(stopped[0] - asked) * 1000:.0f} ms (hints: {hints})")
+        assert stopped[0] - asked < 1
+        assert attempts_of(horae, job.id) == ["cancelled"]
+        await until(lambda: live_rows(horae, [job.id]) == 0)
+
+    async def test_a_coroutine_is_cancelled_where_it_waits(self, horae: Horae) -> None:
+        begun, cleaned = asyncio.Event(), asyncio.Event()
+
+        @horae.job
+        async def work() -> None:
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cleaned.set()
+
+        async with running_node(horae):
+            job = await horae.aio.jobs.start(work)
+            await begun.wait()
+            asked = time.monotonic()
+            await horae.aio.jobs.cancel(job.id)
+            async with asyncio.timeout(20):
+                await cleaned.wait()
+            assert time.monotonic() - asked < 1
+            await until_released(horae, job.id)
+        assert attempts_of(horae, job.id) == ["cancelled"]
+
+    async def test_it_is_heard_of_though_the_live_store_has_lost_the_request(
+        self, horae: Horae, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        begun = threading.Event()
+
+        @horae.job
+        def work(job: JobContext) -> None:
+            begun.set()
+            while True:
+                job.check()
+
+        monkeypatch.setattr(horae.parts.live, "request_cancel", lambda _job_id, _by: None)
+        async with running_node(horae):
+            job = await horae.aio.jobs.start(work)
+            await until(begun.is_set)
+            await horae.aio.jobs.cancel(job.id)
+            await until_released(horae, job.id)
+        assert attempts_of(horae, job.id) == ["cancelled"]
+
+    @pytest.mark.parametrize("ending", ["result", "error", "swallowed"])
+    async def test_whatever_a_cancelled_body_comes_to_is_dropped(self, horae: Horae, ending: str) -> None:
+        begun, release = threading.Event(), threading.Event()
+
+        @horae.job
+        def work(job: JobContext) -> str:
+            begun.set()
+            release.wait(20)
+            try:
+                job.progress.set(50)
+            except JobStopped:
+                if ending == "error":
+                    raise OSError("unrelated") from None
+                if ending == "result":
+                    raise
+            return "late"
+
+        async with running_node(horae):
+            job = await horae.aio.jobs.start(work)
+            await until(begun.is_set)
+            await horae.aio.jobs.cancel(job.id, by="bob")
+            release.set()
+            ended = await until_released(horae, job.id)
+        assert (ended.state, ended.result, ended.error, ended.cancelled_by) == (JobState.CANCELLED, None, None, "bob")
+
+    async def test_a_broad_except_does_not_keep_a_body_alive(self, horae: Horae) -> None:
+        begun = threading.Event()
+
+        @horae.job
+        def work(job: JobContext) -> None:
+            begun.set()
+            while True:
+                with contextlib.suppress(Exception):
+                    job.progress.set(1)
+
+        async with running_node(horae):
+            job = await horae.aio.jobs.start(work)
+            await until(begun.is_set)
+            await horae.aio.jobs.cancel(job.id)
+            await until_released(horae, job.id)
+
+    async def test_of_many_cancels_and_ends_each_pair_agrees(self, horae: Horae) -> None:
+        """A cancel that was answered with success ends cancelled; any other says why it was not."""
+        jobs = 40
+
+        @horae.job
+        async def work(number: int) -> int:
+            await asyncio.sleep(0.002 * (number % 7))
+            return number
+
+        answers: dict[int, bool] = {}
+
+        async def cancel(job_id: int) -> None:
+            try:
+                await horae.aio.jobs.cancel(job_id)
+            except JobNotCancellable:
+                answers[job_id] = False
+            else:
+                answers[job_id] = True
+
+        async with running_node(horae, concurrency=8), asyncio.TaskGroup() as group:
+            for job_id in await horae.aio.jobs.start_many(work, [{"number": number} for number in range(jobs)]):
+                group.create_task(cancel(job_id))
+        ended = (await horae.aio.jobs.list()).jobs
+        assert {job.id: job.state is JobState.CANCELLED for job in ended} == answers
+        assert all(job.ended and not job.occupied for job in ended)
+
+
+class TestLeases:
+    async def test_a_body_whose_lease_was_taken_stops_and_changes_nothing(self, horae: Horae) -> None:
+        begun, stopped = threading.Event(), threading.Event()
+
+        @horae.job
+        def work(job: JobContext) -> None:
+            begun.set()
+            try:
+                while True:
+                    job.check()
+            finally:
+                stopped.set()
+
+        async with running_node(horae):
+            job = await horae.aio.jobs.start(work)
+            await until(begun.is_set)
+            execute(horae, "UPDATE horae_jobs SET lease = lease + 1")
+            await until(stopped.is_set)
+        held = await horae.aio.jobs.get(job.id)
+        assert (held.state, held.lease) == (JobState.STARTED, 2)
+        assert attempts_of(horae, job.id) == []
+
+    async def test_a_late_result_under_an_old_lease_matches_no_row(
+        self, horae: Horae, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.INFO, "horae.runtime")
+        begun, release = threading.Event(), threading.Event()
+
+        @horae.job
+        def work() -> str:
+            begun.set()
+            release.wait(20)
+            return "late"
+
+        async with running_node(horae):
+            job = await horae.aio.jobs.start(work)
+            await until(begun.is_set)
+            execute(horae, "UPDATE horae_jobs SET lease = lease + 1")
+            release.set()
+            await until(lambda: f"the end of job {job.id} was dropped" in caplog.text)
+        held = await horae.aio.jobs.get(job.id)
+        assert (held.state, held.result) == (JobState.STARTED, None)
+        assert attempts_of(horae, job.id) == []
