@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 from sqlalchemy import text
 from typing_extensions import Unpack, override
@@ -25,7 +25,7 @@ from horae.types.job_type import JobType
 P = ParamSpec("P")
 R = TypeVar("R")
 
-MEGABYTE = 1 << 20
+MEGABYTE: Final = 1 << 20
 
 
 def in_process(**options: Unpack[JobKeywords]) -> Callable[[Callable[P, R]], JobFunction[P, R]]:
@@ -168,13 +168,27 @@ def use_a_process_pool() -> int:
         return sum(pool.map(abs, range(-10, 0)))
 
 
+haunted: Final = [0]
+"""How often the thread that a body left behind has reported, in this process."""
+
+
 @in_process()
 def leave_a_thread(job: JobContext) -> None:
     def haunt() -> None:
-        for number in itertools.count():
-            job.progress.set(number % 100, f"ghost {number}")
+        while True:
+            haunted[0] += 1
+            job.progress.set(haunted[0] % 100, f"ghost {haunted[0]}")
 
     threading.Thread(target=haunt, daemon=True).start()
+
+
+@in_process()
+def outlast_ghosts(job: JobContext) -> None:
+    """Until the ghost has had every chance to speak, at the intervals of reports."""
+    job.progress.set(1, "own")
+    last = haunted[0] + 50_000
+    while haunted[0] < last:
+        time.sleep(0)
 
 
 @in_process()

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import sys
 import time
 
@@ -26,6 +27,14 @@ def tell_pid() -> None:
     time.sleep(1000)
 
 
+def fork_and_hold(*_: object) -> None:
+    """Leave a process that keeps open whatever this one had open."""
+    if (pid := os.fork()) == 0:
+        signal.pause()
+    sys.stdout.write(f"{pid}\n")
+    sys.stdout.flush()
+
+
 async def run(declared: Declared, **params: int) -> None:
     desk = Desk(Database("sqlite:////nowhere/horae.db"))
     match (await desk.perform(declared, **params)).outcome:
@@ -39,6 +48,7 @@ async def run(declared: Declared, **params: int) -> None:
 
 if __name__ == "__main__":
     if "orphan" in sys.argv:
+        signal.signal(signal.SIGUSR1, fork_and_hold)
         asyncio.run(run(tell_pid))
     else:
         asyncio.run(run(double, number=21))

@@ -8,7 +8,9 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -16,8 +18,9 @@ import pytest_asyncio
 from sqlalchemy import Connection, text
 
 from horae.domain.job import Cancelled, Claim, Failed, JobState, Succeeded
-from horae.errors import JobCancelled, LeaseLost, SoftTimeLimitExceeded
+from horae.errors import InvalidJobType, JobCancelled, LeaseLost, SoftTimeLimitExceeded
 from horae.runtime.executors import process
+from horae.runtime.executors.address import address_of
 from horae.runtime.executors.alarm import Alarm
 from horae.runtime.runner import Interrupted, Performed
 from horae.storage import claims, creation, reading
@@ -26,7 +29,7 @@ from horae.storage.creation import NewJob
 from horae.storage.database import Database
 from horae.types.context import JobContext
 from horae.types.function import JobFunction
-from horae.types.job_type import FAILED_TEXT, TIMED_OUT_TEXT, JobType
+from horae.types.job_type import FAILED_TEXT, TIMED_OUT_TEXT
 from tests.runtime import process_bodies, process_main
 from tests.runtime.process_desk import NODE, Declared, Desk, claim_of, is_gone
 
@@ -182,7 +185,10 @@ class TestOrders:
         assert (failed.human_readable_error, failed.timed_out) == (TIMED_OUT_TEXT, True)
         await is_gone(pid)
 
-    async def test_a_kill_while_the_child_starts_is_not_lost(self, own_desk: Desk) -> None:
+    async def test_a_kill_while_the_child_starts_is_not_lost(
+        self, own_desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(process, "LAST_MOMENT", 1000)
         started = own_desk.start(process_bodies.sleep)
         started.run.kill()
         assert failure(await started.performed()).timed_out
@@ -251,9 +257,9 @@ class TestDeaths:
 
     async def test_what_a_thread_of_an_earlier_body_reports_is_nobodys(self, own_desk: Desk) -> None:
         await own_desk.perform(process_bodies.leave_a_thread)
-        later = own_desk.start(process_bodies.count)
+        later = own_desk.start(process_bodies.outlast_ghosts)
         await later.performed()
-        assert not [label for _, label in later.reports if label and label.startswith("ghost")]
+        assert later.reports == [(1, "own")]
 
     async def test_a_task_that_a_coroutine_left_behind_ends_with_it(self, desk: Desk, tmp_path: Path) -> None:
         note = tmp_path / "note"
@@ -315,7 +321,7 @@ class TestAddresses:
             process_bodies.make_local(),
             process_bodies.hidden,
             JobFunction(process_bodies.add.function, name="shadow", isolation="process"),
-            type("Dynamic", (JobType,), {"type": "dynamic", "isolation": "process"})(),
+            type("Dynamic", (process_bodies.Multiply,), {})(),
         ],
         ids=["local", "lambda", "shadowed", "dynamic"],
     )
@@ -323,6 +329,23 @@ class TestAddresses:
         failed = failure(await desk.perform(declared))
         assert failed.error.startswith("InvalidJobType: ")
         assert "declare it at the top level of a module" in failed.error
+
+    @pytest.mark.parametrize(
+        ("spec", "reason"),
+        [
+            (None, "an interactive session has no file"),
+            (ModuleSpec("app.__main__", None), "__main__.py runs when imported"),
+        ],
+    )
+    async def test_a_main_module_that_cannot_be_imported_is_refused(
+        self, monkeypatch: pytest.MonkeyPatch, spec: ModuleSpec | None, reason: str
+    ) -> None:
+        main = ModuleType("__main__")
+        main.__spec__ = spec
+        monkeypatch.setitem(sys.modules, "__main__", main)
+        job_type = type("InMain", (process_bodies.Multiply,), {"__module__": "__main__"})()
+        with pytest.raises(InvalidJobType, match=reason):
+            address_of(job_type)
 
     async def test_orders_to_a_refused_job_change_nothing(self, desk: Desk) -> None:
         started = desk.start(process_bodies.hidden)
@@ -353,12 +376,18 @@ class TestAddresses:
         output = await output_of(await program("-m", process_main.__name__, "broken"))
         assert "ended with exit code 7 before the job did, while it was starting" in output
 
-    async def test_no_child_outlives_a_parent_that_was_killed(self) -> None:
+    @pytest.mark.parametrize("how", ["alone", "survived by a fork that holds the pipe"])
+    async def test_no_child_outlives_a_parent_that_was_killed(self, how: str) -> None:
         parent = await program("-m", process_main.__name__, "orphan")
         assert parent.stdout is not None
-        pid = int(await parent.stdout.readline())
+        pid, holder = int(await parent.stdout.readline()), None
+        if how != "alone":
+            parent.send_signal(signal.SIGUSR1)
+            holder = int(await parent.stdout.readline())
         parent.kill()
         await is_gone(pid)
+        if holder is not None:
+            os.kill(holder, signal.SIGKILL)
         await parent.wait()
 
 

@@ -28,7 +28,6 @@ def address_of(job_type: JobType[Any]) -> Address:
     source: Any = job_type.function if isinstance(job_type, FunctionJobType) else type(job_type)
     address = Address(source.__module__, source.__qualname__)
     if address.module in (MAIN, MAIN_IN_CHILD):
-        address = Address(MAIN, address.qualname)
         _check_main(job_type, address)
     module = sys.modules.get(address.module)
     try:

@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any, Final, NamedTuple, cast
 
-from horae.domain.job import Claim, Failed, NodeId
+from horae.domain.job import Failed, NodeId
 from horae.errors import InvalidJobType
 from horae.runtime.executors import messages
 from horae.runtime.executors.address import Address, job_type_at
@@ -30,7 +30,7 @@ from horae.runtime.executors.messages import Message
 from horae.runtime.executors.reports import Reports
 from horae.runtime.runner import Performed, Stage, outcome_of, perform, perform_async
 from horae.storage.database import Database
-from horae.types.context import JobContext, Report
+from horae.types.context import JobContext
 from horae.types.job_type import FAILED_TEXT, JobType
 from horae.types.logging import JobLogFilter
 
@@ -101,7 +101,7 @@ class Child:
             performed = self._perform(job)
             if self._stray:
                 os._exit(0)  # a process that the body forked came back from it
-            self._reports.flush()
+            self._reports.end()
             self._say("performed", **messages.performed_as_json(performed))
         self._runner.close()
         self._stage.close()
@@ -179,15 +179,8 @@ class Child:
 
     def _job(self, message: Message) -> Job:
         claim = messages.claim_from_json(message["claim"])
-        self._current = context = JobContext[Any](claim, None, self._reporting(claim))
+        self._current = context = JobContext[Any](claim, None, self._reports.begin())
         return Job(Address(message["module"], message["qualname"]), context, message["log_level"])
-
-    def _reporting(self, claim: Claim) -> Report:
-        def report(percentage: int, label: str | None) -> None:
-            if self._current is not None and self._current.claim is claim:  # a thread of an earlier body has no say
-                self._reports.put(percentage, label)
-
-        return report
 
     def _obey(self, order: BaseException) -> None:
         context = self._current

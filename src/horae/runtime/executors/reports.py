@@ -7,31 +7,46 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Final
 
+from horae.types.context import Report
+
 INTERVAL: Final = 0.05
 """Seconds between two reports: the node writes them every 0.1 s."""
 
 
+class Newest:
+    """The newest report of one body; of a body that has ended nobody asks for it."""
+
+    __slots__ = ("report",)
+
+    def __init__(self) -> None:
+        self.report: tuple[int, str | None] | None = None
+
+
 class Reports:
-    """Sends the newest report, but only so often; any thread may report."""
+    """Sends the newest report of the body that runs, but only so often; any thread may report."""
 
     def __init__(self, send: Callable[[int, str | None], None]) -> None:
         self._send = send
-        self._newest: tuple[int, str | None] | None = None
+        self._newest = Newest()
         # Its `put` cannot be torn by an exception of a signal handler, as what is made of locks could.
         self._bell: SimpleQueue[None] = SimpleQueue()
         self._flushing = threading.Lock()
 
-    def put(self, percentage: int, label: str | None) -> None:
-        """Take note of what is to be shown."""
-        self._newest = (percentage, label)
-        self._bell.put(None)
+    def begin(self) -> Report:
+        """The callback of the body that begins now."""
+        newest = self._newest = Newest()
 
-    def flush(self) -> None:
-        """Send what is new, now."""
+        def report(percentage: int, label: str | None) -> None:
+            newest.report = (percentage, label)
+            self._bell.put(None)
+
+        return report
+
+    def end(self) -> None:
+        """Send what is new; what threads report that the body left behind, now leads nowhere."""
         with self._flushing:
-            newest, self._newest = self._newest, None
-            if newest is not None:
-                self._send(*newest)
+            self._flush()
+            self._newest = Newest()
 
     def serve(self) -> None:
         """Send what is new, at intervals; a thread's whole life."""
@@ -40,5 +55,12 @@ class Reports:
             with suppress(Empty):
                 while True:
                     self._bell.get_nowait()
-            self.flush()
+            with self._flushing:
+                self._flush()
             time.sleep(INTERVAL)
+
+    def _flush(self) -> None:
+        newest = self._newest
+        report, newest.report = newest.report, None
+        if report is not None:
+            self._send(*report)
