@@ -1,9 +1,10 @@
 """One settings value, checked at birth: from arguments, else the environment, else a file, else defaults."""
 
 import os
+import tomllib
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, ValidationError
 from pydantic.functional_validators import BeforeValidator
@@ -23,7 +24,27 @@ FILE_VARIABLE = "HORAE_CONFIG"
 
 
 def _names(value: Any) -> Any:
-    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+    """Names separated by commas; an empty variable is as good as none."""
+    if not isinstance(value, str):
+        return value
+    return tuple(part.strip() for part in value.split(",") if part.strip()) or None
+
+
+def _seconds(value: Any) -> Any:
+    try:
+        return timedelta(seconds=float(value)) if isinstance(value, str) else value
+    except (ValueError, OverflowError):  # ISO 8601, or what Pydantic refuses with its reason
+        return value
+
+
+def _read(settings_class: type[BaseSettings], file: str) -> PydanticBaseSettingsSource:
+    try:
+        return TomlConfigSettingsSource(settings_class, file)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{FILE_VARIABLE}: {file!r} is no TOML: {error}") from error
+
+
+Duration: TypeAlias = Annotated[timedelta, BeforeValidator(_seconds)]
 
 
 class Settings(BaseSettings):
@@ -40,11 +61,11 @@ class Settings(BaseSettings):
         None, description="Queues that a node serves, separated by commas; all if not set."
     )
     node_name: str | None = Field(None, description="A name for the node in lists; the host's name if not set.")
-    grace: timedelta = Field(
+    grace: Duration = Field(
         timedelta(seconds=30), ge=timedelta(0), description="How long bodies may go on after the order to shut down."
     )
-    keep: timedelta = Field(timedelta(days=30), gt=timedelta(0), description="How long ended jobs are kept.")
-    busy_timeout: timedelta = Field(
+    keep: Duration = Field(timedelta(days=30), gt=timedelta(0), description="How long ended jobs are kept.")
+    busy_timeout: Duration = Field(
         timedelta(seconds=30), gt=timedelta(0), description="How long to wait for SQLite's write lock."
     )
     hints: bool = Field(default=True, description="Whether processes wake each other; without it they only poll.")
@@ -67,7 +88,7 @@ class Settings(BaseSettings):
             return init_settings, env_settings
         if not Path(file).is_file():
             raise ConfigurationError(f"{FILE_VARIABLE}: there is no file {file!r}")
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, file)
+        return init_settings, env_settings, _read(settings_cls, file)
 
 
 def settings(**given: Any) -> Settings:
@@ -83,4 +104,6 @@ def _problem(item: Any) -> str:
     name = ".".join(str(part) for part in item["loc"])
     if item["type"] == "extra_forbidden":
         return f"{name}: there is no such setting; there are {', '.join(Settings.model_fields)}"
-    return f"{name} ({PREFIX}{name.upper()}): {item['input']!r} is not allowed: {item['msg']}"
+    given = item["input"]
+    shown = f"{given.total_seconds():g} s" if isinstance(given, timedelta) else repr(given)
+    return f"{name} ({PREFIX}{name.upper()}): {shown} is not allowed: {item['msg']}"

@@ -1,0 +1,141 @@
+"""Settings: arguments before the environment before a file before defaults; a bad one says which, what and what else."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from horae.errors import ConfigurationError
+from horae.settings import Settings, settings
+
+
+@pytest.fixture(autouse=True)
+def _clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in (*Settings.model_fields, "config"):
+        monkeypatch.delenv(f"HORAE_{name.upper()}", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HORAE_CONFIG", str(tmp_path / "horae.toml"))
+    return tmp_path / "horae.toml"
+
+
+def test_the_defaults() -> None:
+    found = settings()
+    assert (found.database, found.concurrency, found.queues, found.node_name) == ("sqlite:///horae.db", 10, None, None)
+    assert (found.grace, found.keep, found.busy_timeout) == (
+        timedelta(seconds=30), timedelta(days=30), timedelta(seconds=30)
+    )  # fmt: skip
+    assert (found.hints, found.log_format, found.log_level) == (True, "text", "info")
+
+
+def test_what_is_nearer_wins(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file.write_text('concurrency = 1\nnode_name = "file"\nlog_level = "error"\n')
+    monkeypatch.setenv("HORAE_CONCURRENCY", "2")
+    monkeypatch.setenv("HORAE_NODE_NAME", "environment")
+    found = settings(concurrency=3, node_name=None)
+    assert (found.concurrency, found.node_name, found.log_level, found.log_format) == (
+        3,
+        "environment",
+        "error",
+        "text",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("database", "postgresql://host/name", "postgresql://host/name"),
+        ("concurrency", "10000", 10_000),
+        ("queues", "a, b,c", ("a", "b", "c")),
+        ("queues", "one", ("one",)),
+        ("queues", " , ", None),
+        ("grace", "0", timedelta(0)),
+        ("grace", "PT1M30S", timedelta(seconds=90)),
+        ("keep", "86400", timedelta(days=1)),
+        ("busy_timeout", "0.5", timedelta(milliseconds=500)),
+        ("hints", "false", False),
+        ("hints", "1", True),
+        ("log_format", "json", "json"),
+        ("log_level", "debug", "debug"),
+    ],
+)
+def test_every_setting_has_its_variable(name: str, text: str, value: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"HORAE_{name.upper()}", text)
+    assert getattr(settings(), name) == value
+
+
+def test_a_file_may_say_it_in_its_own_way(file: Path) -> None:
+    file.write_text('queues = ["a", "b"]\ngrace = 5\nhints = false\n')
+    found = settings()
+    assert (found.queues, found.grace, found.hints) == (("a", "b"), timedelta(seconds=5), False)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("concurrency", 0, "greater than or equal to 1"),
+        ("concurrency", 10_001, "less than or equal to 10000"),
+        ("concurrency", "many", "valid integer"),
+        ("grace", -1, "greater than or equal to 0 seconds"),
+        ("keep", 0, "greater than 0 seconds"),
+        ("busy_timeout", 0, "greater than 0 seconds"),
+        ("hints", "perhaps", "valid boolean"),
+        ("log_format", "xml", "'text' or 'json'"),
+        ("grace", "soon", "valid timedelta"),
+        ("grace", "nan", "valid timedelta"),
+        ("log_level", "verbose", "'debug', 'info', 'warning' or 'error'"),
+        ("queues", 7, "valid tuple"),
+    ],
+)
+def test_a_value_that_is_not_allowed(name: str, value: Any, problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = f"{value} s" if name in {"grace", "keep", "busy_timeout"} and not isinstance(value, str) else repr(value)
+    start = f"{name} (HORAE_{name.upper()}): {shown} is not allowed: "
+    with pytest.raises(ConfigurationError) as caught:
+        settings(**{name: value})
+    assert str(caught.value).startswith(start)
+    assert problem in str(caught.value)
+    if name != "queues":
+        monkeypatch.setenv(f"HORAE_{name.upper()}", str(value))
+        with pytest.raises(ConfigurationError, match=problem):
+            settings()
+
+
+def test_all_problems_are_told_at_once() -> None:
+    with pytest.raises(ConfigurationError, match=r"concurrency .*; hints .*"):
+        settings(concurrency=0, hints="perhaps")
+
+
+def test_an_unknown_setting_is_refused_with_those_there_are(file: Path) -> None:
+    expected = "concurency: there is no such setting; there are database, concurrency, queues, "
+    file.write_text("concurrency = 3\n")
+    with pytest.raises(ConfigurationError, match=expected):
+        settings(concurency=3)
+    file.write_text("concurency = 3\n")
+    with pytest.raises(ConfigurationError, match=expected):
+        settings()
+
+
+def test_a_file_that_is_not_there(file: Path) -> None:
+    with pytest.raises(ConfigurationError, match=f"HORAE_CONFIG: there is no file '{file}'"):
+        settings()
+
+
+@pytest.mark.parametrize("text", [b"concurrency = \n", b"concurrency: 3\n", b"\x00", b"a = '\xff'"])
+def test_a_file_that_cannot_be_read(file: Path, text: bytes) -> None:
+    file.write_bytes(text)
+    with pytest.raises(ConfigurationError, match=f"HORAE_CONFIG: '{file}' is no TOML: "):
+        settings()
+
+
+def test_settings_do_not_change() -> None:
+    found: Any = settings()
+    with pytest.raises(ValueError, match="frozen"):
+        found.concurrency = 3
+
+
+def test_every_setting_is_described() -> None:
+    assert [name for name, field in Settings.model_fields.items() if not field.description] == []
