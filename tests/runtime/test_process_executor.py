@@ -388,7 +388,7 @@ class TestAddresses:
         await is_gone(pid)
         if holder is not None:
             os.kill(holder, signal.SIGKILL)
-        await parent.wait()
+        await parent.communicate()
 
 
 async def program(*arguments: str) -> asyncio.subprocess.Process:

@@ -11,8 +11,7 @@ from horae.types.function import FunctionJobType, JobFunction
 from horae.types.job_type import JobType
 
 MAIN: Final = "__main__"
-MAIN_IN_CHILD: Final = "__mp_main__"
-"""What "spawn" calls the main module when it loads it again; there it is `__main__` as well."""
+"""A child started by "spawn" loads it again, as `__mp_main__`, and knows it by both names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,7 @@ def address_of(job_type: JobType[Any]) -> Address:
     """Where a child process finds this type; raises `InvalidJobType`, which says what to do, if it cannot."""
     source: Any = job_type.function if isinstance(job_type, FunctionJobType) else type(job_type)
     address = Address(source.__module__, source.__qualname__)
-    if address.module in (MAIN, MAIN_IN_CHILD):
+    if address.module == MAIN:
         _check_main(job_type, address)
     module = sys.modules.get(address.module)
     try:

@@ -34,7 +34,7 @@ class Reports:
 
     def begin(self) -> Report:
         """The callback of the body that begins now."""
-        newest = self._newest = Newest()
+        newest = self._newest
 
         def report(percentage: int, label: str | None) -> None:
             newest.report = (percentage, label)
