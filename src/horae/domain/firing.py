@@ -50,19 +50,19 @@ def _fire_nominal(standing: Standing, timeline: Timeline, mark: datetime, now: d
     waiting = _waiting(standing, timeline, mark, now)
     judgement = Judgement((), waiting) if waiting else judge_late(rules, timeline, mark, now)
     mark = judgement.mark_after(mark)
-    decided = replace(Plan.unchanged(standing), ticks=judgement.dropped, last_tick=mark)
-    tick = None if judgement.dropped else _retry(standing, timeline)
+    tick: Ticks | None
     if judgement.kept:
         mark = timeline.nth(mark, 1, now)
         late = now - timeline.start_of(mark) > GRACE
         tick = Ticks.fired(mark, _reason_of_waiting(rules) if waiting else _reason(rules, judgement, late=late))
-        decided = replace(decided, last_tick=mark)
-    if tick is None:
-        return replace(decided, next_start=timeline.first_start(mark, now)).unless_exhausted()
-    fired = _fired(decided, tick, now)
-    if rules.overlap is Overlap.ALLOW_ALL:
-        return replace(fired, next_start=timeline.first_start(mark, now)).unless_exhausted()
-    return replace(fired, next_start=timeline.next_start_past(mark, now))
+    else:
+        tick = _retry(standing, timeline, mark)
+    plan = replace(Plan.unchanged(standing), ticks=judgement.dropped, last_tick=mark)
+    if tick is not None:
+        plan = _fired(plan, tick, now)
+    if tick is None or rules.overlap is Overlap.ALLOW_ALL:
+        return replace(plan, next_start=timeline.first_start(mark, now)).unless_exhausted()
+    return replace(plan, next_start=timeline.next_start_past(mark, now))
 
 
 def _fire_drifting(standing: Standing, trigger: IntervalTrigger, nominal: datetime, now: datetime) -> Plan:
@@ -86,11 +86,12 @@ def _waiting(standing: Standing, timeline: Timeline, mark: datetime, now: dateti
     return timeline.due(mark, min(finish, now))
 
 
-def _retry(standing: Standing, timeline: Timeline) -> Ticks | None:
-    """Fire the planned start as a time of its own if no nominal time has come."""
-    if standing.next_start is None or not standing.statistics.streak():
+def _retry(standing: Standing, timeline: Timeline, mark: datetime) -> Ticks | None:
+    """Fire the planned start as a time of its own, if it is none of those up to the mark."""
+    planned = standing.next_start
+    if planned is None or not standing.statistics.streak() or planned <= timeline.start_of(mark):
         return None
-    return Ticks.fired(timeline.beside(standing.next_start), Reason.RETRY)
+    return Ticks.fired(timeline.beside(planned), Reason.RETRY)
 
 
 def _reason_of_waiting(rules: Rules) -> Reason:

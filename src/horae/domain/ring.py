@@ -4,21 +4,22 @@ A schedule hashes into one of 1,024 partitions, and the ring gives each partitio
 a function of the set of node ids alone, so nodes that know of each other agree without a word. It
 only saves work: the guarded start and the unique tick decide, whoever believes to own what.
 
-- Every partition rates the nodes by a hash of both. It goes to the node it rates highest, unless
-  that one is full with partitions that rate it higher still; then to its next choice. The result
-  does not depend on any order (Gale and Shapley's deferred acceptance).
-- No node is the first owner of more than 1.25 times the mean, nor the second: so for both together.
-- When a node leaves, its partitions pass to their next choice, usually their second owner, which
-  has their schedules loaded already. When one of n comes or goes about 2/n of the partitions change
-  an owner, the least that is possible; with many nodes the even load costs more, in random trials
-  up to 2.9/n for 50 nodes.
+- Every partition rates the nodes by a hash of both. Its owners are the two that it rates highest,
+  unless one is full with partitions that rate it higher still; then it goes on to its next choice.
+  The result does not depend on any order (Gale and Shapley's deferred acceptance).
+- No node has more than 1.25 times the mean of partitions, as first owner or altogether.
+- When a node leaves, its partitions pass to their second owner, which has their schedules loaded
+  already, and a third becomes the second. So when one of n nodes comes or goes about 2/n of the
+  partitions change an owner, which is as few as can be, and at most 3/n: it may have been one that
+  had 1.25 times the mean, and an even load has its own price where there are many nodes.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b, shake_128
 from heapq import heappush, heappushpop
 from struct import Struct
-from typing import Final
+from typing import Final, TypeAlias
 
 from horae.domain.job import NodeId
 from horae.errors import InvalidRequest
@@ -29,7 +30,8 @@ GREATEST_LOAD: Final = 1.25
 
 _SCORES: Final = Struct(f">{PARTITIONS}I")
 
-_Scores = Sequence[int]
+_Scores: TypeAlias = Sequence[int]
+_Pair: TypeAlias = tuple[int, int]
 
 
 def partition_of(key: str) -> int:
@@ -65,46 +67,77 @@ class Ring:
 def _owners(nodes: Sequence[NodeId]) -> tuple[tuple[NodeId, NodeId], ...]:
     if len(nodes) == 1:
         return ((nodes[0], nodes[0]),) * PARTITIONS
-    scores = [_scores_of(node) for node in nodes]
+    scores = [_SCORES.unpack(shake_128(node.encode()).digest(_SCORES.size)) for node in nodes]
     # Ties go to the node that sorts first: sorting is stable, also in reverse.
     choices = [sorted(range(len(nodes)), key=row.__getitem__, reverse=True) for row in zip(*scores, strict=True)]
-    firsts = _evenly_assigned(scores, choices)
-    others = [[node for node in choice if node != first] for choice, first in zip(choices, firsts, strict=True)]
-    seconds = _evenly_assigned(scores, others)
-    return tuple((nodes[first], nodes[second]) for first, second in zip(firsts, seconds, strict=True))
+    capacity = max(int(GREATEST_LOAD * PARTITIONS / len(nodes)), 1)
+    while (pairs := _assigned(scores, choices, 2 * capacity)) is None:
+        capacity += 1  # only two or three nodes of the most uneven ids could need it
+    _level(pairs, len(nodes), capacity)
+    return tuple((nodes[first], nodes[second]) for first, second in pairs)
 
 
-def _scores_of(node: NodeId) -> _Scores:
-    """How much each partition likes a node: one long hash is far faster than 1,024 short ones."""
-    return _SCORES.unpack(shake_128(node.encode()).digest(_SCORES.size))
+def _assigned(scores: Sequence[_Scores], choices: Sequence[Sequence[int]], capacity: int) -> list[_Pair] | None:
+    """Find each partition two nodes, the better one first; None if that is impossible.
 
-
-def _evenly_assigned(scores: Sequence[_Scores], choices: Sequence[Sequence[int]]) -> list[int]:
-    """Give each partition a node of its choices, within the greatest load if that is possible."""
-    capacity = max(int(GREATEST_LOAD * PARTITIONS / len(scores)), 1)
-    while (assigned := _assigned(scores, choices, capacity)) is None:
-        capacity += 1  # more nodes than partitions, or three nodes with freak ids
-    return assigned
-
-
-def _assigned(scores: Sequence[_Scores], choices: Sequence[Sequence[int]], capacity: int) -> list[int] | None:
-    """Let partitions propose to nodes, which keep the highest scores; None if one finds no node."""
+    Partitions propose to nodes in the order of their choice, twice and after each refusal once; a
+    full node keeps the highest scores.
+    """
     held: list[list[tuple[int, int]]] = [[] for _ in scores]
     proposals = [iter(choice) for choice in choices]
     for newcomer in range(PARTITIONS):
-        partition = newcomer
-        while partition >= 0:
+        asking = [newcomer, newcomer]
+        while asking:
+            partition = asking.pop()
             node = next(proposals[partition], None)
             if node is None:
                 return None
-            partition = _propose(held[node], (scores[node][partition], partition), capacity)
-    owner_of = {partition: node for node, kept in enumerate(held) for _, partition in kept}
-    return [owner_of[partition] for partition in range(PARTITIONS)]
+            proposal = (scores[node][partition], partition)
+            if len(held[node]) < capacity:
+                heappush(held[node], proposal)
+            else:
+                asking.append(heappushpop(held[node], proposal)[1])
+    accepted = [set[int]() for _ in range(PARTITIONS)]
+    for node, kept in enumerate(held):
+        for _, partition in kept:
+            accepted[partition].add(node)
+    return [_in_order(choice, nodes) for choice, nodes in zip(choices, accepted, strict=True)]
 
 
-def _propose(held: list[tuple[int, int]], proposal: tuple[int, int], capacity: int) -> int:
-    """Offer a partition to a node; the answer is the partition that it turns away, or -1."""
-    if len(held) < capacity:
-        heappush(held, proposal)
-        return -1
-    return heappushpop(held, proposal)[1]
+def _in_order(choice: Sequence[int], nodes: set[int]) -> _Pair:
+    first, second = (node for node in choice if node in nodes)
+    return first, second
+
+
+def _level(pairs: list[_Pair], count: int, capacity: int) -> None:
+    """Swap first and second owners until no node is first of more than `capacity`.
+
+    It always can be: no node is in more than twice as many pairs.
+    """
+    led: list[set[int]] = [set() for _ in range(count)]
+    for partition, (first, _) in enumerate(pairs):
+        led[first].add(partition)
+    for node in range(count):
+        while len(led[node]) > capacity:
+            for partition in _way_to_room(pairs, led, node, capacity):
+                first, second = pairs[partition]
+                pairs[partition] = (second, first)
+                led[first].remove(partition)
+                led[second].add(partition)
+
+
+def _way_to_room(pairs: Sequence[_Pair], led: Sequence[set[int]], start: int, capacity: int) -> Iterator[int]:
+    """Find the shortest chain of partitions from a node to one that has room; yields it backwards."""
+    reached_by: dict[int, int] = {}
+    nodes = deque([start])
+    node = start
+    while len(led[node := nodes.popleft()]) >= capacity:
+        for partition in sorted(led[node]):
+            second = pairs[partition][1]
+            if second != start and second not in reached_by:
+                reached_by[second] = partition
+                nodes.append(second)
+    while node != start:
+        partition = reached_by[node]
+        node = pairs[partition][0]
+        yield partition
