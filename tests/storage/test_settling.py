@@ -246,23 +246,27 @@ def test_a_hard_limit_wins_over_a_body_that_succeeds(database: Database) -> None
     assert [attempt.outcome for attempt in attempts(database, claim.id)] == [AttemptOutcome.TIMED_OUT]
 
 
+def released(database: Database, node: NodeId, leases: list[tuple[JobId, int]]) -> dict[JobId, JobState]:
+    return database.transact(settling.release, node, leases).released
+
+
 def test_a_body_that_only_says_it_has_stopped(database: Database) -> None:
     claim = running(database)
     database.transact(ending.cancel, claim.id, None)
     lease = [(claim.id, claim.lease)]
-    assert database.transact(settling.release, NODE, lease) == {claim.id: JobState.CANCELLED}
+    assert released(database, NODE, lease) == {claim.id: JobState.CANCELLED}
     assert job(database, claim.id).node_id is None
-    assert database.transact(settling.release, NODE, lease) == {}
+    assert released(database, NODE, lease) == {}
     assert len(attempts(database, claim.id)) == 1
 
 
 def test_a_release_needs_the_lease_the_node_and_an_end(database: Database) -> None:
     claim, other = running(database), running(database)
     database.transact(ending.cancel, claim.id, None)
-    assert database.transact(settling.release, NODE, []) == {}
-    assert database.transact(settling.release, OTHER, [(claim.id, claim.lease)]) == {}
-    assert database.transact(settling.release, NODE, [(claim.id, claim.lease + 1)]) == {}
-    assert database.transact(settling.release, NODE, [(other.id, other.lease)]) == {}
+    assert released(database, NODE, []) == {}
+    assert released(database, OTHER, [(claim.id, claim.lease)]) == {}
+    assert released(database, NODE, [(claim.id, claim.lease + 1)]) == {}
+    assert released(database, NODE, [(other.id, other.lease)]) == {}
     assert (job(database, claim.id).node_id, job(database, other.id).node_id) == (NODE, NODE)
     assert count(database) == (2, 0)
 
@@ -331,9 +335,8 @@ def test_a_failure_of_any_text_can_be_settled(database: Database, said: str) -> 
 
 
 def rescued(connection: Connection, *dead: NodeId) -> list[tuple[JobId, str]]:
-    batch = sweeper.rescue(connection, dead, Registry(), Random(0))
-    ended = [(item.claim.id, item.settlement.state if item.settlement else item.ended_as) for item in batch]
-    return [(job_id, state.value) for job_id, state in ended if state is not None]
+    batch, _ = sweeper.rescue(connection, dead, Registry(), Random(0))
+    return [(item.claim.id, item.state.value) for item in batch]
 
 
 def test_what_a_dead_node_held_is_found_in_order(database: Database) -> None:
