@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field, ValidationError
+from pydantic import Field, SecretStr, ValidationError
 from pydantic.functional_validators import BeforeValidator
 from pydantic_settings import (
     BaseSettings,
@@ -56,6 +56,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
 
     database: str = Field("sqlite:///horae.db", description="URL of the database: a SQLite file or PostgreSQL.")
+    module: str | None = Field(None, description="Name of the module that deployments are of; found if not set.")
     concurrency: int = Field(10, ge=1, le=10_000, description="Bodies that a node runs at a time.")
     queues: Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(_names)] = Field(
         None, description="Queues that a node serves, separated by commas; all if not set."
@@ -69,6 +70,18 @@ class Settings(BaseSettings):
         timedelta(seconds=30), gt=timedelta(0), description="How long to wait for SQLite's write lock."
     )
     hints: bool = Field(default=True, description="Whether processes wake each other; without it they only poll.")
+    host: str = Field("127.0.0.1", min_length=1, description="Where the HTTP interface listens.")
+    port: int = Field(8080, ge=0, le=65_535, description="The port of the HTTP interface; 0 for any that is free.")
+    tokens: Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(_names)] = Field(
+        (), description="Who may use the HTTP interface: id:role:secret each, separated by commas."
+    )
+    allowed_hosts: Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(_names)] = Field(
+        None, description="Host names that requests may ask for; without tokens only those of this machine."
+    )
+    trusted_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)] = Field(
+        (), description="Origins of other pages that may use the HTTP interface, as in https://shop.example."
+    )
+    max_body: int = Field(1024 * 1024, ge=1024, description="Bytes that the body of a request may have.")
     log_format: Literal["text", "json"] = Field("text", description="How `horae run` writes its log.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="What `horae run` logs.")
 

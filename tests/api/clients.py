@@ -7,9 +7,8 @@ import httpx
 from starlette.requests import Request
 
 from horae import Horae
-from horae.api.application import HttpInterface, http_interface
+from horae.api.application import HttpInterface
 from horae.api.security.actor import Actor, Role
-from horae.api.services import Services
 
 BASE: Final = "http://localhost"
 WHO: Final = "x-who"
@@ -31,8 +30,9 @@ def by_header(request: Request) -> Actor | None:
 
 def application_of(horae: Horae) -> HttpInterface:
     """The API of an application, where `by_header` says who asks."""
-    services = Services(settings=horae.settings, parts=horae.parts, jobs=horae.aio.jobs, authenticate=by_header)
-    return http_interface(services)
+    interface = horae.asgi(by_header).made
+    assert isinstance(interface, HttpInterface)
+    return interface
 
 
 def client_of(app: HttpInterface, who: str | None) -> httpx.AsyncClient:

@@ -5,31 +5,62 @@ from typing import Any, Final, cast
 
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from typing_extensions import override
 
 from horae.api import problems
-from horae.api.resources import job_types, jobs
+from horae.api.resources import (
+    audit,
+    document,
+    events,
+    health,
+    job_types,
+    jobs,
+    metrics,
+    nodes,
+    overview,
+    pages,
+    queues,
+    session,
+)
+from horae.api.security.exposure import allowed_hosts
+from horae.api.security.guards import Answering, Gate
 from horae.api.services import Services
+from horae.api.stream.event import JobEvent
+from horae.settings import Settings
 
 TITLE: Final = "Horae"
 SUMMARY: Final = "Background work: jobs, their progress, and what runs them."
+METHODS: Final = ("GET", "POST", "PATCH", "DELETE")
+HEADERS: Final = ("authorization", "content-type", "last-event-id")
+ROUTERS: Final = (jobs, events, queues, nodes, overview, audit, session, health, metrics, document)
+OPEN: Final = frozenset({"/healthz", "/readyz"})
 
 
 class HttpInterface(FastAPI):
     """The application, with a document that says only what is true of it."""
 
+    @property
+    def services(self) -> Services:
+        """What it works with."""
+        services: Services = self.state.services
+        return services
+
+    def close(self) -> None:
+        """End all streams of events, so that a server can stop."""
+        self.services.hub.close()
+
     @override
     def openapi(self) -> dict[str, Any]:
         """The OpenAPI document; wrong input is answered with 400 here, never with 422."""
         if self.openapi_schema is None:
-            document = super().openapi()
-            _without_422(document)
-            self.openapi_schema = document
+            self.openapi_schema = _corrected(super().openapi())
         return self.openapi_schema
 
 
 def http_interface(services: Services) -> HttpInterface:
-    """The ASGI application; job types that are registered later get no endpoint."""
+    """The ASGI application; job types that are registered later get no endpoint. Raises `InvalidJobType`."""
     app = HttpInterface(
         title=TITLE,
         summary=SUMMARY,
@@ -39,23 +70,52 @@ def http_interface(services: Services) -> HttpInterface:
         openapi_url=None,
         redirect_slashes=False,
         generate_unique_id_function=_operation_id,
+        middleware=_middleware(services.settings, known=services.people_are_known),
     )
     app.state.services = services
     problems.handle(app)
     app.include_router(job_types.router_of(services.registry))
-    app.include_router(jobs.router)
+    for resource in ROUTERS:
+        app.include_router(resource.router)
+    app.include_router(pages.router)
     return app
+
+
+def _middleware(settings: Settings, *, known: bool) -> list[Middleware]:
+    """The outermost first."""
+    layers = [
+        Middleware(Answering),
+        Middleware(Gate, allowed_hosts(settings, known=known), settings.trusted_origins, settings.max_body),
+    ]
+    if settings.trusted_origins:
+        layers.append(
+            Middleware(
+                CORSMiddleware,
+                allow_origins=settings.trusted_origins,
+                allow_methods=METHODS,
+                allow_headers=HEADERS,
+                allow_credentials=True,
+            )
+        )
+    return layers
 
 
 def _operation_id(route: APIRoute) -> str:
     return route.name
 
 
-def _without_422(document: dict[str, Any]) -> None:
-    paths = cast("dict[str, dict[str, dict[str, dict[str, Any]]]]", document.get("paths", {}))
-    for operations in paths.values():
-        for operation in operations.values():
-            operation["responses"].pop("422", None)
-    schemas = cast("dict[str, Any]", document.get("components", {}).get("schemas", {}))
+def _corrected(document: dict[str, Any]) -> dict[str, Any]:
+    """Without what FastAPI says of 422, and with what it does not know."""
+    schemas = cast("dict[str, Any]", document["components"]["schemas"])
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
+    schemas["JobEvent"] = JobEvent.model_json_schema(ref_template="#/components/schemas/{model}")
+    schemas.update(schemas["JobEvent"].pop("$defs", {}))
+    document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    paths = cast("dict[str, dict[str, dict[str, Any]]]", document["paths"])
+    for path, operations in paths.items():
+        for operation in operations.values():
+            operation["responses"].pop("422", None)
+            if path not in OPEN:
+                operation["security"] = [{"token": []}]
+    return document

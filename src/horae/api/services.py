@@ -4,29 +4,51 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TypeVar
+from typing import Final, TypeVar
 
+from horae.api.metrics import Metrics
+from horae.api.once import Once
 from horae.api.problems import code_of
 from horae.api.security.actor import Actor, Authenticate
+from horae.api.security.authentication import built_in
+from horae.api.stream.hub import Hub
+from horae.api.stream.watch import Watch
 from horae.api.views.jobs import JobViews
 from horae.handler.async_jobs import AsyncJobs
 from horae.handler.audit import Audit
+from horae.handler.jobs import Jobs
+from horae.handler.overview import Overview, take
 from horae.handler.queues import Queues
+from horae.runtime.onlooker import look
 from horae.runtime.parts import Parts
 from horae.settings import Settings
 from horae.types.registry import Registry
 
 T = TypeVar("T")
 
+OVERVIEW_LASTS: Final = 2.0
+"""Seconds."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Services:
-    """One application, as seen by its HTTP interface. `authenticate` says who asks."""
+    """One application, as seen by its HTTP interface. `asked_by`: the application's own way to say who asks."""
 
     settings: Settings
     parts: Parts
     jobs: AsyncJobs
-    authenticate: Authenticate
+    jobs_on_threads: Jobs
+    asked_by: Authenticate | None = None
+
+    @cached_property
+    def authenticate(self) -> Authenticate:
+        """Says who asks; raises `ConfigurationError`."""
+        return self.asked_by or built_in(self.settings)
+
+    @property
+    def people_are_known(self) -> bool:
+        """Whether something better than being on this machine says who asks."""
+        return self.asked_by is not None or bool(self.settings.tokens)
 
     @property
     def registry(self) -> Registry:
@@ -47,6 +69,27 @@ class Services:
     def audit(self) -> Audit:
         """Who changed what."""
         return Audit(self.parts.database)
+
+    @cached_property
+    def hub(self) -> Hub:
+        """Tells of changes as they happen."""
+        return Hub(lambda: Watch(self.parts, self.jobs_on_threads), self.views, self.parts.wakeup)
+
+    @cached_property
+    def metrics(self) -> Metrics:
+        """Figures for Prometheus."""
+        return Metrics(self.parts)
+
+    @cached_property
+    def overview(self) -> Once[Overview]:
+        """The state of the whole, seldom taken anew."""
+        return Once(self._take_overview, OVERVIEW_LASTS)
+
+    def _take_overview(self) -> Overview:
+        seen = look(self.parts.database)
+        alive = [node.view for node in seen if node.alive]
+        dead = [(node.view, node.cause_of_death) for node in seen if node.cause_of_death is not None]
+        return take(self.parts.database, alive, dead, self.registry.by_name)
 
     async def on_thread(self, call: Callable[[], T]) -> T:
         """Run what may wait for the database on one of its threads."""

@@ -1,0 +1,17 @@
+"""`/api/openapi.json`: the document of this interface, for those who may use it."""
+
+from typing import cast
+
+from fastapi import APIRouter, FastAPI
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from horae.api.dependencies import Anybody
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/api/openapi.json")
+async def document(request: Request, _actor: Anybody) -> Response:
+    """Read the OpenAPI document."""
+    return JSONResponse(cast("FastAPI", request.app).openapi())

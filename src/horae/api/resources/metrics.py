@@ -1,0 +1,24 @@
+"""`/metrics`: figures for Prometheus."""
+
+from fastapi import APIRouter
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.responses import Response
+
+from horae.api.dependencies import Onlooker, ServicesHere
+from horae.api.problems import documented
+
+router = APIRouter(tags=["health"])
+
+
+@router.get(
+    "/metrics",
+    response_model=None,
+    response_class=Response,
+    responses={
+        **documented(),
+        200: {"description": "Figures.", "content": {"text/plain": {"schema": {"type": "string"}}}},
+    },
+)
+async def metrics(services: ServicesHere, _actor: Onlooker) -> Response:
+    """Read the figures in the text format of Prometheus."""
+    return Response(await services.on_thread(services.metrics.text), media_type=CONTENT_TYPE_LATEST)

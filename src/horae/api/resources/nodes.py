@@ -1,0 +1,19 @@
+"""`/api/nodes/`: who runs jobs, and whether it lives."""
+
+from functools import partial
+
+from fastapi import APIRouter
+
+from horae.api.dependencies import Onlooker, ServicesHere
+from horae.api.problems import documented
+from horae.api.views.operations import NodeList, node_item
+from horae.runtime.onlooker import look
+
+router = APIRouter(prefix="/api/nodes", tags=["operations"])
+
+
+@router.get("/", responses=documented())
+async def list_nodes(services: ServicesHere, _actor: Onlooker) -> NodeList:
+    """List the nodes, alive or dead. A dead one is struck off by the next live one, which rescues its jobs."""
+    seen = await services.on_thread(partial(look, services.parts.database))
+    return NodeList(nodes=[node_item(node) for node in seen])

@@ -1,0 +1,55 @@
+"""The dashboard: the files that its build has left in `static/`, and its one page for every address of it."""
+
+import html
+from pathlib import Path
+from typing import Final
+
+from fastapi import APIRouter
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, Response
+
+STATIC: Final = Path(__file__).parents[1] / "static"
+FOR_EVER: Final = "public, max-age=31536000, immutable"
+"""Of files whose name has a hash of what is in them."""
+NOT_BUILT: Final = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Horae</title></head>
+<body><h1>Horae</h1>
+<p>The interface works: see <a href="healthz">healthz</a> and <a href="api/openapi.json">api/openapi.json</a>.</p>
+<p>The dashboard has not been built. In a checkout, <code>make web</code> builds it; a released wheel contains it.</p>
+</body></html>
+"""
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.api_route("/{path:path}", methods=["GET", "HEAD"])
+async def page(request: Request, path: str) -> Response:
+    """A file of the dashboard, or the page that makes sense of the address."""
+    if path.startswith("api/") or path == "api":
+        raise HTTPException(404, "there is no such endpoint")
+    file = _file(path)
+    if file is not None:
+        hashed = path.startswith("assets/")
+        return FileResponse(file, headers={"cache-control": FOR_EVER if hashed else "no-cache"})
+    if path.startswith("assets/"):  # of an older build: a page in its place would only confuse
+        raise HTTPException(404, "there is no such file")
+    return HTMLResponse(_index(request.scope.get("root_path", "")), headers={"cache-control": "no-cache"})
+
+
+def _file(path: str) -> Path | None:
+    """The file of this name inside the folder, and never outside of it."""
+    if not path or "\x00" in path:
+        return None
+    file = (STATIC / path).resolve()
+    inside = file.is_relative_to(STATIC.resolve()) and file.is_file()
+    return file if inside and file.name != "index.html" else None
+
+
+def _index(root: str) -> str:
+    """The page, which finds its files and the API relative to where the application is mounted."""
+    index = STATIC / "index.html"
+    if not index.is_file():
+        return NOT_BUILT
+    base = f'<head><base href="{html.escape(root)}/">'
+    return index.read_text(encoding="utf-8").replace("<head>", base, 1)

@@ -1,0 +1,59 @@
+"""`/api/queues/`: see what waits, hold a queue, open it again."""
+
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from pydantic import BaseModel, ConfigDict, Field
+
+from horae.api.dependencies import Onlooker, ServicesHere, Staff
+from horae.api.fields import LONGEST_NAME, STORABLE, Storable
+from horae.api.problems import documented
+from horae.api.services import Services
+from horae.api.views.operations import QueueItem, QueueList, queue_item
+from horae.errors import NotFound
+
+router = APIRouter(prefix="/api/queues", tags=["operations"])
+
+QueueName = Annotated[
+    Storable, Path(min_length=1, max_length=LONGEST_NAME, pattern=STORABLE, description="The name of a queue.")
+]
+
+
+class Pause(BaseModel):
+    """Why a queue is held."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    note: Storable | None = Field(None, max_length=2000, pattern=STORABLE, description="Why; shown in the list.")
+
+
+@router.get("/", responses=documented())
+async def list_queues(services: ServicesHere, _actor: Onlooker) -> QueueList:
+    """List every queue that has work or was ever paused."""
+    found = await services.on_thread(services.queues.list)
+    return QueueList(queues=[queue_item(view) for view in found])
+
+
+@router.post("/{queue}/pause/", responses=documented(400, 404, 413))
+async def pause_queue(services: ServicesHere, actor: Staff, queue: QueueName, pause: Pause) -> QueueItem:
+    """Let no node begin a job of this queue; what has started goes on. Pausing again changes the note."""
+    async with services.audited(actor, "queue.pause", queue, pause.note):
+        await services.on_thread(partial(services.queues.pause, queue, pause.note))
+    return await _item(services, queue)
+
+
+@router.post("/{queue}/resume/", responses=documented(404))
+async def resume_queue(services: ServicesHere, actor: Staff, queue: QueueName) -> QueueItem:
+    """Open a paused queue again."""
+    async with services.audited(actor, "queue.resume", queue):
+        await services.on_thread(partial(services.queues.resume, queue))
+    return await _item(services, queue)
+
+
+async def _item(services: Services, queue: str) -> QueueItem:
+    found = await services.on_thread(services.queues.list)
+    for view in found:
+        if view.name == queue:
+            return queue_item(view)
+    raise NotFound(f"queue {queue!r} has no work and was never paused")

@@ -1,0 +1,75 @@
+"""Serves the HTTP interface from the event loop of a node."""
+
+import asyncio
+import socket
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import uvicorn
+from typing_extensions import override
+
+from horae.api.lazy import LazyInterface
+from horae.errors import ConfigurationError
+
+LAST_REQUESTS: Final = 5
+"""Seconds that requests may take to end once the server was told to."""
+BACKLOG: Final = 2048
+
+
+class HttpServer:
+    """Listens from its making on, and answers while it runs."""
+
+    def __init__(self, app: LazyInterface, host: str, port: int) -> None:
+        """Raises `ConfigurationError` where it cannot listen. Ask `check_exposure` first."""
+        self._app = app
+        self._socket = _listen(host, port)
+
+    @property
+    def url(self) -> str:
+        """Where it can be reached from this machine."""
+        host, port = self._socket.getsockname()[:2]
+        shown = f"[{host}]" if ":" in host else host
+        return f"http://{shown}:{port}/"
+
+    async def run(self, stop: asyncio.Event, ready: Callable[[], None] = lambda: None) -> None:
+        """Answer until `stop`; streams of events end then, other requests may end in peace."""
+        config = uvicorn.Config(
+            self._app,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=LAST_REQUESTS,
+        )
+        server = _Server(config)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._end(server, stop))
+            ready()
+            await server.serve([self._socket])
+            stop.set()
+
+    async def _end(self, server: uvicorn.Server, stop: asyncio.Event) -> None:
+        await stop.wait()
+        server.should_exit = True
+        await asyncio.to_thread(self._app.close)
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to the node."""
+
+    @override
+    @contextmanager
+    def capture_signals(self) -> Generator[None, Any]:
+        yield
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, _, _, _, address = found[0]
+        return socket.create_server(address[:2], family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise ConfigurationError(
+            f"host, port (HORAE_HOST, HORAE_PORT): cannot listen on {host}:{port}: {error}"
+        ) from error

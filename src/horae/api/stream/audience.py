@@ -1,0 +1,53 @@
+"""Who listens in this process, and who has only just stopped: their events are kept until they come again."""
+
+from collections import Counter
+from typing import Final
+
+from horae.api.security.actor import Actor
+from horae.api.stream.listener import Listener
+
+LINGER: Final = 60.0
+"""Seconds for which events are kept for somebody who has left, so that a reload of a page misses nothing."""
+
+Key = str | None
+"""The owner whose jobs are wanted; None for everybody's."""
+
+
+class Audience:
+    """The listeners, by what they may see. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self.listeners: set[Listener] = set()
+        self._here: Counter[Key] = Counter()
+        self._until: dict[Key, float] = {}
+
+    def add(self, listener: Listener) -> None:
+        """Somebody listens now."""
+        self.listeners.add(listener)
+        self._here[listener.actor.reading_as] += 1
+
+    def remove(self, listener: Listener, now: float) -> None:
+        """Somebody has left; harmless if he had."""
+        if listener not in self.listeners:
+            return
+        self.listeners.discard(listener)
+        key = listener.actor.reading_as
+        self._here[key] -= 1
+        if not self._here[key]:
+            del self._here[key]
+            self._until[key] = now + LINGER
+
+    def forget(self, now: float) -> bool:
+        """Keep nothing longer for those who did not come again; whether there is anybody left."""
+        self._until = {key: until for key, until in self._until.items() if until > now}
+        return bool(self._here or self._until)
+
+    def wants(self, owner: str | None) -> bool:
+        """Whether somebody wants to hear of the jobs of this owner."""
+        keys: set[Key] = {None, owner}  # None also stands for everybody
+        return any(key in self._here or key in self._until for key in keys)
+
+    def was_served(self, actor: Actor) -> bool:
+        """Whether events for this actor have been kept without a gap."""
+        key = actor.reading_as
+        return key in self._here or key in self._until

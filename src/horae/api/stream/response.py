@@ -1,0 +1,71 @@
+"""A response that goes on: what a listener takes is sent, with a beat when there is nothing."""
+
+import asyncio
+from contextlib import suppress
+from typing import Final
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+from typing_extensions import override
+
+from horae.api.stream.event import BEAT
+from horae.api.stream.hub import Hub
+from horae.api.stream.listener import Listener
+
+EVERY_BEAT: Final = 15.0
+"""Seconds after which a silent stream says that it lives; proxies cut what is silent for half a minute."""
+PATIENCE: Final = 20.0
+"""Seconds that a client may take to accept a message before it is let go."""
+LAST_WORD: Final = 1.0
+LIFETIME: Final = 3600.0
+"""Seconds after which a stream ends, so that the client says again who it is."""
+
+
+class EventStream(Response):
+    """Server-sent events for one listener, until it goes, falls behind or has been there for long."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, hub: Hub, listener: Listener, last_event_id: str | None) -> None:
+        super().__init__(headers={"cache-control": "no-store", "x-accel-buffering": "no"})
+        del self.headers["content-length"]
+        self._hub, self._listener, self._last_event_id = hub, listener, last_event_id
+
+    @override
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        self._hub.join(self._listener, self._last_event_id)
+        try:
+            async with asyncio.TaskGroup() as group:
+                sending = group.create_task(self._send(send))
+                leaving = group.create_task(_until_gone(receive))
+                await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
+                sending.cancel()
+                leaving.cancel()
+        finally:
+            self._hub.leave(self._listener)
+
+    async def _send(self, send: Send) -> None:
+        try:
+            async with asyncio.timeout(LIFETIME):
+                while not self._listener.closed:
+                    message = await self._listener.take(EVERY_BEAT)
+                    if not self._listener.closed:
+                        await self._send_one(send, message or BEAT)
+        except TimeoutError:  # too old, or too slow
+            self._listener.close()
+        with suppress(TimeoutError):
+            await self._send_last(send)
+
+    async def _send_last(self, send: Send) -> None:
+        async with asyncio.timeout(LAST_WORD):
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _send_one(self, send: Send, message: bytes) -> None:
+        async with asyncio.timeout(PATIENCE):
+            await send({"type": "http.response.body", "body": message, "more_body": True})
+
+
+async def _until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,177 @@
+"""Queues, nodes and the overview as responses say them."""
+
+from datetime import datetime
+
+from pydantic import BaseModel, Field
+
+from horae.handler.overview import Overview, Spread
+from horae.runtime.onlooker import SeenNode
+from horae.storage.queues import QueueView
+
+
+class QueueItem(BaseModel):
+    """A queue, with what waits and runs in it."""
+
+    name: str
+    paused: bool
+    paused_on: datetime | None
+    note: str | None = Field(description="Why it is paused.")
+    pending: int = Field(description="Jobs that wait, those that are due later too.")
+    started: int
+    oldest_seconds: float | None = Field(description="How long its longest waiting job has been due; null for none.")
+
+
+class QueueList(BaseModel):
+    """Every queue that has work or was ever paused, by name."""
+
+    queues: list[QueueItem]
+
+
+class NodeItem(BaseModel):
+    """One running process, or one that has stopped without leaving."""
+
+    id: str
+    name: str
+    host: str
+    pid: int
+    version: str
+    roles: list[str]
+    queues: list[str] | None = Field(description="The queues that it serves; null for all.")
+    types: list[str] = Field(description="The job types that it knows.")
+    slots: int = Field(description="Jobs that it runs at a time.")
+    running: int = Field(description="Jobs that it holds.")
+    started_on: datetime
+    heartbeat_on: datetime
+    heartbeat_age: float = Field(description="Seconds since its last heartbeat.")
+    alive: bool
+    cause_of_death: str | None
+
+
+class NodeList(BaseModel):
+    """All nodes, the oldest first."""
+
+    nodes: list[NodeItem]
+
+
+class StateCounts(BaseModel):
+    """How many jobs are in each state, of those that are kept."""
+
+    pending: int
+    started: int
+    finished: int
+    failed: int
+    cancelled: int
+
+
+class MinuteItem(BaseModel):
+    """What ended in one minute."""
+
+    minute: datetime
+    finished: int
+    failed: int
+    cancelled: int
+    mean_pick_up_seconds: float | None = Field(description="From due to started, of the jobs that ended then.")
+    longest_pick_up_seconds: float | None
+
+
+class SpreadItem(BaseModel):
+    """How some seconds are spread over the latest jobs that ended in the last hour, at most 1,000."""
+
+    count: int
+    p50_seconds: float | None
+    p99_seconds: float | None
+
+
+class ProblemItem(BaseModel):
+    """Something that somebody should know, in words."""
+
+    level: str = Field(description="`problem`: somebody should act; `warning`: it should be known.")
+    subject: str
+    message: str
+    advice: str | None
+
+
+class OverviewItem(BaseModel):
+    """The state of the whole at one moment; made anew every other second at most."""
+
+    at: datetime
+    states: StateCounts
+    throughput: list[MinuteItem] = Field(description="The last hour by minutes; those without an end are left out.")
+    queues: list[QueueItem]
+    pick_up: SpreadItem = Field(description="From due to started.")
+    duration: SpreadItem = Field(description="From started to ended.")
+    nodes_alive: int
+    nodes_dead: int
+    slots: int
+    running: int
+    problems: list[ProblemItem] = Field(description="The worst first; empty if all is well.")
+
+
+def queue_item(view: QueueView) -> QueueItem:
+    """One queue."""
+    due = view.oldest_due if view.oldest_due is not None and view.oldest_due > 0 else None
+    return QueueItem(
+        name=view.name,
+        paused=view.paused_at is not None,
+        paused_on=view.paused_at,
+        note=view.note,
+        pending=view.pending,
+        started=view.started,
+        oldest_seconds=due,
+    )
+
+
+def node_item(seen: SeenNode) -> NodeItem:
+    """One node."""
+    view = seen.view
+    return NodeItem(
+        id=view.id,
+        name=view.name,
+        host=seen.host_name,
+        pid=view.pid,
+        version=view.version,
+        roles=view.roles,
+        queues=view.queues,
+        types=view.types,
+        slots=view.concurrency,
+        running=view.running,
+        started_on=view.started_at,
+        heartbeat_on=view.heartbeat_at,
+        heartbeat_age=view.silence,
+        alive=seen.alive,
+        cause_of_death=seen.cause_of_death,
+    )
+
+
+def overview_item(overview: Overview) -> OverviewItem:
+    """The whole."""
+    return OverviewItem(
+        at=overview.at,
+        states=StateCounts(**{state.value: count for state, count in overview.states.items()}),
+        throughput=[
+            MinuteItem(
+                minute=each.minute,
+                finished=each.finished,
+                failed=each.failed,
+                cancelled=each.cancelled,
+                mean_pick_up_seconds=each.mean_pick_up,
+                longest_pick_up_seconds=each.longest_pick_up,
+            )
+            for each in overview.throughput
+        ],
+        queues=[queue_item(view) for view in overview.queues],
+        pick_up=_spread(overview.pick_up),
+        duration=_spread(overview.duration),
+        nodes_alive=overview.nodes_alive,
+        nodes_dead=overview.nodes_dead,
+        slots=overview.slots,
+        running=overview.running,
+        problems=[
+            ProblemItem(level=each.level.value, subject=each.check, message=each.message, advice=each.advice)
+            for each in overview.problems
+        ],
+    )
+
+
+def _spread(spread: Spread) -> SpreadItem:
+    return SpreadItem(count=spread.count, p50_seconds=spread.p50, p99_seconds=spread.p99)

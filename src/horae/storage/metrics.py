@@ -1,0 +1,75 @@
+"""What ended between two moments, summed up in the database: as many rows as there are types, however many jobs."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, Float, bindparam, case, func, select
+
+from horae.domain.job import JobState
+from horae.storage.dialect import Instant, seconds_from_now
+from horae.storage.overview import seconds_between
+from horae.storage.tables import jobs
+
+LATE: Final = 2.0
+"""Seconds for which what ends is not counted yet: its transaction may not be visible to everybody."""
+PICK_UP_BOUNDS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0, 300.0)
+DURATION_BOUNDS: Final = (0.01, 0.1, 1.0, 10.0, 60.0, 300.0, 1800.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Jobs of one type that ended in one way. The counts are of those at or below each bound, in seconds."""
+
+    type: str
+    state: JobState
+    count: int
+    started: int
+    pick_up_sum: float
+    pick_up_counts: tuple[int, ...]
+    duration_sum: float
+    duration_counts: tuple[int, ...]
+
+
+def _at_most(value: ColumnElement[float], bounds: tuple[float, ...]) -> list[ColumnElement[int]]:
+    return [func.count(case((value <= bound, 1))) for bound in bounds]
+
+
+_pick_up = seconds_between(jobs.c.run_at, jobs.c.started_at)
+_duration = seconds_between(jobs.c.started_at, jobs.c.finished_at)
+TALLIES: Final = (
+    select(
+        jobs.c.type,
+        jobs.c.state,
+        func.count(),
+        func.count(jobs.c.started_at),
+        func.coalesce(func.sum(_pick_up), 0.0),
+        func.coalesce(func.sum(_duration), 0.0),
+        *_at_most(_pick_up, PICK_UP_BOUNDS),
+        *_at_most(_duration, DURATION_BOUNDS),
+    )
+    .where(
+        jobs.c.finished_at > bindparam("since", type_=Instant()),
+        jobs.c.finished_at <= bindparam("until", type_=Instant()),
+    )
+    .group_by(jobs.c.type, jobs.c.state)
+)
+HORIZON: Final = select(seconds_from_now(bindparam("seconds", type_=Float())))
+
+
+def horizon(connection: Connection) -> datetime:
+    """The moment up to which everything that ended can be seen."""
+    return connection.execute(HORIZON, {"seconds": -LATE}).scalar_one()
+
+
+def tallies(connection: Connection, since: datetime, until: datetime) -> list[Tally]:
+    """What ended after `since`, up to `until`."""
+    return [_tally(row) for row in connection.execute(TALLIES, {"since": since, "until": until})]
+
+
+def _tally(row: Any) -> Tally:
+    kind, state, count, started, pick_up, duration, *counts = row
+    middle = len(PICK_UP_BOUNDS)
+    return Tally(
+        kind, JobState(state), count, started, pick_up, tuple(counts[:middle]), duration, tuple(counts[middle:])
+    )
