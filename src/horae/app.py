@@ -1,14 +1,22 @@
 """`Horae`: the settings, the registry and the adapters of one application. The only place that picks adapters."""
 
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from datetime import timedelta
 from functools import cached_property
-from typing import Any, ParamSpec, TypeVar, overload
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+from weakref import WeakSet
 
 from typing_extensions import Unpack
 
+from horae.api.lazy import Interface, LazyInterface
 from horae.handler.async_jobs import AsyncJobs
+from horae.handler.async_schedules import AsyncSchedules
+from horae.handler.deployments import Deployed, Deployments
 from horae.handler.jobs import Jobs
+from horae.handler.schedules import Schedules
 from horae.live.database import DatabaseLiveStore
 from horae.runtime.inline import InlineNode
 from horae.runtime.node import Node
@@ -17,13 +25,27 @@ from horae.settings import Settings, settings
 from horae.storage.database import Database, side_car
 from horae.storage.dialect import SQLITE
 from horae.storage.migrations import runner as migrations
-from horae.types.function import JobFunction, JobKeywords
+from horae.types.function import BodyKeywords, JobFunction, JobKeywords
 from horae.types.job_type import JobType
 from horae.types.registry import Registry
+from horae.types.schedule import (
+    DeclaredKeywords,
+    RuleKeywords,
+    Schedule,
+    TriggerKeywords,
+    check_scheduled,
+    module_schema,
+    part_of,
+    rules_of,
+    trigger_of,
+)
 from horae.wakeup.channel import WakeupChannel
 from horae.wakeup.local import LocalChannel
 from horae.wakeup.postgres import PostgresChannel
 from horae.wakeup.silent import SilentChannel
+
+if TYPE_CHECKING:
+    from horae.api.security.actor import Authenticate
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -37,10 +59,14 @@ class Horae:
     """
 
     def __init__(self, database: str | None = None, **given: Any) -> None:
-        """`database` is a URL; other settings go by name. What is not given is `HORAE_…` or the default of `Settings`."""
+        """`database` is a URL; other settings go by name; what is not given is `HORAE_…`, or a default of `Settings`."""
         self.settings: Settings = settings(database=database, **given)
         self.registry = Registry()
+        self.declared: list[Schedule] = []
+        self._module = _calling_module()
+        self._nodes: WeakSet[Node] = WeakSet()
         self._opening = threading.RLock()
+        self._interfaces: list[LazyInterface] = []
 
     @overload
     def job(self, function: Callable[P, R], /) -> JobFunction[P, R]: ...
@@ -56,6 +82,52 @@ class Horae:
 
         return declare if function is None else declare(function)
 
+    def cron(
+        self, expression: str, /, **options: Unpack[DeclaredKeywords]
+    ) -> Callable[[Callable[P, R]], JobFunction[P, R]]:
+        """Declare a function that runs when a cron expression fires, as in `@horae.cron("0 3 * * *", timezone=…)`.
+
+        It takes no parameters (but a `JobContext`) and returns nothing, else `SchemaError`. A node deploys what its
+        application declares. Raises `CronSyntaxError` and `InvalidRequest` for what cannot be meant.
+        """
+        return self._declare_schedule({**options, "cron": expression})
+
+    def every(
+        self, interval: str | timedelta, /, **options: Unpack[DeclaredKeywords]
+    ) -> Callable[[Callable[P, R]], JobFunction[P, R]]:
+        """Declare a function that runs again an interval after each finish, or on a grid with `fixed=True`."""
+        return self._declare_schedule({**options, "every": interval})
+
+    def _declare_schedule(self, given: Mapping[str, Any]) -> Callable[[Callable[P, R]], JobFunction[P, R]]:
+        trigger = trigger_of(part_of(given, TriggerKeywords))
+        rules, job_options = part_of(given, RuleKeywords), part_of(given, BodyKeywords)
+
+        def declare(function: Callable[P, R]) -> JobFunction[P, R]:
+            check_scheduled(function)
+            job_function = self.job(**{"max_count": None, **job_options})(function)
+            kind = job_function.job_type
+            key = f"{function.__module__}.{kind.type}"
+            self.declared.append(
+                Schedule(kind.type, kind.type, rules_of(key, trigger, rules), kind.queue, kind.priority)
+            )
+            return job_function
+
+        return declare
+
+    @property
+    def module(self) -> str:
+        """The module whose schedules these are: what a deployment is of."""
+        return self.settings.module or self._module
+
+    @property
+    def schema(self) -> str:
+        """The declared schedules as text; what a deployment stores and compares."""
+        return module_schema(self.module, self.declared)
+
+    def deploy(self, *, min_replicas: int = 1, restore: bool = True) -> Deployed:
+        """Make what is declared here the current version of the module; a node does it when it starts."""
+        return self.deployments.deploy(self.module, self.declared, min_replicas=min_replicas, restore=restore)
+
     def register(self, job_type: J) -> J:
         """Register a subclass of `JobType`; also a decorator. Raises `InvalidJobType`, `JobTypeAlreadyRegistered`."""
         self.registry.add(job_type())
@@ -63,7 +135,7 @@ class Horae:
 
     @cached_property
     def parts(self) -> Parts:
-        """The adapters, opened; a SQLite file is migrated. Raises `SchemaMismatch` where that is the operator's to do."""
+        """The adapters, opened; a SQLite file is migrated, for the rest there is `SchemaMismatch`."""
         with self._opening:
             database = Database(self.settings.database, busy_timeout=self.settings.busy_timeout.total_seconds())
             try:
@@ -85,7 +157,28 @@ class Horae:
     @cached_property
     def aio(self) -> "AsyncHorae":
         """The same for coroutines: `await horae.aio.jobs.start(…)`."""
-        return AsyncHorae(AsyncJobs(self.jobs, self.parts.database, self.parts.wakeup))
+        database = self.parts.database
+        return AsyncHorae(AsyncJobs(self.jobs, database, self.parts.wakeup), AsyncSchedules(self.schedules, database))
+
+    @cached_property
+    def schedules(self) -> Schedules:
+        """Add, change and read schedules."""
+        with self._opening:
+            parts = self.parts
+            return Schedules(parts.database, parts.registry, parts.wakeup, self._adopt)
+
+    @cached_property
+    def deployments(self) -> Deployments:
+        """Deploy the module's declared schedules, see what is deployed."""
+        with self._opening:
+            return Deployments(self.parts.database, self.parts.registry, self.parts.wakeup)
+
+    def _adopt(self, schedule_ids: Collection[int]) -> None:
+        for node in list(self._nodes):
+            node.adopt(schedule_ids)
+
+    def _deploy_at_start(self) -> tuple[int, ...]:
+        return self.deploy(restore=False).schedules if self.declared else ()
 
     @cached_property
     def _inline(self) -> InlineNode:
@@ -100,18 +193,39 @@ class Horae:
             "grace": self.settings.grace,
             "keep": self.settings.keep,
         }
-        return Node(self.parts, NodeOptions(**{**given, **options}))
+        node = Node(self.parts, NodeOptions(**{**given, **options}), self._deploy_at_start)
+        self._nodes.add(node)
+        return node
+
+    def asgi(self, authenticate: "Authenticate | None" = None) -> LazyInterface:
+        """The HTTP interface as an ASGI application, to be served, or mounted in another one.
+
+        `authenticate` says who asks (`request -> Actor | None`, or a coroutine function); without it the tokens of the
+        settings do, and without those only this machine is served. It is made at the first request, so that all job
+        types have been declared by then.
+        """
+
+        def make() -> Interface:
+            from horae.api import assembly  # noqa: PLC0415 - a program that only starts jobs needs nothing of the web
+
+            return assembly.assemble(self.settings, self.parts, self.jobs, self.aio.jobs, authenticate)
+
+        interface = LazyInterface(make)
+        self._interfaces.append(interface)
+        return interface
 
     def close(self) -> None:
         """Send what waits and close connections; a later use opens them again."""
         with self._opening:
+            for interface in self._interfaces:
+                interface.close()
             if "_inline" in vars(self):
                 self._inline.close()
             if "parts" in vars(self):
                 self.parts.wakeup.close()
                 self.parts.live.close()
                 self.parts.database.close()
-            for name in ("jobs", "aio", "_inline", "parts"):
+            for name in ("jobs", "schedules", "deployments", "aio", "_inline", "parts"):
                 vars(self).pop(name, None)
 
     def _channel(self, database: Database) -> WakeupChannel:
@@ -125,5 +239,13 @@ class Horae:
 class AsyncHorae:
     """The faces for coroutines."""
 
-    def __init__(self, jobs: AsyncJobs) -> None:
+    def __init__(self, jobs: AsyncJobs, schedules: AsyncSchedules) -> None:
         self.jobs = jobs
+        self.schedules = schedules
+
+
+def _calling_module() -> str:
+    """The module that made the application; a script is known by its file's name."""
+    frame = sys._getframe(2)  # noqa: SLF001 - as collections.namedtuple and logging find their callers
+    name: str = frame.f_globals.get("__name__", "app")
+    return Path(frame.f_code.co_filename).stem if name == "__main__" else name

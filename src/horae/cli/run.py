@@ -25,6 +25,8 @@ Concurrency = Annotated[int | None, typer.Option(min=1, metavar="N", help="Jobs 
 QueueNames = Annotated[
     str | None, typer.Option(metavar="NAMES", help="Queues to serve, separated by commas; all if left out.")
 ]
+Worker = Annotated[bool, typer.Option("--worker/--no-worker", help="Whether to run jobs.")]
+Scheduler = Annotated[bool, typer.Option("--scheduler/--no-scheduler", help="Whether to fire schedules.")]
 Name = Annotated[str | None, typer.Option(metavar="TEXT", help="Name in lists; the host's name if left out.")]
 Grace = Annotated[
     str | None, typer.Option(metavar="TIME", help="How long jobs may go on after the signal, as in 30s. [30s]")
@@ -43,6 +45,8 @@ def run(  # noqa: PLR0913 - one argument for each option
     queues: QueueNames = None,
     name: Name = None,
     grace: Grace = None,
+    worker: Worker = True,
+    scheduler: Scheduler = True,
     log_format: Format = None,
     log_level: Level = None,
 ) -> None:
@@ -63,7 +67,11 @@ def run(  # noqa: PLR0913 - one argument for each option
         "queues": None if queues is None else tuple(part.strip() for part in queues.split(",") if part.strip()),
         "name": name,
         "grace": None if grace is None else duration(grace),
+        "worker": worker,
+        "scheduler": scheduler,
     }
+    if not (worker or scheduler):
+        raise ConfigurationError("--no-worker and --no-scheduler together leave nothing to do")
     options = {option: value for option, value in given.items() if value is not None}
     horaes = applications(target_of(context), apps or [])
     settings = horaes[0].settings

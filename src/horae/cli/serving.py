@@ -14,7 +14,6 @@ from horae.runtime.node import Node
 
 LAST_RESORT: Final = 5.0
 """Seconds that the process may take to end once its nodes have stopped."""
-STUCK: Final = 1
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 log = logging.getLogger("horae.cli")
@@ -49,7 +48,7 @@ class Service:
                     living.create_task(self._live(node))
             announcing.cancel()
         self._loop = None
-        end_for_certain()  # before the loop waits for tasks that ignore being cancelled
+        end_for_certain(int(self.failed))  # before the loop waits for tasks that ignore being cancelled
 
     async def _live(self, node: Node) -> None:
         try:
@@ -82,12 +81,12 @@ class Service:
         self._stop()
 
 
-def end_for_certain() -> None:
+def end_for_certain(code: int) -> None:
     """End the process soon even if a body, a hook or a closing connection never does."""
-    threading.Thread(target=_end_later, name="horae-last-resort", daemon=True).start()
+    threading.Thread(target=_end_later, args=(code,), name="horae-last-resort", daemon=True).start()
 
 
-def _end_later() -> None:
+def _end_later(code: int) -> None:
     time.sleep(LAST_RESORT)
-    os.write(2, b"something does not end; leaving without it\n")
-    os._exit(STUCK)
+    os.write(2, b"all jobs are settled, but something of theirs does not end: leaving without it\n")
+    os._exit(code)

@@ -17,6 +17,8 @@ JobId = NewType("JobId", int)
 NodeId = NewType("NodeId", str)
 
 MAX_CRASHES: Final = 3
+MAX_RUNTIME: Final = "max_runtime"
+"""Crashes of one job before it is quarantined; where `meta` keeps the seconds that a schedule allows a run."""
 
 
 class JobState(StrEnum):

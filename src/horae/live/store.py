@@ -5,9 +5,12 @@ Losing the store loses what is shown for a moment, never a state and never a can
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from horae.domain.job import JobId
+
+TERMINATING: Final = " (by force)"
+"""At the end of who asks for a cancel: the body is not only told, but stopped by force where that can be done."""
 
 
 @dataclass(frozen=True, slots=True)

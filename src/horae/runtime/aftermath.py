@@ -8,11 +8,16 @@ from functools import partial
 from typing import Final
 
 from horae.domain.job import Job, JobId, JobState
+from horae.domain.standing import Stop
+from horae.live.store import TERMINATING
+from horae.runtime.controller import Controller
 from horae.runtime.parts import Parts
 from horae.runtime.reporter import Reporter
 from horae.runtime.settler import Ended
 from horae.runtime.sweeper import Rescued
 from horae.runtime.worker import Worker
+from horae.storage import ending
+from horae.storage.runs import Decided
 from horae.storage.settling import Settled
 from horae.types.hooks import Hooks
 from horae.wakeup.channel import Hint, HintKind
@@ -28,10 +33,11 @@ class Aftermath:
     """
 
     def __init__(self, group: asyncio.TaskGroup, parts: Parts, hooks: Hooks, reporter: Reporter) -> None:
-        self._group, self._wakeup = group, parts.wakeup
+        self._group, self._wakeup, self._live, self._database = group, parts.wakeup, parts.live, parts.database
         self._hooks, self._reporter = hooks, reporter
         self._threads = ThreadPoolExecutor(HOOKS_AT_ONCE, thread_name_prefix="horae-hooks")
         self.worker: Worker | None = None
+        self.controller: Controller | None = None
 
     def settled(self, batch: Sequence[Ended], result: Settled) -> None:
         """A batch of bodies that ran here."""
@@ -54,6 +60,34 @@ class Aftermath:
         self._reporter.forget((ended.claim.id for ended in batch), cancelled)
         if over:
             self._wakeup.send(Hint(HintKind.ENDED, tuple(over)))
+        self.runs(result.runs)
+
+    def decided(self, decisions: Sequence[Decided]) -> None:
+        """What this node's controller has fired, or found in the way of what is due."""
+        if any(decision.fired is not None for decision in decisions):
+            self._wakeup.send(Hint(HintKind.WORK))
+            if self.worker is not None:
+                self.worker.hint()
+        for decision in decisions:
+            if decision.stop is not None and decision.schedule.run_token is not None:
+                self._call(partial(self._stop_run, decision, JobId(decision.schedule.run_token)))
+
+    def runs(self, ended: Sequence[Decided]) -> None:
+        """Runs of schedules have ended; whoever owns them hears of it if they are due sooner than it knows."""
+        if not ended:
+            return
+        if self.controller is not None:
+            self.controller.learn(ended)
+        sooner = tuple(JobId(decision.schedule.id) for decision in ended if decision.sooner)
+        if sooner:
+            self._wakeup.send(Hint(HintKind.SCHEDULES, sooner))
+
+    def _stop_run(self, decision: Decided, job_id: JobId) -> None:
+        by = f"schedule {decision.schedule.name}"
+        by = f"{by}{TERMINATING}" if decision.stop is Stop.TERMINATE else by
+        self._live.request_cancel(job_id, by)
+        self._wakeup.send(Hint(HintKind.CANCEL, (job_id,)))
+        self._database.transact(ending.cancel, job_id, by)
 
     def rescued(self, batch: Sequence[Rescued]) -> None:
         """A batch of jobs whose node is dead."""

@@ -21,7 +21,7 @@ from horae.errors import JobDoesNotExist, LeaseLost
 from horae.runtime.membership import Membership, membership_of
 from horae.runtime.overseer import ROUND, Overseer
 from horae.runtime.parts import NodeOptions, Parts
-from horae.runtime.record import INLINE, record_of
+from horae.runtime.record import record_of
 from horae.runtime.reporter import Reporter
 from horae.runtime.run import Run
 from horae.runtime.runner import Performed, Stage, outcome_of, perform, perform_async
@@ -40,7 +40,7 @@ class InlineNode:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._record = record_of(parts.registry, NodeOptions(concurrency=1), role=INLINE)
+        self._record = record_of(parts.registry, NodeOptions(concurrency=1), inline=True)
         self._stage = Stage(parts.database, self._record.id)
         self._hooks = Hooks(parts.database, parts.registry)
         self._reporter = Reporter(parts.live)

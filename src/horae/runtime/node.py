@@ -7,14 +7,15 @@ and begins again as a new incarnation.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import partial
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from horae.domain.job import NodeId
 from horae.runtime.aftermath import Aftermath
+from horae.runtime.controller import Controller
 from horae.runtime.executors.loop import LoopExecutor
 from horae.runtime.executors.process import ProcessExecutor
 from horae.runtime.executors.thread import ThreadExecutor
@@ -34,6 +35,7 @@ from horae.types.job_type import JobType
 from horae.types.logging import set_node
 from horae.wakeup.channel import Hint, HintKind
 
+Deploy: TypeAlias = Callable[[], Sequence[int]]
 LAST_WORDS: Final = 3.0
 """Seconds that bodies have to stop once they were told to, before the node goes without them."""
 
@@ -43,9 +45,12 @@ log = logging.getLogger("horae.runtime")
 class Node:
     """Runs jobs until it is told to stop."""
 
-    def __init__(self, parts: Parts, options: NodeOptions) -> None:
+    def __init__(self, parts: Parts, options: NodeOptions, deploy: Deploy = tuple[int, ...]) -> None:
+        """`deploy` is called when the node has joined: it deploys what the application declares."""
         self._parts = parts
         self._options = options
+        self._deploy = deploy
+        self._incarnation: Incarnation | None = None
         self._stop = asyncio.Event()
         self.ready = asyncio.Event()
         self.id: NodeId | None = None
@@ -57,18 +62,24 @@ class Node:
     async def run(self) -> None:
         """Live until `stop`, as one incarnation after another if need be."""
         while not self._stop.is_set():
-            incarnation = Incarnation(self._parts, self._options)
+            incarnation = self._incarnation = Incarnation(self._parts, self._options, self._deploy)
             self.id = incarnation.id
             await incarnation.run(self._stop, self.ready)
+
+    def adopt(self, schedule_ids: Collection[int]) -> None:
+        """Own schedules that were created here until the next reload. May be called from any thread."""
+        if self._incarnation is not None:
+            self._incarnation.adopt(schedule_ids)
 
 
 class Incarnation:
     """One life of a node."""
 
-    def __init__(self, parts: Parts, options: NodeOptions) -> None:
+    def __init__(self, parts: Parts, options: NodeOptions, deploy: Deploy) -> None:
         record = record_of(parts.registry, options)
         self.id = record.id
-        self._parts, self._options = parts, options
+        self._parts, self._options, self._deploy = parts, options, deploy
+        self._loop = asyncio.get_running_loop()
         self._rng = Random()  # noqa: S311 - spreads rivals, guards nothing
         self._stage = Stage(parts.database, self.id)
         self._reporter = Reporter(parts.live)
@@ -88,7 +99,9 @@ class Incarnation:
             log.info("node %s runs up to %d jobs at a time", self.id, self._options.concurrency)
             sweeping = [services.create_task(self._sweeper.run()), services.create_task(self._overseer.run())]
             services.create_task(self._settler.run())
-            working = services.create_task(self._worker.run())
+            if self._options.scheduler:
+                self._controller.adopt(await self._parts.database.in_thread(self._deploy))
+            working = self._working(services)
             ready.set()
             await _first(stop, self._died)
             unsubscribe()
@@ -97,6 +110,16 @@ class Incarnation:
                 task.cancel()
         self._aftermath.close()
         await self._leave()
+
+    def adopt(self, schedule_ids: Collection[int]) -> None:
+        """Own schedules that were created here until the next reload."""
+        _post(self._loop, self._controller.adopt, schedule_ids)
+
+    def _working(self, services: asyncio.TaskGroup) -> list[asyncio.Task[None]]:
+        """What takes on new work, by the roles of the node."""
+        runs = [self._controller.run()] if self._options.scheduler else []
+        runs += [self._worker.run()] if self._options.worker else []
+        return [services.create_task(run) for run in runs]
 
     def _assemble(self, services: asyncio.TaskGroup) -> None:
         parts, rng = self._parts, self._rng
@@ -117,6 +140,9 @@ class Incarnation:
             rng=rng,
         )
         self._overseer = Overseer(self._worker.running, self._reporter, parts.live, parts.database)
+        self._controller = self._aftermath.controller = Controller(
+            parts.database, self.id, self._aftermath.decided, rng
+        )
         self._sweeper = Sweeper(
             database=parts.database,
             membership=self._membership,
@@ -126,6 +152,7 @@ class Incarnation:
             rng=rng,
             on_rescue=self._aftermath.rescued,
             on_expiry=self._aftermath.expired,
+            on_runs=self._aftermath.runs,
         )
 
     def _choose(self, job_type: JobType[Any]) -> Executor:
@@ -136,6 +163,8 @@ class Incarnation:
     def _on_hint(self, hint: Hint) -> None:
         if hint.kind is HintKind.WORK:
             self._worker.hint()
+        elif hint.kind is HintKind.SCHEDULES:
+            self._controller.hint(hint.job_ids)
         elif hint.kind is HintKind.CANCEL:
             self._worker.drop(hint.job_ids)
             self._overseer.on_hint(hint)
@@ -145,9 +174,10 @@ class Incarnation:
         self._worker.abandon()
         self._died.set()
 
-    async def _shut_down(self, working: asyncio.Task[None]) -> None:
+    async def _shut_down(self, working: list[asyncio.Task[None]]) -> None:
+        self._controller.stop()
         self._worker.stop()
-        await working
+        await asyncio.gather(*working)
         await self._bodies_end(0.0 if self._died.is_set() else self._options.grace.total_seconds())
         if self._worker.running:
             self._worker.order_all(Interrupted)

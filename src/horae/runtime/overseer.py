@@ -13,7 +13,7 @@ from typing import Final
 
 from horae.domain.job import JobId, JobState
 from horae.errors import JobCancelled, LeaseLost, SoftTimeLimitExceeded
-from horae.live.store import LiveStore
+from horae.live.store import TERMINATING, LiveStore
 from horae.runtime.reporter import Reporter
 from horae.runtime.run import Run
 from horae.storage import reading
@@ -66,6 +66,8 @@ class Overseer:
         for job_id, order in orders.items():
             if (run := self._running.get(job_id)) is not None:
                 run.stop(order)
+                if isinstance(order, JobCancelled) and (order.by or "").endswith(TERMINATING):
+                    run.kill()
         self.keep_time(time.monotonic())
 
     def exchange(self, asked: Collection[JobId], *, reread: bool) -> Mapping[JobId, BaseException]:

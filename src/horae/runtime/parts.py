@@ -24,10 +24,13 @@ class Parts:
 class NodeOptions:
     """How one node behaves.
 
-    `concurrency`: bodies at a time; `queues`: the ones it serves, None for all; `grace`: how long bodies may go on
-    after the order to shut down; `keep`: how long ended jobs are kept. Raises `ConfigurationError`.
+    `worker`, `scheduler`: whether it runs jobs, whether it fires schedules; `concurrency`: bodies at a time; `queues`:
+    the ones it serves, None for all; `grace`: how long bodies may go on after the order to shut down; `keep`: how long
+    ended jobs are kept. Raises `ConfigurationError`.
     """
 
+    worker: bool = True
+    scheduler: bool = True
     concurrency: int = 10
     queues: tuple[str, ...] | None = None
     name: str | None = None

@@ -11,11 +11,13 @@ from horae.storage.nodes import NodeRecord
 from horae.types.registry import Registry
 
 WORKER: Final = "worker"
+SCHEDULER: Final = "scheduler"
 INLINE: Final = "inline"
 
 
-def record_of(registry: Registry, options: NodeOptions, *, role: str = WORKER) -> NodeRecord:
+def record_of(registry: Registry, options: NodeOptions, *, inline: bool = False) -> NodeRecord:
     """The row of a new incarnation of this process."""
+    wanted = [(INLINE, inline), (SCHEDULER, options.scheduler and not inline), (WORKER, options.worker and not inline)]
     process = this_process()
     return NodeRecord(
         id=new_node_id(),
@@ -23,7 +25,7 @@ def record_of(registry: Registry, options: NodeOptions, *, role: str = WORKER) -
         host=encoded(process),
         pid=process.pid,
         version=version("horae"),
-        roles=json.dumps([role]),
+        roles=json.dumps([role for role, has in wanted if has]),
         queues=None if options.queues is None else json.dumps(options.queues),
         types=json.dumps(sorted(registry.by_name)),
         concurrency=options.concurrency,

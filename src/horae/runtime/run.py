@@ -1,11 +1,13 @@
 """One body under way, and what an executor must be able to do with it."""
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, Protocol, TypeAlias
 
-from horae.domain.job import Claim
+from horae.domain.job import MAX_RUNTIME, Claim
 from horae.errors import JobStopped
 from horae.runtime.runner import Performed
 from horae.types.context import JobContext
@@ -35,16 +37,21 @@ class Run:
         return self.executor.kill(self)
 
     @property
+    def soft_limit(self) -> timedelta | None:
+        """How long it may run: what its schedule says, else its type."""
+        runtime = json.loads(self.claim.meta).get(MAX_RUNTIME) if MAX_RUNTIME in self.claim.meta else None
+        return self.job_type.soft_time_limit if runtime is None else timedelta(seconds=runtime)
+
+    @property
     def soft_at(self) -> float:
         """When the body is to be told that its time is over."""
-        limit = self.job_type.soft_time_limit
+        limit = self.soft_limit
         return float("inf") if limit is None else self.began + limit.total_seconds()
 
     @property
     def hard_at(self) -> float:
         """When it is to be stopped by force."""
-        limit = self.job_type.hard_time_limit
-        return float("inf") if limit is None else self.began + limit.total_seconds()
+        return self.soft_at + self.job_type.grace.total_seconds()
 
     @property
     def ordered_to_end(self) -> bool:

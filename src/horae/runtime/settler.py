@@ -13,7 +13,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from horae.domain.job import AttemptOutcome, Claim, JobState, Settlement
+from horae.domain.job import AttemptOutcome, Claim, JobId, JobState, Settlement
 from horae.runtime.runner import Stage
 from horae.storage import settling
 from horae.storage.database import is_disconnect
@@ -48,15 +48,22 @@ class Settler:
         self._on_settled = on_settled
         self._rng = rng
         self._waiting: list[Ended] = []
+        self._writing: Sequence[Ended] = ()
         self._work = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
         self._closing = False
+        self.on_room: Callable[[], None] = lambda: None
 
     @property
     def crowded(self) -> bool:
         """Whether so much waits to be written that nothing more should be claimed."""
         return len(self._waiting) >= MOST_WAITING
+
+    @property
+    def unsettled(self) -> list[JobId]:
+        """The jobs whose ends are not known to be committed."""
+        return [ended.claim.id for ended in (*self._writing, *self._waiting)]
 
     def add(self, ended: Ended) -> None:
         """Take over a body that has stopped."""
@@ -77,9 +84,14 @@ class Settler:
         """Write batches until closed and empty."""
         while True:
             await self._work.wait()
+            crowded = self.crowded
             batch, self._waiting = self._waiting[:LARGEST_BATCH], self._waiting[LARGEST_BATCH:]
+            self._writing = batch
             if batch:
                 await self._write(batch)
+            self._writing = ()
+            if crowded and not self.crowded:
+                self.on_room()
             if not self._waiting:
                 self._idle.set()
                 self._work.clear()
@@ -106,11 +118,9 @@ class Settler:
     async def _one_by_one(self, batch: Sequence[Ended], error: Exception) -> Settled:
         if len(batch) == 1:
             return await self._as_failure(batch[0], error)
-        parts = [await self._commit([ended]) for ended in batch]
-        whole = Settled(set(), {})
-        for part in parts:
-            whole.settled.update(part.settled)
-            whole.released.update(part.released)
+        whole = Settled()
+        for ended in batch:
+            whole.add(await self._commit([ended]))
         return whole
 
     async def _as_failure(self, ended: Ended, error: Exception) -> Settled:
@@ -118,7 +128,7 @@ class Settler:
         claim = ended.claim
         log.error("the end of job %d cannot be written", claim.id, exc_info=error)
         if ended.settlement is None or ended.settlement.outcome is AttemptOutcome.FAILED:
-            return Settled(set(), {})
+            return Settled()
         text = "What this job returned cannot be stored."
         refused = Settlement(
             claim.id, claim.lease, JobState.FAILED, AttemptOutcome.FAILED, error=type(error).__name__,
@@ -130,8 +140,8 @@ class Settler:
 def settle_batch(connection: Connection, stage: Stage, batch: Sequence[Ended]) -> Settled:
     """Write what became of the bodies of one node."""
     settlements = [ended.settlement for ended in batch if ended.settlement is not None]
-    settled = settling.settle(connection, stage.node, settlements) if settlements else Settled(set(), {})
+    settled = settling.settle(connection, stage.node, settlements) if settlements else Settled()
     settled.settled.update(ended.claim.id for ended in batch if ended.already)
     stopped = [(ended.claim.id, ended.claim.lease) for ended in batch if ended.settlement is None and not ended.already]
-    settled.released.update(settling.release(connection, stage.node, stopped))
+    settled.add(settling.release(connection, stage.node, stopped))
     return settled

@@ -5,8 +5,10 @@ Every node sweeps; the statements take only rows that no other sweeper has locke
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from random import Random
 from typing import Final
@@ -16,8 +18,9 @@ from sqlalchemy import Connection
 from horae.domain.job import Claim, Crashed, Job, JobState, NodeId, Settlement, decide
 from horae.runtime.membership import Membership
 from horae.runtime.verdict import backoff_of
-from horae.storage import ending, nodes, settling
+from horae.storage import ending, nodes, runs, settling
 from horae.storage.database import Database
+from horae.storage.runs import Decided
 from horae.types.hooks import Hooks
 from horae.types.registry import Registry
 
@@ -47,10 +50,12 @@ class Sweeper:
     def __init__(  # noqa: PLR0913 - the one place where these meet
         self, *, database: Database, membership: Membership, registry: Registry, hooks: Hooks, keep_seconds: float,
         rng: Random, on_rescue: Callable[[Sequence[Rescued]], None], on_expiry: Callable[[Job], None],
+        on_runs: Callable[[Sequence[Decided]], None],
     ) -> None:  # fmt: skip
         self._database, self._membership, self._registry = database, membership, registry
         self._hooks, self._keep_seconds, self._rng = hooks, keep_seconds, rng
-        self._on_rescue, self._on_expiry = on_rescue, on_expiry
+        self._on_rescue, self._on_expiry, self._on_runs = on_rescue, on_expiry, on_runs
+        self._born = time.monotonic()
         self._suspicion = asyncio.Event()
         self._suspected = self._again = False
         self._rounds = 0
@@ -90,6 +95,7 @@ class Sweeper:
             await self.rescue(set(dead))
         if routine:
             await self.enforce_limits()
+            await self.end_lost_runs()
         if self._rounds % CLEAN_EVERY == CLEAN_EVERY - 1:
             await self.clean_up()
         self._rounds += 1
@@ -97,8 +103,10 @@ class Sweeper:
     async def rescue(self, dead: Collection[NodeId]) -> None:
         """Deal with everything that dead or unlisted nodes hold, then strike them off."""
         while True:
-            batch = await self._database.transact_async(rescue, dead, self._registry, self._rng)
+            age = timedelta(seconds=time.monotonic() - self._born)
+            batch, ended = await self._database.transact_async(rescue, dead, self._registry, self._rng, age)
             self._on_rescue(batch)
+            self._on_runs(ended)
             if len(batch) < RESCUE_BATCH:
                 break
         for node in await self._database.transact_async(nodes.remove, dead) if dead else ():
@@ -116,6 +124,13 @@ class Sweeper:
             log.error("job %d (%s) was not taken in time and was failed", job.id, job.type)
             self._on_expiry(job)
 
+    async def end_lost_runs(self) -> None:
+        """End runs of schedules whose jobs are over, or gone, without the schedule having been told."""
+        ended = await self._database.transact_async(runs.end_lost, RESCUE_BATCH)
+        for decision in ended:
+            log.warning("a run of schedule %r was over without its knowing", decision.schedule.name)
+        self._on_runs(ended)
+
     async def clean_up(self) -> None:
         """Delete what ended longer ago than it is kept."""
         removed = await self._database.in_thread(partial(self._hooks.clean_up, self._keep_seconds))
@@ -123,18 +138,22 @@ class Sweeper:
             log.info("%d ended jobs were cleaned up", removed)
 
 
-def rescue(connection: Connection, dead: Collection[NodeId], registry: Registry, rng: Random) -> list[Rescued]:
-    """Settle one batch of what dead nodes hold as crashes; what was ended under their bodies is only released."""
-    held = ending.lost(connection, dead, RESCUE_BATCH)
+def rescue(
+    connection: Connection, dead: Collection[NodeId], registry: Registry, rng: Random, age: timedelta = timedelta(0)
+) -> tuple[list[Rescued], list[Decided]]:
+    """Settle one batch of what dead nodes hold as crashes; what was ended under their bodies is only released.
+
+    `age`: how long ago this scheduler was started. Also answers what became of the schedules whose runs these were.
+    """
     result: list[Rescued] = []
-    for claim, node, state, crashes in held:
+    ended: list[Decided] = []
+    for claim, node, state, crashes in ending.lost(connection, dead, RESCUE_BATCH):
         if state is not JobState.STARTED:
-            settling.release(connection, node, [(claim.id, claim.lease)])
+            ended.extend(settling.release(connection, node, [(claim.id, claim.lease)]).runs)
             result.append(Rescued(claim, node, None, state))
             continue
         outcome = Crashed(f"node {node} stopped in the middle of the job", crashes + 1)
-        backoff = backoff_of(claim, registry.find(claim.type))
-        settlement = decide(claim, outcome, backoff, rng)
-        settling.settle(connection, node, [settlement])
+        settlement = decide(claim, outcome, backoff_of(claim, registry.find(claim.type)), rng)
+        ended.extend(settling.settle(connection, node, [settlement], age).runs)
         result.append(Rescued(claim, node, settlement, settlement.state))
-    return result
+    return result, ended

@@ -2,6 +2,10 @@
 
 A claim asks for as many jobs as there are free slots, and for more when jobs are short: as many as ended in the last
 tenth of a second. What was claimed beyond the slots waits here for at most a second, then it is handed back.
+
+Where the answer to a claim or to a hand-back is lost, the database may have given this node jobs that it never heard
+of.
+They are handed back: again and again for a while, for the lost statement may still be under way.
 """
 
 import asyncio
@@ -29,8 +33,11 @@ from horae.types.registry import Registry
 LARGEST_PREFETCH: Final = 1000
 LONGEST_WAIT: Final = 1.0
 POLL_WITH_HINTS: Final = 1.5
-POLL_ALONE: Final = (0.05, 1.0)
-"""Seconds: that a claim may wait for a slot; between polls where hints arrive; shortest and longest without them."""
+POLL_ALONE: Final[tuple[float, float]] = (0.05, 1.0)
+DOUBT: Final = 10.0
+"""Seconds: how long a claim may wait for a slot; between polls where hints arrive; shortest and longest without them;
+how long a statement without an answer may still be under way.
+"""
 
 log = logging.getLogger("horae.runtime")
 Choose = Callable[[JobType[Any]], Executor]
@@ -54,7 +61,9 @@ class Worker:
         self._exhausted = False
         self._stopping = False
         self._poll = POLL_ALONE[0]
+        self._doubtful_until = 0.0
         self.emptied = asyncio.Event()
+        settler.on_room = self._wake.set
 
     def hint(self) -> None:
         """Look for work now. Called on the node's loop."""
@@ -75,12 +84,16 @@ class Worker:
         """Claim and begin bodies until stopped."""
         while not self._stopping:
             room = self._room()
+            if time.monotonic() < self._doubtful_until:
+                await self._hand_back_others()
             if room > 0 and not self._exhausted:
                 await self._claim(room)
             else:
                 await self._wait()
             await self._hand_back_stale()
         await self.hand_back()
+        if time.monotonic() < self._doubtful_until:
+            await self._hand_back_others()
 
     def _room(self) -> int:
         if self._settler.crowded:
@@ -95,6 +108,7 @@ class Worker:
             taken = await self._stage.database.autocommit_async(claims.claim, self._served, room)
         except Exception as error:  # noqa: BLE001 - the database may be away for a while; the node stays
             log.warning("no jobs can be claimed: %s", error)
+            self._doubtful_until = time.monotonic() + DOUBT
             await asyncio.sleep(self._rng.uniform(0.2, 1.0))
             return
         self._exhausted = len(taken) < room and hints == self._hints
@@ -164,9 +178,28 @@ class Worker:
     async def hand_back(self) -> None:
         """Return everything that was claimed and not begun."""
         waiting, self._prefetched = [claim for claim, _ in self._prefetched], deque()
-        if waiting:
-            self._throughput.reset()
+        if not waiting:
+            return
+        self._throughput.reset()
+        try:
             await self._stage.database.transact_async(claims.hand_back, waiting)
+        except Exception as error:  # noqa: BLE001 - as for a claim
+            log.warning("%d claimed jobs cannot be handed back yet: %s", len(waiting), error)
+            self._doubtful_until = time.monotonic() + DOUBT
+
+    async def _hand_back_others(self) -> None:
+        known = [*self.running, *(claim.id for claim, _ in self._prefetched), *self._settler.unsettled]
+        try:
+            strays = await self._stage.database.transact_async(claims.hand_back_others, self._stage.node, known)
+        except Exception as error:  # noqa: BLE001 - as for a claim
+            log.warning("it is not known whether jobs were claimed: %s", error)
+            self._doubtful_until = time.monotonic() + DOUBT
+            await asyncio.sleep(self._rng.uniform(0.2, 1.0))
+            return
+        for job_id in strays:
+            log.warning("job %d was claimed without an answer and is handed back", job_id)
+        if strays:
+            self.hint()
 
     def order_all(self, order: Callable[[], BaseException]) -> None:
         """Tell every body to stop."""

@@ -21,6 +21,8 @@ from sqlalchemy import (
 )
 
 from horae.domain.job import AttemptOutcome, Claim, Job, JobId, JobState, NodeId
+from horae.domain.statistics import RunOutcome
+from horae.storage import runs
 from horae.storage.claims import CLAIMED
 from horae.storage.dialect import (
     IdList,
@@ -41,6 +43,8 @@ CANCEL: Final = (
     .values(state=JobState.CANCELLED, cancelled_by=bindparam("cancelled_by"), **_ENDED)
     .returning(*COLUMNS)
 )
+
+CANCEL_PENDING: Final = CANCEL.where(jobs.c.state == JobState.PENDING)
 
 
 def _expire(dialect: str, state: JobState, since: Any, *more: Any) -> Update:
@@ -128,7 +132,23 @@ def cancel(connection: Connection, job_id: JobId, cancelled_by: str | None) -> J
     The node stays on a started job's row until its body has stopped.
     """
     row = connection.execute(CANCEL, {"job_id": job_id, "cancelled_by": cancelled_by}).one_or_none()
-    return None if row is None else job_from(row)
+    if row is None:
+        return None
+    job = job_from(row)
+    if job.schedule_id is not None and job.node_id is None:
+        runs.end_jobs(connection, {job.id: RunOutcome.CANCELLED}, None)
+    return job
+
+
+def cancel_pending(connection: Connection, job_id: JobId, cancelled_by: str | None) -> Job | None:
+    """Cancel a job that no node has taken; None where one has, or it has ended."""
+    row = connection.execute(CANCEL_PENDING, {"job_id": job_id, "cancelled_by": cancelled_by}).one_or_none()
+    if row is None:
+        return None
+    job = job_from(row)
+    if job.schedule_id is not None:
+        runs.end_jobs(connection, {job.id: RunOutcome.CANCELLED}, None)
+    return job
 
 
 def expire_started(connection: Connection, limits: Mapping[str, float]) -> list[Job]:

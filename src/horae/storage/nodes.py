@@ -9,7 +9,9 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Connection,
+    Text,
     bindparam,
+    cast,
     delete,
     func,
     insert,
@@ -117,6 +119,16 @@ TAKE_LOCK: Final = select(func.pg_try_advisory_lock(bindparam("key", type_=BigIn
 def take_lock(connection: Connection, key: int) -> None:
     """Hold a session lock until the connection ends (PostgreSQL)."""
     connection.execute(TAKE_LOCK, {"key": key})
+
+
+SCHEDULERS: Final = (
+    select(nodes.c.id).where(cast(nodes.c.roles, Text()).contains('"scheduler"', autoescape=True)).order_by(nodes.c.id)
+)
+
+
+def schedulers(connection: Connection) -> list[NodeId]:
+    """The nodes that fire schedules; a dead one until it is struck off."""
+    return [NodeId(row.id) for row in connection.execute(SCHEDULERS)]
 
 
 def register(connection: Connection, record: NodeRecord) -> None:

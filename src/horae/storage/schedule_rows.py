@@ -114,3 +114,17 @@ class DueSchedule:
     partition: int
     priority: int
     due_in: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedRun:
+    """An attempt at a run that failed, ran out of time or crashed."""
+
+    schedule_id: int
+    job_id: int
+    nominal_time: datetime | None
+    started_at: datetime
+    finished_at: datetime
+    outcome: str
+    error: str | None
+    traceback: str | None

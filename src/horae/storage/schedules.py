@@ -22,9 +22,12 @@ from sqlalchemy import (
     String,
     Text,
     Update,
+    and_,
     bindparam,
     cast,
+    delete,
     insert,
+    not_,
     or_,
     select,
     update,
@@ -42,9 +45,16 @@ from horae.storage.dialect import (
     seconds_from_now,
     seconds_since,
 )
-from horae.storage.schedule_rows import DueSchedule, NewSchedule, ScheduleChange, StatisticsRow, StoredSchedule
+from horae.storage.schedule_rows import (
+    DueSchedule,
+    FailedRun,
+    NewSchedule,
+    ScheduleChange,
+    StatisticsRow,
+    StoredSchedule,
+)
 from horae.storage.schedule_tables import schedule_statistics, schedules
-from horae.storage.tables import jobs
+from horae.storage.tables import job_attempts, jobs
 
 _AS_TEXT: Final = frozenset({"params", "rules"})
 _SCHEDULE_FIELDS: Final = tuple(name.name for name in fields(StoredSchedule) if name.name in schedules.c)
@@ -64,7 +74,8 @@ _JOINED: Final = schedules.join(schedule_statistics, schedule_statistics.c.sched
 
 def _lock(dialect: str) -> Select[Any]:
     chosen = select(*COLUMNS).select_from(_JOINED).where(member_of(dialect, schedules.c.id, "ids", of=IdList))
-    return chosen.order_by(schedules.c.id).with_for_update(of=schedules)  # in one order, so rivals cannot deadlock
+    # In one order, so that rivals cannot deadlock; both rows, for after a wait only locked ones are read anew.
+    return chosen.order_by(schedules.c.id).with_for_update()
 
 
 LOCK: Final = PerDialect(_lock)
@@ -108,19 +119,16 @@ def _write_statistics(dialect: str) -> Update:
 WRITE_STATISTICS: Final = PerDialect(_write_statistics)
 
 
-def _due(dialect: str) -> Select[Any]:
-    return select(
-        schedules.c.id,
-        schedules.c.partition,
-        schedules.c.priority,
-        (-seconds_since(schedules.c.next_start)).label("due_in"),
-    ).where(
-        schedules.c.next_start < seconds_from_now(bindparam("horizon", type_=Float())),
-        member_of(dialect, schedules.c.partition, "partitions", of=IdList),
-    )
-
-
-DUE: Final = PerDialect(_due)
+_due_soon = select(
+    schedules.c.id,
+    schedules.c.partition,
+    schedules.c.priority,
+    (-seconds_since(schedules.c.next_start)).label("due_in"),
+).where(schedules.c.next_start < seconds_from_now(bindparam("horizon", type_=Float())))
+DUE: Final = PerDialect(
+    lambda dialect: _due_soon.where(member_of(dialect, schedules.c.partition, "partitions", of=IdList))
+)
+DUE_OF: Final = PerDialect(lambda dialect: _due_soon.where(member_of(dialect, schedules.c.id, "ids", of=IdList)))
 ADD: Final = insert(schedules).values(created_at=database_now()).returning(schedules.c.id)
 ADD_STATISTICS: Final = insert(schedule_statistics)
 FIND: Final = select(schedules.c.id).where(
@@ -128,16 +136,43 @@ FIND: Final = select(schedules.c.id).where(
 )
 
 # Runs whose job has ended, and whose body has stopped, without anybody telling the schedule; or whose job is gone.
-_over = ~(
-    select(jobs.c.id)
-    .where(jobs.c.id == schedules.c.run_token, or_(jobs.c.finished_at.is_(None), jobs.c.node_id.is_not(None)))
-    .exists()
-)
+_going_on = and_(jobs.c.id.is_not(None), or_(jobs.c.finished_at.is_(None), jobs.c.node_id.is_not(None)))
 OVER: Final = (
-    select(schedules.c.id, schedules.c.run_token, jobs.c.state, jobs.c.finished_at)
+    select(schedules.c.id, schedules.c.run_token, schedules.c.started_at, jobs.c.state)
     .select_from(schedules.outerjoin(jobs, jobs.c.id == schedules.c.run_token))
-    .where(schedules.c.run_token.is_not(None), _over)
+    .where(schedules.c.run_token.is_not(None), not_(_going_on))
     .order_by(schedules.c.id)
+    .limit(bindparam("limit", type_=Integer()))
+)
+
+FIND_BY_NAME: Final = (
+    select(schedules.c.id).where(schedules.c.name == bindparam("name")).order_by(schedules.c.module, schedules.c.id)
+)
+GET: Final = select(*COLUMNS).select_from(_JOINED).where(schedules.c.id == bindparam("schedule_id"))
+LIST: Final = select(*COLUMNS).select_from(_JOINED).order_by(schedules.c.module, schedules.c.name)
+_DEFINITION: Final = (
+    "job_type", "params", "trigger_kind", "trigger", "timezone", "rules", "queue", "priority", "deployment_id",
+)  # fmt: skip
+REDEFINE: Final = (
+    update(schedules)
+    .where(schedules.c.id == bindparam("schedule_id"))
+    .values({name: bindparam(name, type_=schedules.c[name].type) for name in _DEFINITION})
+)
+REMOVE: Final = delete(schedules).where(schedules.c.id == bindparam("schedule_id"))
+ERRORS: Final = (
+    select(
+        jobs.c.schedule_id,
+        jobs.c.id.label("job_id"),
+        jobs.c.nominal_time,
+        job_attempts.c.started_at,
+        job_attempts.c.finished_at,
+        job_attempts.c.outcome,
+        job_attempts.c.error,
+        job_attempts.c.traceback,
+    )
+    .join(job_attempts, job_attempts.c.job_id == jobs.c.id)
+    .where(jobs.c.schedule_id.is_not(None), job_attempts.c.outcome.in_(["failed", "timed_out", "crashed"]))
+    .order_by(jobs.c.id.desc(), job_attempts.c.lease.desc())
     .limit(bindparam("limit", type_=Integer()))
 )
 
@@ -190,7 +225,47 @@ def due(connection: Connection, partitions: Collection[int], horizon: float) -> 
     return [DueSchedule(**row) for row in rows.mappings()]
 
 
+def due_of(connection: Connection, ids: Collection[int], horizon: float) -> list[DueSchedule]:
+    """Which of these schedules are due within `horizon` seconds."""
+    rows = connection.execute(DUE_OF.on(connection), {"ids": sorted(ids), "horizon": horizon})
+    return [DueSchedule(**row) for row in rows.mappings()]
+
+
 def find(connection: Connection, module: str, name: str) -> int | None:
     """The id of the schedule of this name."""
     found: int | None = connection.execute(FIND, {"module": module, "name": name}).scalar_one_or_none()
     return found
+
+
+def find_by_name(connection: Connection, name: str) -> int | None:
+    """The id of the schedule of this name; one that was added at run time before a declared one."""
+    return connection.execute(FIND_BY_NAME, {"name": name}).scalars().first()
+
+
+def get(connection: Connection, reference: int | str) -> StoredSchedule | None:
+    """The schedule of this id or name."""
+    schedule_id = reference if isinstance(reference, int) else find_by_name(connection, reference)
+    row = connection.execute(GET, {"schedule_id": schedule_id}).one_or_none()
+    return None if row is None else stored(row)
+
+
+def page(connection: Connection, module: str | None = None) -> list[StoredSchedule]:
+    """All schedules, or those of one module, by module and name."""
+    chosen = LIST if module is None else LIST.where(schedules.c.module == module)
+    return [stored(row) for row in connection.execute(chosen)]
+
+
+def redefine(connection: Connection, schedule_id: int, values: Mapping[str, Any]) -> None:
+    """Give a locked schedule another definition."""
+    connection.execute(REDEFINE, {**values, "schedule_id": schedule_id})
+
+
+def remove(connection: Connection, schedule_id: int) -> None:
+    """Delete a schedule with its statistics and ticks."""
+    connection.execute(REMOVE, {"schedule_id": schedule_id})
+
+
+def errors(connection: Connection, schedule_id: int | None, limit: int) -> list[FailedRun]:
+    """Runs that failed or crashed, the newest first."""
+    chosen = ERRORS if schedule_id is None else ERRORS.where(jobs.c.schedule_id == schedule_id)
+    return [FailedRun(**row) for row in connection.execute(chosen, {"limit": limit}).mappings()]

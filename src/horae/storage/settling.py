@@ -7,7 +7,8 @@ the attempt's row proves that the first commit, whose answer was lost, did arriv
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -31,7 +32,9 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeEngine
 
 from horae.domain.job import AttemptOutcome, JobId, JobState, NodeId, Settlement
+from horae.domain.statistics import RunOutcome
 from horae.domain.storable import is_storable, storable
+from horae.storage import runs
 from horae.storage.dialect import (
     POSTGRESQL,
     Json,
@@ -40,6 +43,7 @@ from horae.storage.dialect import (
     json_rows,
     seconds_from_now,
 )
+from horae.storage.runs import Decided
 from horae.storage.tables import job_attempts, jobs
 
 _BATCH: Final[Mapping[str, TypeEngine[Any]]] = {
@@ -68,7 +72,15 @@ _ATTEMPT: Final = (
     "traceback",
 )
 _TEXTS: Final = ("error", "human_readable_error", "traceback", "label")
-_SETTLED: Final = (jobs.c.id, jobs.c.lease, jobs.c.attempt, jobs.c.started_at, jobs.c.updated_at)
+_SETTLED: Final = (
+    jobs.c.id,
+    jobs.c.lease,
+    jobs.c.state,
+    jobs.c.attempt,
+    jobs.c.started_at,
+    jobs.c.updated_at,
+    jobs.c.schedule_id,
+)
 
 
 def _update(batch: Any) -> Update:
@@ -115,7 +127,7 @@ def _settle(dialect: str) -> Any:
         settled.c.traceback,
     )
     kept = insert(job_attempts).from_select(list(_ATTEMPT), attempt, include_defaults=False).cte("kept")
-    return select(settled.c.id).add_cte(kept)
+    return select(settled.c.id, settled.c.lease, settled.c.state, settled.c.schedule_id).add_cte(kept)
 
 
 SETTLE: Final = PerDialect(_settle)
@@ -145,7 +157,7 @@ def _release(dialect: str) -> Update:
             jobs.c.finished_at.is_not(None),
         )
         .values(node_id=null())
-        .returning(*_SETTLED, jobs.c.state)
+        .returning(*_SETTLED)
     )
 
 
@@ -157,33 +169,48 @@ class Settled:
     """What a batch came to.
 
     `settled`: as the batch says, now or by an earlier call whose answer was lost; `released`: had been ended by
-    somebody else under their bodies. The others are no longer this node's.
+    somebody else under their bodies. The others are no longer this node's. `runs`: what became of the schedules whose
+    runs these were.
     """
 
-    settled: set[JobId]
-    released: dict[JobId, JobState]
+    settled: set[JobId] = field(default_factory=set[JobId])
+    released: dict[JobId, JobState] = field(default_factory=dict[JobId, JobState])
+    runs: list[Decided] = field(default_factory=list[Decided])
+
+    def add(self, other: "Settled") -> None:
+        """Take in another part of the same batch."""
+        self.settled.update(other.settled)
+        self.released.update(other.released)
+        self.runs.extend(other.runs)
 
 
-def settle(connection: Connection, node: NodeId, settlements: Sequence[Settlement]) -> Settled:
-    """Write the batch, as far as its leases still hold."""
+def settle(
+    connection: Connection, node: NodeId, settlements: Sequence[Settlement], scheduler_age: timedelta | None = None
+) -> Settled:
+    """Write the batch, as far as its leases still hold; the runs of schedules that end with it, too.
+
+    `scheduler_age`: how long ago the scheduler that found a crash was started.
+    """
     settlements = [_storable(item) for item in settlements]
     batch = _as_json(settlements)
     rows = connection.execute(SETTLE.on(connection), {"batch": batch, "node": node}).all()
     if connection.dialect.name != POSTGRESQL:
         _keep_attempts(connection, node, rows, settlements)
-    settled = {JobId(row.id) for row in rows}
-    rest = [item for item in settlements if item.id not in settled]
-    if not rest:
-        return Settled(settled, {})
-    recorded = _recorded_before(connection, rest)
-    released = release(connection, node, [(item.id, item.lease) for item in rest if item.id not in recorded])
-    return Settled(settled | recorded, released)
+    result = Settled({JobId(row.id) for row in rows})
+    crashed = {item.id for item in settlements if item.outcome is AttemptOutcome.CRASHED}
+    result.runs.extend(_end_runs(connection, node, rows, crashed, scheduler_age))
+    rest = [item for item in settlements if item.id not in result.settled]
+    if rest:
+        recorded = _recorded_before(connection, rest)
+        result.add(release(connection, node, [(item.id, item.lease) for item in rest if item.id not in recorded]))
+        result.settled.update(recorded)
+    return result
 
 
-def release(connection: Connection, node: NodeId, leases: Collection[tuple[JobId, int]]) -> dict[JobId, JobState]:
-    """Say that these bodies have stopped; the states of the jobs that had been ended under them."""
+def release(connection: Connection, node: NodeId, leases: Collection[tuple[JobId, int]]) -> Settled:
+    """Say that these bodies have stopped: releases those of them whose jobs had been ended under them."""
     if not leases:
-        return {}
+        return Settled()
     batch = json.dumps([{"id": job_id, "lease": lease} for job_id, lease in leases])
     rows = connection.execute(RELEASE.on(connection), {"batch": batch, "node": node}).all()
     kinds = {
@@ -193,7 +220,24 @@ def release(connection: Connection, node: NodeId, leases: Collection[tuple[JobId
     attempts = [_attempt(row, node, kinds[JobState(row.state)]) for row in rows]
     if attempts:
         connection.execute(KEEP_ATTEMPT, attempts)
-    return {JobId(row.id): JobState(row.state) for row in rows}
+    released = {JobId(row.id): JobState(row.state) for row in rows}
+    return Settled(released=released, runs=_end_runs(connection, node, rows, (), None))
+
+
+def _end_runs(
+    connection: Connection,
+    node: NodeId,
+    rows: Sequence[Any],
+    crashed: Collection[JobId],
+    scheduler_age: timedelta | None,
+) -> list[Decided]:
+    over = {row.id: row.state for row in rows if row.schedule_id is not None and row.state != JobState.PENDING}
+    if not over:
+        return []
+    outcomes = {
+        job_id: RunOutcome.CRASHED if job_id in crashed else runs.outcome_of(state) for job_id, state in over.items()
+    }
+    return runs.end_jobs(connection, outcomes, node, scheduler_age)
 
 
 def _recorded_before(connection: Connection, rest: Sequence[Settlement]) -> set[JobId]:

@@ -20,21 +20,26 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class JobKeywords(TypedDict, total=False):
-    """What `@horae.job(...)` may say: `name` is the type's, the others mean what they mean in `JobType`."""
+class BodyKeywords(TypedDict, total=False):
+    """What may be said of any job's body: `name` is its type's, the others mean what they mean in `JobType`."""
 
     name: str
     queue: str
     priority: int
-    max_count: int | None
-    max_attempts: int
-    backoff: Backoff
     soft_time_limit: timedelta | None
     grace: timedelta
-    pending_timeout: timedelta | None
     isolation: Literal["process"] | None
     transaction: Isolation | Callable[[JobContext[Any]], Transaction] | None
     exceptions_map: Mapping[type[BaseException], HumanReadable]
+
+
+class JobKeywords(BodyKeywords, total=False):
+    """What `@horae.job(...)` may say."""
+
+    max_count: int | None
+    max_attempts: int
+    backoff: Backoff
+    pending_timeout: timedelta | None
     api_exceptions_map: Mapping[type[BaseException], ApiError]
     public: bool
 

@@ -92,6 +92,9 @@ class JobType(Generic[ParamsT]):
     def on_cancelled(self, job: Job) -> None:
         """Called once after the job was cancelled and its body, if it had begun, has stopped."""
 
+    def check_schedule(self, values: Mapping[str, Any]) -> None:
+        """Refuse a schedule's config before it is stored, by raising; called when one is added and on every change."""
+
     def before_delete(self, job: Job) -> None:
         """Remove what the job left outside its transaction; called before its row goes."""
 

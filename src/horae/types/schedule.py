@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, TypedDict, get_origin, get_type_hints
@@ -15,6 +15,7 @@ from horae.domain.schedule import CatchUp, Overlap, Rules
 from horae.domain.trigger import CronTrigger, IntervalTrigger, Trigger
 from horae.errors import InvalidRequest, SchemaError
 from horae.types.context import JobContext
+from horae.types.function import BodyKeywords
 
 Length = str | timedelta
 LONGEST_NAME: Final = 200
@@ -49,18 +50,64 @@ class Schedule:
     priority: int
 
 
-def cron_trigger(
-    text: str, *, timezone: str = "UTC", dst_gap: DstGap = "shift", dst_fold: DstFold = "first"
-) -> Trigger:
-    """Due whenever the expression fires. Raises `CronSyntaxError`."""
-    return CronTrigger(CronExpression.parse(text, timezone=timezone, dst_gap=dst_gap, dst_fold=dst_fold))
+class TriggerKeywords(TypedDict, total=False):
+    """When a schedule is due: either `cron`, or `every` (counted from the finish, or `fixed` on a grid)."""
+
+    cron: str
+    every: Length | Interval
+    timezone: str
+    dst_gap: DstGap
+    dst_fold: DstFold
+    fixed: bool
+    initial_start: datetime | None
 
 
-def interval_trigger(
-    every: Length | Interval, *, fixed: bool = False, initial_start: datetime | None = None, timezone: str = "UTC"
-) -> Trigger:
-    """Due an interval after the last finish, or on a fixed grid. Raises `InvalidInterval`."""
-    return IntervalTrigger(Interval.parse(every), fixed, initial_start, timezone)
+class DeclaredKeywords(RuleKeywords, BodyKeywords, total=False):
+    """What `@horae.cron` and `@horae.every` may say beside when."""
+
+    timezone: str
+    dst_gap: DstGap
+    dst_fold: DstFold
+    fixed: bool
+    initial_start: datetime | None
+
+
+def trigger_of(given: TriggerKeywords) -> Trigger:
+    """The trigger that a caller means. Raises `CronSyntaxError`, `InvalidInterval`, `InvalidRequest`."""
+    if ("cron" in given) == ("every" in given):
+        raise InvalidRequest('a schedule needs either cron="0 3 * * *" or every="10m"')
+    kind, other = ("cron", _INTERVAL_ONLY) if "cron" in given else ("every", _CRON_ONLY)
+    stray = sorted(other & given.keys())
+    if stray:
+        raise InvalidRequest(f"{stray[0]} does not go with {kind}")
+    if "cron" in given:
+        gap, fold = given.get("dst_gap", "shift"), given.get("dst_fold", "first")
+        zone = given.get("timezone", "UTC")
+        return CronTrigger(CronExpression.parse(given["cron"], timezone=zone, dst_gap=gap, dst_fold=fold))
+    interval, start = Interval.parse(given["every"]), given.get("initial_start")
+    return IntervalTrigger(interval, given.get("fixed", False), start, given.get("timezone", "UTC"))
+
+
+def keywords_of(trigger: Trigger) -> TriggerKeywords:
+    """What a caller would have to say for this trigger."""
+    if isinstance(trigger, CronTrigger):
+        expression = trigger.expression
+        return {
+            "cron": expression.text,
+            "timezone": expression.timezone,
+            "dst_gap": expression.dst_gap,
+            "dst_fold": expression.dst_fold,
+        }
+    return {
+        "every": trigger.interval,
+        "timezone": trigger.timezone,
+        "fixed": trigger.fixed,
+        "initial_start": trigger.initial_start,
+    }
+
+
+_CRON_ONLY: Final = frozenset({"dst_gap", "dst_fold"})
+_INTERVAL_ONLY: Final = frozenset({"fixed", "initial_start"})
 
 
 def rules_of(key: str, trigger: Trigger, given: RuleKeywords) -> Rules:
@@ -93,6 +140,11 @@ def _choice(name: str, kind: type[Overlap] | type[CatchUp], value: str) -> Overl
         return kind(value)
     except ValueError:
         raise InvalidRequest(f"{name} {value!r}: expected {', '.join(kind)}") from None
+
+
+def part_of(options: Mapping[str, Any], kind: Any) -> Any:
+    """Those of the options that a TypedDict names."""
+    return {name: value for name, value in options.items() if name in kind.__annotations__}
 
 
 def check_scheduled(function: Callable[..., Any]) -> None:

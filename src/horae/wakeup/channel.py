@@ -17,11 +17,12 @@ class HintKind(StrEnum):
     WORK = "work"
     CANCEL = "cancel"
     ENDED = "ended"
+    SCHEDULES = "schedules"
 
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """Something happened to these jobs; no ids means "to some, look for yourself"."""
+    """Something happened to these jobs, or schedules; no ids means "to some, look for yourself"."""
 
     kind: HintKind
     job_ids: tuple[JobId, ...] = ()

@@ -1,0 +1,119 @@
+"""Changes to schedules, each a function of a Connection: lock the row, let the plan decide, write."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import Connection
+
+from horae.domain.ring import partition_of
+from horae.domain.schedule import DisabledReason, Rules
+from horae.domain.standing import Activated, Altered, Plan, Resumed, RunByHand
+from horae.errors import ScheduleAlreadyExists, ScheduleDoesNotExist, ScheduleIsDeclared, ScheduleIsRunning
+from horae.storage import runs, schedules
+from horae.storage.runs import Decided
+from horae.storage.schedule_rows import NewSchedule, StoredSchedule
+from horae.storage.standing import rules_as_json, rules_of, standing_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """What a caller decides about a schedule; `params` is JSON text."""
+
+    name: str
+    job_type: str
+    params: str | None
+    rules: Rules
+    queue: str
+    priority: int
+    module: str = ""
+    deployment_id: int | None = None
+
+
+def add(connection: Connection, wanted: Definition, *, enabled: bool = True) -> Decided:
+    """Insert a schedule and plan its first start. Raises `ScheduleAlreadyExists`."""
+    if schedules.find(connection, wanted.module, wanted.name) is not None:
+        raise ScheduleAlreadyExists(wanted.name)
+    row = schedules.lock(connection, [schedules.add(connection, _new(wanted))])[0]
+    if not enabled:
+        return Decided(row, None, None)
+    return runs.decide(connection, replace(row, disabled_reason=DisabledReason.DEPLOYMENT_GONE), Activated())
+
+
+def alter(connection: Connection, reference: int | str, wanted: Definition) -> Decided:
+    """Give a schedule another definition; a next start that the new rules leave alone stays."""
+    row = locked(connection, reference)
+    before = rules_of(row)
+    schedules.redefine(connection, row.id, _definition(wanted))
+    changed = schedules.lock(connection, [row.id])[0]
+    return runs.decide(connection, changed, Altered(before))
+
+
+def pause(connection: Connection, reference: int | str, note: str | None, reason: DisabledReason) -> Decided:
+    """Let no further run start; one that goes on ends by itself."""
+    row = locked(connection, reference)
+    standing = standing_of(row)
+    paused = replace(Plan.unchanged(standing), next_start=None, disabled=reason)
+    return runs.carry_out(connection, [(replace(row, pause_note=note), paused)], None)[0]
+
+
+def resume(connection: Connection, reference: int | str) -> Decided:
+    """Enable a schedule, whatever had disabled it: streaks are cleared, nothing is made up for."""
+    return runs.decide(connection, locked(connection, reference), Resumed())
+
+
+def run_now(connection: Connection, reference: int | str) -> Decided:
+    """Start a run besides the schedule. Raises `ScheduleIsRunning` where only one may run."""
+    row = locked(connection, reference)
+    decided = runs.decide(connection, row, RunByHand())
+    if decided.fired is None:
+        raise ScheduleIsRunning(row.name, row.run_token or 0)
+    return decided
+
+
+def delete(connection: Connection, reference: int | str) -> StoredSchedule:
+    """Delete a schedule that was added at run time, with its ledger. A job of it that runs goes on."""
+    row = locked(connection, reference)
+    if row.module and row.enabled:
+        raise ScheduleIsDeclared(row.name, row.module)
+    schedules.remove(connection, row.id)
+    return row
+
+
+def locked(connection: Connection, reference: int | str) -> StoredSchedule:
+    """The schedule of this id or name, locked. Raises `ScheduleDoesNotExist`."""
+    schedule_id = reference if isinstance(reference, int) else schedules.find_by_name(connection, reference)
+    rows = [] if schedule_id is None else schedules.lock(connection, [schedule_id])
+    if not rows:
+        raise ScheduleDoesNotExist(reference)
+    return rows[0]
+
+
+def _definition(wanted: Definition) -> Mapping[str, Any]:
+    trigger = wanted.rules.trigger
+    return {
+        "job_type": wanted.job_type,
+        "params": wanted.params,
+        "trigger_kind": trigger.kind,
+        "trigger": trigger.text,
+        "timezone": trigger.timezone,
+        "rules": rules_as_json(wanted.rules),
+        "queue": wanted.queue,
+        "priority": wanted.priority,
+        "deployment_id": wanted.deployment_id,
+    }
+
+
+def _new(wanted: Definition) -> NewSchedule:
+    """A schedule that does nothing yet: its activation follows."""
+    return NewSchedule(
+        **_definition(wanted),
+        name=wanted.name,
+        module=wanted.module,
+        partition=partition_of(wanted.rules.key),
+        next_start=None,
+        last_tick=None,
+        enabled=False,
+        disabled_reason=DisabledReason.PAUSED,
+        state="disabled",
+    )

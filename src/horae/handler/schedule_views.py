@@ -1,0 +1,68 @@
+"""A schedule as callers see it."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from horae.domain.schedule import Rules
+from horae.domain.statistics import Statistics
+from horae.storage.schedule_rows import StoredSchedule
+from horae.storage.standing import rules_of, statistics_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleView:
+    """A schedule as it was stored when it was read.
+
+    `module` is empty for one that was added at run time; `job_id` is the job of the run that goes on.
+    """
+
+    id: int
+    name: str
+    module: str
+    deployment_id: int | None
+    job_type: str
+    config: Any
+    rules: Rules
+    queue: str
+    priority: int
+    state: str
+    enabled: bool
+    disabled_reason: str | None
+    pause_note: str | None
+    partition: int
+    job_id: int | None
+    started_at: datetime | None
+    next_start: datetime | None
+    last_tick: datetime | None
+    created_at: datetime
+    version: int
+    statistics: Statistics
+
+
+def view_of(row: StoredSchedule) -> ScheduleView:
+    """The view of a stored schedule."""
+    return ScheduleView(
+        id=row.id,
+        name=row.name,
+        module=row.module,
+        deployment_id=row.deployment_id,
+        job_type=row.job_type,
+        config=None if row.params is None else json.loads(row.params),
+        rules=rules_of(row),
+        queue=row.queue,
+        priority=row.priority,
+        state=row.state,
+        enabled=row.enabled,
+        disabled_reason=row.disabled_reason,
+        pause_note=row.pause_note,
+        partition=row.partition,
+        job_id=row.run_token,
+        started_at=row.started_at,
+        next_start=row.next_start,
+        last_tick=row.last_tick,
+        created_at=row.created_at,
+        version=row.version,
+        statistics=statistics_of(row),
+    )

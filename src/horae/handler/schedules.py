@@ -1,0 +1,174 @@
+"""What callers do with schedules: TimescaleDB's job API (seed 003), with one difference: a run by hand counts."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final, TypeAlias
+
+from typing_extensions import Unpack
+
+from horae.domain.job import JobId
+from horae.domain.schedule import DisabledReason
+from horae.domain.statistics import Statistics
+from horae.errors import InvalidRequest, ScheduleDoesNotExist
+from horae.handler import schedule_changes
+from horae.handler.schedule_changes import Definition
+from horae.handler.schedule_views import ScheduleView, view_of
+from horae.storage import schedules, ticks
+from horae.storage.database import Database
+from horae.storage.runs import Decided
+from horae.storage.schedule_rows import FailedRun, StoredSchedule
+from horae.storage.standing import rules_of
+from horae.storage.ticks import StoredTicks
+from horae.types.job_type import JobType
+from horae.types.parameters import MappedParameters
+from horae.types.registry import JobTypeReference, Registry
+from horae.types.schedule import RuleKeywords, TriggerKeywords, check_name, keywords_of, part_of, trigger_of
+from horae.types.schedule import rules_of as rules_given
+from horae.wakeup.channel import Hint, HintKind, WakeupChannel
+
+Reference: TypeAlias = int | str
+ScheduleViews: TypeAlias = list[ScheduleView]
+TickList: TypeAlias = list[StoredTicks]
+FailedRuns: TypeAlias = list[FailedRun]
+WORK: Final = Hint(HintKind.WORK)
+
+
+class ScheduleKeywords(RuleKeywords, TriggerKeywords, total=False):
+    """Everything that may be said of a schedule, when it is added or altered."""
+
+    queue: str
+    priority: int
+
+
+class Schedules:
+    """Add, change and read schedules, by id or by name. See `AsyncSchedules` for coroutines."""
+
+    def __init__(
+        self,
+        database: Database,
+        registry: Registry,
+        wakeup: WakeupChannel,
+        on_created: Callable[[Collection[int]], None],
+    ) -> None:
+        self._database, self._registry, self._wakeup, self._on_created = database, registry, wakeup, on_created
+
+    def add(
+        self, job_type: JobTypeReference, /, *, name: str | None = None, config: Mapping[str, Any] | None = None,
+        enabled: bool = True, **options: Unpack[ScheduleKeywords],
+    ) -> ScheduleView:  # fmt: skip
+        """Add a schedule: `cron="0 3 * * *"` or `every="10m"`, and what `ScheduleKeywords` names.
+
+        `config` are the parameters of each job, validated now by the type's model and its `check_schedule`. Raises
+        `ScheduleAlreadyExists`, `InvalidParameters`, `InvalidRequest`.
+        """
+        kind = self._registry.resolve(job_type)
+        name = kind.type if name is None else name
+        check_name(name)
+        wanted = self._definition(name, kind, config or {}, options)
+        decided = self._database.transact(schedule_changes.add, wanted, enabled=enabled)
+        self._on_created([decided.schedule.id])
+        return self._changed(decided)
+
+    def alter(
+        self, reference: Reference, /, *, config: Mapping[str, Any] | None = None, **options: Unpack[ScheduleKeywords]
+    ) -> ScheduleView:
+        """Change what is named and nothing else; what leaves the times alone leaves the next start alone."""
+        row = schedules_row(self._database, reference)
+        kind = self._registry.get(row.job_type)
+        before = keywords_of(rules_of(row).trigger)
+        trigger = _merged(before, options)
+        kept: dict[str, Any] = {name: getattr(rules_of(row), name) for name in RuleKeywords.__annotations__}
+        merged: Any = {**kept, "queue": row.queue, "priority": row.priority, **options}
+        for key in TriggerKeywords.__annotations__:
+            merged.pop(key, None)
+        values = view_of(row).config or {} if config is None else config
+        wanted = self._definition(row.name, kind, values, {**merged, **trigger}, key=rules_of(row).key)
+        wanted = replace(wanted, module=row.module, deployment_id=row.deployment_id)
+        return self._changed(self._database.transact(schedule_changes.alter, row.id, wanted))
+
+    def delete(self, reference: Reference) -> None:
+        """Delete a schedule and its ledger; a running job of it goes on. Raises `ScheduleIsDeclared`."""
+        self._database.transact(schedule_changes.delete, reference)
+        self._wakeup.send(Hint(HintKind.SCHEDULES))
+
+    def pause(self, reference: Reference, note: str | None = None) -> ScheduleView:
+        """Let no further run start; to pause is not to cancel."""
+        return self._changed(self._database.transact(schedule_changes.pause, reference, note, DisabledReason.PAUSED))
+
+    def resume(self, reference: Reference) -> ScheduleView:
+        """Enable it again: the next start is computed anew, streaks are cleared, nothing is made up for."""
+        return self._changed(self._database.transact(schedule_changes.resume, reference))
+
+    def run_now(self, reference: Reference) -> JobId:
+        """Start a run besides the schedule; its job. Raises `ScheduleIsRunning` where only one may run."""
+        decided = self._database.transact(schedule_changes.run_now, reference)
+        self._changed(decided)
+        self._wakeup.send(WORK)
+        if decided.fired is None:
+            raise AssertionError("run_now answers with a job or raises")
+        return decided.fired
+
+    def get(self, reference: Reference) -> ScheduleView:
+        """The schedule. Raises `ScheduleDoesNotExist`."""
+        return view_of(schedules_row(self._database, reference))
+
+    def list(self, *, module: str | None = None) -> ScheduleViews:
+        """All schedules, or those of a module, by module and name."""
+        return [view_of(row) for row in self._database.autocommit(schedules.page, module)]
+
+    def statistics(self, reference: Reference) -> Statistics:
+        """How its runs went. total_runs = successes + failures + crashes, at every instant."""
+        return self.get(reference).statistics
+
+    def ticks(self, reference: Reference, *, limit: int = 100, before: datetime | None = None) -> TickList:
+        """What was decided about its nominal times, and why; the newest first."""
+        return self._database.autocommit(ticks.page, self.get(reference).id, limit, before)
+
+    def errors(self, reference: Reference | None = None, *, limit: int = 100) -> FailedRuns:
+        """Runs that failed or crashed, of one schedule or of all; the newest first."""
+        schedule_id = None if reference is None else self.get(reference).id
+        return self._database.autocommit(schedules.errors, schedule_id, limit)
+
+    def _definition(
+        self,
+        name: str,
+        kind: JobType[Any],
+        config: Mapping[str, Any],
+        options: Mapping[str, Any],
+        key: str | None = None,
+    ) -> Definition:
+        if isinstance(kind.parameters, MappedParameters):
+            raise InvalidRequest(f"job type {kind.type!r} keeps its parameters in a table, so it cannot be scheduled")
+        checked = kind.parameters.check(kind.type, config)
+        kind.check_schedule(config)
+        trigger = trigger_of(part_of(options, TriggerKeywords))
+        return Definition(
+            name=name,
+            job_type=kind.type,
+            params=kind.parameters.store(checked).text,
+            rules=rules_given(key or f":{name}", trigger, part_of(options, RuleKeywords)),
+            queue=options.get("queue", kind.queue),
+            priority=options.get("priority", kind.priority),
+        )
+
+    def _changed(self, decided: Decided) -> ScheduleView:
+        self._wakeup.send(Hint(HintKind.SCHEDULES, (JobId(decided.schedule.id),)))
+        return view_of(decided.schedule)
+
+
+def schedules_row(database: Database, reference: Reference) -> StoredSchedule:
+    """The stored schedule of this id or name. Raises `ScheduleDoesNotExist`."""
+    row = database.autocommit(schedules.get, reference)
+    if row is None:
+        raise ScheduleDoesNotExist(reference)
+    return row
+
+
+def _merged(before: TriggerKeywords, options: Mapping[str, Any]) -> TriggerKeywords:
+    """The trigger after a change: another kind of it takes over the zone only."""
+    changed = part_of(options, TriggerKeywords)
+    other = ("every" in before and "cron" in changed) or ("cron" in before and "every" in changed)
+    kept: Any = {"timezone": before.get("timezone", "UTC")} if other else before
+    merged: TriggerKeywords = kept | changed
+    return merged

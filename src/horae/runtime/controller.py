@@ -1,0 +1,175 @@
+"""Fires what is due: a heap of the near future, a ring that says whose it is, one transaction for all that is due now.
+
+The ring only saves work. Whoever tries, the locked row decides whether the schedule is enabled, idle and due by the
+database's clock. A node keeps in mind only what its partitions have due within the next minute or so, so that its cost
+does not grow with the number of schedules (ADR 0006). A schedule that executes stays in the heap for its next nominal
+time: a run may have ended elsewhere, and an attempt that comes too early changes nothing and learns.
+"""
+
+import asyncio
+import heapq
+import logging
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from random import Random
+from typing import Final
+
+from horae.domain.job import NodeId
+from horae.domain.ring import Ring
+from horae.storage import nodes, runs, schedules
+from horae.storage.database import Database
+from horae.storage.runs import Decided
+
+RELOAD: Final = 60.0
+HORIZON: Final = 80.0
+RING: Final = 5.0
+LARGEST_BATCH: Final = 500
+SHORTEST_RETRY: Final = 0.2
+SECOND_OWNER: Final = 0.3
+"""Seconds between reloads, and how far ahead they look; between looks at the ring; schedules in one transaction;
+seconds before an attempt that changed nothing is repeated, and that the second owner waits for the first."""
+
+log = logging.getLogger("horae.runtime")
+OnDecided = Callable[[Sequence[Decided]], None]
+
+
+class Controller:
+    """One node's share of the schedules."""
+
+    def __init__(self, database: Database, node: NodeId, on_decided: OnDecided, rng: Random) -> None:
+        self._database, self._node, self._on_decided, self._rng = database, node, on_decided, rng
+        self._partitions: frozenset[int] = frozenset()
+        self._first: frozenset[int] = frozenset()
+        self._members: tuple[NodeId, ...] = ()
+        self._heap: list[tuple[float, int, int]] = []
+        self._due: dict[int, float] = {}
+        self._adopted: set[int] = set()
+        self._asked: set[int] = set()
+        self._wake = asyncio.Event()
+        self._reload_at = self._ring_at = 0.0
+        self._stopping = False
+
+    def hint(self, ids: Collection[int] = ()) -> None:
+        """These schedules have changed, or all may have: look at once. Called on the node's loop."""
+        self._asked.update(ids)
+        if not ids:
+            self._reload_at = 0.0
+        self._wake.set()
+
+    def adopt(self, ids: Collection[int]) -> None:
+        """Own these as well until the next reload: this node created them, and others may not know them yet."""
+        self._adopted.update(ids)
+        self.hint(ids)
+
+    def stop(self) -> None:
+        """Fire nothing more; `run` ends."""
+        self._stopping = True
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Fire until stopped."""
+        while not self._stopping:
+            try:
+                await self._look()
+                await self._fire_due()
+            except Exception as error:  # noqa: BLE001 - the database may be away for a while; the node stays
+                log.warning("schedules wait for the database: %s", error)
+                await asyncio.sleep(self._rng.uniform(0.3, 1.0))
+                continue
+            await self._sleep()
+
+    async def _look(self) -> None:
+        now = time.monotonic()
+        if now >= self._ring_at:
+            self._ring_at = now + RING
+            await self._look_at_ring()
+        if now >= self._reload_at:
+            self._reload_at = now + RELOAD * self._rng.uniform(0.9, 1.0)
+            await self._reload()
+        elif self._asked:
+            asked, self._asked = self._asked, set()
+            await self._ask(asked)
+
+    async def _ask(self, ids: Collection[int]) -> None:
+        before = time.monotonic()
+        for item in await self._database.autocommit_async(schedules.due_of, ids, HORIZON):
+            if item.partition in self._partitions or item.id in self._adopted:
+                self._put(item.id, item.priority, before + item.due_in)
+
+    async def _look_at_ring(self) -> None:
+        members = tuple(await self._database.autocommit_async(nodes.schedulers)) or (self._node,)
+        if members != self._members:
+            self._members = members
+            known = self._node in members
+            ring = Ring(members if known else (self._node,))
+            self._partitions = ring.partitions_of(self._node)
+            self._first = frozenset(item for item in self._partitions if ring.owners(item)[0] == self._node)
+            self._reload_at = 0.0
+
+    async def _reload(self) -> None:
+        """What is due before the next reload, from here on."""
+        self._asked.clear()
+        self._adopted.clear()
+        before = time.monotonic()
+        due = await self._database.autocommit_async(schedules.due, self._partitions, HORIZON)
+        self._due, self._heap = {}, []
+        for item in due:
+            self._put(item.id, item.priority, before + item.due_in + self._grace(item.partition))
+
+    async def _fire_due(self) -> None:
+        while (batch := self._take_due(time.monotonic())) and not self._stopping:
+            before = time.monotonic()
+            decided = await self._database.transact_async(runs.fire, batch, self._node)
+            for result in decided:
+                self._plan_next(result, before)
+            self._on_decided(decided)
+
+    def _take_due(self, now: float) -> list[int]:
+        """What is due now, the highest priority first; the rest of a crowd with the next batch."""
+        ready: list[tuple[int, float, int]] = []
+        while self._heap and self._heap[0][0] <= now:
+            due, priority, schedule_id = heapq.heappop(self._heap)
+            if self._due.get(schedule_id) == due:  # else it was planned anew since
+                ready.append((priority, due, schedule_id))
+        ready.sort()
+        for priority, due, schedule_id in ready[LARGEST_BATCH:]:
+            heapq.heappush(self._heap, (due, priority, schedule_id))
+        batch = [schedule_id for _, _, schedule_id in ready[:LARGEST_BATCH]]
+        for schedule_id in batch:
+            del self._due[schedule_id]
+        return batch
+
+    def _plan_next(self, result: Decided, asked: float) -> None:
+        row = result.schedule
+        if row.next_start is None:
+            return
+        due_in = (row.next_start - row.now).total_seconds()
+        if due_in <= HORIZON:
+            changed = result.fired is not None or result.stop is not None
+            due_in = max(due_in, 0.0 if changed else SHORTEST_RETRY)
+            self._put(row.id, row.priority, asked + due_in + self._grace(row.partition))
+
+    def _grace(self, partition: int) -> float:
+        """Let the first owner go first: the second is there in case it does not."""
+        return 0.0 if partition in self._first else SECOND_OWNER
+
+    def _put(self, schedule_id: int, priority: int, due: float) -> None:
+        self._due[schedule_id] = due
+        heapq.heappush(self._heap, (due, -priority, schedule_id))
+
+    def learn(self, decided: Iterable[Decided]) -> None:
+        """Runs of these schedules have ended here: their next start is known without asking."""
+        for result in decided:
+            if result.schedule.partition in self._partitions or result.schedule.id in self._adopted:
+                self._plan_next(result, time.monotonic())
+        self._wake.set()
+
+    async def _sleep(self) -> None:
+        now = time.monotonic()
+        until = min(self._ring_at, self._reload_at, self._heap[0][0] if self._heap else now + RING)
+        try:
+            async with asyncio.timeout(max(until - now, 0.0)):
+                await self._wake.wait()
+        except TimeoutError:
+            pass
+        self._wake.clear()

@@ -1,0 +1,322 @@
+"""Runs of schedules: what fires becomes a job, what has ended plans the next start, all in one transaction.
+
+A run is guarded by `run_token`, the id of its job: an end that does not match it changes nothing. With `allow_all` the
+schedule keeps no token, and each of its jobs ends for itself.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    Insert,
+    Integer,
+    Text,
+    bindparam,
+    cast,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+)
+from sqlalchemy.types import TypeEngine
+
+from horae.domain.job import MAX_RUNTIME, JobId, JobState, NodeId
+from horae.domain.plan import plan
+from horae.domain.schedule import Overlap, ScheduleState
+from horae.domain.standing import Due, Ended, Event, Plan, Stop
+from horae.domain.statistics import RunOutcome
+from horae.domain.tick import Decision, Reason
+from horae.storage import schedules, ticks
+from horae.storage.dialect import IdList, Instant, Json, PerDialect, database_now, json_rows, member_of
+from horae.storage.schedule_rows import ScheduleChange, StoredSchedule
+from horae.storage.standing import rules_of, standing_of, statistics_row
+from horae.storage.tables import jobs
+from horae.storage.ticks import NewTicks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FiredJob:
+    """The job of one nominal time."""
+
+    schedule_id: int
+    nominal_time: datetime
+    deployment_id: int | None
+    type: str
+    queue: str
+    priority: int
+    params: str | None
+    run_at: datetime
+    meta: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """A job of a schedule that has ended, its body too."""
+
+    schedule_id: int
+    job_id: JobId
+    outcome: RunOutcome
+    created_at: datetime
+    by_hand: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What became of a schedule: the row as it is now, the job that was made, the run that must stop.
+
+    `sooner`: it is due before the time that its owner has in mind.
+    """
+
+    schedule: StoredSchedule
+    fired: JobId | None
+    stop: Stop | None
+    sooner: bool = False
+
+
+_FIRED: Final[Mapping[str, TypeEngine[Any]]] = {
+    "schedule_id": BigInteger(),
+    "nominal_time": Instant(),
+    "deployment_id": BigInteger(),
+    "type": Text(),
+    "queue": Text(),
+    "priority": Integer(),
+    "params": Text(),
+    "run_at": Instant(),
+    "meta": Text(),
+}
+
+
+def _add_fired(dialect: str) -> Insert:
+    row = json_rows(dialect, "rows", **_FIRED)
+    values: dict[str, Any] = {
+        name: cast(row.c[name], Json()) if name in ("params", "meta") else row.c[name] for name in _FIRED
+    }
+    values |= {
+        "state": literal(JobState.PENDING.value, Text()),
+        "created_at": database_now(),
+        "updated_at": database_now(),
+    }
+    source = select(*values.values())
+    added = insert(jobs).from_select(list(values), source, include_defaults=False)
+    return added.returning(jobs.c.id, jobs.c.schedule_id)
+
+
+ADD_FIRED: Final = PerDialect(_add_fired)
+SCHEDULED: Final = PerDialect(
+    lambda dialect: select(jobs.c.id, jobs.c.schedule_id, jobs.c.created_at, jobs.c.meta).where(
+        member_of(dialect, jobs.c.id, "ids", of=IdList), jobs.c.schedule_id.is_not(None)
+    )
+)
+OTHERS: Final = select(func.count()).where(
+    jobs.c.schedule_id == bindparam("schedule_id"),
+    jobs.c.id != bindparam("job_id"),
+    or_(jobs.c.finished_at.is_(None), jobs.c.node_id.is_not(None)),
+)
+
+
+_RNG: Final = Random()  # noqa: S311 - spreads back-offs, guards nothing
+
+
+def fire(connection: Connection, ids: Collection[int], node: NodeId) -> list[Decided]:
+    """Decide what is due of these schedules; every row attempted, so that who came late learns and moves on."""
+    standings = {row.id: (row, standing_of(row)) for row in schedules.lock(connection, ids)}
+    plans = [(row, standing, plan(standing, Due(), row.now, _RNG)) for row, standing in standings.values()]
+    news = [(row, made) for row, standing, made in plans if made != Plan.unchanged(standing)]
+    decided = {result.schedule.id: result for result in carry_out(connection, news, node)} if news else {}
+    return [decided.get(row.id, Decided(row, None, None)) for row, _, _ in plans]
+
+
+def decide(connection: Connection, row: StoredSchedule, event: Event, node: NodeId | None = None) -> Decided:
+    """Carry out what an event makes of one locked schedule."""
+    return carry_out(connection, [(row, plan(standing_of(row), event, row.now, _RNG))], node)[0]
+
+
+def end_jobs(
+    connection: Connection,
+    outcomes: Mapping[JobId, RunOutcome],
+    node: NodeId | None,
+    scheduler_age: timedelta | None = None,
+) -> list[Decided]:
+    """End the runs that these jobs were, as far as they are still their schedules' own."""
+    rows = connection.execute(SCHEDULED.on(connection), {"ids": list(outcomes)})
+    ends = [
+        RunEnd(
+            row.schedule_id, JobId(row.id), outcomes[row.id], row.created_at, row.meta.get("reason") == Reason.MANUAL
+        )
+        for row in rows
+    ]
+    return end(connection, ends, node, scheduler_age)
+
+
+def end(
+    connection: Connection, ends: Sequence[RunEnd], node: NodeId | None, scheduler_age: timedelta | None = None
+) -> list[Decided]:
+    """End runs that are still their schedules' own; others ended before."""
+    locked = {row.id: row for row in schedules.lock(connection, {ended.schedule_id for ended in ends})}
+    decided: list[Decided] = []
+    waiting = list(ends)
+    while waiting:  # each round one end of each schedule: all but the first concern `allow_all`
+        now = {ended.schedule_id: ended for ended in reversed(waiting)}
+        waiting = [ended for ended in waiting if now[ended.schedule_id] is not ended]
+        current = [
+            (locked[key], ended) for key, ended in now.items() if key in locked and _is_current(locked[key], ended)
+        ]
+        results = _end_each(connection, current, node, scheduler_age) if current else []
+        locked |= {result.schedule.id: result.schedule for result in results}
+        decided.extend(results)
+    return decided
+
+
+def _end_each(
+    connection: Connection,
+    current: Sequence[tuple[StoredSchedule, RunEnd]],
+    node: NodeId | None,
+    scheduler_age: timedelta | None,
+) -> list[Decided]:
+    plans: list[tuple[StoredSchedule, Plan]] = []
+    for row, ended in current:
+        event = Ended(
+            outcome=ended.outcome,
+            started=row.started_at or ended.created_at,
+            by_hand=ended.by_hand,
+            others=_others(connection, row, ended.job_id),
+            scheduler_started=row.now - (scheduler_age or timedelta(0)),
+        )
+        freed = replace(row, run_token=None if row.run_token == ended.job_id else row.run_token)
+        plans.append((freed, plan(standing_of(row), event, max(row.now, event.started), _RNG)))
+    results = carry_out(connection, plans, node)
+    return [replace(result, sooner=_is_sooner(row, result)) for result, (row, _) in zip(results, current, strict=True)]
+
+
+def _is_sooner(before: StoredSchedule, result: Decided) -> bool:
+    after = result.schedule.next_start
+    return after is not None and (before.next_start is None or after < before.next_start)
+
+
+def end_lost(connection: Connection, limit: int) -> list[Decided]:
+    """End runs whose jobs are over, or gone, without the schedule having been told."""
+    lost = connection.execute(schedules.OVER, {"limit": limit}).all()
+    ends = [RunEnd(row.id, JobId(row.run_token), outcome_of(row.state), row.started_at, by_hand=False) for row in lost]
+    return end(connection, ends, None) if ends else []
+
+
+def outcome_of(state: str | None) -> RunOutcome:
+    """What the state of an ended job means for the run; a job that is gone is taken for a crash."""
+    return RunOutcome.CRASHED if state is None else _OUTCOMES[JobState(state)]
+
+
+_OUTCOMES: Final = {
+    JobState.FINISHED: RunOutcome.SUCCEEDED,
+    JobState.FAILED: RunOutcome.FAILED,
+    JobState.CANCELLED: RunOutcome.CANCELLED,
+}
+
+
+def carry_out(
+    connection: Connection, plans: Sequence[tuple[StoredSchedule, Plan]], node: NodeId | None
+) -> list[Decided]:
+    """Write what was decided about locked schedules: jobs, moving parts, statistics, ticks; a statement for each."""
+    fired = _fire_jobs(connection, [(row, made) for row, made in plans if made.fire is not None])
+    after = [_after(row, made, fired.get(row.id)) for row, made in plans]
+    schedules.write(connection, [_change(row) for row in after])
+    counted = [(row, made) for row, made in plans if made.statistics != standing_of(row).statistics]
+    if counted:
+        schedules.write_statistics(connection, [statistics_row(row.id, made.statistics) for row, made in counted])
+    ledger = [entry for row, made in plans for entry in _entries(row, made, fired.get(row.id), node)]
+    if ledger:
+        ticks.add(connection, ledger)
+    return [Decided(row, fired.get(row.id), made.stop) for row, (_, made) in zip(after, plans, strict=True)]
+
+
+def _is_current(row: StoredSchedule, ended: RunEnd) -> bool:
+    return row.run_token == ended.job_id or rules_of(row).overlap is Overlap.ALLOW_ALL
+
+
+def _others(connection: Connection, row: StoredSchedule, job_id: JobId) -> int:
+    if rules_of(row).overlap is not Overlap.ALLOW_ALL:
+        return 0
+    count: int = connection.execute(OTHERS, {"schedule_id": row.id, "job_id": job_id}).scalar_one()
+    return count
+
+
+def _fire_jobs(connection: Connection, fires: Iterable[tuple[StoredSchedule, Plan]]) -> dict[int, JobId]:
+    wanted = [_fired_job(row, made) for row, made in fires]
+    if not wanted:
+        return {}
+    rows = connection.execute(ADD_FIRED.on(connection), {"rows": schedules.rows_as_json(connection, wanted)})
+    return {row.schedule_id: JobId(row.id) for row in rows}
+
+
+def _fired_job(row: StoredSchedule, made: Plan) -> FiredJob:
+    nominal = next(entry for entry in made.ticks if entry.decision is Decision.FIRED)
+    runtime = rules_of(row).max_runtime
+    meta: dict[str, Any] = {"schedule": row.name, "reason": nominal.reason.value}
+    if runtime is not None:
+        meta[MAX_RUNTIME] = runtime.total_seconds()
+    return FiredJob(
+        schedule_id=row.id,
+        nominal_time=nominal.first,
+        deployment_id=row.deployment_id,
+        type=row.job_type,
+        queue=row.queue,
+        priority=row.priority,
+        params=row.params,
+        run_at=min(row.next_start or row.now, row.now),  # the due time: among equals who is longest due goes first
+        meta=json.dumps(meta),
+    )
+
+
+def _after(row: StoredSchedule, made: Plan, fired: JobId | None) -> StoredSchedule:
+    """The row after a plan. A run that ends has had its token taken away before."""
+    keeps = rules_of(row).overlap is not Overlap.ALLOW_ALL
+    token = fired if fired is not None and keeps else row.run_token
+    return replace(
+        row,
+        state=_state(row, made, token),
+        run_token=token,
+        started_at=None if token is None else row.now if fired is not None else row.started_at,
+        enabled=made.disabled is None,
+        disabled_reason=None if made.disabled is None else made.disabled.value,
+        pause_note=None if made.disabled is None else row.pause_note,
+        next_start=made.next_start,
+        last_tick=made.last_tick,
+        **_statistics(row.id, made),
+    )
+
+
+def _state(row: StoredSchedule, made: Plan, token: int | None) -> str:
+    if token is None:
+        return ScheduleState.IDLE if made.disabled is None else ScheduleState.DISABLED
+    stopping = made.stop is not None or (row.state == ScheduleState.TERMINATING and token == row.run_token)
+    return ScheduleState.TERMINATING if stopping else ScheduleState.EXECUTING
+
+
+def _statistics(schedule_id: int, made: Plan) -> dict[str, Any]:
+    values = asdict(statistics_row(schedule_id, made.statistics))
+    del values["schedule_id"]
+    return values
+
+
+def _change(row: StoredSchedule) -> ScheduleChange:
+    return ScheduleChange(**{field.name: getattr(row, field.name) for field in fields(ScheduleChange)})
+
+
+def _entries(row: StoredSchedule, made: Plan, fired: JobId | None, node: NodeId | None) -> Iterable[NewTicks]:
+    for entry in made.ticks:
+        yield NewTicks(
+            schedule_id=row.id,
+            nominal_time=entry.first,
+            until=entry.last,
+            count=entry.count,
+            decision=entry.decision.value,
+            reason=entry.reason.value,
+            job_id=fired if entry.decision is Decision.FIRED else None,
+            decided_by=node,
+        )

@@ -1,0 +1,73 @@
+"""Between the rows of schedules and the values that the domain decides about."""
+
+import json
+from dataclasses import fields
+from datetime import timedelta
+from functools import lru_cache
+from typing import Any, Final
+
+from horae.domain.interval import Interval
+from horae.domain.schedule import CatchUp, DisabledReason, Overlap, Rules
+from horae.domain.standing import Standing
+from horae.domain.statistics import Statistics
+from horae.domain.trigger import parse_trigger
+from horae.storage.schedule_rows import StatisticsRow, StoredSchedule
+
+_SECONDS: Final = frozenset({"catch_up_window", "jitter", "max_runtime"})
+_STATISTICS: Final = tuple(field.name for field in fields(Statistics))
+
+
+def rules_as_json(rules: Rules) -> str:
+    """Everything of the rules but the trigger, which has columns of its own."""
+    stored = {field.name: _plain(getattr(rules, field.name)) for field in fields(Rules) if field.name != "trigger"}
+    return json.dumps(stored)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    return str(value) if isinstance(value, Interval) else value
+
+
+@lru_cache(maxsize=50_000)
+def rules_from(kind: str, trigger: str, timezone: str, text: str) -> Rules:
+    """The rules again. Cached, because a schedule is decided about often and changed rarely."""
+    given: dict[str, Any] = json.loads(text)
+    for name in _SECONDS & given.keys():
+        given[name] = None if given[name] is None else timedelta(seconds=given[name])
+    given["overlap"], given["catch_up"] = Overlap(given["overlap"]), CatchUp(given["catch_up"])
+    given["retry_period"] = None if given["retry_period"] is None else Interval.parse(given["retry_period"])
+    return Rules(trigger=parse_trigger(kind, trigger, timezone), **given)
+
+
+def rules_of(row: StoredSchedule) -> Rules:
+    """The rules of a stored schedule."""
+    return rules_from(row.trigger_kind, row.trigger, row.timezone, row.rules)
+
+
+def statistics_of(row: StoredSchedule) -> Statistics:
+    """The statistics of a stored schedule."""
+    values = {name: getattr(row, name) for name in _STATISTICS}
+    for name in ("total_duration", "total_duration_failures"):
+        values[name] = timedelta(seconds=values[name])
+    return Statistics(**values)
+
+
+def statistics_row(schedule_id: int, statistics: Statistics) -> StatisticsRow:
+    """The row of a schedule's statistics."""
+    values = {name: getattr(statistics, name) for name in _STATISTICS}
+    for name in ("total_duration", "total_duration_failures"):
+        values[name] = values[name].total_seconds()
+    return StatisticsRow(schedule_id=schedule_id, **values)
+
+
+def standing_of(row: StoredSchedule) -> Standing:
+    """What the domain decides about."""
+    return Standing(
+        rules=rules_of(row),
+        statistics=statistics_of(row),
+        last_tick=row.last_tick,
+        next_start=row.next_start,
+        started=row.started_at,
+        disabled=None if row.disabled_reason is None else DisabledReason(row.disabled_reason),
+    )
