@@ -21,6 +21,7 @@ from horae.live.database import DatabaseLiveStore
 from horae.runtime.inline import InlineNode
 from horae.runtime.node import Node
 from horae.runtime.parts import NodeOptions, Parts
+from horae.runtime.slots import Slots
 from horae.settings import Settings, settings
 from horae.storage.database import Database, side_car
 from horae.storage.dialect import SQLITE
@@ -59,7 +60,7 @@ class Horae:
     """
 
     def __init__(self, database: str | None = None, **given: Any) -> None:
-        """`database` is a URL; other settings go by name; what is not given is `HORAE_…`, or a default of `Settings`."""
+        """`database` is a URL; other settings go by name; what is not given is `HORAE_…` or a default of `Settings`."""
         self.settings: Settings = settings(database=database, **given)
         self.registry = Registry()
         self.declared: list[Schedule] = []
@@ -184,8 +185,11 @@ class Horae:
     def _inline(self) -> InlineNode:
         return InlineNode(self.parts)
 
-    def node(self, **options: Any) -> Node:
-        """A node of this application; `await node.run()` runs it in an event loop. Options are `NodeOptions`."""
+    def node(self, *, slots: Slots | None = None, **options: Any) -> Node:
+        """A node of this application; `await node.run()` runs it in an event loop. Options are `NodeOptions`.
+
+        `slots`: one limit for several applications in one process.
+        """
         given = {
             "concurrency": self.settings.concurrency,
             "queues": self.settings.queues,
@@ -193,7 +197,7 @@ class Horae:
             "grace": self.settings.grace,
             "keep": self.settings.keep,
         }
-        node = Node(self.parts, NodeOptions(**{**given, **options}), self._deploy_at_start)
+        node = Node(self.parts, NodeOptions(**{**given, **options}), self._deploy_at_start, slots)
         self._nodes.add(node)
         return node
 

@@ -16,6 +16,7 @@ from horae.cli.serving import Service
 from horae.cli.values import duration
 from horae.errors import ConfigurationError
 from horae.runtime.node import Node
+from horae.runtime.slots import Slots
 
 Apps = Annotated[
     list[str] | None,
@@ -56,8 +57,8 @@ def run(  # noqa: PLR0913 - one argument for each option
     jobs go on for the grace, tells the rest to stop, settles them and leaves. A second signal ends it at once, with
     exit code 128 and the signal's number; other nodes then rescue its jobs.
 
-    Several applications share the process, but nothing else: each has a node of its own, and --concurrency counts for
-    each of them, not for all together.
+    Several applications share the process and its --concurrency, but nothing else: each has its own database, and a
+    node of its own.
 
     What is not given comes from the application's code, else from HORAE_CONCURRENCY, HORAE_QUEUES, HORAE_NODE_NAME,
     HORAE_GRACE, HORAE_LOG_FORMAT and HORAE_LOG_LEVEL.
@@ -72,11 +73,12 @@ def run(  # noqa: PLR0913 - one argument for each option
     }
     if not (worker or scheduler):
         raise ConfigurationError("--no-worker and --no-scheduler together leave nothing to do")
-    options = {option: value for option, value in given.items() if value is not None}
+    options: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
     horaes = applications(target_of(context), apps or [])
     settings = horaes[0].settings
     configure(log_format or settings.log_format, log_level or settings.log_level)
-    nodes = [horae.node(**options) for horae in horaes]
+    slots = Slots(concurrency or settings.concurrency)
+    nodes = [horae.node(slots=slots, **options) for horae in horaes]
     as_json = (log_format or settings.log_format) == "json"
     in_good_order = Service(nodes, lambda: announce(horaes, nodes, options, as_json=as_json)).run()
     for horae in horaes:

@@ -27,6 +27,7 @@ from horae.runtime.reporter import Reporter
 from horae.runtime.run import Executor
 from horae.runtime.runner import Interrupted, Stage
 from horae.runtime.settler import Settler
+from horae.runtime.slots import Slots
 from horae.runtime.sweeper import Sweeper
 from horae.runtime.worker import Worker
 from horae.storage.claims import Served
@@ -45,11 +46,14 @@ log = logging.getLogger("horae.runtime")
 class Node:
     """Runs jobs until it is told to stop."""
 
-    def __init__(self, parts: Parts, options: NodeOptions, deploy: Deploy = tuple[int, ...]) -> None:
-        """`deploy` is called when the node has joined: it deploys what the application declares."""
+    def __init__(
+        self, parts: Parts, options: NodeOptions, deploy: Deploy = tuple[int, ...], slots: Slots | None = None
+    ) -> None:
+        """`deploy` is called when the node has joined; `slots`: shared with other nodes of this process."""
         self._parts = parts
         self._options = options
         self._deploy = deploy
+        self._slots = slots or Slots(options.concurrency)
         self._incarnation: Incarnation | None = None
         self._stop = asyncio.Event()
         self.ready = asyncio.Event()
@@ -62,7 +66,7 @@ class Node:
     async def run(self) -> None:
         """Live until `stop`, as one incarnation after another if need be."""
         while not self._stop.is_set():
-            incarnation = self._incarnation = Incarnation(self._parts, self._options, self._deploy)
+            incarnation = self._incarnation = Incarnation(self._parts, self._options, self._deploy, self._slots)
             self.id = incarnation.id
             await incarnation.run(self._stop, self.ready)
 
@@ -75,10 +79,10 @@ class Node:
 class Incarnation:
     """One life of a node."""
 
-    def __init__(self, parts: Parts, options: NodeOptions, deploy: Deploy) -> None:
+    def __init__(self, parts: Parts, options: NodeOptions, deploy: Deploy, slots: Slots) -> None:
         record = record_of(parts.registry, options)
         self.id = record.id
-        self._parts, self._options, self._deploy = parts, options, deploy
+        self._parts, self._options, self._deploy, self._slots = parts, options, deploy, slots
         self._loop = asyncio.get_running_loop()
         self._rng = Random()  # noqa: S311 - spreads rivals, guards nothing
         self._stage = Stage(parts.database, self.id)
@@ -135,7 +139,7 @@ class Incarnation:
             settler=self._settler,
             reporter=self._reporter,
             choose=self._choose,
-            concurrency=self._options.concurrency,
+            slots=self._slots,
             hinted=lambda: parts.wakeup.connected,
             rng=rng,
         )

@@ -12,7 +12,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from random import Random
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from horae.runtime.reporter import Reporter
 from horae.runtime.run import Executor, Run
 from horae.runtime.runner import Interrupted, Performed, Stage, outcome_of
 from horae.runtime.settler import Ended, Settler
+from horae.runtime.slots import Slots
 from horae.runtime.throughput import Throughput
 from horae.runtime.verdict import ended_of
 from horae.storage import claims
@@ -48,12 +49,12 @@ class Worker:
 
     def __init__(  # noqa: PLR0913 - the one place where these meet
         self, *, stage: Stage, served: Served, registry: Registry, settler: Settler, reporter: Reporter,
-        choose: Choose, concurrency: int, hinted: Callable[[], bool], rng: Random,
+        choose: Choose, slots: Slots, hinted: Callable[[], bool], rng: Random,
     ) -> None:  # fmt: skip
         self.running: dict[JobId, Run] = {}
         self._stage, self._served, self._registry = stage, served, registry
         self._settler, self._reporter = settler, reporter
-        self._choose, self._concurrency, self._hinted, self._rng = choose, concurrency, hinted, rng
+        self._choose, self._slots, self._hinted, self._rng = choose, slots, hinted, rng
         self._prefetched: deque[tuple[Claim, float]] = deque()
         self._throughput = Throughput()
         self._wake = asyncio.Event()
@@ -64,6 +65,11 @@ class Worker:
         self._doubtful_until = 0.0
         self.emptied = asyncio.Event()
         settler.on_room = self._wake.set
+        slots.listen(self._slot_is_free)
+
+    def _slot_is_free(self) -> None:
+        self._begin_prefetched()
+        self._wake.set()
 
     def hint(self) -> None:
         """Look for work now. Called on the node's loop."""
@@ -85,20 +91,21 @@ class Worker:
         while not self._stopping:
             room = self._room()
             if time.monotonic() < self._doubtful_until:
-                await self._hand_back_others()
+                await self._hand_back_strays()
             if room > 0 and not self._exhausted:
                 await self._claim(room)
             else:
                 await self._wait()
             await self._hand_back_stale()
+        self._slots.forget(self._slot_is_free)
         await self.hand_back()
         if time.monotonic() < self._doubtful_until:
-            await self._hand_back_others()
+            await self._hand_back_strays()
 
     def _room(self) -> int:
         if self._settler.crowded:
             return 0
-        free = self._concurrency - len(self.running)
+        free = self._slots.free
         wanted = free + min(self._throughput.recent, LARGEST_PREFETCH) - len(self._prefetched)
         return wanted if wanted * 2 > free or free > 0 else 0  # not one by one
 
@@ -136,7 +143,7 @@ class Worker:
         return self._poll * self._rng.uniform(0.75, 1.25)
 
     def _begin_prefetched(self) -> None:
-        while self._prefetched and not self._stopping and len(self.running) < self._concurrency:
+        while self._prefetched and not self._stopping and self._slots.free > 0:
             claim, _ = self._prefetched.popleft()
             self._begin(claim)
 
@@ -145,6 +152,7 @@ class Worker:
         context = JobContext[Any](claim, None, self._reporter.follow(claim))
         run = Run(claim, job_type, context, self._choose(job_type))
         self.running[claim.id] = run
+        self._slots.take()
         run.executor.start(run, self._done)
 
     def _done(self, run: Run, performed: Performed) -> None:
@@ -152,6 +160,7 @@ class Worker:
         if self.running.get(claim.id) is not run:
             return  # given up long ago
         del self.running[claim.id]
+        self._slots.release()
         self._settler.add(ended_of(run, performed, self._reporter.latest(claim.id), self._rng))
         self._throughput.count(time.monotonic())
         self._begin_prefetched()
@@ -182,23 +191,30 @@ class Worker:
             return
         self._throughput.reset()
         try:
-            await self._stage.database.transact_async(claims.hand_back, waiting)
+            await self._return(waiting)
         except Exception as error:  # noqa: BLE001 - as for a claim
             log.warning("%d claimed jobs cannot be handed back yet: %s", len(waiting), error)
             self._doubtful_until = time.monotonic() + DOUBT
 
-    async def _hand_back_others(self) -> None:
+    async def _return(self, waiting: Sequence[Claim]) -> None:
+        returned = await self._stage.database.transact_async(claims.hand_back, waiting)
+        for claim in waiting:
+            if claim.id not in returned:  # it was cancelled meanwhile, and waits for a body to stop
+                self._settler.add(Ended(claim, None))
+
+    async def _hand_back_strays(self) -> None:
         known = [*self.running, *(claim.id for claim, _ in self._prefetched), *self._settler.unsettled]
         try:
-            strays = await self._stage.database.transact_async(claims.hand_back_others, self._stage.node, known)
+            strays = await self._stage.database.autocommit_async(claims.strays, self._stage.node, known)
+            if strays:
+                await self._return(strays)
         except Exception as error:  # noqa: BLE001 - as for a claim
             log.warning("it is not known whether jobs were claimed: %s", error)
             self._doubtful_until = time.monotonic() + DOUBT
             await asyncio.sleep(self._rng.uniform(0.2, 1.0))
             return
-        for job_id in strays:
-            log.warning("job %d was claimed without an answer and is handed back", job_id)
         if strays:
+            log.warning("%d jobs were claimed without an answer and are handed back", len(strays))
             self.hint()
 
     def order_all(self, order: Callable[[], BaseException]) -> None:
