@@ -127,8 +127,9 @@ class Rules:
     def __post_init__(self) -> None:
         """Refuse what no schedule could follow."""
         _refuse_unless(bool(self.key), "key", self.key, "a text")
-        _refuse_unless(self.overlap in list(Overlap), "overlap", self.overlap, _names(Overlap))
-        _refuse_unless(self.catch_up in list(CatchUp), "catch_up", self.catch_up, _names(CatchUp))
+        # Plain texts are taken as well, but compared by identity they would be no member.
+        object.__setattr__(self, "overlap", _member(Overlap, "overlap", self.overlap))
+        object.__setattr__(self, "catch_up", _member(CatchUp, "catch_up", self.catch_up))
         limit, retries, runtime = self.catch_up_limit, self.max_retries, self.max_runtime
         _refuse_unless(1 <= limit <= _LARGEST_LIMIT, "catch_up_limit", limit, f"1 to {_LARGEST_LIMIT}")
         _refuse_unless(_positive(self.catch_up_window), "catch_up_window", self.catch_up_window, _LENGTH)
@@ -168,8 +169,9 @@ def _positive(length: timedelta) -> bool:
     return timedelta(0) < length <= LONGEST_DELAY
 
 
-def _names(choices: type[StrEnum]) -> str:
-    return ", ".join(choice.value for choice in choices)
+def _member(choices: type[StrEnum], name: str, value: str) -> StrEnum:
+    _refuse_unless(value in list(choices), name, value, ", ".join(choices))
+    return choices(value)
 
 
 def _refuse_unless(allowed: bool, name: str, value: object, expected: str) -> None:  # noqa: FBT001 - a condition

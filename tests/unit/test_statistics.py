@@ -1,0 +1,102 @@
+"""The crash protocol of the run statistics, step by step."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from horae.domain.statistics import RunOutcome, Statistics
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+LATER = NOON + timedelta(minutes=10)
+FRESH = Statistics()
+
+
+def run(statistics: Statistics, outcome: RunOutcome, *, others: int = 0) -> Statistics:
+    return statistics.started(NOON).ended(outcome, LATER, others=others)
+
+
+def test_a_start_is_committed_as_a_crash() -> None:
+    started = FRESH.started(NOON)
+    assert started == Statistics(
+        last_start=NOON, last_run_success=False, total_runs=1, total_crashes=1, consecutive_crashes=1
+    )
+
+
+def test_an_end_takes_the_crash_back() -> None:
+    assert run(FRESH, RunOutcome.SUCCEEDED) == Statistics(
+        last_start=NOON,
+        last_finish=LATER,
+        last_successful_finish=LATER,
+        last_run_success=True,
+        total_runs=1,
+        total_successes=1,
+        total_duration=timedelta(minutes=10),
+    )
+    assert run(FRESH, RunOutcome.FAILED) == Statistics(
+        last_start=NOON,
+        last_finish=LATER,
+        last_run_success=False,
+        total_runs=1,
+        total_failures=1,
+        total_duration_failures=timedelta(minutes=10),
+        consecutive_failures=1,
+    )
+
+
+def test_a_crash_that_is_found_changes_no_count() -> None:
+    started = FRESH.started(NOON)
+    assert started.crashed(LATER) == replace(started, last_finish=LATER)
+
+
+def test_a_cancelled_run_is_a_failure_in_no_streak() -> None:
+    failed_twice = run(run(FRESH, RunOutcome.FAILED), RunOutcome.FAILED)
+    cancelled = run(failed_twice, RunOutcome.CANCELLED)
+    assert (cancelled.total_failures, cancelled.consecutive_failures) == (3, 2)
+    assert cancelled.last_run_success is False
+    assert run(FRESH, RunOutcome.CANCELLED).streak() == 0
+
+
+def test_failures_and_crashes_in_turn_are_one_streak() -> None:
+    statistics = FRESH
+    for length, outcome in enumerate(["crashed", "failed", "crashed", "crashed", "failed"], start=1):
+        statistics = run(statistics, RunOutcome(outcome))
+        assert statistics.streak() == length
+    assert statistics.consecutive_failures == 5
+    assert run(statistics, RunOutcome.CRASHED).consecutive_crashes == 1
+    assert run(statistics, RunOutcome.CRASHED).consecutive_failures == 5  # a crash leaves them
+    assert run(statistics, RunOutcome.SUCCEEDED).streak() == 0
+
+
+def test_a_cancel_keeps_the_crashes_before_it_in_the_streak() -> None:
+    crashed = run(FRESH, RunOutcome.CRASHED)
+    assert run(crashed, RunOutcome.CANCELLED).streak() == 1
+
+
+def test_runs_that_go_on_are_no_crashes() -> None:
+    three = FRESH.started(NOON).started(NOON).started(NOON)
+    assert three.streak(running=3) == 0
+    two = three.failed(LATER, others=2)
+    assert (two.consecutive_failures, two.consecutive_crashes, two.streak(running=2)) == (1, 2, 1)
+    one = two.succeeded(LATER, others=1)
+    assert (one.streak(running=1), one.consecutive_crashes) == (0, 1)
+    assert one.crashed(LATER).streak() == 1
+
+
+def test_a_run_that_outlasts_a_resume_counts_once() -> None:
+    resumed = run(FRESH, RunOutcome.FAILED).started(NOON).resumed()
+    assert resumed.streak() == 0
+    assert resumed.failed(LATER).streak() == 1
+    assert resumed.crashed(LATER).streak() == 1
+    assert resumed.cancelled(LATER).streak() == 0
+
+
+def test_a_duration_is_that_of_the_run_that_ended() -> None:
+    parallel = FRESH.started(NOON).started(NOON + timedelta(minutes=9))
+    assert parallel.succeeded(LATER, started=NOON, others=1).total_duration == timedelta(minutes=10)
+
+
+def test_a_clock_that_steps_back_gives_no_negative_duration() -> None:
+    assert FRESH.started(LATER).succeeded(NOON).total_duration == timedelta(0)
+
+
+def test_an_end_without_a_start_has_no_duration() -> None:
+    assert FRESH.succeeded(NOON).total_duration == timedelta(0)
