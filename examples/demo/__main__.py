@@ -1,4 +1,4 @@
-"""Four things on a new SQLite file: a job that finishes, one that is cancelled, one that fails, one whose node dies."""
+"""On a new SQLite file: a job that finishes, is cancelled, fails, survives its node; and two schedules."""
 
 import argparse
 import os
@@ -12,9 +12,9 @@ console = Console(highlight=False)
 
 
 def main() -> int:
-    """Run the four parts; 0 only if each came out right."""
+    """Run the parts; 0 only if each came out right."""
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--once", action="store_true", help="end after the four parts")
+    arguments.add_argument("--once", action="store_true", help="end after the parts")
     once: bool = arguments.parse_args().once
     folder = Path(tempfile.mkdtemp(prefix="horae-demo-"))
     os.environ["HORAE_DATABASE"] = f"sqlite:///{folder / 'horae.db'}"  # also for the nodes, which are processes
@@ -22,7 +22,7 @@ def main() -> int:
     from examples.demo import parts  # noqa: PLC0415 - its application reads the environment
 
     right = parts.show(console)
-    console.print("[green]All four came out right.[/]" if right else "[red]Something came out wrong; see above.[/]")
+    console.print("[green]All five came out right.[/]" if right else "[red]Something came out wrong; see above.[/]")
     if not once:
         parts.stay(console, folder)
     return 0 if right else 1

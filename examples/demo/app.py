@@ -74,3 +74,16 @@ def outlines(job: JobContext, root: Path, files: list[Path]) -> Iterator[Outline
 def count_lines(job: JobContext) -> int:
     """Count the lines of the standard library: long enough to be killed in the middle, harmless to begin again."""
     return sum(len(file.read_bytes().splitlines()) for file in job.progress.track(files_under(standard_library()) * 3))
+
+
+@horae.cron("* * * * * *")
+def every_second() -> None:
+    """Due at each full second; what it could not run is in the ledger, with the reason."""
+
+
+@horae.every("3s", retry_period="1s", max_retries=5)
+def unlucky() -> None:
+    """Three seconds after each finish; fails twice at first, so it is tried again sooner, ever later."""
+    runs = horae.schedules.statistics("unlucky").total_runs
+    if runs <= 2:  # noqa: PLR2004 - the luck of the third
+        raise ConnectionError(f"run {runs} had no luck")

@@ -18,12 +18,13 @@ engine = create_engine(horae.settings.database)
 
 
 def show(console: Console) -> bool:
-    """All four parts, each with a node running."""
+    """All parts, each with a node running."""
     horae.jobs.count()  # the first use migrates the new database
     Base.metadata.create_all(engine)
     with node() as first:
-        right = [finishes(console), is_cancelled(console), fails(console)]
-        return all([*right, survives(console, first)])
+        right = [finishes(console), is_cancelled(console), fails(console), survives(console, first)]
+    with node():
+        return all([*right, keeps_time(console)])
 
 
 @contextmanager
@@ -86,6 +87,30 @@ def survives(console: Console, first: subprocess.Popen[bytes]) -> bool:
         outcomes = [attempt.outcome.value for attempt in horae.jobs.attempts(job.id)]
         console.print(f"   attempts: {', '.join(outcomes)}; lines counted: {horae.jobs.wait(job.id)}")
     return outcomes == ["crashed", "finished"]
+
+
+def keeps_time(console: Console) -> bool:
+    """A cron schedule and one counted from the finish, with what was decided about each of their times."""
+    console.rule("5. schedules: every second, and three seconds after a finish, with bad luck at first")
+    while horae.schedules.statistics("unlucky").total_successes == 0:
+        time.sleep(0.2)
+    for name in ("every_second", "unlucky"):
+        now = horae.schedules.statistics(name)
+        console.print(f"   {name}: {now.total_runs} runs, {now.total_successes} well, {now.total_failures} failed")
+        for tick in reversed(horae.schedules.ticks(name, limit=5)):
+            times = f"{tick.nominal_time:%H:%M:%S}" + (f" and {tick.count - 1} more" if tick.count > 1 else "")
+            console.print(f"      {times:<22} {tick.decision:<10} {tick.reason:<10} {tick.job_id or ''}")
+    retried = [tick.reason for tick in horae.schedules.ticks("unlucky")].count("retry")
+    gaps = ledger_gaps("every_second")
+    console.print(f"   {retried} retries; {gaps} seconds without a decision")
+    return retried == 2 and gaps == 0  # noqa: PLR2004 - it fails twice
+
+
+def ledger_gaps(name: str) -> int:
+    """How many full seconds between the first and the last decision have none."""
+    ticks = horae.schedules.ticks(name, limit=10_000)
+    span = round((ticks[0].until - ticks[-1].nominal_time).total_seconds()) + 1
+    return span - sum(tick.count for tick in ticks if tick.reason != "manual")
 
 
 def watch(console: Console, job: Job, until: Callable[[Job], bool]) -> None:
