@@ -1,0 +1,87 @@
+import type { JobAttempt, JobDetail, JobId, JobPage, JobQuery } from '../api/model'
+import { StreamFeed, type EventFeed } from '../events/feed'
+import { createTransport, type Transport, type TransportOptions } from './transport'
+
+export interface JobsApi {
+  list: (query?: JobQuery, signal?: AbortSignal) => Promise<JobPage>
+  /** A job with its parameters and result. */
+  get: (id: JobId, signal?: AbortSignal) => Promise<JobDetail>
+  attempts: (id: JobId, signal?: AbortSignal) => Promise<readonly JobAttempt[]>
+  /** Start a job of a public type. */
+  create: (type: string, parameters?: Readonly<Record<string, unknown>>) => Promise<JobDetail>
+  cancel: (id: JobId) => Promise<JobDetail>
+  /** Start a failed or cancelled job anew; the answer is the new job. */
+  retry: (id: JobId) => Promise<JobDetail>
+  /** Delete an ended job. */
+  delete: (id: JobId) => Promise<void>
+}
+
+/** One server, as a page sees it. */
+export interface HoraeClient {
+  readonly transport: Transport
+  readonly jobs: JobsApi
+  readonly events: EventFeed
+  /** Use this token from now on and tell all who wait for one; null forgets it. */
+  authorize: (token: string | null) => void
+  /** Be told of every `authorize`. */
+  onAuthorized: (listener: () => void) => () => void
+}
+
+export interface ClientOptions extends Omit<TransportOptions, 'token'> {
+  /** The first token, or how to find the present one. */
+  readonly token?: string | null | (() => string | null)
+  /** In place of the server's own stream of events. */
+  readonly feed?: EventFeed
+}
+
+export function createClient(options: ClientOptions = {}): HoraeClient {
+  const { token: given, feed, ...rest } = options
+  const listeners = new Set<() => void>()
+  let token = typeof given === 'function' ? null : (given ?? null)
+  const present = (): string | null => token ?? (typeof given === 'function' ? given() : null)
+  const transport = createTransport({ ...rest, token: present })
+  const events =
+    feed ?? new StreamFeed({ open: (last, signal) => openEvents(transport, last, signal) })
+
+  return {
+    transport,
+    jobs: jobsApi(transport),
+    events,
+    authorize: (next) => {
+      token = next
+      events.reconnect()
+      for (const listener of [...listeners]) listener()
+    },
+    onAuthorized: (listener) => {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+  }
+}
+
+function jobsApi(transport: Transport): JobsApi {
+  const post = (path: string, body?: unknown): Promise<JobDetail> =>
+    transport.json<JobDetail>('POST', `/api/jobs/${path}`, { body })
+  return {
+    list: (query, signal) => transport.json('GET', '/api/jobs/', { query: { ...query }, signal }),
+    get: (id, signal) => transport.json('GET', `/api/jobs/${id}/`, { signal }),
+    attempts: async (id, signal) => {
+      const path = `/api/jobs/${id}/attempts/`
+      return (await transport.json<{ attempts: JobAttempt[] }>('GET', path, { signal })).attempts
+    },
+    create: (type, parameters = {}) => post(`types/${encodeURIComponent(type)}/`, parameters),
+    cancel: (id) => post(`${id}/cancel/`),
+    retry: (id) => post(`${id}/retry/`),
+    delete: (id) => transport.json('DELETE', `/api/jobs/${id}/`),
+  }
+}
+
+function openEvents(
+  transport: Transport,
+  lastEventId: string | null,
+  signal: AbortSignal,
+): Promise<ReadableStream<Uint8Array>> {
+  const headers: Record<string, string> =
+    lastEventId === null ? {} : { 'Last-Event-ID': lastEventId }
+  return transport.stream('/api/events/', { headers, signal })
+}

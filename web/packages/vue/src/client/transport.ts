@@ -1,0 +1,115 @@
+import { errorOf, Unauthorized, Unreachable } from './errors'
+
+export type QueryValue = string | number | boolean | readonly (string | number)[] | null | undefined
+export type Query = Readonly<Record<string, QueryValue>>
+
+export interface RequestOptions {
+  readonly query?: Query | undefined
+  readonly body?: unknown
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface TransportOptions {
+  /** Where the API lives, without `/api`: `''` is the page's own origin. */
+  readonly baseUrl?: string
+  /** The token to send; asked before every request, so that a login is seen at once. */
+  readonly token?: () => string | null
+  /** More headers of every request. */
+  readonly headers?: () => Record<string, string>
+  readonly fetch?: typeof globalThis.fetch
+  /** Milliseconds after which a request counts as lost. */
+  readonly timeout?: number
+  /** Called whenever the server answers that it does not know who asks. */
+  readonly onUnauthorized?: () => void
+}
+
+/** JSON over HTTP: values in, values or typed errors out. */
+export interface Transport {
+  /** @throws {HoraeError} the server refused. @throws {Unreachable} no answer came. */
+  json: <Answer>(method: string, path: string, options?: RequestOptions) => Promise<Answer>
+  /** Open a stream of server-sent events. */
+  stream: (path: string, options: StreamOptions) => Promise<ReadableStream<Uint8Array>>
+}
+
+export interface StreamOptions {
+  readonly headers: Record<string, string>
+  readonly signal: AbortSignal
+}
+
+export function createTransport(options: TransportOptions = {}): Transport {
+  const timeout = options.timeout ?? 30_000
+  return {
+    json: <Answer>(method: string, path: string, request: RequestOptions = {}) =>
+      withinTime(timeout, request.signal, async (signal) => {
+        const init = { ...initOf(method, request.body), signal }
+        const response = await send(options, path + queryText(request.query), init)
+        const empty = response.status === 204
+        return (empty ? undefined : await reached(() => response.json())) as Answer
+      }),
+    stream: async (path, { headers, signal }) => {
+      const init = { headers: { Accept: 'text/event-stream', ...headers }, signal }
+      const response = await send(options, path, init)
+      const type = response.headers.get('Content-Type') ?? ''
+      if (type.startsWith('text/event-stream') && response.body) return response.body
+      throw new Unreachable('the server gave no event stream')
+    },
+  }
+}
+
+function initOf(method: string, body: unknown): RequestInit {
+  // A change always carries this type, which no form of another site can send.
+  const type = method === 'GET' ? {} : { 'Content-Type': 'application/json' }
+  const content = body === undefined ? {} : { body: JSON.stringify(body) }
+  return { method, headers: { Accept: 'application/json', ...type }, ...content }
+}
+
+async function send(options: TransportOptions, path: string, init: RequestInit): Promise<Response> {
+  const headers = new Headers(init.headers)
+  const token = options.token?.()
+  if (token) headers.set('Authorization', `Bearer ${token}`)
+  for (const [name, value] of Object.entries(options.headers?.() ?? {})) headers.set(name, value)
+  const url = (options.baseUrl ?? '').replace(/\/$/, '') + path
+  const response = await reached(() => (options.fetch ?? fetch)(url, { ...init, headers }))
+  if (response.ok) return response
+  const error = await errorOf(response)
+  if (error instanceof Unauthorized) options.onUnauthorized?.()
+  throw error
+}
+
+/** Lists are sent with commas; what is null, undefined or empty is left out. */
+export function queryText(query: Query = {}): string {
+  const parameters = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    const text = Array.isArray(value) ? value.join(',') : String(value ?? '')
+    if (text !== '') parameters.set(name, text)
+  }
+  const text = parameters.toString()
+  return text === '' ? '' : `?${text}`
+}
+
+async function reached<Value>(attempt: () => Promise<Value>): Promise<Value> {
+  try {
+    return await attempt()
+  } catch (cause) {
+    throw new Unreachable('the server cannot be reached', { cause })
+  }
+}
+
+/** Abort after `limit` milliseconds, or when `outer` is aborted. */
+async function withinTime<Value>(
+  limit: number,
+  outer: AbortSignal | undefined,
+  work: (signal: AbortSignal) => Promise<Value>,
+): Promise<Value> {
+  const own = new AbortController()
+  const abort = (): void => own.abort(outer?.reason)
+  const timer = setTimeout(abort, limit)
+  if (outer?.aborted) abort()
+  outer?.addEventListener('abort', abort, { once: true })
+  try {
+    return await work(own.signal)
+  } finally {
+    clearTimeout(timer)
+    outer?.removeEventListener('abort', abort)
+  }
+}

@@ -1,0 +1,70 @@
+import type { JobState } from '../job/states'
+
+/** Every text that the package shows. */
+export interface Messages {
+  readonly states: Readonly<Record<JobState | 'gone', string>>
+  readonly progress: string
+  readonly cancel: string
+  readonly cancelling: string
+  readonly notCancellable: { readonly error: string; readonly message: string }
+  readonly unreachable: { readonly error: string; readonly message: string }
+  readonly refused: string
+}
+
+const en: Messages = {
+  states: {
+    pending: 'Waiting to start',
+    started: 'Running',
+    finished: 'Finished',
+    failed: 'Failed',
+    cancelled: 'Cancelled',
+    gone: 'No longer there',
+  },
+  progress: 'Progress',
+  cancel: 'Cancel',
+  cancelling: 'Cancelling…',
+  notCancellable: {
+    error: 'Cannot be cancelled',
+    message: 'The job has ended in the meantime.',
+  },
+  unreachable: {
+    error: 'No answer',
+    message: 'The server cannot be reached. Please try again.',
+  },
+  refused: 'Not possible',
+}
+
+const de: Messages = {
+  states: {
+    pending: 'Wartet auf Start',
+    started: 'Läuft',
+    finished: 'Fertig',
+    failed: 'Fehlgeschlagen',
+    cancelled: 'Abgebrochen',
+    gone: 'Nicht mehr vorhanden',
+  },
+  progress: 'Fortschritt',
+  cancel: 'Abbrechen',
+  cancelling: 'Wird abgebrochen …',
+  notCancellable: {
+    error: 'Abbrechen nicht möglich',
+    message: 'Der Auftrag ist inzwischen beendet.',
+  },
+  unreachable: {
+    error: 'Keine Antwort',
+    message: 'Der Server ist nicht erreichbar. Bitte versuchen Sie es noch einmal.',
+  },
+  refused: 'Nicht möglich',
+}
+
+export const MESSAGES: Readonly<Record<string, Messages>> = { en, de }
+
+/** The texts for a language tag such as `de-AT`; English for a language that is not there. */
+export function messagesFor(
+  locale: string,
+  more: Readonly<Record<string, Messages>> = {},
+): Messages {
+  const known = { ...MESSAGES, ...more }
+  const tag = locale.toLowerCase()
+  return known[tag] ?? known[tag.split('-')[0] ?? ''] ?? en
+}

@@ -1,0 +1,78 @@
+import { describe, expect, it, vi } from 'vitest'
+
+import { createClient, HoraeError, Unauthorized, Unreachable } from '../src'
+import { queryText } from '../src/client/transport'
+import { json, jobOf, refusal } from './fakes'
+
+function clientThatGets(response: () => Response): {
+  client: ReturnType<typeof createClient>
+  fetch: ReturnType<typeof vi.fn<typeof globalThis.fetch>>
+} {
+  const fetch = vi.fn<typeof globalThis.fetch>(() => Promise.resolve(response()))
+  return { client: createClient({ baseUrl: '/horae/', fetch, token: 'secret' }), fetch }
+}
+
+describe('the client', () => {
+  it('sends the token, and lists with commas', async () => {
+    const { client, fetch } = clientThatGets(() => json({ jobs: [], next: null }))
+    await client.jobs.list({ states: ['pending', '!failed'], types: [], cursor: null, limit: 10 })
+    const [url, init] = fetch.mock.calls[0] ?? []
+    expect(url).toBe('/horae/api/jobs/?states=pending%2C%21failed&limit=10')
+    expect(new Headers(init?.headers).get('Authorization')).toBe('Bearer secret')
+  })
+
+  it('says with every change that it is JSON, so that no form can forge one', async () => {
+    const { client, fetch } = clientThatGets(() => json(jobOf(1, 'cancelled')))
+    await client.jobs.cancel(1)
+    await client.jobs.create('a b/c', { path: 'x' })
+    expect(fetch.mock.calls.map(([url]) => url)).toEqual([
+      '/horae/api/jobs/1/cancel/',
+      '/horae/api/jobs/types/a%20b%2Fc/',
+    ])
+    for (const [, init] of fetch.mock.calls) {
+      expect(new Headers(init?.headers).get('Content-Type')).toBe('application/json')
+    }
+    expect(fetch.mock.calls[1]?.[1]?.body).toBe('{"path":"x"}')
+  })
+
+  it('turns a refusal into an error with its code', async () => {
+    const { client } = clientThatGets(() =>
+      refusal(400, 'ERROR_MAX_JOB_COUNT_EXCEEDED', 'one at a time'),
+    )
+    const error: unknown = await client.jobs.create('x').catch((caught: unknown) => caught)
+    expect(error).toBeInstanceOf(HoraeError)
+    expect(error).toMatchObject({
+      status: 400,
+      code: 'ERROR_MAX_JOB_COUNT_EXCEEDED',
+      message: 'one at a time',
+    })
+  })
+
+  it('understands an answer that is not of the API', async () => {
+    const { client } = clientThatGets(() => new Response('<h1>Bad gateway</h1>', { status: 502 }))
+    await expect(client.jobs.get(1)).rejects.toMatchObject({ code: 'ERROR_HTTP_502', status: 502 })
+  })
+
+  it('tells when the server knows nobody', async () => {
+    const onUnauthorized = vi.fn()
+    const fetch = (): Promise<Response> => Promise.resolve(refusal(401, 'ERROR_NOT_AUTHENTICATED'))
+    const client = createClient({ fetch, onUnauthorized })
+    await expect(client.jobs.get(1)).rejects.toBeInstanceOf(Unauthorized)
+    expect(onUnauthorized).toHaveBeenCalledOnce()
+  })
+
+  it('calls a success that is no JSON unreachable', async () => {
+    const { client } = clientThatGets(() => new Response('<html>', { status: 200 }))
+    await expect(client.jobs.get(1)).rejects.toBeInstanceOf(Unreachable)
+  })
+
+  it('reads nothing from an empty answer', async () => {
+    const { client } = clientThatGets(() => new Response(null, { status: 204 }))
+    await expect(client.jobs.delete(1)).resolves.toBeUndefined()
+  })
+
+  it('leaves out of a query what is not given', () => {
+    expect(queryText({ a: null, b: undefined, c: '', d: [] })).toBe('')
+    expect(queryText({ a: 0, b: false })).toBe('?a=0&b=false')
+  })
+})

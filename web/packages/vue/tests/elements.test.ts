@@ -1,0 +1,104 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+
+import { defineHoraeElements } from '../src/elements'
+import { FakeServer, jobOf, pass } from './fakes'
+
+let server: FakeServer
+
+beforeEach(() => {
+  vi.useFakeTimers()
+  server = new FakeServer()
+  defineHoraeElements({ fetch: server.fetch })
+})
+
+afterEach(async () => {
+  document.body.replaceChildren()
+  await pass(0)
+  vi.useRealTimers()
+})
+
+async function place(html: string): Promise<{ element: HTMLElement; root: ShadowRoot }> {
+  document.body.innerHTML = html
+  await pass(0)
+  const element = document.body.querySelector<HTMLElement>('horae-job, horae-progress')!
+  return { element, root: element.shadowRoot! }
+}
+
+describe('<horae-job>', () => {
+  it('follows a job to its end and tells it by an event', async () => {
+    server.put(jobOf(5, 'started', { progress_percentage: 20 }))
+    const { element, root } = await place('<horae-job job-id="5" lang="de"></horae-job>')
+    const told = vi.fn<(event: Event) => void>()
+    document.body.addEventListener('horae-finished', told, { once: true })
+    await pass(200)
+    expect(root.textContent).toContain('20% · Läuft')
+    expect(root.querySelector('button')?.textContent.trim()).toBe('Abbrechen')
+    server.put(jobOf(5, 'finished', { age: 1, progress_percentage: 100 }))
+    await pass(5000)
+    expect(root.textContent).toContain('100% · Fertig')
+    expect(root.querySelector('button')).toBeNull()
+    expect(told).toHaveBeenCalledOnce()
+    expect((told.mock.calls[0]?.[0] as CustomEvent<{ id: number }>).detail.id).toBe(5)
+    expect(element.isConnected).toBe(true)
+  })
+
+  it('asks the server that its base-url names', async () => {
+    server.put(jobOf(5, 'started'))
+    await place('<horae-job job-id="5" base-url="http://elsewhere.test/horae"></horae-job>')
+    await pass(200)
+    const urls = server.fetch.mock.calls.map(([url]) => url as string)
+    expect(urls.every((url) => url.startsWith('http://elsewhere.test/horae/api/'))).toBe(true)
+    expect(urls.length).toBeGreaterThan(1)
+  })
+
+  it('cancels', async () => {
+    server.put(jobOf(5, 'started'))
+    const { root } = await place('<horae-job job-id="5"></horae-job>')
+    await pass(200)
+    root.querySelector('button')?.click()
+    await pass(0)
+    expect(root.textContent).toContain('Cancelled')
+  })
+
+  it('shows why a job failed, and no button where nothing may be changed', async () => {
+    server.put(jobOf(5, 'started'), jobOf(6, 'failed', { human_readable_error: 'No such table.' }))
+    const readOnly = await place('<horae-job job-id="5" read-only></horae-job>')
+    await pass(200)
+    expect(readOnly.root.querySelector('button')).toBeNull()
+    const failed = await place('<horae-job job-id="6"></horae-job>')
+    await pass(200)
+    expect(failed.root.querySelector('[role=alert]')?.textContent).toBe('No such table.')
+  })
+
+  it('stops asking when it leaves the page', async () => {
+    server.put(jobOf(5, 'started'))
+    await place('<horae-job job-id="5"></horae-job>')
+    await pass(200)
+    document.body.replaceChildren()
+    await pass(0)
+    const before = server.requests.length
+    await pass(60_000)
+    expect(server.requests).toHaveLength(before)
+  })
+
+  it('brings its looks without a style element, which a page may forbid', async () => {
+    const { root } = await place('<horae-job job-id="5"></horae-job>')
+    expect(root.querySelector('style')).toBeNull()
+    expect(root.adoptedStyleSheets).toHaveLength(2)
+  })
+})
+
+describe('<horae-progress>', () => {
+  it('is the progress bar', async () => {
+    const { root } = await place(
+      '<horae-progress value="120" status="Full" show-overflow></horae-progress>',
+    )
+    expect(root.textContent).toBe('120% · Full')
+    expect(root.querySelector('.horae-progress__bar--over')).not.toBeNull()
+  })
+
+  it('can hide its number', async () => {
+    const { root } = await place('<horae-progress value="12" show-value="false"></horae-progress>')
+    expect(root.textContent).toBe('')
+  })
+})

@@ -1,0 +1,174 @@
+import { vi } from 'vitest'
+
+import { createClient, type ClientOptions, type HoraeClient, type Job } from '../src'
+
+const EPOCH = Date.UTC(2030, 0, 1)
+
+/** A job as the API shows it. `age`: seconds by which `updated_on` is later than the others'. */
+export function jobOf(
+  id: number,
+  state = 'pending',
+  more: Partial<Job> & { age?: number } = {},
+): Job {
+  const { age = 0, ...rest } = more
+  const moment = (seconds: number): string => new Date(EPOCH + seconds * 1000).toISOString()
+  return {
+    id,
+    type: 'import_csv',
+    state,
+    progress_percentage: 0,
+    human_readable_error: '',
+    created_on: moment(0),
+    updated_on: moment(age),
+    started_on: null,
+    finished_on: null,
+    due_on: moment(0),
+    label: null,
+    owner: 'alice',
+    queue: 'default',
+    priority: 0,
+    attempt: 0,
+    max_attempts: 1,
+    node: null,
+    cancelled_by: null,
+    ...rest,
+  }
+}
+
+export interface FakeRequest {
+  readonly method: string
+  readonly path: string
+  readonly query: URLSearchParams
+  readonly headers: Headers
+  readonly at: number
+}
+
+/** An open stream of events. */
+export interface FakeStream {
+  readonly lastEventId: string | null
+  send: (text: string) => void
+  job: (job: Job, id?: string) => void
+  end: () => void
+}
+
+type Answer = Response | Error
+
+/** A server in memory: holds jobs, answers or fails as told, and can be slow. */
+export class FakeServer {
+  readonly jobs = new Map<number, Job>()
+  readonly requests: FakeRequest[] = []
+  readonly streams: FakeStream[] = []
+  /** Whether there is a stream of events. */
+  streaming = false
+  /** In place of the next answers, one each. */
+  readonly failures: (() => Answer)[] = []
+  /** In place of every answer. */
+  broken: (() => Answer) | null = null
+  readonly #gates: Promise<void>[] = []
+
+  get polls(): FakeRequest[] {
+    return this.requests.filter(
+      (request) => request.path === '/api/jobs/' && request.query.has('job_ids'),
+    )
+  }
+
+  put(...jobs: Job[]): void {
+    for (const job of jobs) this.jobs.set(job.id, job)
+  }
+
+  client(options: Partial<ClientOptions> = {}): HoraeClient {
+    return createClient({ fetch: this.fetch, ...options })
+  }
+
+  /** Make the answer to the next request when it comes, and give it when the returned function is called. */
+  hold(): () => void {
+    let open: () => void = () => undefined
+    this.#gates.push(new Promise((resolve) => (open = resolve)))
+    return () => open()
+  }
+
+  readonly fetch = vi.fn(
+    async (input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> => {
+      const url = new URL(input as string, 'http://horae.test')
+      const request = {
+        method: init.method ?? 'GET',
+        path: url.pathname,
+        query: url.searchParams,
+        headers: new Headers(init.headers),
+        at: Date.now(),
+      }
+      this.requests.push(request)
+      const gate = request.path === '/api/events/' ? undefined : this.#gates.shift()
+      const answer = this.#failure(request.path) ?? this.#answer(request, init)
+      await gate
+      if (init.signal?.aborted) throw new DOMException('aborted', 'AbortError')
+      if (answer instanceof Error) throw answer
+      return answer
+    },
+  )
+
+  #failure(path: string): Answer | undefined {
+    const next = path === '/api/events/' ? undefined : this.failures.shift()
+    return (next ?? this.broken)?.()
+  }
+
+  #answer(request: FakeRequest, init: RequestInit): Answer {
+    const [, id, action] = /^\/api\/jobs\/(\d+)\/(?:(\w+)\/)?$/.exec(request.path) ?? []
+    if (request.path === '/api/events/') return this.#open(request, init.signal ?? null)
+    if (request.path === '/api/jobs/') return this.#list(request.query)
+    const job = this.jobs.get(Number(id))
+    if (!job) return refusal(404, 'ERROR_JOB_DOES_NOT_EXIST')
+    return action === 'cancel' ? this.#cancel(job) : json(job)
+  }
+
+  #list(query: URLSearchParams): Response {
+    const ids = query.get('job_ids')?.split(',').map(Number)
+    const active = [...this.jobs.values()].filter(
+      (job) => !['finished', 'failed', 'cancelled'].includes(job.state),
+    )
+    return json({ jobs: ids ? ids.flatMap((id) => this.jobs.get(id) ?? []) : active, next: null })
+  }
+
+  #cancel(job: Job): Response {
+    if (job.state === 'finished' || job.state === 'failed') {
+      return refusal(400, 'ERROR_JOB_NOT_CANCELLABLE')
+    }
+    const cancelled = { ...job, state: 'cancelled' }
+    this.jobs.set(job.id, cancelled)
+    return json(cancelled)
+  }
+
+  #open(request: FakeRequest, signal: AbortSignal | null): Answer {
+    if (!this.streaming) return refusal(404, 'ERROR_NOT_FOUND')
+    const encoder = new TextEncoder()
+    let controller: ReadableStreamDefaultController<Uint8Array>
+    const body = new ReadableStream<Uint8Array>({ start: (given) => (controller = given) })
+    const send = (text: string): void => controller.enqueue(encoder.encode(text))
+    signal?.addEventListener('abort', () => controller.error(signal.reason))
+    this.streams.push({
+      lastEventId: request.headers.get('Last-Event-ID'),
+      send,
+      job: (job, id = 'a-1') => send(`event: job\nid: ${id}\ndata: ${JSON.stringify(job)}\n\n`),
+      end: () => controller.close(),
+    })
+    return new Response(body, { headers: { 'Content-Type': 'text/event-stream' } })
+  }
+}
+
+export function json(value: unknown, status = 200): Response {
+  const headers = { 'Content-Type': 'application/json' }
+  return new Response(JSON.stringify(value), { status, headers })
+}
+
+export function refusal(status: number, error: string, detail = 'no'): Response {
+  return json({ error, detail }, status)
+}
+
+/** The network is down. */
+export const offline = (): Error => new TypeError('Failed to fetch')
+export const unauthorized = (): Response => refusal(401, 'ERROR_NOT_AUTHENTICATED')
+
+/** Let that much time go by, and everything that it brings about. */
+export async function pass(milliseconds = 0): Promise<void> {
+  await vi.advanceTimersByTimeAsync(milliseconds)
+}

@@ -1,0 +1,13 @@
+import vue from '@vitejs/plugin-vue'
+import { defineConfig } from 'vite'
+
+/** One file with Vue inside, for pages that have none. */
+export default defineConfig({
+  plugins: [vue()],
+  define: { 'process.env.NODE_ENV': '"production"', __VUE_OPTIONS_API__: 'false' },
+  build: {
+    emptyOutDir: false,
+    lib: { entry: 'src/elements.ts', formats: ['es'], fileName: 'horae-elements' },
+    sourcemap: true,
+  },
+})
