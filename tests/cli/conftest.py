@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -54,7 +54,7 @@ def values(result: Result) -> Any:
 
 
 @asynccontextmanager
-async def node_of(url: str, **options: Any) -> AsyncIterator[None]:
+async def node_of(url: str, **options: Any) -> AsyncGenerator[None]:
     """A node that knows the shop's job types, for as long as the block runs."""
     horae = Horae(url)
     for job_type in shop.registry:

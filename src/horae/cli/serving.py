@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import FrameType
 from typing import Final
 
@@ -32,8 +33,7 @@ class Service:
 
     def run(self) -> bool:
         """Run until a signal; whether every node stopped in good order. Call it in the main thread."""
-        for number in SIGNALS:
-            signal.signal(number, self._on_signal)
+        listen(self._on_signal)
         asyncio.run(self._run())
         return not self.failed
 
@@ -67,18 +67,39 @@ class Service:
         for node in self._nodes:
             node.stop()
 
-    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
-        """Runs between two bytecodes of the main thread, so even a body that blocks the loop cannot keep it away."""
+    def _on_signal(self, number: int) -> None:
         if self._ordered:
             os.write(2, b"second signal: ending at once; jobs that ran here are rescued by other nodes\n")
             os._exit(128 + number)
         self._ordered = True
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._begin_to_stop, number)
+            with suppress(RuntimeError):  # the loop has just ended by itself
+                self._loop.call_soon_threadsafe(self._begin_to_stop, number)
 
     def _begin_to_stop(self, number: int) -> None:
         log.info("%s: no new jobs; those that run may end", signal.Signals(number).name)
         self._stop()
+
+
+def listen(on_signal: Callable[[int], None]) -> None:
+    """Call `on_signal` for each signal on a thread of its own, so that no body that blocks the loop keeps it away."""
+    ear, mouth = os.pipe()
+    os.set_blocking(mouth, False)
+    for number in SIGNALS:
+        signal.signal(number, _noted)
+    signal.set_wakeup_fd(mouth, warn_on_full_buffer=False)  # written at once, whatever the main thread does
+    threading.Thread(target=_hear, args=(ear, on_signal), name="horae-signals", daemon=True).start()
+
+
+def _noted(_number: int, _frame: FrameType | None) -> None:
+    """Nothing: the pipe has it already."""
+
+
+def _hear(ear: int, on_signal: Callable[[int], None]) -> None:
+    while True:
+        for number in os.read(ear, 1):
+            if number in SIGNALS:
+                on_signal(number)
 
 
 def end_for_certain(code: int) -> None:
