@@ -228,7 +228,7 @@ def test_handing_back_restores_the_attempt(database: Database) -> None:
     job_id = started(database, max_attempts=2, delay=-5.0)
     before = job(database, job_id)
     [claim] = claimed(database)
-    database.transact(claims.hand_back, [claim])
+    assert database.transact(claims.hand_back, [claim]) == {job_id}
     after = job(database, job_id)
     assert (after.state, after.node_id, after.attempt, after.started_at) == (JobState.PENDING, None, 0, None)
     assert after.lease == 1  # a lease never goes back
@@ -241,17 +241,17 @@ def test_handing_back_with_a_stale_lease_changes_nothing(database: Database) -> 
     settled(database, again(stale))
     [current] = claimed(database, OTHER)
     before = job(database, current.id)
-    database.transact(claims.hand_back, [stale])
+    assert database.transact(claims.hand_back, [stale]) == set()
     assert job(database, current.id) == before
 
 
 def test_handing_back_many_at_once(database: Database) -> None:
     taken = [running(database) for _ in range(50)]
     kept = running(database)
-    database.transact(claims.hand_back, taken)
+    assert database.transact(claims.hand_back, taken) == {claim.id for claim in taken}
     assert {job(database, claim.id).state for claim in taken} == {JobState.PENDING}
     assert job(database, kept.id).state is JobState.STARTED
-    database.transact(claims.hand_back, [])
+    assert database.transact(claims.hand_back, []) == set()
 
 
 @pytest.mark.parametrize("ended", ["cancelled", "failed"])
@@ -263,9 +263,18 @@ def test_handing_back_what_was_ended_meanwhile_does_not_revive_it(database: Data
         age(database, claim.id, "started_at", 60)
         database.transact(ending.expire_started, {"import": 30.0})
     before = job(database, claim.id)
-    database.transact(claims.hand_back, [claim])
+    assert database.transact(claims.hand_back, [claim]) == set()  # so its node must still say that nothing runs
     assert before.state == ended
     assert job(database, claim.id) == before
+
+
+def test_what_a_node_holds_without_knowing_is_found(database: Database) -> None:
+    known, lost, ended, foreign = running(database), running(database), running(database), running(database, OTHER)
+    database.transact(ending.cancel, ended.id, None)
+    started(database)
+    assert sorted(database.transact(claims.strays, NODE, [known.id, foreign.id])) == sorted([lost, ended])
+    assert sorted(database.transact(claims.strays, NODE, [])) == sorted([known, lost, ended])
+    assert database.transact(claims.strays, NodeId("nobody"), []) == []
 
 
 def test_ten_thousand_waiting_jobs_of_others_do_not_hide_one(database: Database) -> None:

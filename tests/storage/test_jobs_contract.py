@@ -166,9 +166,9 @@ def test_a_batch_counts_as_a_whole(database: Database) -> None:
     create(database, Export(), owner="alice")
     template = handler.checked(Export(), StartOptions(owner="alice"), {})
     with pytest.raises(MaxJobCountExceeded):
-        database.transact(handler.create_many, template, [template.stored] * 3)
+        database.transact(handler.create_many, template, [template.stored] * 3, [{}] * 3)
     assert count(database) == (1, 0)
-    assert len(database.transact(handler.create_many, template, [template.stored] * 2)) == 2
+    assert len(database.transact(handler.create_many, template, [template.stored] * 2, [{}] * 2)) == 2
 
 
 @pytest.mark.parametrize("how", [success, failure])
