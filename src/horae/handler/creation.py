@@ -166,7 +166,7 @@ def job_of(new: NewJob, inserted: Inserted) -> Job:
         unique_key=new.unique_key,
         run_at=inserted.run_at,
         created_at=inserted.created_at,
-        updated_at=inserted.created_at,
+        updated_at=inserted.updated_at,
         started_at=None,
         finished_at=None,
         cancelled_by=None,

@@ -81,39 +81,28 @@ CLAIM_ONE: Final = (
 )
 
 
-_NOT_BEGUN: Final = {
-    "state": JobState.PENDING,
-    "attempt": jobs.c.attempt - 1,
-    "node_id": None,
-    "started_at": None,
-    "updated_at": database_now(),
-}
-
-
 def _hand_back(dialect: str) -> Update:
     held = json_rows(dialect, "claims", id=BigInteger(), lease=BigInteger())
     return (
         update(jobs)
         .where(jobs.c.id == held.c.id, jobs.c.lease == held.c.lease, jobs.c.state == JobState.STARTED)
-        .values(_NOT_BEGUN)
-    )
-
-
-def _hand_back_others(dialect: str) -> Update:
-    return (
-        update(jobs)
-        .where(
-            jobs.c.node_id == bindparam("node"),
-            jobs.c.state == JobState.STARTED,
-            ~member_of(dialect, jobs.c.id, "known", of=IdList),
+        .values(
+            state=JobState.PENDING,
+            attempt=jobs.c.attempt - 1,
+            node_id=None,
+            started_at=None,
+            updated_at=database_now(),
         )
-        .values(_NOT_BEGUN)
         .returning(jobs.c.id)
     )
 
 
 HAND_BACK: Final = PerDialect(_hand_back)
-HAND_BACK_OTHERS: Final = PerDialect(_hand_back_others)
+STRAYS: Final = PerDialect(
+    lambda dialect: select(*CLAIMED).where(
+        jobs.c.node_id == bindparam("node"), ~member_of(dialect, jobs.c.id, "known", of=IdList)
+    )
+)
 
 
 def claim(connection: Connection, served: Served, limit: int) -> list[Claim]:
@@ -137,15 +126,16 @@ def claim_one(connection: Connection, job_id: JobId, node: NodeId) -> Claim | No
     return None if row is None else Claim._make(row)
 
 
-def hand_back(connection: Connection, claims: Sequence[Claim]) -> None:
-    """Return jobs whose bodies have not begun; the attempt does not count."""
-    connection.execute(HAND_BACK.on(connection), {"claims": _keys(claims)})
+def hand_back(connection: Connection, claims: Sequence[Claim]) -> set[JobId]:
+    """Return jobs whose bodies have not begun, the attempt does not count; those that had not ended meanwhile."""
+    rows = connection.execute(HAND_BACK.on(connection), {"claims": _keys(claims)})
+    return {JobId(id_) for id_ in rows.scalars()}
 
 
-def hand_back_others(connection: Connection, node: NodeId, known: Sequence[JobId]) -> list[JobId]:
-    """Return what the node holds and does not know of, because the answer to a claim was lost; which that was."""
-    parameters = {"node": node, "known": known}
-    return [JobId(id_) for id_ in connection.execute(HAND_BACK_OTHERS.on(connection), parameters).scalars()]
+def strays(connection: Connection, node: NodeId, known: Sequence[JobId]) -> list[Claim]:
+    """What the node holds and does not know of, because the answer to a claim was lost."""
+    rows = connection.execute(STRAYS.on(connection), {"node": node, "known": known})
+    return [Claim._make(row) for row in rows]
 
 
 def _keys(claims: Sequence[Claim]) -> str:

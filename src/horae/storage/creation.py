@@ -59,6 +59,7 @@ class Inserted(NamedTuple):
     id: JobId
     run_at: datetime
     created_at: datetime
+    updated_at: datetime
 
 
 _COLUMNS: Final = (
@@ -97,7 +98,7 @@ _VALUES: Final = {
     "created_at": database_now(),
     "updated_at": database_now(),
 }
-_INSERTED: Final = (jobs.c.id, jobs.c.run_at, jobs.c.created_at)
+_INSERTED: Final = (jobs.c.id, jobs.c.run_at, jobs.c.created_at, jobs.c.updated_at)
 _INSERT: Final[Mapping[str, Any]] = {POSTGRESQL: postgresql.insert, SQLITE: sqlite.insert}
 
 OCCUPYING: Final = select(func.count()).where(
