@@ -11,7 +11,7 @@ export NO_MKDOCS_2_WARNING := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install system test lint docs check demo bench soak lock clean
+.PHONY: help install system test lint docs check demo bench soak chaos lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ bench: install system ## Measure against raw statements on the same server
 
 soak: install system ## Run for long under load and faults (ARGS="--minutes 60")
 	$(BIN)/python -m benchmarks.soak $(ARGS)
+
+chaos: install system ## Schedules under random faults (SECONDS=60 SEED=1 ARGS="--database sqlite")
+	$(BIN)/python -m tests.chaos $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 lock: install ## Resolve the locked requirements anew (ARGS=--upgrade for newer versions)
 	$(BIN)/python -m pip install --quiet pip-tools
