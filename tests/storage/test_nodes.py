@@ -106,7 +106,7 @@ def test_a_lock_is_seen_while_its_session_lives(database: Database, key: int) ->
     with database.own_connection() as connection:
         nodes.take_lock(connection, key)
         assert (view(database)[NODE].lock_free, view(database)[OTHER].lock_free) == (False, True)
-    assert view(database)[NODE].lock_free
+    assert any(view(database)[NODE].lock_free for _ in range(5000))  # a session takes a moment to end
 
 
 @POSTGRESQL

@@ -1,6 +1,7 @@
 """Settling: the lease is the fence, each attempt leaves one row, a lost answer does no harm."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import timedelta
 from random import Random
 
@@ -130,6 +131,18 @@ def test_every_outcome_can_be_kept(database: Database, outcome: AttemptOutcome) 
     assert [attempt.outcome for attempt in attempts(database, claim.id)] == [outcome]
 
 
+def test_only_what_an_end_decides_is_written(database: Database) -> None:
+    claim = running(
+        database, owner="alice", params='{"a": 1}', meta='{"m": 1}', priority=3, queue="q", unique_key="k",
+        max_attempts=4, backoff='{"base": 1.0}',
+    )  # fmt: skip
+    before = job(database, claim.id)
+    settled(database, success(claim, result="[1]"))
+    after = job(database, claim.id)
+    changed = {name for name, value in asdict(before).items() if getattr(after, name) != value}
+    assert changed == {"state", "result", "progress_percentage", "node_id", "finished_at", "updated_at"}
+
+
 def test_a_batch_of_all_kinds(database: Database) -> None:
     finished, failed, retried, cancelled = (running(database, max_attempts=2) for _ in range(4))
     gone = JobId(10**9)
@@ -225,13 +238,19 @@ def test_a_batch_of_which_a_part_arrived_before(database: Database) -> None:
     assert count(database) == (3, 3)
 
 
-def test_a_cancel_wins_over_a_body_that_succeeds(database: Database) -> None:
-    claim = running(database)
+def timed_out(claim: Claim) -> Settlement:
+    return failure(claim)._replace(outcome=AttemptOutcome.TIMED_OUT)
+
+
+@pytest.mark.parametrize("how", [success, failure, again, timed_out])
+def test_a_cancel_wins_over_whatever_the_body_came_to(database: Database, how: How) -> None:
+    claim = running(database, max_attempts=2)
     cancelled = database.transact(ending.cancel, claim.id, "alice")
     assert cancelled is not None
-    assert settled(database, success(claim, result="1")) == Settled(set(), {claim.id: JobState.CANCELLED})
+    assert settled(database, how(claim)._replace(result="1")) == Settled(set(), {claim.id: JobState.CANCELLED})
     found = job(database, claim.id)
     assert (found.state, found.result, found.cancelled_by) == (JobState.CANCELLED, None, "alice")
+    assert (found.error, found.human_readable_error) == (None, None)
     assert (found.node_id, found.finished_at) == (None, cancelled.finished_at)
     assert [attempt.outcome for attempt in attempts(database, claim.id)] == [AttemptOutcome.CANCELLED]
 

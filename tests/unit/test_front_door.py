@@ -53,3 +53,9 @@ def test_every_error_stands_in_the_drawn_tree() -> None:
         name for name, value in vars(errors).items() if inspect.isclass(value) and value.__module__ == errors.__name__
     }
     assert classes - words == set()
+
+
+def test_an_order_to_stop_is_not_caught_by_accident() -> None:
+    assert not issubclass(errors.JobStopped, Exception)
+    assert issubclass(errors.JobCancelled, errors.JobStopped)
+    assert issubclass(errors.LeaseLost, errors.JobStopped)
