@@ -10,6 +10,7 @@ import typer
 
 from horae.cli.context import Target
 from horae.cli.cron import cron_app
+from horae.cli.deployments import deploy, deployments_app, ring, schema
 from horae.cli.doctor import doctor
 from horae.cli.failures import EPILOG
 from horae.cli.group import HoraeGroup
@@ -18,6 +19,7 @@ from horae.cli.migrate import migrate_app
 from horae.cli.nodes import nodes_app
 from horae.cli.queues import queues_app
 from horae.cli.run import run
+from horae.cli.schedules import schedules_app
 from horae.cli.types import types_app
 
 DATABASE_VARIABLE: Final = "HORAE_DATABASE"
@@ -35,6 +37,11 @@ app.add_typer(jobs_app, name="jobs", epilog=EPILOG)
 app.add_typer(types_app, name="types")
 app.add_typer(nodes_app, name="nodes")
 app.add_typer(queues_app, name="queues")
+app.add_typer(schedules_app, name="schedules")
+app.command(epilog=EPILOG)(schema)
+app.command(epilog=EPILOG)(deploy)
+app.add_typer(deployments_app, name="deployments")
+app.command(epilog=EPILOG)(ring)
 app.command(epilog=EPILOG)(doctor)
 app.add_typer(migrate_app, name="migrate")
 app.add_typer(cron_app, name="cron")

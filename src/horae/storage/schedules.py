@@ -26,6 +26,7 @@ from sqlalchemy import (
     bindparam,
     cast,
     delete,
+    func,
     insert,
     not_,
     or_,
@@ -145,6 +146,11 @@ OVER: Final = (
     .limit(bindparam("limit", type_=Integer()))
 )
 
+BY_PARTITION: Final = (
+    select(schedules.c.partition, func.count().label("schedules"))
+    .where(schedules.c.enabled)
+    .group_by(schedules.c.partition)
+)
 FIND_BY_NAME: Final = (
     select(schedules.c.id).where(schedules.c.name == bindparam("name")).order_by(schedules.c.module, schedules.c.id)
 )
@@ -235,6 +241,12 @@ def find(connection: Connection, module: str, name: str) -> int | None:
     """The id of the schedule of this name."""
     found: int | None = connection.execute(FIND, {"module": module, "name": name}).scalar_one_or_none()
     return found
+
+
+def by_partition(connection: Connection) -> dict[int, int]:
+    """How many enabled schedules are in each partition that has any."""
+    rows = connection.execute(BY_PARTITION)
+    return {row.partition: row.schedules for row in rows}
 
 
 def find_by_name(connection: Connection, name: str) -> int | None:
