@@ -229,6 +229,14 @@ def test_settling_again_when_the_retry_runs_already(database: Database) -> None:
     assert len(attempts(database, claim.id)) == 1
 
 
+def test_what_is_kept_of_another_lease_proves_nothing(database: Database) -> None:
+    first = running(database, max_attempts=3)
+    settled(database, again(first))
+    [second] = claimed(database)
+    settled(database, success(second))
+    assert settled(database, again(second)) == Settled(set(), {})
+
+
 def test_a_batch_of_which_a_part_arrived_before(database: Database) -> None:
     done, open_, cancelled = running(database), running(database), running(database)
     settled(database, success(done))

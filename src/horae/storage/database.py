@@ -89,14 +89,12 @@ class Database:
 
     def is_at(self, url: URL) -> bool:
         """Whether a connection of the application's own engine leads to this database."""
-        there = url.set(drivername=self.url.drivername)
+        if url.get_backend_name() != self.dialect:
+            return False
         if self.dialect == SQLITE:
-            return Path(there.database or "").resolve() == Path(self.url.database or "").resolve()
-        return (there.host, there.port or 5432, there.database) == (
-            self.url.host,
-            self.url.port or 5432,
-            self.url.database,
-        )
+            return Path(url.database or "").resolve() == Path(self.url.database or "").resolve()
+        here, there = ((one.host, one.port or 5432, one.database) for one in (self.url, url))
+        return here == there
 
     @cached_property
     def _async_engine(self) -> AsyncEngine:

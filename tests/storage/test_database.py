@@ -1,0 +1,228 @@
+"""The one way to run a function of a Connection: committed or rolled back, repeated after conflicts, bounded in waiting."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, create_engine, make_url, text
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+
+from horae.domain.job import JobId
+from horae.errors import ConfigurationError, DatabaseBusy
+from horae.storage import creation, reading
+from horae.storage.database import ATTEMPTS, Database, is_disconnect, normalised, side_car
+from tests.storage.arrange import PLAIN, POSTGRESQL, count, started
+
+SQLITE = pytest.mark.parametrize("reused_database", ["sqlite"], indirect=True)
+
+
+@pytest.fixture
+def database(reused_database: Database) -> Database:
+    return reused_database
+
+
+def two_jobs(connection: Connection, error: Exception | None = None) -> list[JobId]:
+    first = creation.add(connection, PLAIN).id
+    if error is not None:
+        raise error
+    return [first, creation.add(connection, PLAIN).id]
+
+
+def conflicting(times: int, sqlstate: str) -> tuple[list[int], Callable[[Connection], JobId]]:
+    """A function that fails so many times with this SQLSTATE, after it has written."""
+    calls: list[int] = []
+
+    def insert(connection: Connection) -> JobId:
+        calls.append(len(calls))
+        created = creation.add(connection, PLAIN).id
+        if len(calls) <= times:
+            connection.execute(text(f"DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '{sqlstate}'; END $$"))
+        return created
+
+    return calls, insert
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("sqlite:///horae.db", "sqlite:///horae.db"),
+        ("sqlite+aiosqlite:////var/horae.db", "sqlite:////var/horae.db"),
+        ("postgres://u@h/d", "postgresql+psycopg://u@h/d"),
+        ("postgresql://u@h:5433/d?sslmode=require", "postgresql+psycopg://u@h:5433/d?sslmode=require"),
+        ("postgresql+asyncpg://h/d", "postgresql+psycopg://h/d"),
+    ],
+)
+def test_urls_get_the_driver_that_is_used(url: str, expected: str) -> None:
+    assert normalised(url).render_as_string(hide_password=False) == expected
+    assert normalised(make_url(url)) == normalised(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("horae.db", "'horae.db' is not a database URL; write sqlite:///horae.db or postgresql://host/name"),
+        ("", "'' is not a database URL"),
+        ("mysql://h/d", "'mysql' is not supported; allowed are sqlite and postgresql"),
+        ("sqlite://", "SQLite needs a file that other processes can open"),
+        ("sqlite:///:memory:", "SQLite needs a file that other processes can open"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(url: str, problem: str) -> None:
+    with pytest.raises(ConfigurationError, match=problem):
+        normalised(url)
+
+
+def test_a_transaction_is_all_or_nothing(database: Database) -> None:
+    with pytest.raises(LookupError):
+        database.transact(two_jobs, LookupError())
+    assert count(database) == (0, 0)
+    assert len(database.transact(two_jobs)) == 2
+    assert count(database) == (2, 0)
+
+
+def test_without_a_transaction_each_statement_stands_alone(database: Database) -> None:
+    with pytest.raises(LookupError):
+        database.autocommit(two_jobs, LookupError())
+    assert count(database) == (1, 0)
+
+
+async def test_coroutines_have_the_same(database: Database) -> None:
+    [first, second] = await database.transact_async(two_jobs)
+    found = await database.autocommit_async(reading.get_many, [first, second])
+    assert len(found) == 2
+    with pytest.raises(LookupError):
+        await database.transact_async(two_jobs, LookupError())
+    assert count(database) == (2, 0)
+
+
+@POSTGRESQL
+@pytest.mark.parametrize("sqlstate", ["40001", "40P01"])
+def test_a_conflict_that_left_nothing_is_tried_again(database: Database, sqlstate: str) -> None:
+    calls, insert = conflicting(ATTEMPTS - 1, sqlstate)
+    created = database.transact(insert)
+    assert (len(calls), count(database)) == (ATTEMPTS, (1, 0))
+    assert database.transact(reading.get, created) is not None
+
+
+@POSTGRESQL
+def test_not_for_ever(database: Database) -> None:
+    calls, insert = conflicting(100, "40001")
+    with pytest.raises(DBAPIError):
+        database.transact(insert)
+    assert (len(calls), count(database)) == (ATTEMPTS, (0, 0))
+
+
+@POSTGRESQL
+def test_other_errors_are_not_tried_again(database: Database) -> None:
+    calls, insert = conflicting(100, "23505")
+    with pytest.raises(IntegrityError):
+        database.transact(insert)
+    assert len(calls) == 1
+
+
+@POSTGRESQL
+def test_a_connection_that_was_cut_is_told_apart_and_replaced(database: Database) -> None:
+    with pytest.raises(OperationalError) as caught:
+        database.transact(lambda connection: connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())")))
+    assert is_disconnect(caught.value)
+    with pytest.raises(DBAPIError) as wrong:
+        database.transact(lambda connection: connection.execute(text("SELECT nothing")))
+    assert not is_disconnect(wrong.value)
+    assert not is_disconnect(LookupError())
+    started(database)
+
+
+@POSTGRESQL
+def test_a_body_gets_the_isolation_it_asked_for(database: Database) -> None:
+    for isolation in ("read committed", "repeatable read", "serializable"):
+        with database.transaction(isolation) as connection:
+            assert connection.execute(text("SHOW transaction_isolation")).scalar_one() == isolation
+
+
+@pytest.fixture
+def hasty(database: Database) -> Database:
+    """A second user of the file that waits for nobody."""
+    return Database(database.url, busy_timeout=0.05)
+
+
+@SQLITE
+def test_a_lock_that_is_held_too_long_is_named(database: Database, hasty: Database) -> None:
+    with closing(hasty), database.engine.begin(), pytest.raises(DatabaseBusy, match=r"horae\.db for 0\.05 s"):
+        hasty.transact(two_jobs)
+    assert is_disconnect(DatabaseBusy())
+
+
+@SQLITE
+def test_a_body_takes_the_lock_at_its_first_write(database: Database, hasty: Database) -> None:
+    with closing(hasty), database.transaction("read committed") as connection:
+        assert reading.counts(connection) == {}
+        started(hasty)
+        assert sum(reading.counts(connection).values()) == 1
+        creation.add(connection, PLAIN)
+        with pytest.raises(DatabaseBusy):
+            started(hasty)
+    assert count(database) == (2, 0)
+
+
+@SQLITE
+def test_a_serializable_body_takes_the_lock_at_once(database: Database, hasty: Database) -> None:
+    with closing(hasty), database.transaction("serializable"), pytest.raises(DatabaseBusy):
+        started(hasty)
+
+
+@SQLITE
+def test_a_files_settings(database: Database) -> None:
+    with database.engine.begin() as connection:
+        found = [
+            connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()
+            for name in ("journal_mode", "synchronous", "foreign_keys")
+        ]
+    assert found == ["wal", 2, 1]
+
+
+@SQLITE
+def test_an_applications_own_connection_is_adopted(database: Database) -> None:
+    engine = create_engine(database.url)
+    with engine.begin() as connection:
+        with pytest.raises(OperationalError, match="no such function: horae_now"):
+            creation.add(connection, PLAIN)
+        for _ in range(2):
+            database.adopt(connection)
+            creation.add(connection, PLAIN)
+    engine.dispose()
+    assert count(database) == (2, 0)
+
+
+def test_a_connection_of_ones_own_is_nobody_elses(database: Database) -> None:
+    with database.own_connection() as one, database.own_connection() as other:
+        assert one.connection.dbapi_connection is not other.connection.dbapi_connection
+        creation.add(one, PLAIN)
+        assert sum(reading.counts(other).values()) == 1
+
+
+def test_which_engine_leads_to_the_same_database(database: Database, tmp_path: Path) -> None:
+    assert database.is_at(database.url)
+    if database.dialect == "sqlite":
+        assert database.is_at(make_url(f"sqlite+aiosqlite:///{tmp_path}/./horae.db"))
+        assert not database.is_at(make_url(f"sqlite:///{tmp_path}/other.db"))
+    else:
+        assert database.is_at(database.url.set(drivername="postgresql+asyncpg", username="another"))
+        assert not database.is_at(database.url.set(database="postgres"))
+        assert not database.is_at(database.url.set(port=1))
+
+
+def test_the_port_of_postgresql_need_not_be_written() -> None:
+    with closing(Database("postgresql:///d")) as database:
+        assert database.is_at(make_url("postgresql+psycopg://:5432/d"))
+        assert not database.is_at(make_url("sqlite:///d"))
+
+
+def test_what_stands_beside_a_file(tmp_path: Path) -> None:
+    with closing(Database(f"sqlite:///{tmp_path}/horae.db")) as database:
+        assert side_car(database, "live") == tmp_path / "horae.db-live"
+
+
+def test_the_driver_is_as_new_as_the_statements_need() -> None:
+    assert sqlite3.sqlite_version_info >= (3, 35)  # RETURNING
