@@ -8,7 +8,7 @@ and begins again as a new incarnation.
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from random import Random
 from typing import Any, Final, TypeAlias
@@ -92,14 +92,26 @@ class Incarnation:
         self._died = asyncio.Event()
 
     async def run(self, stop: asyncio.Event, ready: asyncio.Event) -> None:
-        """Join, work, leave."""
+        """Join, work, leave; also where it is cancelled or something breaks, or others would take it for alive."""
         set_node(self.id)
-        loop = asyncio.get_running_loop()
+        listening = ExitStack()
+        try:
+            await self._work(listening, stop, ready)
+        except BaseException:
+            self._worker.abandon()  # nobody is left to write what its bodies come to
+            raise
+        finally:
+            listening.close()
+            self._aftermath.close()
+            await self._leave()
+
+    async def _work(self, listening: ExitStack, stop: asyncio.Event, ready: asyncio.Event) -> None:
+        loop = self._loop
         async with asyncio.TaskGroup() as services:
             self._assemble(services)
             died, suspected = partial(_post, loop, self._die), partial(_post, loop, self._sweeper.suspect)
             await self._parts.database.in_thread(partial(self._membership.join, died, suspected))
-            unsubscribe = self._parts.wakeup.subscribe(partial(_post, loop, self._on_hint))
+            listening.callback(self._parts.wakeup.subscribe(partial(_post, loop, self._on_hint)))
             log.info("node %s runs up to %d jobs at a time", self.id, self._options.concurrency)
             sweeping = [services.create_task(self._sweeper.run()), services.create_task(self._overseer.run())]
             services.create_task(self._settler.run())
@@ -108,12 +120,10 @@ class Incarnation:
             working = self._working(services)
             ready.set()
             await _first(stop, self._died)
-            unsubscribe()
+            listening.close()
             await self._shut_down(working)
             for task in sweeping:
                 task.cancel()
-        self._aftermath.close()
-        await self._leave()
 
     def adopt(self, schedule_ids: Collection[int]) -> None:
         """Own schedules that were created here until the next reload."""

@@ -56,6 +56,7 @@ class Worker:
         self._settler, self._reporter = settler, reporter
         self._choose, self._slots, self._hinted, self._rng = choose, slots, hinted, rng
         self._prefetched: deque[tuple[Claim, float]] = deque()
+        self._dropped: list[Claim] = []
         self._throughput = Throughput()
         self._wake = asyncio.Event()
         self._hints = 0
@@ -170,36 +171,42 @@ class Worker:
             self.emptied.set()
 
     def drop(self, job_ids: Collection[JobId]) -> None:
-        """Forget prefetched jobs that were cancelled; their bodies never begin."""
-        kept: deque[tuple[Claim, float]] = deque()
-        for claim, since in self._prefetched:
-            if claim.id in job_ids:
-                self._settler.add(Ended(claim, None))
-            else:
-                kept.append((claim, since))
-        self._prefetched = kept
+        """Forget prefetched jobs that are being cancelled; their bodies never begin."""
+        dropped = [claim for claim, _ in self._prefetched if claim.id in job_ids]
+        if dropped:
+            self._prefetched = deque(item for item in self._prefetched if item[0].id not in job_ids)
+            self._dropped.extend(dropped)
+            self._wake.set()
 
     async def _hand_back_stale(self) -> None:
         oldest = time.monotonic() - LONGEST_WAIT
         if self._prefetched and self._prefetched[0][1] < oldest:
-            await self.hand_back()
+            self._throughput.reset()
+            self._dropped.extend(claim for claim, _ in self._prefetched)
+            self._prefetched.clear()
+        if self._dropped:
+            await self._hand_back_dropped()
 
     async def hand_back(self) -> None:
         """Return everything that was claimed and not begun."""
-        waiting, self._prefetched = [claim for claim, _ in self._prefetched], deque()
-        if not waiting:
-            return
-        self._throughput.reset()
+        self._dropped.extend(claim for claim, _ in self._prefetched)
+        self._prefetched.clear()
+        if self._dropped:
+            await self._hand_back_dropped()
+
+    async def _hand_back_dropped(self) -> None:
+        dropped, self._dropped = self._dropped, []
         try:
-            await self._return(waiting)
+            await self._return(dropped)
         except Exception as error:  # noqa: BLE001 - as for a claim
-            log.warning("%d claimed jobs cannot be handed back yet: %s", len(waiting), error)
+            log.warning("%d claimed jobs cannot be handed back yet: %s", len(dropped), error)
             self._doubtful_until = time.monotonic() + DOUBT
 
     async def _return(self, waiting: Sequence[Claim]) -> None:
         returned = await self._stage.database.transact_async(claims.hand_back, waiting)
         for claim in waiting:
-            if claim.id not in returned:  # it was cancelled meanwhile, and waits for a body to stop
+            # It was cancelled meanwhile and waits for a body to stop; or is about to be, and is pending until then.
+            if claim.id not in returned:
                 self._settler.add(Ended(claim, None))
 
     async def _hand_back_strays(self) -> None:

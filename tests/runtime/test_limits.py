@@ -1,0 +1,264 @@
+"""Time limits, attempts and back-off."""
+
+import asyncio
+import threading
+from datetime import timedelta
+
+import pytest
+
+from horae import Backoff, Horae, JobContext, JobState, SoftTimeLimitExceeded
+from horae.runtime import sweeper
+from tests.harness.applications import attempts_of, rows
+from tests.harness.nodes import running_node, until, until_released, until_state
+
+SOON = timedelta(milliseconds=150)
+AT_ONCE = Backoff(base=timedelta(0), jitter=0)
+TIMED_OUT = "This job ran for longer than it may and was stopped."
+
+
+class TestSoft:
+    async def test_a_function_hears_at_its_next_progress_call(self, horae: Horae) -> None:
+        @horae.job(soft_time_limit=SOON)
+        def endless(job: JobContext) -> None:
+            while True:
+                job.progress.set(1)
+
+        async with running_node(horae):
+            job = await horae.aio.jobs.start(endless)
+            ended = await until_state(horae, job.id, "failed")
+        assert (ended.human_readable_error, attempts_of(horae, job.id)) == (TIMED_OUT, ["timed_out"])
+        assert (ended.error or "").startswith("SoftTimeLimitExceeded")
+
+    async def test_a_coroutine_is_cancelled(self, horae: Horae) -> None:
+        @horae.job(soft_time_limit=SOON)
+        async def endless() -> None:
+            await asyncio.Event().wait()
+
+        async with running_node(horae):
+            job = await horae.aio.jobs.start(endless)
+            ended = await until_state(horae, job.id, "failed")
+        assert (ended.human_readable_error, attempts_of(horae, job.id)) == (TIMED_OUT, ["timed_out"])
+
+    async def test_a_body_may_tidy_up_and_return_what_it_has(self, horae: Horae) -> None:
+        @horae.job(soft_time_limit=SOON)
+        def function(job: JobContext) -> str:
+            try:
+                while True:
+                    job.progress.set(1)
+            except SoftTimeLimitExceeded:
+                job.progress.set(50, "tidying up")
+                return "half of it"
+
+        @horae.job(soft_time_limit=SOON)
+        async def coroutine(job: JobContext) -> str:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                job.progress.set(50, "tidying up")
+                await asyncio.sleep(0)
+            return "half of it"
+
+        async with running_node(horae):
+            for job_type in (function, coroutine):
+                job = await horae.aio.jobs.start(job_type)
+                assert await horae.aio.jobs.wait(job.id, timeout=20) == "half of it"
+                assert horae.jobs.get(job.id).label == "tidying up"
+
+    async def test_work_that_is_done_though_late_is_done(self, horae: Horae) -> None:
+        never = threading.Event()
+
+        @horae.job(soft_time_limit=SOON)
+        def deaf(job: JobContext) -> str:
+            while job.order is None:
+                never.wait(0.01)
+            return "done"
+
+        async with running_node(horae):
+            job = await horae.aio.jobs.start(deaf)
+            assert await horae.aio.jobs.wait(job.id, timeout=20) == "done"
+
+    async def test_another_error_after_it_is_the_error(self, horae: Horae) -> None:
+        @horae.job(soft_time_limit=SOON)
+        def clumsy(job: JobContext) -> None:
+            try:
+                while True:
+                    job.progress.set(1)
+            finally:
+                raise OSError("while tidying up")
+
+        async with running_node(horae):
+            job = await horae.aio.jobs.start(clumsy)
+            ended = await until_state(horae, job.id, "failed")
+        assert ended.error == "OSError: while tidying up"
+
+    async def test_a_retry_has_the_whole_time_again(self, horae: Horae) -> None:
+        @horae.job(soft_time_limit=SOON, max_attempts=2, backoff=AT_ONCE)
+        def second_time_lucky(job: JobContext) -> int:
+            while job.attempt == 1:
+                job.progress.set(1)
+            return job.attempt
+
+        async with running_node(horae):
+            job = await horae.aio.jobs.start(second_time_lucky)
+            assert await horae.aio.jobs.wait(job.id, timeout=20) == 2
+        assert attempts_of(horae, job.id) == ["timed_out", "finished"]
+
+    async def test_a_cancel_goes_before_it(self, horae: Horae) -> None:
+        warned, release = threading.Event(), threading.Event()
+
+        @horae.job(soft_time_limit=SOON)
+        def work(job: JobContext) -> None:
+            try:
+                while True:
+                    job.check()
+            except SoftTimeLimitExceeded:
+                warned.set()
+                release.wait(20)
+                raise
+
+        async with running_node(horae):
+            job = await horae.aio.jobs.start(work)
+            await until(warned.is_set)
+            await horae.aio.jobs.cancel(job.id)
+            release.set()
+            assert (await until_released(horae, job.id)).state is JobState.CANCELLED
+
+
+class TestHard:
+    @pytest.fixture(autouse=True)
+    def _often(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sweeper, "LIMITS_EVERY", 1)
+        monkeypatch.setattr(sweeper, "ROUTINE", 0.1)
+
+    async def test_a_function_that_ignores_it_is_failed_reported_and_keeps_its_slot(
+        self, horae: Horae, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        release = threading.Event()
+
+        @horae.job(soft_time_limit=SOON, grace=SOON)
+        def deaf() -> str:
+            release.wait(20)
+            return "too late"
+
+        @horae.job
+        def next_one() -> str:
+            return "its turn"
+
+        async with running_node(horae, concurrency=1):
+            job = await horae.aio.jobs.start(deaf)
+            after = await horae.aio.jobs.start(next_one)
+            failed = await until_state(horae, job.id, "failed")
+            assert (failed.error, failed.human_readable_error) == ("hard time limit exceeded", TIMED_OUT)
+            assert failed.occupied
+            await until(lambda: "ignores its hard time limit" in caplog.text)
+            assert (await horae.aio.jobs.get(after.id)).state is not JobState.FINISHED
+            release.set()
+            assert await horae.aio.jobs.wait(after.id, timeout=20) == "its turn"
+            ended = await until_released(horae, job.id)
+        assert (ended.state, ended.result) == (JobState.FAILED, None)
+        assert attempts_of(horae, job.id) == ["timed_out"]
+
+    async def test_a_coroutine_that_swallows_its_cancellation_is_failed_too(self, horae: Horae) -> None:
+        release = asyncio.Event()
+
+        @horae.job(soft_time_limit=SOON, grace=SOON)
+        async def deaf() -> str:
+            while not release.is_set():
+                try:
+                    await release.wait()
+                except asyncio.CancelledError:
+                    continue
+            return "too late"
+
+        async with running_node(horae):
+            job = await horae.aio.jobs.start(deaf)
+            assert (await until_state(horae, job.id, "failed")).occupied
+            release.set()
+            ended = await until_released(horae, job.id)
+        assert (ended.state, ended.result) == (JobState.FAILED, None)
+        assert attempts_of(horae, job.id) == ["timed_out"]
+
+    async def test_owned_jobs_that_nobody_takes_fail_and_others_wait(self, horae: Horae) -> None:
+        @horae.job(pending_timeout=SOON)
+        def work() -> None: ...
+
+        owned = await horae.aio.jobs.start(work, owner="alice")
+        nobodys = await horae.aio.jobs.start(work)
+        later = await horae.aio.jobs.start(work, owner="bob", delay=timedelta(hours=1))
+        async with running_node(horae, queues=("other",)):
+            failed = await until_state(horae, owned.id, "failed")
+        assert failed.error == "pending timeout exceeded: no worker took the job"
+        states = {job.id: job.state for job in horae.jobs.list().jobs}
+        assert (states[nobodys.id], states[later.id]) == (JobState.PENDING, JobState.PENDING)
+
+
+class TestAttempts:
+    async def test_a_job_is_tried_as_often_as_it_may_be(self, horae: Horae) -> None:
+        @horae.job(max_attempts=3, backoff=AT_ONCE)
+        def fail(job: JobContext) -> None:
+            job.progress.set(40, "trying")
+            raise ValueError(f"attempt {job.attempt}")
+
+        async with running_node(horae):
+            job = await horae.aio.jobs.start(fail)
+            ended = await until_state(horae, job.id, "failed")
+        assert (ended.error, ended.attempt, ended.lease) == ("ValueError: attempt 3", 3, 3)
+        errors = [attempt.error for attempt in horae.jobs.attempts(job.id)]
+        assert errors == [f"ValueError: attempt {number}" for number in (1, 2, 3)]
+
+    async def test_between_attempts_it_is_pending_with_nothing_of_the_failure(self, horae: Horae) -> None:
+        @horae.job(max_attempts=2, backoff=Backoff(base=timedelta(hours=1), cap=timedelta(hours=1), jitter=0))
+        def fail(job: JobContext) -> None:
+            job.progress.set(40, "trying")
+            raise ValueError("no")
+
+        async with running_node(horae):
+            job = await horae.aio.jobs.start(fail)
+            await until(lambda: attempts_of(horae, job.id) == ["failed"])
+        waiting = horae.jobs.get(job.id)
+        assert (waiting.state, waiting.error, waiting.human_readable_error) == (JobState.PENDING, None, None)
+        assert (waiting.progress_percentage, waiting.label, waiting.node_id) == (0, None, None)
+        [attempt] = horae.jobs.attempts(job.id)
+        assert abs(waiting.run_at - attempt.finished_at - timedelta(hours=1)) < timedelta(seconds=1)
+
+    async def test_back_off_is_waited_out_and_no_longer(self, horae: Horae) -> None:
+        backoff = Backoff(base=timedelta(milliseconds=300), jitter=0)
+
+        @horae.job(max_attempts=3, backoff=backoff)
+        def second(job: JobContext) -> int:
+            if job.attempt < 3:
+                raise ValueError("no")
+            return job.attempt
+
+        async with running_node(horae):
+            job = await horae.aio.jobs.start(second)
+            assert await horae.aio.jobs.wait(job.id, timeout=20) == 3
+        first, again, last = horae.jobs.attempts(job.id)
+        assert again.started_at - first.finished_at >= timedelta(milliseconds=300)
+        assert last.started_at - again.finished_at >= timedelta(milliseconds=600)
+        assert last.started_at - again.finished_at < timedelta(seconds=2.5)
+
+    async def test_a_back_off_that_cannot_be_read_costs_nothing(self, horae: Horae) -> None:
+        """As one that a newer version has written."""
+
+        @horae.job(max_attempts=2, backoff=AT_ONCE)
+        def fail() -> None:
+            raise ValueError("no")
+
+        job = await horae.aio.jobs.start(fail, backoff=Backoff())
+        with horae.parts.database.engine.begin() as connection:
+            connection.exec_driver_sql("UPDATE horae_jobs SET backoff = '{\"spline\": 3}'")
+        async with running_node(horae):
+            await until_state(horae, job.id, "failed")
+        assert attempts_of(horae, job.id) == ["failed", "failed"]
+
+    async def test_a_cancel_ends_the_attempts(self, horae: Horae) -> None:
+        @horae.job(max_attempts=5, backoff=Backoff(base=timedelta(hours=1), cap=timedelta(hours=1), jitter=0))
+        def fail() -> None:
+            raise ValueError("no")
+
+        async with running_node(horae):
+            job = await horae.aio.jobs.start(fail)
+            await until(lambda: attempts_of(horae, job.id) == ["failed"])
+            await horae.aio.jobs.cancel(job.id)
+        assert rows(horae, "SELECT state, attempt FROM horae_jobs") == [("cancelled", 1)]

@@ -1,0 +1,186 @@
+"""The end of a node: it stops claiming, lets bodies finish, tells them to, and leaves last."""
+
+import asyncio
+import threading
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from horae import Backoff, Horae, JobContext, JobState
+from horae.runtime import node as node_module
+from horae.storage.database import Database
+from tests.harness.applications import application, attempts_of, rows
+from tests.harness.nodes import PATIENCE, running_node, until, until_state
+
+NO_TIME = timedelta(0)
+
+
+@pytest.fixture(autouse=True)
+def _short_last_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_module, "LAST_WORDS", 0.3)
+
+
+def nodes(horae: Horae) -> list[Any]:
+    return rows(horae, "SELECT id FROM horae_nodes")
+
+
+async def test_bodies_finish_within_the_grace_and_nothing_new_begins(horae: Horae) -> None:
+    begun, release = threading.Event(), threading.Event()
+
+    @horae.job
+    def work() -> str:
+        begun.set()
+        release.wait(20)
+        return "done"
+
+    @horae.job
+    def late() -> None: ...
+
+    async with running_node(horae, grace=timedelta(seconds=20)) as node:
+        job = await horae.aio.jobs.start(work)
+        await until(begun.is_set)
+        node.stop()
+        waiting = await horae.aio.jobs.start(late)
+        assert len(nodes(horae)) == 1  # it leaves last
+        release.set()
+    assert nodes(horae) == []
+    assert (horae.jobs.get(job.id).result, horae.jobs.get(waiting.id).state) == ("done", JobState.PENDING)
+
+
+@pytest.mark.parametrize("max_attempts", [1, 2])
+async def test_after_the_grace_bodies_are_told_and_settled(horae: Horae, max_attempts: int) -> None:
+    begun = threading.Barrier(3)
+
+    @horae.job(max_attempts=max_attempts)
+    def threaded(job: JobContext) -> None:
+        begun.wait(20)
+        while True:
+            job.check()
+
+    @horae.job(max_attempts=max_attempts)
+    async def looped() -> None:
+        await asyncio.to_thread(begun.wait, 20)
+        await asyncio.Event().wait()
+
+    async with running_node(horae, grace=NO_TIME) as node:
+        ids = [(await horae.aio.jobs.start(kind)).id for kind in (threaded, looped)]
+        await asyncio.to_thread(begun.wait, 20)
+        node.stop()
+    for job_id in ids:
+        job = horae.jobs.get(job_id)
+        assert attempts_of(horae, job_id) == ["failed"]
+        assert job.state is (JobState.FAILED if max_attempts == 1 else JobState.PENDING)
+        if max_attempts == 1:
+            assert job.human_readable_error == "This job was interrupted; please start it again."
+    assert nodes(horae) == []
+
+
+@pytest.mark.parametrize("kind", ["thread", "coroutine"])
+async def test_a_body_that_ignores_every_order_does_not_keep_the_node(horae: Horae, kind: str) -> None:
+    begun, release, over = threading.Event(), threading.Event(), threading.Event()
+
+    @horae.job
+    def thread() -> str:
+        begun.set()
+        release.wait(20)
+        over.set()
+        return "too late"
+
+    @horae.job
+    async def coroutine() -> str:
+        begun.set()
+        while not release.is_set():
+            try:
+                await asyncio.sleep(0.01)
+            except asyncio.CancelledError:
+                continue
+        over.set()
+        return "too late"
+
+    async with asyncio.timeout(PATIENCE), running_node(horae, grace=NO_TIME) as node:
+        job = await horae.aio.jobs.start(kind)
+        await until(begun.is_set)
+        node.stop()
+    assert nodes(horae) == []
+    left = horae.jobs.get(job.id)
+    assert (left.state, left.occupied) == (JobState.FAILED, False)
+    release.set()
+    await until(over.is_set)
+    assert horae.jobs.get(job.id) == left
+    assert attempts_of(horae, job.id) == ["failed"]
+
+
+async def test_a_cancel_during_the_grace_is_a_cancel(horae: Horae) -> None:
+    begun = threading.Event()
+
+    @horae.job
+    def work(job: JobContext) -> None:
+        begun.set()
+        while True:
+            job.check()
+
+    async with running_node(horae, grace=timedelta(seconds=20)) as node:
+        job = await horae.aio.jobs.start(work)
+        await until(begun.is_set)
+        node.stop()
+        await horae.aio.jobs.cancel(job.id)
+    assert horae.jobs.get(job.id).state is JobState.CANCELLED
+    assert attempts_of(horae, job.id) == ["cancelled"]
+
+
+async def test_a_node_whose_task_is_cancelled_is_not_taken_for_alive(horae: Horae, database: Database) -> None:
+    """As when a web server ends its tasks: another node takes over at once."""
+    begun, stopped = threading.Event(), threading.Event()
+
+    @horae.job(max_attempts=2, backoff=Backoff(base=timedelta(0), jitter=0))
+    def work(job: JobContext) -> int:
+        begun.set()
+        while job.attempt == 1:
+            try:
+                job.check()
+            except BaseException:
+                stopped.set()
+                raise
+        return job.attempt
+
+    node = horae.node()
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(node.run())
+        await until(node.ready.is_set)
+        job = await horae.aio.jobs.start(work)
+        await until(begun.is_set)
+        running.cancel()
+    await until(stopped.is_set)
+    assert nodes(horae) == []
+    with application(database) as other:
+        other.registry.add(work.job_type)
+        async with running_node(other):
+            ended = await until_state(other, job.id, "finished")
+    assert ended.result == 2
+    assert attempts_of(horae, job.id) == ["crashed", "finished"]
+
+
+async def test_a_node_may_run_again(horae: Horae) -> None:
+    @horae.job
+    async def work() -> int:
+        return 1
+
+    for _ in range(3):
+        async with running_node(horae):
+            job = await horae.aio.jobs.start(work)
+            assert await horae.aio.jobs.wait(job.id, timeout=20) == 1
+    assert nodes(horae) == []
+
+
+async def test_an_application_may_be_closed_and_used_again(horae: Horae) -> None:
+    @horae.job
+    async def work() -> int:
+        return 1
+
+    for _ in range(2):
+        async with running_node(horae):
+            job = await horae.aio.jobs.start(work)
+            assert await horae.aio.jobs.wait(job.id, timeout=20) == 1
+        await asyncio.to_thread(horae.close)
+    assert len(horae.jobs.list().jobs) == 2
