@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from horae.domain.job import Claim, JobId, NodeId
@@ -21,9 +20,8 @@ NODE = NodeId("node-under-test")
 
 
 def claim_of(job_type: JobType[Any], params: dict[str, Any]) -> Claim:
-    moment = datetime(2026, 1, 1, tzinfo=UTC)
     text = json.dumps(params)
-    return Claim(JobId(7), job_type.type, "default", 0, "alice", text, 1, 1, 3, None, "{}", moment, moment)
+    return Claim(JobId(7), job_type.type, "default", 0, "alice", text, 1, 1, 3, None, "{}")
 
 
 @dataclass(eq=False)

@@ -121,8 +121,6 @@ class Claim(NamedTuple):
     lease: int
     backoff: str | None
     meta: str
-    run_at: datetime
-    created_at: datetime
 
 
 class AttemptOutcome(StrEnum):

@@ -8,6 +8,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Connection,
+    Executable,
     Integer,
     Text,
     Update,
@@ -15,11 +16,12 @@ from sqlalchemy import (
     cast,
     or_,
     select,
+    type_coerce,
     update,
 )
 
 from horae.domain.job import Claim, JobId, JobState, NodeId
-from horae.storage.dialect import IdList, PerDialect, database_now, json_rows, member_of
+from horae.storage.dialect import SQLITE, IdList, PerDialect, database_now, json_rows, member_of, one_of
 from horae.storage.tables import jobs, queues, ready_order
 
 _AS_TEXT: Final = frozenset({"params", "backoff", "meta"})  # parsed once, by whoever needs it
@@ -45,7 +47,7 @@ _STARTED: Final = {
 }
 
 
-def _claim(dialect: str) -> Update:
+def _claim(dialect: str) -> Executable:
     paused = select(queues.c.name).where(queues.c.paused_at.is_not(None))
     due = (
         select(jobs.c.id)
@@ -64,7 +66,11 @@ def _claim(dialect: str) -> Update:
         .with_for_update(skip_locked=True)  # rivals pass over our rows instead of queueing behind them
         .cte("due")
     )
-    return update(jobs).where(jobs.c.id.in_(select(due.c.id))).values(_STARTED).returning(*CLAIMED)
+    claimed = update(jobs).where(one_of(dialect, jobs.c.id, select(due.c.id))).values(_STARTED)
+    if dialect == SQLITE:  # has no form around RETURNING, so `claim` brings the rows into their order
+        return claimed.returning(*CLAIMED, type_coerce(jobs.c.run_at, BigInteger()).label("run_at"))
+    rows = claimed.returning(*CLAIMED, jobs.c.run_at).cte("claimed")
+    return select(*(rows.c[name] for name in Claim._fields)).order_by(rows.c.priority.desc(), rows.c.run_at, rows.c.id)
 
 
 CLAIM: Final = PerDialect(_claim)
@@ -115,9 +121,9 @@ def claim(connection: Connection, served: Served, limit: int) -> list[Claim]:
         "limit": limit,
     }
     rows = connection.execute(CLAIM.on(connection), parameters).all()
-    claims = [Claim._make(row) for row in rows]
-    claims.sort(key=lambda taken: (-taken.priority, taken.run_at, taken.id))
-    return claims
+    if connection.dialect.name != SQLITE:
+        return [Claim._make(row) for row in rows]
+    return [Claim._make(row[:-1]) for row in sorted(rows, key=lambda row: (-row.priority, row.run_at, row.id))]
 
 
 def claim_one(connection: Connection, job_id: JobId, node: NodeId) -> Claim | None:

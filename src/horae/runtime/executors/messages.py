@@ -7,7 +7,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import datetime
 from multiprocessing.connection import Connection
 from typing import Any, Final, TypeAlias
 
@@ -30,7 +29,6 @@ ORDERS: Final[Mapping[str, type[BaseException]]] = {
     "soft_time_limit": SoftTimeLimitExceeded,
     "interrupt": Interrupted,
 }
-_MOMENTS: Final = ("run_at", "created_at")
 
 
 def send(pipe: Connection, kind: str, **fields: Any) -> None:
@@ -46,13 +44,12 @@ def receive(pipe: Connection) -> Message:
 
 def claim_as_json(claim: Claim) -> dict[str, Any]:
     """The claim in JSON's types."""
-    return claim._asdict() | {name: getattr(claim, name).isoformat() for name in _MOMENTS}
+    return claim._asdict()
 
 
 def claim_from_json(fields: Mapping[str, Any]) -> Claim:
     """The claim again."""
-    values: dict[str, Any] = {**fields, **{name: datetime.fromisoformat(fields[name]) for name in _MOMENTS}}
-    return Claim(**values)
+    return Claim(**fields)
 
 
 def order_as_json(order: BaseException) -> dict[str, Any]:
