@@ -1,5 +1,6 @@
 """Horae keeps the background work of a Python application on the database that it already has."""
 
+from horae.api.security.actor import Actor, Role
 from horae.app import Horae
 from horae.domain.backoff import Backoff
 from horae.domain.job import Job, JobState
@@ -47,8 +48,10 @@ from horae.settings import Settings
 from horae.storage.tables import jobs as jobs_table
 from horae.types.context import JobContext
 from horae.types.job_type import JobType
+from horae.types.secret import Secret
 
 __all__ = [
+    "Actor",
     "Backoff",
     "ConfigurationError",
     "Conflict",
@@ -82,12 +85,14 @@ __all__ = [
     "MaxJobCountExceeded",
     "NotFound",
     "Progress",
+    "Role",
     "ScheduleAlreadyExists",
     "ScheduleDoesNotExist",
     "ScheduleIsDeclared",
     "ScheduleIsRunning",
     "SchemaError",
     "SchemaMismatch",
+    "Secret",
     "Settings",
     "SoftTimeLimitExceeded",
     "StartOptions",

@@ -1,7 +1,7 @@
 """Clients of the API inside the test's own process, each as somebody."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import httpx
 from starlette.requests import Request
@@ -20,7 +20,7 @@ PEOPLE: Final = {
     "root": Actor("root", frozenset({Role.STAFF})),
 }
 
-Client = Callable[[str], httpx.AsyncClient]
+Client = Callable[[str | None], httpx.AsyncClient]
 
 
 def by_header(request: Request) -> Actor | None:
@@ -35,7 +35,14 @@ def application_of(horae: Horae) -> HttpInterface:
     return interface
 
 
-def client_of(app: HttpInterface, who: str | None) -> httpx.AsyncClient:
+def client_of(app: Any, who: str | None = None, **headers: str) -> httpx.AsyncClient:
     """A client that says who it is."""
-    headers = {} if who is None else {WHO: who}
-    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=BASE, headers=headers)
+    given = headers if who is None else {WHO: who, **headers}
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=BASE, headers=given)
+
+
+def error_of(response: httpx.Response) -> tuple[int, str]:
+    """Status and code of an error, after a look at its form."""
+    body = response.json()
+    assert body.keys() == {"error", "detail"}
+    return response.status_code, body["error"]

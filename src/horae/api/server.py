@@ -32,6 +32,10 @@ class HttpServer:
         shown = f"[{host}]" if ":" in host else host
         return f"http://{shown}:{port}/"
 
+    def close(self) -> None:
+        """Stop listening; for one that never ran."""
+        self._socket.close()
+
     async def run(self, stop: asyncio.Event, ready: Callable[[], None] = lambda: None) -> None:
         """Answer until `stop`; streams of events end then, other requests may end in peace."""
         config = uvicorn.Config(

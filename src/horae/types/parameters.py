@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from horae.errors import InvalidJobType, InvalidParameters
 from horae.storage.mapped import MappedTable, is_mapped
+from horae.types.secret import refuse_stars
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,7 @@ def parameters_of(declared: type[Any] | None, job_type: str) -> ModelParameters 
     if declared is None:
         return ModelParameters(NoParameters)
     if isinstance(declared, type) and issubclass(declared, BaseModel):
+        refuse_stars(declared, job_type)
         return ModelParameters(declared)
     if is_mapped(declared):
         return MappedParameters(declared)

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, get_args
+from typing import Any, Final, TypeGuard, get_args
 
 from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler, SecretBytes, SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
+
+from horae.errors import InvalidJobType
 
 MASK: Final = "••••••"
 HIDDEN_TYPES: Final = (SecretStr, SecretBytes)
@@ -45,13 +47,26 @@ def masked(model: type[BaseModel], params: Any) -> Any:
     return shown
 
 
-def hidden_fields(model: type[BaseModel]) -> list[str]:
+def hidden_fields(model: type[BaseModel], seen: frozenset[type[BaseModel]] = frozenset()) -> list[str]:
     """Fields that Pydantic would store as stars, because they are of a secret type and not marked."""
-    return [
-        name
-        for name, field in model.model_fields.items()
-        if any(part in HIDDEN_TYPES for part in _parts(field.annotation)) and not is_secret(field, marked_only=True)
-    ]
+    found: list[str] = []
+    for name, field in model.model_fields.items():
+        parts = list(_parts(field.annotation))
+        if any(part in HIDDEN_TYPES for part in parts) and not is_secret(field, marked_only=True):
+            found.append(name)
+        for part in parts:
+            if _is_model(part) and part not in seen:
+                found += [f"{name}.{inner}" for inner in hidden_fields(part, seen | {model})]
+    return found
+
+
+def refuse_stars(model: type[BaseModel], job_type: str) -> None:
+    """Refuse parameters whose value would be lost on the way to the body; raises `InvalidJobType`."""
+    if found := hidden_fields(model):
+        raise InvalidJobType(
+            f"job type {job_type!r}: parameter {found[0]!r} would be stored as stars; "
+            "write Annotated[SecretStr, Secret()]"
+        )
 
 
 def is_secret(field: FieldInfo, *, marked_only: bool = False) -> bool:
@@ -68,7 +83,7 @@ def _masked_field(field: FieldInfo, value: Any) -> Any:
     if is_secret(field):
         return MASK
     for part in _parts(field.annotation):
-        if isinstance(part, type) and issubclass(part, BaseModel):
+        if _is_model(part):
             value = _masked_within(part, value)
     return value
 
@@ -91,6 +106,10 @@ def _parts(annotation: Any) -> Iterator[Any]:
     for part in get_args(annotation):
         yield from _parts(part)
     yield from getattr(annotation, "__metadata__", ())
+
+
+def _is_model(part: Any) -> TypeGuard[type[BaseModel]]:
+    return isinstance(part, type) and issubclass(part, BaseModel)
 
 
 def _reveal(value: SecretStr) -> str:

@@ -1,11 +1,12 @@
 """Who asks, and what that lets them see and do."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol
 
-from starlette.requests import Request
+if TYPE_CHECKING:
+    from starlette.requests import Request  # a program that only names people needs nothing of the web
 
 LONGEST_ID: Final = 200
 
@@ -55,5 +56,9 @@ class Actor:
         return None if self.changes_all else self.id
 
 
-Authenticate: TypeAlias = Callable[[Request], Actor | Awaitable[Actor | None] | None]
-"""What an application gives to say who asks; None is nobody."""
+class Authenticate(Protocol):
+    """What an application gives to say who asks; None is nobody. It may be a coroutine function."""
+
+    def __call__(self, request: "Request", /) -> Actor | Awaitable[Actor | None] | None:
+        """Who asks."""
+        ...

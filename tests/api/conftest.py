@@ -1,0 +1,45 @@
+"""The application of the tables, on each kind of database, and clients of its API."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from horae import Horae
+from horae.api.application import HttpInterface
+from horae.storage.audit_tables import audit
+from horae.storage.database import Database
+from tests.api.clients import Client, application_of, client_of
+from tests.api.tables import add_types
+from tests.harness.applications import application
+
+
+@pytest.fixture
+def sqlite_database(migrated_sqlite: Path, tmp_path: Path) -> Iterator[Database]:
+    """A database for what does not depend on its kind: a test module names it `database`."""
+    file = tmp_path / "horae.db"
+    shutil.copy(migrated_sqlite, file)
+    with closing(Database(f"sqlite:///{file}")) as database:
+        yield database
+
+
+@pytest.fixture
+def horae(database: Database) -> Iterator[Horae]:
+    """The application, on a database with all tables."""
+    audit.create(database.engine, checkfirst=True)
+    with application(database) as horae:
+        yield add_types(horae)
+
+
+@pytest.fixture
+def app(horae: Horae) -> HttpInterface:
+    """Its API."""
+    return application_of(horae)
+
+
+@pytest.fixture
+def client(app: HttpInterface) -> Client:
+    """Makes a client for somebody: `alice` and `bob` own jobs, `auditor` may look, `root` may everything."""
+    return lambda who: client_of(app, who)

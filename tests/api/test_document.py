@@ -1,0 +1,110 @@
+"""The OpenAPI document: golden, and true of every answer that a stranger can provoke."""
+
+import json
+import os
+from collections import Counter
+from typing import Any, Final
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from horae import Horae
+from horae.api.application import HttpInterface
+from horae.storage.database import Database
+from tests.api.clients import application_of, client_of
+from tests.api.openapi import GOLDEN, document
+from tests.harness.applications import url_of
+
+EXAMPLES: Final = int(os.environ.get("HORAE_SCHEMATHESIS_EXAMPLES", "8"))
+"""For each endpoint and kind of request; more by hand."""
+
+SECRET: Final = "root-0123456789abcdef"
+# A request may fit the document and still be refused for the state that a job is in.
+NOT_CHECKED: Final = [positive_data_acceptance]
+OPERATIONS: Final = [
+    (method.upper(), path)
+    for path, methods in json.loads(GOLDEN.read_text(encoding="utf-8"))["paths"].items()
+    for method in methods
+    if path != "/api/events/"  # its answer has no end
+]
+MODES: Final = (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE)
+TAKES_NOTHING: Final = ("/healthz", "/readyz", "DELETE /api/session/")
+
+
+@pytest.fixture
+def database(sqlite_database: Database) -> Database:
+    return sqlite_database
+
+
+def test_the_document_is_the_golden_one() -> None:
+    assert document() == GOLDEN.read_text(encoding="utf-8"), "if that is meant: python -m tests.api.openapi"
+
+
+async def test_it_is_served_to_those_who_may_use_it(app: HttpInterface) -> None:
+    served = (await client_of(app, "alice").get("/api/openapi.json")).json()
+    assert served == app.openapi()
+
+
+def test_every_endpoint_has_a_summary_and_documents_its_errors(app: HttpInterface) -> None:
+    operations = [
+        (path, operation) for path, methods in app.openapi()["paths"].items() for operation in methods.values()
+    ]
+    assert len({operation["operationId"] for _, operation in operations}) == len(operations)
+    for path, operation in operations:
+        assert operation["description"], path
+        assert "422" not in operation["responses"], path
+        if path not in ("/healthz", "/readyz"):
+            assert {"401", "403", "503"} <= operation["responses"].keys(), path
+
+
+def test_a_name_that_no_path_can_have_is_refused(horae: Horae) -> None:
+    @horae.job(public=True, name="a/b")
+    def slashed() -> None: ...
+
+    with pytest.raises(ValueError, match="public"):
+        application_of(horae)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES, ids=["right", "wrong"])
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+def test_no_request_is_answered_in_a_way_that_is_not_documented(
+    horae: Horae, method: str, path: str, mode: schemathesis.GenerationMode
+) -> None:
+    if mode is MODES[1] and f"{method} {path}".endswith(TAKES_NOTHING):
+        return  # nothing of it can be wrong
+    horae.jobs.start("rebuild_index", owner="root")
+    strict = Horae(url_of(horae.parts.database), tokens=(f"root:owner+staff:{SECRET}",))
+    strict.registry = horae.registry
+    answered: Counter[int] = Counter()
+
+    @settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(case=_operation(strict, method, path).as_strategy(generation_mode=mode))
+    def ask(case: Any) -> None:
+        response = case.call()
+        answered[response.status_code] += 1
+        case.validate_response(response, excluded_checks=NOT_CHECKED)
+
+    try:
+        ask()
+    finally:
+        strict.close()
+    assert answered
+    assert mode is MODES[0] or not {status for status in answered if status >= 500}
+
+
+def _operation(horae: Horae, method: str, path: str) -> Any:
+    headers = {"Authorization": f"Bearer {SECRET}"}
+    schema = schemathesis.openapi.from_asgi("/api/openapi.json", horae.asgi(), headers=headers)
+
+    @schema.auth()
+    class Token:
+        def get(self, _case: Any, _context: Any) -> str:
+            return headers["Authorization"]
+
+        def set(self, case: Any, data: str, _context: Any) -> None:
+            case.headers = {**(case.headers or {}), "Authorization": data}
+
+    return schema[path][method]

@@ -1,0 +1,114 @@
+"""Changes as they happen: who hears of which, and what becomes of somebody who was away."""
+
+import asyncio
+from contextlib import AsyncExitStack
+
+import pytest
+
+from horae import Horae
+from horae.api.application import HttpInterface
+from horae.api.stream import hub as hub_module
+from horae.live.store import LiveReport
+from tests.api.clients import Client
+from tests.api.streams import listening
+from tests.harness.applications import claim_as_another_node, counted_statements
+from tests.harness.nodes import running_node
+
+
+async def test_it_greets_and_then_tells_of_a_whole_life(horae: Horae, app: HttpInterface) -> None:
+    async with listening(app, "alice") as stream:
+        hello = await stream.next("hello")
+        assert (stream.status, hello.data) == (200, {"resumed": False})
+        job = horae.jobs.start("rebuild_index", owner="alice")
+        created = await stream.until("created", job.id)
+        claim = claim_as_another_node(horae)[0]
+        assert (await stream.until("started", job.id)).data["node"] == "elsewhere"
+        horae.parts.live.publish([LiveReport(job.id, claim.lease, 30, "shard-2")])
+        progress = (await stream.until("progress", job.id)).data
+        assert (progress["state"], progress["progress_percentage"]) == ("shard-2", 30)
+        horae.jobs.cancel(job.id)
+        assert (await stream.until("ended", job.id)).data["state"] == "cancelled"
+    assert {"id", "type", "state", "progress_percentage", "human_readable_error", "change"} <= created.data.keys()
+
+
+async def test_it_tells_what_the_list_says(horae: Horae, app: HttpInterface, client: Client) -> None:
+    async with listening(app, "alice") as stream:
+        await stream.next("hello")
+        job = horae.jobs.start("duplicate_table", owner="alice", table_id=2)
+        told = (await stream.until("created", job.id)).data
+        listed = (await client("alice").get("/api/jobs/")).json()["jobs"][0]
+        assert told == {**listed, "change": "created"}
+        assert told["copied_table"] == "copy"
+
+
+async def test_owners_hear_of_their_own_and_staff_of_all(horae: Horae, app: HttpInterface) -> None:
+    async with listening(app, "alice") as alice, listening(app, "bob") as bob, listening(app, "auditor") as auditor:
+        for stream in (alice, bob, auditor):
+            await stream.next("hello")
+        ids = {owner: horae.jobs.start("rebuild_index", owner=owner).id for owner in ("alice", "bob")}
+        nobodys = horae.jobs.start("rebuild_index").id
+        await auditor.until("created", nobodys)
+        horae.jobs.cancel(ids["bob"])
+        await bob.until("ended", ids["bob"])
+        horae.jobs.cancel(ids["alice"])
+        await alice.until("ended", ids["alice"])
+        heard = {id(s): {m.data["id"] for m in s.messages if m.name == "job"} for s in (alice, bob, auditor)}
+    assert heard == {id(alice): {ids["alice"]}, id(bob): {ids["bob"]}, id(auditor): {*ids.values(), nobodys}}
+
+
+async def test_whoever_was_away_goes_on_where_he_was(horae: Horae, app: HttpInterface) -> None:
+    async with listening(app, "bob") as other:
+        await other.next("hello")
+        async with listening(app, "alice") as stream:
+            await stream.next("hello")
+            first = horae.jobs.start("rebuild_index", owner="alice").id
+            last = (await stream.until("created", first)).identity
+        missed = horae.jobs.start("rebuild_index", owner="alice").id
+        horae.jobs.cancel(first)
+        between = horae.jobs.start("rebuild_index", owner="bob").id
+        await other.until("created", between)  # so the changes before it have been seen too
+        async with listening(app, "alice", last) as stream:
+            assert (await stream.next("hello")).data == {"resumed": True}
+            told = [await stream.next(), await stream.next()]
+            assert {(each.data["id"], each.data["change"]) for each in told} == {(missed, "created"), (first, "ended")}
+            after = told[-1].identity
+        async with listening(app, "alice", after) as stream:
+            assert (await stream.next("hello")).data == {"resumed": True}
+            assert [message.name for message in stream.messages] == ["hello"]
+
+
+async def test_too_many_changes_at_once_become_one_word_to_staff(
+    horae: Horae, app: HttpInterface, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_module, "MANY", 5)
+    async with listening(app, "root") as root, listening(app, "alice") as alice:
+        await root.next("hello")
+        await alice.next("hello")
+        job_ids = horae.jobs.start_many("rebuild_index", [{} for _ in range(20)])
+        own = horae.jobs.start("rebuild_index", owner="alice").id
+        await root.next("reset")
+        await alice.until("created", own)
+        assert len(job_ids) == 20
+        assert [message.name for message in alice.messages] == ["hello", "job"]
+
+
+async def test_a_thousand_listen_and_one_looks(horae: Horae, app: HttpInterface) -> None:
+    async with AsyncExitStack() as stack:
+        streams = [
+            await stack.enter_async_context(listening(app, "alice" if number % 2 else "root")) for number in range(1000)
+        ]
+        await asyncio.gather(*(stream.next("hello") for stream in streams))
+        assert app.services.hub.listening == 1000
+        with counted_statements(horae) as statements:
+            job = horae.jobs.start("rebuild_index", owner="alice")
+            await asyncio.gather(*(stream.until("created", job.id) for stream in streams))
+        assert len(statements) < 50
+    assert app.services.hub.listening == 0
+
+
+async def test_a_job_on_a_node_is_told_to_its_end(horae: Horae, app: HttpInterface) -> None:
+    async with listening(app, "alice") as stream, running_node(horae):
+        await stream.next("hello")
+        job = horae.jobs.start("export_table", owner="alice", table_id=1)
+        ended = await stream.until("ended", job.id)
+        assert (ended.data["state"], ended.data["progress_percentage"]) == ("finished", 100)

@@ -1,0 +1,238 @@
+"""Jobs over HTTP: shapes, filters, and every error with its code."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from horae import Horae
+from horae.live.store import LiveReport
+from tests.api.clients import Client, error_of
+from tests.harness.applications import claim_as_another_node
+from tests.harness.nodes import running_node, until_state
+
+BODY = "ERROR_REQUEST_BODY_VALIDATION"
+MISSING = (404, "ERROR_JOB_DOES_NOT_EXIST")
+COMMON = {
+    "id", "type", "state", "progress_percentage", "human_readable_error", "created_on", "updated_on", "started_on",
+    "finished_on", "due_on", "label", "owner", "queue", "priority", "attempt", "max_attempts", "node", "cancelled_by",
+}  # fmt: skip
+DETAIL = {"params", "result", "error", "unique_key", "retry_of"}
+
+
+def start(horae: Horae, owner: str | None = "alice", kind: str = "rebuild_index", **values: Any) -> int:
+    return horae.jobs.start(kind, owner=owner, **values).id
+
+
+async def test_starting_answers_with_the_job(horae: Horae, client: Client) -> None:
+    response = await client("alice").post("/api/jobs/types/duplicate_table/", json={"table_id": 7})
+    job = response.json()
+    assert (response.status_code, job["state"], job["progress_percentage"], job["owner"]) == (
+        202,
+        "pending",
+        0,
+        "alice",
+    )
+    assert job.keys() == COMMON | DETAIL | {"copied_table"}
+    assert (job["human_readable_error"], job["copied_table"], job["params"]) == (
+        "",
+        "copy",
+        {"table_id": 7, "name": "copy"},
+    )
+    assert horae.jobs.get(job["id"]).owner == "alice"
+
+
+async def test_a_type_adds_to_a_job_everywhere_and_replaces_nothing(horae: Horae, client: Client) -> None:
+    job_id = start(horae, kind="duplicate_table", table_id=1, name="other")
+    one = (await client("alice").get(f"/api/jobs/{job_id}/")).json()
+    listed = (await client("alice").get("/api/jobs/")).json()["jobs"][0]
+    assert (one["copied_table"], one["id"], listed["copied_table"], listed["id"]) == ("other", job_id, "other", job_id)
+    assert listed.keys() == COMMON | {"copied_table"}
+
+
+async def test_a_parameter_is_never_taken_for_an_option(horae: Horae, client: Client) -> None:
+    body = {"table_id": 1, "owner": "bob", "priority": 9}
+    response = await client("alice").post("/api/jobs/types/export_table/", json=body)
+    assert error_of(response) == (400, BODY)
+    assert horae.jobs.list().jobs == []
+
+
+async def test_exceptions_of_a_type_are_answered_as_it_says(client: Client) -> None:
+    missing = await client("alice").post("/api/jobs/types/duplicate_table/", json={"table_id": 404})
+    locked = await client("alice").post("/api/jobs/types/duplicate_table/", json={"table_id": 423})
+    assert missing.status_code == 404
+    assert missing.json() == {"error": "ERROR_TABLE_DOES_NOT_EXIST", "detail": "There is no such table: 404"}
+    assert (locked.status_code, locked.json()) == (
+        400,
+        {"error": "ERROR_TABLE_LOCKED", "detail": "table 423 is locked"},
+    )
+
+
+async def test_the_count_limit_has_its_code(client: Client) -> None:
+    path, body = "/api/jobs/types/duplicate_table/", {"table_id": 1}
+    assert (await client("alice").post(path, json=body)).status_code == 202
+    assert error_of(await client("alice").post(path, json=body)) == (400, "ERROR_MAX_JOB_COUNT_EXCEEDED")
+    assert (await client("bob").post(path, json=body)).status_code == 202
+
+
+async def test_a_type_that_is_not_public_cannot_be_started(client: Client) -> None:
+    response = await client("root").post("/api/jobs/types/rebuild_index/", json={})
+    assert response.status_code in (404, 405)
+
+
+async def test_jobs_of_others_are_missing(horae: Horae, client: Client) -> None:
+    job_id = start(horae)
+    bob = client("bob")
+    for response in (
+        await bob.get(f"/api/jobs/{job_id}/"),
+        await bob.get(f"/api/jobs/{job_id}/attempts/"),
+        await bob.post(f"/api/jobs/{job_id}/cancel/"),
+        await bob.post(f"/api/jobs/{job_id}/retry/"),
+        await bob.get("/api/jobs/999/"),
+        await bob.get("/api/jobs/x/"),
+        await bob.get("/api/jobs/99999999999999999999/"),
+    ):
+        assert error_of(response) == MISSING
+    assert (await bob.get("/api/jobs/")).json() == {"jobs": [], "next": None}
+    assert (await bob.get(f"/api/jobs/?job_ids={job_id}")).json()["jobs"] == []
+    assert (await bob.get("/api/jobs/?owner=alice")).json()["jobs"] == []
+
+
+async def test_staff_see_everybodys_jobs(horae: Horae, client: Client) -> None:
+    ids = {start(horae), start(horae, "bob"), start(horae, None)}
+    for who in ("auditor", "root"):
+        assert {job["id"] for job in (await client(who).get("/api/jobs/")).json()["jobs"]} == ids
+        assert len((await client(who).get("/api/jobs/?owner=bob")).json()["jobs"]) == 1
+
+
+async def test_cancelling_twice_is_no_error_and_then_it_is_final(horae: Horae, client: Client) -> None:
+    job_id = start(horae)
+    for _ in range(2):
+        response = await client("alice").post(f"/api/jobs/{job_id}/cancel/")
+        assert (response.status_code, response.json()["state"]) == (200, "cancelled")
+        assert response.json()["cancelled_by"] == "alice"
+    assert (await client("alice").get(f"/api/jobs/{job_id}/")).json()["state"] == "cancelled"
+
+
+async def test_a_finished_job_cannot_be_cancelled_nor_retried(horae: Horae, client: Client) -> None:
+    job_id = start(horae)
+    async with running_node(horae):
+        await until_state(horae, job_id, "finished")
+    assert error_of(await client("alice").post(f"/api/jobs/{job_id}/cancel/")) == (400, "ERROR_JOB_NOT_CANCELLABLE")
+    assert error_of(await client("root").post(f"/api/jobs/{job_id}/retry/")) == (400, "ERROR_JOB_NOT_RETRYABLE")
+    job = (await client("alice").get(f"/api/jobs/{job_id}/")).json()
+    assert (job["state"], job["result"], job["progress_percentage"]) == ("finished", 4, 100)
+    assert job["finished_on"] >= job["started_on"] >= job["created_on"]
+    attempts = (await client("alice").get(f"/api/jobs/{job_id}/attempts/")).json()["attempts"]
+    assert [(each["attempt"], each["outcome"]) for each in attempts] == [(1, "finished")]
+
+
+async def test_a_retry_is_a_new_job_that_names_the_old_one(horae: Horae, client: Client) -> None:
+    job_id = start(horae, kind="duplicate_table", table_id=3)
+    await client("alice").post(f"/api/jobs/{job_id}/cancel/")
+    response = await client("alice").post(f"/api/jobs/{job_id}/retry/")
+    again = response.json()
+    assert (response.status_code, again["retry_of"], again["owner"], again["params"]["table_id"]) == (
+        202,
+        job_id,
+        "alice",
+        3,
+    )
+
+
+async def test_an_owner_retries_only_what_could_be_started(horae: Horae, client: Client) -> None:
+    job_id = start(horae)
+    await client("alice").post(f"/api/jobs/{job_id}/cancel/")
+    assert error_of(await client("alice").post(f"/api/jobs/{job_id}/retry/")) == (403, "ERROR_PERMISSION_DENIED")
+    again = (await client("root").post(f"/api/jobs/{job_id}/retry/")).json()
+    assert again["owner"] == "alice"
+
+
+async def test_staff_delete_what_has_ended(horae: Horae, client: Client) -> None:
+    job_id = start(horae)
+    assert error_of(await client("alice").delete(f"/api/jobs/{job_id}/")) == (403, "ERROR_PERMISSION_DENIED")
+    assert error_of(await client("root").delete(f"/api/jobs/{job_id}/")) == (400, "ERROR_JOB_NOT_DELETABLE")
+    horae.jobs.cancel(job_id)
+    assert (await client("root").delete(f"/api/jobs/{job_id}/")).status_code == 204
+    assert error_of(await client("root").get(f"/api/jobs/{job_id}/")) == MISSING
+
+
+@pytest.fixture
+def assorted(horae: Horae) -> dict[str, int]:
+    """One job in each state that needs no node."""
+    started, pending, cancelled = (start(horae) for _ in range(3))
+    horae.jobs.cancel(cancelled)
+    claim_as_another_node(horae, 1)
+    return {"started": started, "pending": pending, "cancelled": cancelled}
+
+
+@pytest.mark.parametrize(
+    ("states", "expected"),
+    [
+        ("pending", {"pending"}),
+        ("started,cancelled", {"started", "cancelled"}),
+        ("!pending", {"started", "cancelled"}),
+        ("!cancelled,!pending", {"started"}),
+        ("pending,!cancelled,started", {"pending", "started"}),
+        ("!cancelled,started,pending", {"pending", "started"}),
+        ("started , cancelled", {"started", "cancelled"}),
+        ("pending,!pending", set()),
+    ],
+)
+async def test_states_filter_in_any_order(
+    client: Client, assorted: dict[str, int], states: str, expected: set[str]
+) -> None:
+    found = (await client("alice").get("/api/jobs/", params={"states": states})).json()["jobs"]
+    assert {job["id"] for job in found} == {assorted[name] for name in expected}
+
+
+async def test_a_label_is_the_state_that_is_shown_and_counts_as_started(
+    horae: Horae, client: Client, assorted: dict[str, int]
+) -> None:
+    job = horae.jobs.get(assorted["started"])
+    horae.parts.live.publish([LiveReport(job.id, job.lease, 40, "importing-table-7")])
+    shown = (await client("alice").get("/api/jobs/?states=started")).json()["jobs"]
+    assert [(each["id"], each["state"], each["label"], each["progress_percentage"]) for each in shown] == [
+        (job.id, "importing-table-7", "importing-table-7", 40)
+    ]
+    horae.jobs.cancel(job.id)
+    assert (await client("alice").get(f"/api/jobs/{job.id}/")).json()["state"] == "cancelled"
+
+
+async def test_pages_follow_each_other_without_gap_or_repetition(horae: Horae, client: Client) -> None:
+    ids = [start(horae) for _ in range(7)]
+    seen: list[int] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        query = {"limit": "3", **({"cursor": cursor} if cursor else {})}
+        page = (await client("alice").get("/api/jobs/", params=query)).json()
+        assert len(page["jobs"]) <= 3
+        seen += [job["id"] for job in page["jobs"]]
+        cursor = page["next"]
+        start(horae)  # newer than the cursor, so no page may show it
+    assert seen == ids[::-1]
+
+
+async def test_asking_for_ids_is_never_cut_short(horae: Horae, client: Client) -> None:
+    ids = [start(horae) for _ in range(12)]
+    asked = ",".join(map(str, [*ids, 99999, ids[0]]))
+    page = (await client("alice").get("/api/jobs/", params={"job_ids": asked, "limit": 2})).json()
+    assert sorted(job["id"] for job in page["jobs"]) == ids
+    assert page["next"] is None
+
+
+async def test_types_and_queues_filter(horae: Horae, client: Client) -> None:
+    export = start(horae, kind="export_table", table_id=1)
+    other = start(horae)
+    alice = client("alice")
+    assert [job["id"] for job in (await alice.get("/api/jobs/?types=export_table,x")).json()["jobs"]] == [export]
+    assert len((await alice.get("/api/jobs/?types=export_table,rebuild_index")).json()["jobs"]) == 2
+    assert (await alice.get("/api/jobs/?queues=fast")).json()["jobs"] == []
+    assert {job["id"] for job in (await alice.get("/api/jobs/?queues=default")).json()["jobs"]} == {export, other}
+
+
+async def test_many_ask_at_once(horae: Horae, client: Client) -> None:
+    job_id = start(horae)
+    alice = client("alice")
+    answers = await asyncio.gather(*(alice.get(f"/api/jobs/{job_id}/") for _ in range(50)))
+    assert {answer.status_code for answer in answers} == {200}

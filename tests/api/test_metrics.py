@@ -1,0 +1,134 @@
+"""Figures for Prometheus, and the answers for whoever balances and restarts processes."""
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from sqlalchemy.exc import OperationalError
+
+from horae import Horae
+from horae.api import metrics as metrics_module
+from horae.errors import DatabaseBusy
+from horae.storage import metrics
+from horae.storage.database import Database
+from tests.api.clients import Client, error_of
+from tests.harness.applications import claim_as_another_node, execute
+from tests.harness.nodes import running_node, until_state
+
+
+async def figures(client: Client) -> dict[tuple[str, ...], float]:
+    response = await client("auditor").get("/metrics")
+    assert response.headers["content-type"].startswith("text/plain")
+    families = text_string_to_metric_families(response.text)
+    return {
+        (sample.name, *(value for _, value in sorted(sample.labels.items()))): sample.value
+        for family in families
+        for sample in family.samples
+    }
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count what has just ended: in a test nothing is late."""
+    monkeypatch.setattr(metrics, "LATE", 0.0)
+
+
+async def test_ended_jobs_are_counted_once_by_type_and_outcome(horae: Horae, client: Client) -> None:
+    await figures(client)
+    horae.jobs.cancel(horae.jobs.start("rebuild_index").id)
+    async with running_node(horae):
+        for _ in range(2):
+            await until_state(horae, horae.jobs.start("rebuild_index").id, "finished")
+    for _ in range(2):
+        found = await figures(client)
+        assert found["horae_jobs_total", "finished", "rebuild_index"] == 2
+        assert found["horae_jobs_total", "cancelled", "rebuild_index"] == 1
+        assert found["horae_job_duration_seconds_count", "rebuild_index"] == 2
+        assert found["horae_job_pick_up_seconds_count", "rebuild_index"] == 2
+        assert found["horae_job_duration_seconds_bucket", "+Inf", "rebuild_index"] == 2
+        assert found["horae_job_duration_seconds_bucket", "1800.0", "rebuild_index"] == 2
+    await until_state(horae, horae.jobs.cancel(horae.jobs.start("rebuild_index").id).id, "cancelled")
+    assert (await figures(client))["horae_jobs_total", "cancelled", "rebuild_index"] == 2
+
+
+async def test_what_ended_before_it_was_first_asked_is_history(horae: Horae, client: Client) -> None:
+    horae.jobs.cancel(horae.jobs.start("rebuild_index").id)
+    await figures(client)
+    assert ("horae_jobs_total", "cancelled", "rebuild_index") not in await figures(client)
+
+
+async def test_types_that_are_unknown_here_are_one(horae: Horae, client: Client) -> None:
+    await figures(client)
+    for name in ("strange", "stranger"):
+        job = horae.jobs.start("rebuild_index")
+        execute(horae, "UPDATE horae_jobs SET type = :name WHERE id = :id", name=name, id=job.id)
+        horae.jobs.cancel(job.id)
+    assert (await figures(client))["horae_jobs_total", "cancelled", "other"] == 2
+
+
+async def test_backlog_and_slots(horae: Horae, client: Client) -> None:
+    for _ in range(3):
+        horae.jobs.start("rebuild_index", queue="slow")
+    claim_as_another_node(horae, 1)
+    await client("root").post("/api/queues/slow/pause/", json={})
+    found = await figures(client)
+    assert (found["horae_backlog_jobs", "slow"], found["horae_running_jobs", "slow"]) == (2, 1)
+    assert found["horae_queue_paused", "slow"] == 1
+    assert found["horae_oldest_due_seconds", "slow"] > 0
+    assert (found[("horae_slots",)], found["horae_nodes", "alive"]) == (0, 0)
+    async with running_node(horae, concurrency=4, queues=("none",)):
+        found = await figures(client)
+    assert (found[("horae_slots",)], found[("horae_slots_used",)], found["horae_nodes", "alive"]) == (4, 0, 1)
+
+
+async def test_queues_past_the_fullest_are_one(horae: Horae, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics_module, "MOST_QUEUES", 1)
+    for queue in ("a", "b", "b", "c"):
+        horae.jobs.start("rebuild_index", queue=queue)
+    found = {key: value for key, value in (await figures(client)).items() if key[0] == "horae_backlog_jobs"}
+    assert found == {("horae_backlog_jobs", "b"): 2, ("horae_backlog_jobs", "other"): 2}
+
+
+async def test_health_needs_no_name_and_tells_nothing(horae: Horae, client: Client) -> None:
+    nobody = client(None)
+    assert ((await nobody.get("/healthz")).status_code, (await nobody.get("/healthz")).json()) == (
+        200,
+        {"status": "ok"},
+    )
+    assert ((await nobody.get("/readyz")).status_code, (await nobody.get("/readyz")).json()) == (
+        200,
+        {"status": "ready"},
+    )
+    execute(horae, "UPDATE horae_alembic_version SET version_num = 'future'")
+    assert ((await nobody.get("/readyz")).status_code, (await nobody.get("/readyz")).json()) == (
+        503,
+        {"status": "migrations"},
+    )
+
+
+async def test_it_is_not_ready_without_a_database(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(_database: Database) -> None:
+        raise OSError("the inside")
+
+    monkeypatch.setattr("horae.storage.migrations.runner.check", unreachable)
+    response = await client(None).get("/readyz")
+    assert (response.status_code, response.json()) == (503, {"status": "database"})
+
+
+@pytest.mark.parametrize(
+    ("error", "answer"),
+    [
+        (DatabaseBusy("busy"), (503, "ERROR_UNAVAILABLE")),
+        (OperationalError("SELECT secret", {}, OSError("gone")), (503, "ERROR_UNAVAILABLE")),
+        (RuntimeError("secret"), (500, "ERROR_INTERNAL")),
+    ],
+)
+async def test_a_database_that_fails_is_said_to_be_away_and_what_nobody_foresaw_tells_nothing(
+    client: Client, monkeypatch: pytest.MonkeyPatch, error: Exception, answer: tuple[int, str]
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("horae.handler.jobs.Jobs.get", fail)
+    response = await client("alice").get("/api/jobs/1/")
+    assert error_of(response) == answer
+    assert "secret" not in response.text
+    assert response.headers["x-frame-options"] == "DENY"

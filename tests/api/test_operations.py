@@ -1,0 +1,153 @@
+"""Queues, nodes, the overview and the audit, on both kinds of database."""
+
+import asyncio
+from datetime import datetime
+
+import pytest
+
+from horae import Horae
+from horae.handler import audit as audit_module
+from tests.api.clients import Client, error_of
+from tests.harness.applications import claim_as_another_node, execute
+from tests.harness.nodes import running_node, until_state
+
+
+async def test_a_queue_is_held_with_a_note_and_opened_again(horae: Horae, client: Client) -> None:
+    horae.jobs.start("rebuild_index", queue="slow")
+    root = client("root")
+    paused = (await root.post("/api/queues/slow/pause/", json={"note": "moving house"})).json()
+    assert (paused["paused"], paused["note"], paused["pending"]) == (True, "moving house", 1)
+    assert claim_as_another_node(horae) == []
+    listed = (await root.get("/api/queues/")).json()["queues"]
+    assert listed == [{**paused, "oldest_seconds": listed[0]["oldest_seconds"]}]
+    opened = (await root.post("/api/queues/slow/resume/")).json()
+    assert (opened["paused"], opened["paused_on"], opened["note"]) == (False, None, None)
+    assert len(claim_as_another_node(horae)) == 1
+
+
+async def test_a_queue_that_was_never_held_cannot_be_opened(client: Client) -> None:
+    assert error_of(await client("root").post("/api/queues/none/resume/")) == (404, "ERROR_NOT_FOUND")
+
+
+async def test_nodes_are_listed_with_slots_and_life(horae: Horae, client: Client) -> None:
+    assert (await client("auditor").get("/api/nodes/")).json() == {"nodes": []}
+    async with running_node(horae, concurrency=3, name="kitchen"):
+        found = (await client("auditor").get("/api/nodes/")).json()["nodes"]
+    assert [(node["name"], node["slots"], node["running"], node["alive"]) for node in found] == [
+        ("kitchen", 3, 0, True)
+    ]
+    assert found[0]["types"] == sorted(horae.registry.by_name)
+    assert datetime.fromisoformat(found[0]["heartbeat_on"]).tzinfo is not None
+
+
+async def test_the_overview_counts_what_waits_runs_and_ended(client: Client) -> None:
+    empty = (await client("auditor").get("/api/overview/")).json()
+    assert empty["states"] == {"pending": 0, "started": 0, "finished": 0, "failed": 0, "cancelled": 0}
+    assert empty["pick_up"] == {"count": 0, "p50_seconds": None, "p99_seconds": None}
+    assert (empty["throughput"], empty["problems"], empty["queues"]) == ([], [], [])
+
+
+async def test_the_overview_sums_up_the_last_hour(horae: Horae, client: Client) -> None:
+    job_ids = [horae.jobs.start("rebuild_index").id for _ in range(3)]
+    cancelled = horae.jobs.start("rebuild_index", queue="later")
+    horae.jobs.cancel(cancelled.id)
+    async with running_node(horae):
+        for job_id in job_ids:
+            await until_state(horae, job_id, "finished")
+        seen = (await client("auditor").get("/api/overview/")).json()
+    assert (seen["states"]["finished"], seen["states"]["cancelled"]) == (3, 1)
+    assert sum(minute["finished"] for minute in seen["throughput"]) == 3
+    assert sum(minute["cancelled"] for minute in seen["throughput"]) == 1
+    assert all(datetime.fromisoformat(minute["minute"]).second == 0 for minute in seen["throughput"])
+    assert max(minute["longest_pick_up_seconds"] or 0 for minute in seen["throughput"]) >= 0
+    assert (seen["pick_up"]["count"], seen["duration"]["count"]) == (3, 3)
+    assert 0 <= seen["pick_up"]["p50_seconds"] <= seen["pick_up"]["p99_seconds"]
+    assert (seen["nodes_alive"], seen["nodes_dead"], seen["slots"]) == (1, 0, 10)
+
+
+async def test_what_ended_longer_ago_is_not_counted_as_lately(horae: Horae, client: Client) -> None:
+    job = horae.jobs.start("rebuild_index")
+    claim_as_another_node(horae)
+    horae.jobs.cancel(job.id)
+    hour = "INTERVAL '3601 seconds'" if horae.parts.database.dialect == "postgresql" else "3601000000"
+    execute(horae, f"UPDATE horae_jobs SET finished_at = finished_at - {hour}")
+    seen = (await client("auditor").get("/api/overview/")).json()
+    assert (seen["states"]["cancelled"], seen["throughput"], seen["pick_up"]["count"]) == (1, [], 0)
+
+
+async def test_problems_are_told_in_words_the_worst_first(horae: Horae, client: Client) -> None:
+    for _ in range(6):
+        horae.jobs.start("rebuild_index")
+    claim_as_another_node(horae)
+    execute(
+        horae,
+        "UPDATE horae_jobs SET state = 'failed', node_id = NULL, finished_at = started_at, error = 'no'",
+    )
+    horae.jobs.start("rebuild_index")
+    await client("root").post("/api/queues/slow/pause/", json={"note": "why not"})
+    problems = (await client("auditor").get("/api/overview/")).json()["problems"]
+    assert [(each["level"], each["subject"]) for each in problems] == [
+        ("problem", "work"), ("warning", "queues"), ("warning", "jobs"),
+    ]  # fmt: skip
+    assert "no node runs" in problems[0]["message"]
+    assert "why not" in problems[1]["message"]
+    assert "6 of 6 jobs of type 'rebuild_index'" in problems[2]["message"]
+
+
+async def test_the_overview_is_taken_once_for_all_who_ask(client: Client) -> None:
+    answers = await asyncio.gather(*(client("auditor").get("/api/overview/") for _ in range(20)))
+    assert len({answer.json()["at"] for answer in answers}) == 1
+
+
+async def test_every_changing_call_is_recorded(client: Client) -> None:
+    root, alice = client("root"), client("alice")
+    job_id = (await alice.post("/api/jobs/types/duplicate_table/", json={"table_id": 1})).json()["id"]
+    await alice.post("/api/jobs/types/duplicate_table/", json={"table_id": 404})
+    await alice.post(f"/api/jobs/{job_id}/cancel/")
+    await root.post(f"/api/jobs/{job_id}/retry/")
+    await client("bob").post(f"/api/jobs/{job_id}/cancel/")
+    await root.post("/api/queues/slow/pause/", json={"note": "why not"})
+    await root.post("/api/queues/slow/resume/")
+    await root.delete(f"/api/jobs/{job_id}/")
+    entries = (await client("auditor").get("/api/audit/")).json()["entries"]
+    assert [
+        (each["actor"], each["action"], each["target"], each["outcome"], each["note"]) for each in entries[::-1]
+    ] == [
+        ("alice", "job.start", "duplicate_table", "done", None),
+        ("alice", "job.start", "duplicate_table", "ERROR_TABLE_DOES_NOT_EXIST", None),
+        ("alice", "job.cancel", str(job_id), "done", None),
+        ("root", "job.retry", str(job_id), "done", None),
+        ("bob", "job.cancel", str(job_id), "ERROR_JOB_DOES_NOT_EXIST", None),
+        ("root", "queue.pause", "slow", "done", "why not"),
+        ("root", "queue.resume", "slow", "done", None),
+        ("root", "job.delete", str(job_id), "done", None),
+    ]
+
+
+async def test_the_audit_is_paged_and_filtered(client: Client) -> None:
+    for number in range(5):
+        await client("root").post(f"/api/queues/q{number}/pause/", json={})
+    await client("bob").post("/api/jobs/1/cancel/")
+    auditor = client("auditor")
+    first = (await auditor.get("/api/audit/?actor=root&limit=3")).json()
+    second = (await auditor.get(f"/api/audit/?actor=root&limit=3&cursor={first['next']}")).json()
+    assert [each["target"] for each in first["entries"] + second["entries"]] == ["q4", "q3", "q2", "q1", "q0"]
+    assert second["next"] is None
+
+
+async def test_old_entries_go(horae: Horae, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit_module, "TIDY_EVERY", 2)
+    await client("root").post("/api/queues/old/pause/", json={})
+    year = "INTERVAL '366 days'" if horae.parts.database.dialect == "postgresql" else "31622400000000"
+    execute(horae, f"UPDATE horae_audit SET at = at - {year}")
+    await client("root").post("/api/queues/new/pause/", json={})
+    assert [each["target"] for each in (await client("auditor").get("/api/audit/")).json()["entries"]] == ["new"]
+
+
+async def test_an_audit_that_cannot_be_written_is_in_the_log_and_stops_nobody(
+    horae: Horae, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    execute(horae, "DROP TABLE horae_audit")
+    assert (await client("root").post("/api/queues/q/pause/", json={})).status_code == 200
+    assert "could not be written" in caplog.text
+    assert "queue.pause" in caplog.text

@@ -1,0 +1,85 @@
+"""The dashboard's files, wherever the application is mounted."""
+
+from pathlib import Path
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
+from horae.api.application import HttpInterface
+from horae.api.resources import pages
+from horae.storage.database import Database
+from tests.api.clients import BASE, WHO, client_of, error_of
+
+INDEX = '<!doctype html><html><head><script type="module" src="./assets/app-1a2b.js"></script></head></html>'
+
+
+@pytest.fixture
+def database(sqlite_database: Database) -> Database:
+    return sqlite_database
+
+
+@pytest.fixture
+def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A dashboard that has been built."""
+    folder = tmp_path / "static"
+    (folder / "assets").mkdir(parents=True)
+    (folder / "index.html").write_text(INDEX)
+    (folder / "assets" / "app-1a2b.js").write_text("1")
+    (folder / "favicon.svg").write_text("<svg/>")
+    (tmp_path / "secret.txt").write_text("secret")
+    monkeypatch.setattr(pages, "STATIC", folder)
+    return folder
+
+
+async def test_without_a_build_the_page_says_how_to_make_one(
+    app: HttpInterface, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "STATIC", tmp_path / "none")
+    response = await client_of(app).get("/")
+    assert (response.status_code, response.text) == (200, pages.NOT_BUILT)
+
+
+@pytest.mark.usefixtures("built")
+async def test_hashed_files_are_kept_for_ever_and_others_asked_for_again(app: HttpInterface) -> None:
+    hashed = await client_of(app).get("/assets/app-1a2b.js")
+    other = await client_of(app).get("/favicon.svg")
+    assert (hashed.text, hashed.headers["cache-control"]) == ("1", pages.FOR_EVER)
+    assert "javascript" in hashed.headers["content-type"]
+    assert (other.text, other.headers["cache-control"]) == ("<svg/>", "no-cache")
+
+
+@pytest.mark.usefixtures("built")
+@pytest.mark.parametrize("path", ["/", "/jobs/12", "/index.html", "/schedules"])
+async def test_every_address_of_the_dashboard_is_its_one_page(app: HttpInterface, path: str) -> None:
+    response = await client_of(app).get(path)
+    assert response.text == INDEX.replace("<head>", '<head><base href="/">')
+    assert response.headers["cache-control"] == "no-cache"
+
+
+@pytest.mark.usefixtures("built")
+@pytest.mark.parametrize("path", ["/api/nothing", "/api/jobs/1/nothing/", "/api", "/assets/app-old.js"])
+async def test_what_is_no_address_of_the_dashboard_is_missing(app: HttpInterface, path: str) -> None:
+    assert error_of(await client_of(app).get(path)) == (404, "ERROR_NOT_FOUND")
+
+
+@pytest.mark.usefixtures("built")
+@pytest.mark.parametrize(
+    "path", ["/../secret.txt", "/%2e%2e/secret.txt", "/assets/..%2f..%2fsecret.txt", "//etc/passwd", "/a%00b"]
+)
+async def test_no_file_outside_is_served(app: HttpInterface, path: str) -> None:
+    response = await client_of(app).get(path)
+    assert "secret" not in response.text
+    assert "root:" not in response.text
+
+
+@pytest.mark.usefixtures("built")
+async def test_mounted_in_another_application(app: HttpInterface) -> None:
+    outer = Starlette(routes=[Mount("/work", app)])
+    transport = httpx.ASGITransport(outer)
+    async with httpx.AsyncClient(transport=transport, base_url=BASE, headers={WHO: "alice"}) as client:
+        assert '<base href="/work/">' in (await client.get("/work/jobs/1")).text
+        assert (await client.get("/work/api/jobs/")).json() == {"jobs": [], "next": None}
+        started = await client.post("/work/api/jobs/types/export_table/", json={"table_id": 1})
+        assert started.status_code == 202

@@ -1,0 +1,277 @@
+"""Who may ask, from where, and what they may do."""
+
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+from pydantic import SecretStr
+
+from horae import ConfigurationError, Horae
+from horae.api.application import HttpInterface
+from horae.api.resources.pages import NOT_BUILT
+from horae.api.security.authentication import COOKIE, tokens_of
+from horae.api.security.exposure import check_exposure
+from horae.api.security.origin import is_loopback
+from horae.settings import settings
+from horae.storage.database import Database
+from tests.api.clients import BASE, Client, by_header, client_of, error_of
+from tests.api.tables import add_types
+from tests.harness.applications import application
+
+ALICE = "alice-0123456789abcdef"
+ROOT = "root-0123456789abcdef"
+TOKENS = (SecretStr(f"alice:owner:{ALICE}"), SecretStr(f"root:owner+staff:{ROOT}"))
+NOBODY = (401, "ERROR_NOT_AUTHENTICATED")
+DENIED = (403, "ERROR_PERMISSION_DENIED")
+CROSS_SITE = (403, "ERROR_CROSS_SITE_REQUEST")
+LOCAL = ("127.0.0.1", 50000)
+
+
+def from_peer(app: object, peer: tuple[str, int], base: str = BASE, **headers: str) -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(app, client=peer)  # type: ignore[arg-type] # an ASGI application
+    return httpx.AsyncClient(transport=transport, base_url=base, headers=headers)
+
+
+@pytest.fixture
+def database(sqlite_database: Database) -> Database:
+    """Who may ask does not depend on the kind of database."""
+    return sqlite_database
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/api/jobs/", "/api/jobs/1/", "/api/queues/", "/api/nodes/", "/api/overview/", "/api/audit/", "/api/events/",
+     "/api/session/", "/api/openapi.json", "/metrics"],
+)  # fmt: skip
+async def test_nobody_is_shown_nothing(app: HttpInterface, path: str) -> None:
+    response = await client_of(app).get(path)
+    assert error_of(response) == NOBODY
+    assert response.headers["www-authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize("path", ["/api/queues/", "/api/nodes/", "/api/overview/", "/api/audit/", "/metrics"])
+async def test_owners_are_not_shown_what_is_for_staff(client: Client, path: str) -> None:
+    assert error_of(await client("alice").get(path)) == DENIED
+    assert (await client("auditor").get(path)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/api/jobs/types/export_table/"),
+        ("POST", "/api/jobs/1/cancel/"),
+        ("POST", "/api/jobs/1/retry/"),
+        ("DELETE", "/api/jobs/1/"),
+        ("POST", "/api/queues/default/pause/"),
+        ("POST", "/api/queues/default/resume/"),
+    ],
+)
+async def test_read_only_staff_change_nothing(horae: Horae, client: Client, method: str, path: str) -> None:
+    horae.jobs.start("rebuild_index", owner="alice")
+    response = await client("auditor").request(method, path, json={"table_id": 1} if "types" in path else {})
+    assert error_of(response) == DENIED
+    assert [job.state for job in horae.jobs.list().jobs] == ["pending"]
+
+
+@pytest.mark.parametrize("path", ["/api/queues/default/pause/", "/api/queues/default/resume/"])
+async def test_owners_hold_no_queue(client: Client, path: str) -> None:
+    assert error_of(await client("alice").post(path, json={})) == DENIED
+
+
+@pytest.fixture
+def with_tokens(database: Database) -> object:
+    with application(database, tokens=TOKENS) as horae:
+        yield add_types(horae).asgi()
+
+
+async def test_a_token_says_who_one_is(with_tokens: object) -> None:
+    async def me(**headers: str) -> httpx.Response:
+        return await client_of(with_tokens, **headers).get("/api/session/")
+
+    assert (await me(authorization=f"Bearer {ALICE}")).json()["id"] == "alice"
+    assert (await me(authorization=f"bearer {ROOT}")).json() == {
+        "id": "root", "roles": ["owner", "staff"], "sees_all": True, "changes_all": True, "changes_own": True,
+    }  # fmt: skip
+    for wrong in (f"Bearer {ALICE}x", "Bearer ", f"Basic {ALICE}", ALICE):
+        assert error_of(await me(authorization=wrong)) == NOBODY
+
+
+async def test_with_tokens_this_machine_is_nobody_in_particular(with_tokens: object) -> None:
+    assert error_of(await from_peer(with_tokens, LOCAL).get("/api/session/")) == NOBODY
+
+
+async def test_a_browser_keeps_its_token_in_a_cookie_that_no_script_reads(with_tokens: object) -> None:
+    browser = client_of(with_tokens)
+    assert error_of(await browser.post("/api/session/", json={"token": "wrong-0123456789abcdef"})) == NOBODY
+    answer = await browser.post("/api/session/", json={"token": ALICE})
+    cookie = answer.headers["set-cookie"].lower()
+    assert answer.json()["id"] == "alice"
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert (await browser.get("/api/session/")).json()["id"] == "alice"
+    assert error_of(await browser.get("/api/session/", headers={"authorization": "Bearer wrong"})) == NOBODY
+    assert (await browser.delete("/api/session/")).status_code == 204
+    assert COOKIE not in browser.cookies
+    assert error_of(await browser.get("/api/session/")) == NOBODY
+
+
+async def test_without_tokens_there_is_nothing_to_log_in_with(client: Client) -> None:
+    response = await client("alice").post("/api/session/", json={"token": ALICE})
+    assert error_of(response) == (400, "ERROR_NO_TOKENS")
+
+
+@pytest.fixture
+async def closed(database: Database) -> AsyncIterator[object]:
+    """An application that nobody has told who may ask."""
+    with application(database) as horae:
+        yield add_types(horae).asgi()
+
+
+@pytest.mark.parametrize("peer", ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"])
+async def test_this_machine_is_staff(closed: object, peer: str) -> None:
+    me = (await from_peer(closed, (peer, 50000)).get("/api/session/")).json()
+    assert (me["id"], me["roles"]) == ("local", ["staff"])
+
+
+@pytest.mark.parametrize("peer", ["10.0.0.1", "192.168.1.5", "::2", "::ffff:10.0.0.1", "", "localhost.example"])
+async def test_other_machines_are_nobody(closed: object, peer: str) -> None:
+    assert error_of(await from_peer(closed, (peer, 50000)).get("/api/session/")) == NOBODY
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+        {"origin": "https://evil.example"},
+        {"origin": "http://localhost:3000"},
+        {"origin": "null"},
+        {"x-forwarded-for": "10.0.0.1"},
+        {"forwarded": "for=10.0.0.1"},
+        {"via": "1.1 proxy"},
+    ],
+)
+async def test_another_sites_page_and_a_proxy_are_not_this_machine(closed: object, headers: dict[str, str]) -> None:
+    assert error_of(await from_peer(closed, LOCAL, **headers).get("/api/session/")) == NOBODY
+
+
+@pytest.mark.parametrize("headers", [{"origin": BASE}, {"sec-fetch-site": "same-origin"}, {"sec-fetch-site": "none"}])
+async def test_ones_own_page_is_this_machine(closed: object, headers: dict[str, str]) -> None:
+    assert (await from_peer(closed, LOCAL, **headers).get("/api/session/")).status_code == 200
+
+
+@pytest.mark.parametrize("base", ["http://evil.example", "http://localhost.evil.example", "http://10.0.0.1"])
+async def test_a_name_that_only_leads_here_is_refused(closed: object, base: str) -> None:
+    """DNS rebinding: the peer is this machine and the page is its own, and yet it is a stranger's."""
+    response = await from_peer(closed, LOCAL, base).get("/api/session/")
+    assert error_of(response) == (400, "ERROR_HOST_NOT_ALLOWED")
+
+
+async def test_hosts_of_the_settings_are_served(database: Database) -> None:
+    with application(database, tokens=TOKENS, allowed_hosts=("jobs.example",)) as horae:
+        app, headers = horae.asgi(), {"authorization": f"Bearer {ROOT}"}
+        for base, status in [
+            ("http://jobs.example:81", 200),
+            ("http://JOBS.example", 200),
+            ("http://other.example", 400),
+        ]:
+            assert (await from_peer(app, ("10.0.0.1", 1), base, **headers).get("/api/session/")).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("headers", "allowed"),
+    [
+        ({}, True),
+        ({"origin": BASE}, True),
+        ({"sec-fetch-site": "same-origin", "origin": BASE}, True),
+        ({"origin": "https://shop.example", "sec-fetch-site": "cross-site"}, True),
+        ({"origin": "https://evil.example"}, False),
+        ({"sec-fetch-site": "cross-site"}, False),
+        ({"sec-fetch-site": "same-site"}, False),
+        ({"origin": "null"}, False),
+    ],
+)
+async def test_only_trusted_pages_change_anything(database: Database, headers: dict[str, str], allowed: bool) -> None:  # noqa: FBT001
+    with application(database, trusted_origins=("https://shop.example",)) as horae:
+        app = add_types(horae).asgi(by_header)
+        response = await client_of(app, "alice", **headers).post("/api/jobs/types/export_table/", json={"table_id": 1})
+        assert response.status_code == 202 if allowed else error_of(response) == CROSS_SITE
+        assert len(horae.jobs.list().jobs) == int(allowed)
+
+
+async def test_bodies_are_bounded_with_and_without_a_length(database: Database) -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        for _ in range(4):
+            yield b" " * 1000
+
+    with application(database, max_body=2000) as horae:
+        app = add_types(horae).asgi(by_header)
+        path, headers = "/api/jobs/types/export_table/", {"content-type": "application/json"}
+        for content in (b" " * 2001, pieces()):
+            response = await client_of(app, "alice", **headers).post(path, content=content)
+            assert error_of(response) == (413, "ERROR_REQUEST_TOO_LARGE")
+        response = await client_of(app, "alice", **headers).post(path, content=b'{"table_id": 1}' + b" " * 1900)
+        assert response.status_code == 202
+
+
+async def test_every_answer_says_what_a_browser_may_do(app: HttpInterface, client: Client) -> None:
+    for response in (
+        await client("alice").get("/api/jobs/"),
+        await client_of(app).get("/api/jobs/"),
+        await client_of(app).get("/"),
+    ):
+        policy = response.headers["content-security-policy"]
+        assert "default-src 'self'" in policy
+        assert "unsafe" not in policy
+        assert response.headers["x-frame-options"] == "DENY"
+        assert response.headers["x-content-type-options"] == "nosniff"
+    assert (await client("alice").get("/api/jobs/")).headers["cache-control"] == "no-store"
+    assert "<script" not in NOT_BUILT
+    assert "http" not in NOT_BUILT
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.1.2.3", "jobs.example"])
+def test_it_does_not_listen_beyond_this_machine_when_nobody_is_known(host: str) -> None:
+    with pytest.raises(ConfigurationError, match="HORAE_TOKENS"):
+        check_exposure(host, settings())
+    check_exposure(host, settings(tokens=TOKENS))
+    check_exposure(host, settings(), by_header)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.1.2.3"])
+def test_it_listens_on_this_machine(host: str) -> None:
+    check_exposure(host, settings())
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "alice",
+        "alice:owner",
+        ":owner:0123456789abcdef",
+        "alice:king:0123456789abcdef",
+        "alice:owner:short",
+        "alice::0123456789abcdef",
+    ],
+)
+def test_a_wrong_token_is_refused_without_saying_its_secret(entry: str) -> None:
+    with pytest.raises(ConfigurationError, match="HORAE_TOKENS") as caught:
+        tokens_of([entry])
+    secret = entry.rpartition(":")[2]
+    assert ":" not in entry or secret not in str(caught.value).replace("shorter", "")
+
+
+def test_two_people_cannot_share_a_secret() -> None:
+    with pytest.raises(ConfigurationError, match="same secret"):
+        tokens_of([f"alice:owner:{ALICE}", f"bob:owner:{ALICE}"])
+
+
+def test_tokens_come_from_the_environment_and_are_shown_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HORAE_TOKENS", f"alice:owner:{ALICE}, root:staff:{ROOT}")
+    given = settings()
+    assert [token.actor.id for token in tokens_of(each.get_secret_value() for each in given.tokens)] == [
+        "alice",
+        "root",
+    ]
+    assert ALICE not in repr(given) + str(given.model_dump())

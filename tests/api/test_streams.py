@@ -1,0 +1,111 @@
+"""Streams that break, beat, lag and end. None of it depends on the kind of database."""
+
+import asyncio
+
+import pytest
+
+from horae import Horae
+from horae.api.application import HttpInterface
+from horae.api.stream import hub as hub_module
+from horae.api.stream import response as response_module
+from horae.api.stream.watch import Watch
+from horae.storage.database import Database
+from tests.api.streams import listening
+from tests.harness.applications import counted_statements
+from tests.harness.nodes import until
+
+
+@pytest.fixture
+def database(sqlite_database: Database) -> Database:
+    return sqlite_database
+
+
+@pytest.mark.parametrize("identity", ["", "nonsense", "00000000-1", "x-99999999", "1-", "-1"])
+async def test_whoever_comes_with_something_else_must_read_anew(app: HttpInterface, identity: str) -> None:
+    async with listening(app, "bob") as other:
+        token = (await other.next("hello")).identity.partition("-")[0]
+        for given in (identity, identity.replace("x", token)):
+            async with listening(app, "alice", given) as stream:
+                assert (await stream.next("hello")).data == {"resumed": False}
+
+
+async def test_somebody_whose_events_were_not_kept_must_read_anew(app: HttpInterface) -> None:
+    async with listening(app, "bob") as other:
+        here = (await other.next("hello")).identity
+        async with listening(app, "alice", here) as stream:
+            assert (await stream.next("hello")).data == {"resumed": False}
+
+
+async def test_a_slow_client_is_let_go_and_not_waited_for(
+    horae: Horae, app: HttpInterface, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(response_module, "PATIENCE", 0.2)
+    async with listening(app, "root") as quick, listening(app, "root", slow=True) as slow:
+        await quick.next("hello")
+        for _ in range(3):
+            job = horae.jobs.start("rebuild_index")
+            await quick.until("created", job.id)
+        slow.open.set()
+        assert not slow.ended
+
+
+async def test_a_client_that_takes_nothing_is_dropped(
+    horae: Horae, app: HttpInterface, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(response_module, "PATIENCE", 0.1)
+    monkeypatch.setattr(response_module, "LAST_WORD", 0.1)
+    hub = app.services.hub
+    async with listening(app, "root") as slow:
+        await slow.next("hello")
+        slow.open.clear()
+        horae.jobs.start("rebuild_index")
+        await until(lambda: hub.listening == 0)
+        assert not slow.gone.is_set()
+
+
+async def test_a_silent_stream_beats(app: HttpInterface, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(response_module, "EVERY_BEAT", 0.05)
+    async with listening(app, "alice") as stream:
+        await until(lambda: stream.text.count(": beat\n\n") >= 2)
+
+
+async def test_closing_ends_the_streams_and_a_later_one_is_served(app: HttpInterface) -> None:
+    async with listening(app, "alice") as stream:
+        await stream.next("hello")
+        await asyncio.to_thread(app.close)
+        await until(lambda: stream.ended)
+    async with listening(app, "alice") as stream:
+        assert (await stream.next("hello")).data == {"resumed": False}
+
+
+async def test_nobody_looks_when_nobody_listens(
+    horae: Horae, app: HttpInterface, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("horae.api.stream.audience.LINGER", 0.0)
+    async with listening(app, "alice") as stream:
+        await stream.next("hello")
+    hub = app.services.hub
+    await until(lambda: vars(hub)["_thread"] is None)
+    with counted_statements(horae) as statements:
+        assert not hub.listening
+    assert statements == []
+
+
+async def test_a_database_that_fails_for_a_while_ends_no_stream(
+    horae: Horae, app: HttpInterface, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_module, "AFTER_FAILURE", 0.05)
+    failures = iter([OSError("gone")] * 3)
+    look = Watch.changes
+
+    def failing(watch: Watch, wanted: object) -> object:
+        for failure in failures:
+            raise failure
+        return look(watch, wanted)  # type: ignore[arg-type] # passed on as it came
+
+    async with listening(app, "alice") as stream:
+        await stream.next("hello")
+        monkeypatch.setattr(Watch, "changes", failing)
+        job = horae.jobs.start("rebuild_index", owner="alice")
+        await stream.until("created", job.id)
+    assert next(failures, None) is None
