@@ -13,9 +13,10 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError, OperationalError
@@ -45,6 +46,7 @@ class Database:
         self.engine = _listen(create_engine(self.url, **self._pool))
         self._autocommit = self.engine.execution_options(**_AUTOCOMMIT[self.dialect])
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="horae-database")
+        self._async_engines = WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncEngine]()
 
     def transact(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `statement` in a transaction of its own; raises `DatabaseBusy` past the bound."""
@@ -71,8 +73,14 @@ class Database:
         return self.engine.execution_options(**_isolated(self.dialect, isolation)).begin()
 
     def async_transaction(self, isolation: str) -> contextlib.AbstractAsyncContextManager[AsyncConnection]:
-        """The same for the body of a coroutine function."""
-        return self._async_engine.execution_options(**_isolated(self.dialect, isolation)).begin()
+        """The same for the body of a coroutine function; its connection is the running loop's."""
+        return self._async_engine().execution_options(**_isolated(self.dialect, isolation)).begin()
+
+    async def close_async(self) -> None:
+        """Close the connections of the running loop: nobody else can, and nobody can once it has ended."""
+        engine = self._async_engines.pop(asyncio.get_running_loop(), None)
+        if engine is not None:
+            await engine.dispose()
 
     @contextlib.contextmanager
     def own_connection(self) -> Iterator[Connection]:
@@ -96,19 +104,19 @@ class Database:
         here, there = ((one.host, one.port or 5432, one.database) for one in (self.url, url))
         return here == there
 
-    @cached_property
-    def _async_engine(self) -> AsyncEngine:
-        driver = "sqlite+aiosqlite" if self.dialect == SQLITE else self.url.drivername
-        engine = create_async_engine(self.url.set(drivername=driver), **self._pool)
-        _listen(engine.sync_engine)
-        return engine
-
     def close(self) -> None:
-        """Wait for running calls and close all connections."""
+        """Wait for running calls and close all connections, but those of loops (`close_async`)."""
         self._threads.shutdown(wait=True)
         self.engine.dispose()
-        if "_async_engine" in vars(self):
-            self._async_engine.sync_engine.dispose(close=False)  # its connections belong to loops that may be gone
+
+    def _async_engine(self) -> AsyncEngine:
+        loop = asyncio.get_running_loop()
+        if loop not in self._async_engines:
+            driver = "sqlite+aiosqlite" if self.dialect == SQLITE else self.url.drivername
+            engine = create_async_engine(self.url.set(drivername=driver), **self._pool)
+            _listen(engine.sync_engine)
+            self._async_engines[loop] = engine
+        return self._async_engines[loop]
 
     def _run(self, engine: Engine, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         for pause in _pauses():

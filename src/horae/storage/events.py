@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, bindparam, func, select
+from sqlalchemy import BindParameter, Connection, bindparam, func, select
 
 from horae.domain.job import JobId, JobState
 from horae.storage.dialect import IdList, Instant, PerDialect, database_now, member_of
@@ -33,7 +33,7 @@ class Sight:
 
 
 _MARK: Final = (jobs.c.id, jobs.c.state, jobs.c.lease, jobs.c.owner)
-_limit: Any = bindparam("limit")
+_limit: BindParameter[int] = bindparam("limit")
 NOW: Final = select(database_now(), func.coalesce(func.max(jobs.c.id), 0))
 CREATED: Final = select(*_MARK).where(jobs.c.id > bindparam("after")).order_by(jobs.c.id).limit(_limit)
 HELD: Final = select(*_MARK).where(jobs.c.node_id.is_not(None)).limit(_limit)

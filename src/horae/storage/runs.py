@@ -6,7 +6,7 @@ schedule keeps no token, and each of its jobs ends for itself.
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any, Final
@@ -36,7 +36,7 @@ from horae.domain.tick import Decision, Reason
 from horae.storage import schedules, ticks
 from horae.storage.dialect import IdList, Instant, Json, PerDialect, database_now, json_rows, member_of
 from horae.storage.schedule_rows import ScheduleChange, StoredSchedule
-from horae.storage.standing import rules_of, standing_of, statistics_row
+from horae.storage.standing import rules_of, standing_of, statistics_of, statistics_row
 from horae.storage.tables import jobs
 from horae.storage.ticks import NewTicks
 
@@ -226,7 +226,7 @@ def carry_out(
     fired = _fire_jobs(connection, [(row, made) for row, made in plans if made.fire is not None])
     after = [_after(row, made, fired.get(row.id)) for row, made in plans]
     schedules.write(connection, [_change(row) for row in after])
-    counted = [(row, made) for row, made in plans if made.statistics != standing_of(row).statistics]
+    counted = [(row, made) for row, made in plans if made.statistics != statistics_of(row)]
     if counted:
         schedules.write_statistics(connection, [statistics_row(row.id, made.statistics) for row, made in counted])
     ledger = [entry for row, made in plans for entry in _entries(row, made, fired.get(row.id), node)]
@@ -299,7 +299,7 @@ def _state(row: StoredSchedule, made: Plan, token: int | None) -> str:
 
 
 def _statistics(schedule_id: int, made: Plan) -> dict[str, Any]:
-    values = asdict(statistics_row(schedule_id, made.statistics))
+    values = schedules.values_of(statistics_row(schedule_id, made.statistics))
     del values["schedule_id"]
     return values
 

@@ -7,7 +7,7 @@ decided, so a tick can neither double nor be lost, whoever believes to own it.
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from datetime import datetime
 from typing import Any, Final
 
@@ -183,6 +183,11 @@ ERRORS: Final = (
 )
 
 
+def values_of(row: Any) -> dict[str, Any]:
+    """The fields of a flat value; `asdict` would copy each of them, which took most of the time of a busy second."""
+    return {name: getattr(row, name) for name in row.__dataclass_fields__}
+
+
 def rows_as_json(connection: Connection, rows: Sequence[Any]) -> str:
     """Values for `json_rows`, moments as this database reads them."""
     dialect = connection.dialect.name
@@ -190,7 +195,7 @@ def rows_as_json(connection: Connection, rows: Sequence[Any]) -> str:
         [
             {
                 name: json_moment(dialect, value) if isinstance(value, datetime) else value
-                for name, value in asdict(row).items()
+                for name, value in values_of(row).items()
             }
             for row in rows
         ]
@@ -199,7 +204,7 @@ def rows_as_json(connection: Connection, rows: Sequence[Any]) -> str:
 
 def add(connection: Connection, new: NewSchedule) -> int:
     """Insert a schedule with empty statistics; its id."""
-    schedule_id: int = connection.execute(ADD, asdict(new)).scalar_one()
+    schedule_id: int = connection.execute(ADD, values_of(new)).scalar_one()
     connection.execute(ADD_STATISTICS, {"schedule_id": schedule_id})
     return schedule_id
 

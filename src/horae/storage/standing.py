@@ -11,7 +11,20 @@ from horae.domain.schedule import CatchUp, DisabledReason, Overlap, Rules
 from horae.domain.standing import Standing
 from horae.domain.statistics import Statistics
 from horae.domain.trigger import parse_trigger
+from horae.errors import InvalidRequest
 from horae.storage.schedule_rows import StatisticsRow, StoredSchedule
+
+
+class UnreadableSchedule(InvalidRequest):
+    """What is stored of a schedule cannot be read here: another version wrote it, or a time zone is missing.
+
+    It is left alone, for another node may be able to, and stops no other.
+    """
+
+    def __init__(self, row: StoredSchedule, cause: Exception) -> None:
+        super().__init__(f"schedule {row.name!r} cannot be read here: {type(cause).__name__}: {cause}")
+        self.schedule_id = row.id
+
 
 _SECONDS: Final = frozenset({"catch_up_window", "jitter", "max_runtime"})
 _STATISTICS: Final = tuple(field.name for field in fields(Statistics))
@@ -29,6 +42,9 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Interval) else value
 
 
+_trigger: Final = lru_cache(maxsize=10_000)(parse_trigger)
+
+
 @lru_cache(maxsize=50_000)
 def rules_from(kind: str, trigger: str, timezone: str, text: str) -> Rules:
     """The rules again. Cached, because a schedule is decided about often and changed rarely."""
@@ -37,12 +53,15 @@ def rules_from(kind: str, trigger: str, timezone: str, text: str) -> Rules:
         given[name] = None if given[name] is None else timedelta(seconds=given[name])
     given["overlap"], given["catch_up"] = Overlap(given["overlap"]), CatchUp(given["catch_up"])
     given["retry_period"] = None if given["retry_period"] is None else Interval.parse(given["retry_period"])
-    return Rules(trigger=parse_trigger(kind, trigger, timezone), **given)
+    return Rules(trigger=_trigger(kind, trigger, timezone), **given)
 
 
 def rules_of(row: StoredSchedule) -> Rules:
-    """The rules of a stored schedule."""
-    return rules_from(row.trigger_kind, row.trigger, row.timezone, row.rules)
+    """The rules of a stored schedule. Raises `UnreadableSchedule`."""
+    try:
+        return rules_from(row.trigger_kind, row.trigger, row.timezone, row.rules)
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
+        raise UnreadableSchedule(row, error) from error
 
 
 def statistics_of(row: StoredSchedule) -> Statistics:
