@@ -1,14 +1,19 @@
 """`horae queues`, `horae nodes` and `horae types`."""
 
+from contextlib import closing
 from dataclasses import replace
+from queue import Queue
 
 from horae.cli import nodes as nodes_command
+from horae.handler.queues import Queues
 from horae.runtime.onlooker import look
 from horae.runtime.parts import NodeOptions
 from horae.runtime.record import record_of
 from horae.storage import nodes
 from horae.storage.database import Database
 from horae.types.registry import Registry
+from horae.wakeup.channel import Hint, HintKind
+from horae.wakeup.silent import SilentChannel
 from tests.cli.conftest import SHOP, Call, call, called, node_of, values
 
 QUEUE_FIELDS = {"name", "paused_at", "note", "pending", "started", "oldest_due"}
@@ -112,3 +117,15 @@ def test_types_for_people() -> None:
     unknown = call("types", "show", "nothing", "--app", SHOP)
     assert (unknown.exit_code, unknown.stdout) == (2, "")
     assert "unknown job type 'nothing' (known: import_csv" in unknown.stderr
+
+
+def test_nodes_hear_of_a_queue_that_goes_on(database: Database) -> None:
+    heard: Queue[Hint] = Queue()
+    with closing(SilentChannel()) as channel:
+        end = channel.subscribe(heard.put)
+        verbs = Queues(database, channel)
+        verbs.pause("slow")
+        verbs.resume("slow")
+        assert heard.get(timeout=10).kind is HintKind.WORK
+        end()
+    assert heard.empty()

@@ -1,0 +1,65 @@
+"""Several nodes in one process: one that fails takes the others with it, in good order."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import cast
+
+import pytest
+
+from horae.cli import serving
+from horae.cli.serving import Service
+from horae.runtime.node import Node
+
+
+class Pretended:
+    """As much of a node as a service needs."""
+
+    id = "pretended"
+
+    def __init__(self, *, fails: bool = False, stops: bool = False) -> None:
+        self.ready = asyncio.Event()
+        self.stopped = asyncio.Event()
+        self.left = False
+        self._fails, self._stops = fails, stops
+
+    def stop(self) -> None:
+        self.stopped.set()
+
+    async def run(self) -> None:
+        if self._fails:
+            raise RuntimeError("the database is gone")
+        self.ready.set()
+        if not self._stops:
+            await self.stopped.wait()
+        self.left = True
+
+
+@pytest.fixture(autouse=True)
+def codes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The exit codes that a process would have ended with, had it not ended by itself."""
+    codes: list[int] = []
+    monkeypatch.setattr(serving, "listen", hear_nothing)
+    monkeypatch.setattr(serving, "end_for_certain", codes.append)
+    return codes
+
+
+def hear_nothing(_on_signal: Callable[[int], None]) -> None:
+    """Leave the signals of the test process alone."""
+
+
+def serve(*nodes: Pretended) -> tuple[bool, list[str]]:
+    announced: list[str] = []
+    service = Service(cast("Sequence[Node]", nodes), lambda: announced.append("ready"))
+    return service.run(), announced
+
+
+def test_a_node_that_fails_ends_the_others(codes: list[int]) -> None:
+    healthy = Pretended()
+    assert serve(healthy, Pretended(fails=True)) == (False, [])
+    assert healthy.left
+    assert codes == [1]
+
+
+def test_all_is_said_to_be_ready_once_and_only_if_all_are(codes: list[int]) -> None:
+    assert serve(Pretended(stops=True), Pretended()) == (True, ["ready"])
+    assert codes == [0]
