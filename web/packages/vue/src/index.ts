@@ -27,6 +27,7 @@ export {
   ENDED_STATES,
   hasEnded,
   isEndedState,
+  isOutdated,
   JOB_STATES,
   stateOf,
   type EndedState,
@@ -36,6 +37,7 @@ export { humanReadableState, shownError, type LabelText, type ShownError } from 
 export { jobMixin, type JobMixinCallbacks } from './mixin/jobMixin'
 export { useJobStore } from './store/jobs'
 export { createHorae, horaeKey, useHorae, type Horae, type HoraeOptions } from './store/plugin'
+export { Loop, type LoopOptions } from './tracking/loop'
 export { jobsOfEvent, type JobNews } from './tracking/news'
 export { DEFAULT_PACE, type PaceOptions } from './tracking/pace'
 export { type TrackerStatus } from './tracking/pursuit'

@@ -1,6 +1,46 @@
 // Made from tests/api/openapi.json by `npm run api-types`; not to be edited.
 
 export interface paths {
+    "/api/audit/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Audit
+         * @description List who changed what, and when; calls that were refused for what they asked too.
+         */
+        get: operations["list_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/events/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Listen
+         * @description Listen to the changes of the jobs that one may see. Polling alone also works: this only makes it sooner.
+         */
+        get: operations["listen"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/jobs/": {
         parameters: {
             query?: never;
@@ -105,6 +145,194 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/nodes/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Nodes
+         * @description List the nodes, alive or dead. A dead one is struck off by the next live one, which rescues its jobs.
+         */
+        get: operations["list_nodes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/overview/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Overview
+         * @description Read how much waits and runs, what the last hour brought, how prompt it was, and what is wrong.
+         */
+        get: operations["get_overview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/queues/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Queues
+         * @description List every queue that has work or was ever paused.
+         */
+        get: operations["list_queues"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/queues/{queue}/pause/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause Queue
+         * @description Let no node begin a job of this queue; what has started goes on. Pausing again changes the note.
+         */
+        post: operations["pause_queue"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/queues/{queue}/resume/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume Queue
+         * @description Open a paused queue again.
+         */
+        post: operations["resume_queue"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/session/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Who Am I
+         * @description Read who one is.
+         */
+        get: operations["who_am_i"];
+        put?: never;
+        /**
+         * Log In
+         * @description Put the token into a cookie that no script can read. Only where the settings have tokens.
+         */
+        post: operations["log_in"];
+        /**
+         * Log Out
+         * @description Take the cookie back; harmless without one.
+         */
+        delete: operations["log_out"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/healthz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Health
+         * @description Tell that the process answers.
+         */
+        get: operations["health"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Metrics
+         * @description Read the figures in the text format of Prometheus.
+         */
+        get: operations["metrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/readyz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Readiness
+         * @description Tell that the database answers and has the tables that this program needs.
+         */
+        get: operations["readiness"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -153,6 +381,49 @@ export interface components {
             traceback: string | null;
         };
         /**
+         * AuditItem
+         * @description A changing call.
+         */
+        AuditItem: {
+            /**
+             * Action
+             * @description What was asked for.
+             * @example job.cancel
+             */
+            action: string;
+            /** Actor */
+            actor: string;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Id */
+            id: number;
+            /** Note */
+            note: string | null;
+            /**
+             * Outcome
+             * @description `done`, or the code of the error that it was answered with.
+             */
+            outcome: string;
+            /**
+             * Target
+             * @description Of which job, job type or queue.
+             */
+            target: string;
+        };
+        /**
+         * AuditList
+         * @description A page of entries, the newest first.
+         */
+        AuditList: {
+            /** Entries */
+            entries: components["schemas"]["AuditItem"][];
+            /** Next */
+            next: string | null;
+        };
+        /**
          * Complaint
          * @description One thing that is wrong with one field.
          */
@@ -161,6 +432,14 @@ export interface components {
             code: string;
             /** Error */
             error: string;
+        };
+        /**
+         * Health
+         * @description Whether all is well.
+         */
+        Health: {
+            /** Status */
+            status: string;
         };
         /**
          * JobDetail
@@ -356,6 +635,178 @@ export interface components {
             [key: string]: unknown;
         };
         /**
+         * Login
+         * @description A token of the settings.
+         */
+        Login: {
+            /**
+             * Token
+             * Format: password
+             */
+            token: string;
+        };
+        /**
+         * Me
+         * @description Who one is, and what that means.
+         */
+        Me: {
+            /**
+             * Changes All
+             * @description All of it may be changed.
+             */
+            changes_all: boolean;
+            /**
+             * Changes Own
+             * @description Jobs may be started, and one's own cancelled.
+             */
+            changes_own: boolean;
+            /** Id */
+            id: string;
+            /** Roles */
+            roles: string[];
+            /**
+             * Sees All
+             * @description Everybody's jobs, queues, nodes, the overview and the audit are shown.
+             */
+            sees_all: boolean;
+        };
+        /**
+         * MinuteItem
+         * @description What ended in one minute.
+         */
+        MinuteItem: {
+            /** Cancelled */
+            cancelled: number;
+            /** Failed */
+            failed: number;
+            /** Finished */
+            finished: number;
+            /** Longest Pick Up Seconds */
+            longest_pick_up_seconds: number | null;
+            /**
+             * Mean Pick Up Seconds
+             * @description From due to started, of the jobs that ended then.
+             */
+            mean_pick_up_seconds: number | null;
+            /**
+             * Minute
+             * Format: date-time
+             */
+            minute: string;
+        };
+        /**
+         * NodeItem
+         * @description One running process, or one that has stopped without leaving.
+         */
+        NodeItem: {
+            /** Alive */
+            alive: boolean;
+            /** Cause Of Death */
+            cause_of_death: string | null;
+            /**
+             * Heartbeat Age
+             * @description Seconds since its last heartbeat.
+             */
+            heartbeat_age: number;
+            /**
+             * Heartbeat On
+             * Format: date-time
+             */
+            heartbeat_on: string;
+            /** Host */
+            host: string;
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Pid */
+            pid: number;
+            /**
+             * Queues
+             * @description The queues that it serves; null for all.
+             */
+            queues: string[] | null;
+            /** Roles */
+            roles: string[];
+            /**
+             * Running
+             * @description Jobs that it holds.
+             */
+            running: number;
+            /**
+             * Slots
+             * @description Jobs that it runs at a time.
+             */
+            slots: number;
+            /**
+             * Started On
+             * Format: date-time
+             */
+            started_on: string;
+            /**
+             * Types
+             * @description The job types that it knows.
+             */
+            types: string[];
+            /** Version */
+            version: string;
+        };
+        /**
+         * NodeList
+         * @description All nodes, the oldest first.
+         */
+        NodeList: {
+            /** Nodes */
+            nodes: components["schemas"]["NodeItem"][];
+        };
+        /**
+         * OverviewItem
+         * @description The state of the whole at one moment; made anew every other second at most.
+         */
+        OverviewItem: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** @description From started to ended. */
+            duration: components["schemas"]["SpreadItem"];
+            /** Nodes Alive */
+            nodes_alive: number;
+            /** Nodes Dead */
+            nodes_dead: number;
+            /** @description From due to started. */
+            pick_up: components["schemas"]["SpreadItem"];
+            /**
+             * Problems
+             * @description The worst first; empty if all is well.
+             */
+            problems: components["schemas"]["ProblemItem"][];
+            /** Queues */
+            queues: components["schemas"]["QueueItem"][];
+            /** Running */
+            running: number;
+            /** Slots */
+            slots: number;
+            states: components["schemas"]["StateCounts"];
+            /**
+             * Throughput
+             * @description The last hour by minutes; those without an end are left out.
+             */
+            throughput: components["schemas"]["MinuteItem"][];
+        };
+        /**
+         * Pause
+         * @description Why a queue is held.
+         */
+        Pause: {
+            /**
+             * Note
+             * @description Why; shown in the list.
+             */
+            note?: string | null;
+        };
+        /**
          * Problem
          * @description How every error is answered.
          */
@@ -374,6 +825,88 @@ export interface components {
              */
             error: string;
         };
+        /**
+         * ProblemItem
+         * @description Something that somebody should know, in words.
+         */
+        ProblemItem: {
+            /** Advice */
+            advice: string | null;
+            /**
+             * Level
+             * @description `problem`: somebody should act; `warning`: it should be known.
+             */
+            level: string;
+            /** Message */
+            message: string;
+            /** Subject */
+            subject: string;
+        };
+        /**
+         * QueueItem
+         * @description A queue, with what waits and runs in it.
+         */
+        QueueItem: {
+            /** Name */
+            name: string;
+            /**
+             * Note
+             * @description Why it is paused.
+             */
+            note: string | null;
+            /**
+             * Oldest Seconds
+             * @description How long its longest waiting job has been due; null for none.
+             */
+            oldest_seconds: number | null;
+            /** Paused */
+            paused: boolean;
+            /** Paused On */
+            paused_on: string | null;
+            /**
+             * Pending
+             * @description Jobs that wait, those that are due later too.
+             */
+            pending: number;
+            /** Started */
+            started: number;
+        };
+        /**
+         * QueueList
+         * @description Every queue that has work or was ever paused, by name.
+         */
+        QueueList: {
+            /** Queues */
+            queues: components["schemas"]["QueueItem"][];
+        };
+        /**
+         * SpreadItem
+         * @description How some seconds are spread over the latest jobs that ended in the last hour, at most 1,000.
+         */
+        SpreadItem: {
+            /** Count */
+            count: number;
+            /** P50 Seconds */
+            p50_seconds: number | null;
+            /** P99 Seconds */
+            p99_seconds: number | null;
+        };
+        /**
+         * StateCounts
+         * @description How many jobs are in each state, of those that are kept.
+         */
+        StateCounts: {
+            /** Cancelled */
+            cancelled: number;
+            /** Failed */
+            failed: number;
+            /** Finished */
+            finished: number;
+            /** Pending */
+            pending: number;
+            /** Started */
+            started: number;
+        };
     };
     responses: never;
     parameters: never;
@@ -383,6 +916,118 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    list_audit: {
+        parameters: {
+            query?: {
+                /** @description By whom. */
+                actor?: string | null;
+                limit?: number;
+                /** @description `next` of the page before. */
+                cursor?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditList"];
+                };
+            };
+            /** @description The request is wrong, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody that is known here. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot serve this now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listen: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id of the last event that came, to go on from there. */
+                "last-event-id"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A stream of server-sent events. `hello` comes first: `{"resumed": false}` says that changes may have been missed, so read what you show. `job` is a job as in the list, with its `change`: `created`, `started`, `progress`, `waiting` (for another attempt) or `ended`. `reset` says that too much happened to tell: read what you show. The data of `job` is a `JobEvent`. A comment comes when nothing else has for 15 seconds. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description Nobody that is known here. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot serve this now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_jobs: {
         parameters: {
             query?: {
@@ -770,6 +1415,544 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_nodes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodeList"];
+                };
+            };
+            /** @description Nobody that is known here. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot serve this now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_overview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OverviewItem"];
+                };
+            };
+            /** @description Nobody that is known here. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot serve this now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_queues: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueList"];
+                };
+            };
+            /** @description Nobody that is known here. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot serve this now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    pause_queue: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a queue. */
+                queue: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Pause"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueItem"];
+                };
+            };
+            /** @description The request is wrong, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody that is known here. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It does not exist, or belongs to somebody else. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot serve this now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    resume_queue: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a queue. */
+                queue: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueItem"];
+                };
+            };
+            /** @description Nobody that is known here. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It does not exist, or belongs to somebody else. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot serve this now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    who_am_i: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+            /** @description Nobody that is known here. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot serve this now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    log_in: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Login"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+            /** @description The request is wrong, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody that is known here. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot serve this now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    log_out: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Nobody that is known here. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot serve this now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    health: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+        };
+    };
+    metrics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Figures. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            /** @description Nobody that is known here. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot serve this now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readiness: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+            /** @description It cannot serve now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
                 };
             };
         };

@@ -1,0 +1,38 @@
+import { createClient, type HoraeClient } from '@horae/vue'
+import { shallowRef } from 'vue'
+
+import type { AuditPage, HoraeNode, Me, Overview, Queue } from './model'
+
+/** Where the application is mounted, with a slash at the end: the server says so by a `<base>`. */
+export function mountPath(page: Document = document): string {
+  const base = page.querySelector('base')?.href
+  return base ? new URL(base).pathname : '/'
+}
+
+/** The server did not know who asked; the page then asks for a token. */
+export const isAnonymous = shallowRef(false)
+
+export const client: HoraeClient = createClient({
+  baseUrl: mountPath().replace(/\/$/, ''),
+  onUnauthorized: () => (isAnonymous.value = true),
+})
+
+const { json } = client.transport
+
+/** What the dashboard asks beside jobs. */
+export const server = {
+  me: (signal?: AbortSignal) => json<Me>('GET', '/api/session/', { signal }),
+  logIn: (token: string) => json<Me>('POST', '/api/session/', { body: { token } }),
+  logOut: () => json<undefined>('DELETE', '/api/session/'),
+  overview: (signal?: AbortSignal) => json<Overview>('GET', '/api/overview/', { signal }),
+  nodes: async (signal?: AbortSignal) =>
+    (await json<{ nodes: HoraeNode[] }>('GET', '/api/nodes/', { signal })).nodes,
+  queues: async (signal?: AbortSignal) =>
+    (await json<{ queues: Queue[] }>('GET', '/api/queues/', { signal })).queues,
+  pauseQueue: (name: string, note: string | null) =>
+    json<Queue>('POST', `/api/queues/${encodeURIComponent(name)}/pause/`, { body: { note } }),
+  resumeQueue: (name: string) =>
+    json<Queue>('POST', `/api/queues/${encodeURIComponent(name)}/resume/`),
+  audit: (cursor: string | null, signal?: AbortSignal) =>
+    json<AuditPage>('GET', '/api/audit/', { query: { cursor, limit: 100 }, signal }),
+} as const

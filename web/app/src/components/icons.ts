@@ -1,0 +1,13 @@
+/** The strokes of each icon, on a square of 20. */
+export const ICONS = {
+  overview: 'M3 11.5 10 4l7 7.5M5 9.5V16h10V9.5',
+  jobs: 'M4 5h12M4 10h12M4 15h7',
+  schedules: 'M10 3a7 7 0 1 0 0 14 7 7 0 0 0 0-14M10 6v4l3 2',
+  nodes: 'M4 4h12v5H4zM4 11h12v5H4zM7 6.5h.01M7 13.5h.01',
+  queues: 'M3 6h9M3 10h9M3 14h9M15 5v10l2.5-2.5M15 15l-2.5-2.5',
+  deployments: 'M10 3l7 4-7 4-7-4zM3 11l7 4 7-4',
+  changes: 'M4 16l1-4 8-8 3 3-8 8zM11 6l3 3',
+  help: 'M7.5 7.5a2.5 2.5 0 1 1 3.5 2.3c-.7.3-1 .8-1 1.7M10 14.5h.01',
+} as const
+
+export type IconName = keyof typeof ICONS

@@ -1,0 +1,39 @@
+import { durationText } from './duration'
+
+const DATE_AND_TIME: Intl.DateTimeFormatOptions = {
+  year: 'numeric',
+  month: 'short',
+  day: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  timeZoneName: 'short',
+}
+
+/** A moment of the API with date, time and zone, in the reader's own or in a given one. */
+export function momentText(moment: string | null | undefined, timeZone?: string): string {
+  if (!moment) return '–'
+  const zone = timeZone === undefined ? {} : { timeZone }
+  return new Intl.DateTimeFormat(undefined, { ...DATE_AND_TIME, ...zone }).format(new Date(moment))
+}
+
+/** A moment as seen from `now` (milliseconds): `just now`, `3 min ago`, `in 2 h 5 min`. */
+export function agoText(moment: string | null | undefined, now: number): string {
+  if (!moment) return '–'
+  const seconds = (now - Date.parse(moment)) / 1000
+  if (Math.abs(seconds) < 1.5) return 'just now'
+  const length = durationText(Math.round(Math.abs(seconds)))
+  return seconds > 0 ? `${wholeUnits(length)} ago` : `in ${wholeUnits(length)}`
+}
+
+/** Tenths of a second say nothing about how long ago something was. */
+function wholeUnits(length: string): string {
+  return length.replace(/\.\d/, '')
+}
+
+/** The time of day, for axes and lists of one day. */
+export function clockText(moment: string): string {
+  return new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' }).format(
+    new Date(moment),
+  )
+}

@@ -1,0 +1,96 @@
+import { hasEnded, HoraeError, type Job, type JobId, type JobQuery } from '@horae/vue'
+
+import { client } from '@/api/server'
+import { plural } from '@/format/number'
+
+export interface BulkAction {
+  readonly name: 'cancel' | 'retry' | 'delete'
+  readonly title: string
+  /** What was done, after `3 jobs `. */
+  readonly done: string
+  /** Whether it makes sense for a job. */
+  readonly applies: (job: Job) => boolean
+  readonly run: (id: JobId) => Promise<unknown>
+}
+
+export const BULK_ACTIONS: readonly BulkAction[] = [
+  {
+    name: 'cancel',
+    title: 'Cancel',
+    done: 'cancelled',
+    applies: (job) => !hasEnded(job),
+    run: (id) => client.jobs.cancel(id),
+  },
+  {
+    name: 'retry',
+    title: 'Retry',
+    done: 'started anew',
+    applies: (job) => job.state === 'failed' || job.state === 'cancelled',
+    run: (id) => client.jobs.retry(id),
+  },
+  {
+    name: 'delete',
+    title: 'Delete',
+    done: 'deleted',
+    applies: (job) => hasEnded(job),
+    run: (id) => client.jobs.delete(id),
+  },
+]
+
+export interface BulkResult {
+  readonly done: number
+  /** How many were refused, by reason. */
+  readonly refused: ReadonlyMap<string, number>
+}
+
+const AT_ONCE = 4
+
+/** Do it to each, a few at a time; one that is refused stops none of the others. */
+export async function doAll(
+  ids: readonly JobId[],
+  run: (id: JobId) => Promise<unknown>,
+): Promise<BulkResult> {
+  const waiting = [...ids]
+  const refused = new Map<string, number>()
+  let done = 0
+
+  async function work(): Promise<void> {
+    for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
+      try {
+        await run(id)
+        done += 1
+      } catch (error) {
+        const reason = error instanceof HoraeError ? error.code : 'no answer'
+        refused.set(reason, (refused.get(reason) ?? 0) + 1)
+      }
+    }
+  }
+
+  await Promise.all(Array.from({ length: AT_ONCE }, work))
+  return { done, refused }
+}
+
+/** What came of it, in a sentence. */
+export function resultText(
+  { done, refused }: BulkResult,
+  action: Pick<BulkAction, 'done'>,
+): string {
+  const reasons = [...refused].map(([reason, count]) => `${count} × ${reason}`)
+  const text = `${plural(done, 'job')} ${action.done}.`
+  return reasons.length === 0 ? text : `${text} Not possible: ${reasons.join(', ')}.`
+}
+
+/** More than a hand may hold at once. */
+const MOST = 5000
+
+/** Every job that matches, up to a bound. */
+export async function allMatching(question: JobQuery): Promise<Job[]> {
+  const found: Job[] = []
+  let cursor: string | null = null
+  do {
+    const page = await client.jobs.list({ ...question, limit: 500, cursor })
+    found.push(...page.jobs)
+    cursor = page.next
+  } while (cursor !== null && found.length < MOST)
+  return found.slice(0, MOST)
+}

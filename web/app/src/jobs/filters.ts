@@ -1,0 +1,86 @@
+import { JOB_STATES, type JobQuery, type JobState } from '@horae/vue'
+import type { LocationQuery, LocationQueryRaw } from 'vue-router'
+
+export const PAGE_SIZES = [25, 50, 100, 200] as const
+const DEFAULT_SIZE = 50
+
+/** Which jobs a list shows; the same in the address of the page, so that it can be sent to somebody. */
+export interface JobFilters {
+  readonly states: readonly JobState[]
+  readonly type: string
+  readonly queue: string
+  readonly owner: string
+  readonly size: number
+  readonly cursor: string | null
+}
+
+export const NO_FILTERS: JobFilters = {
+  states: [],
+  type: '',
+  queue: '',
+  owner: '',
+  size: DEFAULT_SIZE,
+  cursor: null,
+}
+
+/** Read an address; what cannot be understood is no filter. */
+export function filtersOf(query: LocationQuery): JobFilters {
+  const text = (name: string): string => {
+    const value = query[name]
+    return (Array.isArray(value) ? value[0] : value) ?? ''
+  }
+  const asked = text('states').split(',')
+  return {
+    states: JOB_STATES.filter((state) => asked.includes(state)),
+    type: text('type'),
+    queue: text('queue'),
+    owner: text('owner'),
+    size: PAGE_SIZES.find((size) => String(size) === text('size')) ?? DEFAULT_SIZE,
+    cursor: /^\d{1,18}$/.test(text('cursor')) ? text('cursor') : null,
+  }
+}
+
+/** The address of filters, as short as can be. */
+export function queryOf(filters: JobFilters): LocationQueryRaw {
+  const { states, type, queue, owner, size, cursor } = filters
+  return {
+    ...(states.length > 0 && { states: states.join(',') }),
+    ...(type !== '' && { type }),
+    ...(queue !== '' && { queue }),
+    ...(owner !== '' && { owner }),
+    ...(size !== DEFAULT_SIZE && { size: String(size) }),
+    ...(cursor !== null && { cursor }),
+  }
+}
+
+/** What to ask the server for. Types and queues may be several, separated by commas. */
+export function questionOf(filters: JobFilters): JobQuery {
+  const { states, type, queue, owner, size, cursor } = filters
+  return {
+    limit: size,
+    cursor,
+    ...(states.length > 0 && { states }),
+    ...(type.trim() !== '' && { types: [type.trim()] }),
+    ...(queue.trim() !== '' && { queues: [queue.trim()] }),
+    ...(owner.trim() !== '' && { owner: owner.trim() }),
+  }
+}
+
+export function isFiltered({ states, type, queue, owner }: JobFilters): boolean {
+  return states.length > 0 || [type, queue, owner].some((text) => text !== '')
+}
+
+/** Whether a job that has changed belongs on the list. */
+export function fits(
+  job: { state: JobState; type: string; queue: string; owner: string | null },
+  filters: JobFilters,
+): boolean {
+  const among = (wanted: string, value: string | null): boolean =>
+    wanted.trim() === '' || wanted.split(',').some((part) => part.trim() === value)
+  return (
+    (filters.states.length === 0 || filters.states.includes(job.state)) &&
+    among(filters.type, job.type) &&
+    among(filters.queue, job.queue) &&
+    (filters.owner.trim() === '' || filters.owner.trim() === job.owner)
+  )
+}

@@ -1,0 +1,64 @@
+import { hasEnded, type Job, type JobAttempt } from '@horae/vue'
+
+/** A stretch in the life of a job; moments in milliseconds. */
+export interface Stretch {
+  readonly kind: 'delayed' | 'waiting' | 'running' | 'failed'
+  readonly from: number
+  readonly to: number
+  readonly label: string
+  /** It goes on now. */
+  readonly open: boolean
+}
+
+/** What became of a job, one stretch after another: delayed, waiting, running, waiting for a retry, and so on. */
+export function timelineOf(job: Job, attempts: readonly JobAttempt[], now: number): Stretch[] {
+  const end = job.finished_on ? Date.parse(job.finished_on) : now
+  const stretches: Stretch[] = []
+  let at = Date.parse(job.created_on)
+
+  function add(kind: Stretch['kind'], to: number, label: string, open = false): void {
+    if (to > at || open) stretches.push({ kind, from: at, to: Math.max(to, at), label, open })
+    at = Math.max(to, at)
+  }
+
+  for (const attempt of attempts) {
+    addWait(job, at, Date.parse(attempt.started_on), add)
+    const kind = attempt.outcome === 'finished' ? 'running' : 'failed'
+    add(
+      kind,
+      Date.parse(attempt.finished_on),
+      `Attempt ${attempt.attempt}: ${outcomeText(attempt.outcome)}`,
+    )
+  }
+  const started = runningSince(job, attempts)
+  const open = !hasEnded(job)
+  addWait(job, at, started ?? end, add, open && started === null)
+  if (started !== null)
+    add('running', end, `Attempt ${job.attempt}: ${open ? 'running' : job.state}`, open)
+  return stretches
+}
+
+type Add = (kind: Stretch['kind'], to: number, label: string, open?: boolean) => void
+
+/** The time before a start: held back until it was due, then waiting for a slot. */
+function addWait(job: Job, from: number, to: number, add: Add, open = false): void {
+  const due = Math.min(Date.parse(job.due_on), to)
+  if (due > from) add('delayed', due, 'Not due yet', open && due === to)
+  if (to > due && to > from) add('waiting', to, 'Waiting for a slot', open)
+}
+
+/** When the attempt began that no row tells of yet; null if there is none. */
+function runningSince(job: Job, attempts: readonly JobAttempt[]): number | null {
+  if (!job.started_on || job.state === 'pending') return null
+  const started = Date.parse(job.started_on)
+  return attempts.some((attempt) => Date.parse(attempt.finished_on) > started) ? null : started
+}
+
+const OUTCOMES: Readonly<Record<string, string>> = {
+  timed_out: 'out of time',
+  crashed: 'its node was lost',
+}
+
+export function outcomeText(outcome: string): string {
+  return OUTCOMES[outcome] ?? outcome
+}

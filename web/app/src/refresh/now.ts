@@ -1,0 +1,24 @@
+import { onScopeDispose, readonly, shallowRef, type Ref } from 'vue'
+
+const now = shallowRef(Date.now())
+const shown = readonly(now)
+let users = 0
+let timer: ReturnType<typeof setInterval> | undefined
+
+function tick(): void {
+  if (!document.hidden) now.value = Date.now()
+}
+
+/** The time, each second while somebody sees the page; one clock for all who show it. */
+export function useNow(): Readonly<Ref<number>> {
+  users += 1
+  tick()
+  timer ??= setInterval(tick, 1000)
+  onScopeDispose(() => {
+    users -= 1
+    if (users > 0) return
+    clearInterval(timer)
+    timer = undefined
+  })
+  return shown
+}

@@ -1,0 +1,34 @@
+import { useRouter } from 'vue-router'
+
+import { schedules, type Schedule } from '@/api/schedules'
+import { errorText, notify, perform } from '@/notices/notices'
+
+export interface ScheduleActions {
+  readonly pause: (schedule: Schedule, note: string | null) => Promise<void>
+  readonly resume: (schedule: Schedule) => Promise<void>
+  readonly runNow: (schedule: Schedule) => Promise<void>
+}
+
+/** What can be done to a schedule; `changed` is called after what has worked. */
+export function useScheduleActions(changed: () => void): ScheduleActions {
+  const router = useRouter()
+
+  async function act(action: () => Promise<unknown>, done: string): Promise<void> {
+    if (await perform(action, done)) changed()
+  }
+
+  return {
+    pause: (schedule, note) =>
+      act(() => schedules.pause(schedule.id, note), `${schedule.name} is paused.`),
+    resume: (schedule) => act(() => schedules.resume(schedule.id), `${schedule.name} goes on.`),
+    runNow: async (schedule) => {
+      try {
+        const { id } = await schedules.runNow(schedule.id)
+        notify('done', `${schedule.name} has started job ${id}.`)
+        await router.push({ name: 'job', params: { id } })
+      } catch (error) {
+        notify('failed', errorText(error))
+      }
+    },
+  }
+}

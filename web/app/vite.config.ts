@@ -1,0 +1,26 @@
+import { fileURLToPath, URL } from 'node:url'
+
+import vue from '@vitejs/plugin-vue'
+import { defineConfig } from 'vitest/config'
+
+const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url))
+
+export default defineConfig({
+  plugins: [vue()],
+  // Wherever the application is mounted: the server says where that is by a `<base>`.
+  base: './',
+  resolve: {
+    alias: { '@horae/vue': path('../packages/vue/src/entry.ts'), '@': path('./src') },
+  },
+  define: { __VUE_OPTIONS_API__: 'true' },
+  build: {
+    outDir: path('../../src/horae/api/static'),
+    emptyOutDir: true,
+    // A data: address in a style sheet would need an exception in the content security policy.
+    assetsInlineLimit: 0,
+  },
+  server: {
+    proxy: { '/api': process.env['HORAE_SERVER'] ?? 'http://127.0.0.1:8000' },
+  },
+  test: { name: 'dashboard', environment: 'happy-dom', include: ['tests/**/*.test.ts'] },
+})
