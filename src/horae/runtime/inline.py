@@ -143,7 +143,10 @@ class _Here:
     async def _perform_async(self, run: Run) -> Performed:
         self._task = asyncio.current_task()
         self._loop = asyncio.get_running_loop()
-        return await perform_async(run.job_type, run.context, self._stage)
+        try:
+            return await perform_async(run.job_type, run.context, self._stage)
+        finally:
+            await self._stage.database.close_async()
 
     def stop(self, run: Run, order: BaseException) -> None:
         run.context.stop(order, told=run.job_type.is_async)

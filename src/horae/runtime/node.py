@@ -216,6 +216,7 @@ class Incarnation:
     async def _leave(self) -> None:
         self._reporter.publish()
         await self._parts.database.in_thread(self._membership.leave)
+        await self._parts.database.close_async()
         log.info("node %s has left", self.id)
 
 

@@ -197,13 +197,15 @@ def settle_within(connection: Connection, context: JobContext[Any], result: str 
 def _own_connection(entered: Any, database: Database) -> Connection | None:
     """The connection to settle on, if what the job type entered is a transaction on Horae's own database."""
     connection = entered.connection() if isinstance(entered, Session) else entered
-    if isinstance(connection, Connection) and database.is_at(connection.engine.url):
-        return connection
-    return None
+    if not isinstance(connection, Connection) or not database.is_at(connection.engine.url):
+        return None
+    database.adopt(connection)
+    return connection
 
 
 async def _own_async_connection(entered: Any, database: Database) -> AsyncConnection | None:
     connection = await entered.connection() if isinstance(entered, AsyncSession) else entered
-    if isinstance(connection, AsyncConnection) and database.is_at(connection.engine.url):
-        return connection
-    return None
+    if not isinstance(connection, AsyncConnection) or not database.is_at(connection.engine.url):
+        return None
+    await connection.run_sync(database.adopt)
+    return connection
