@@ -176,7 +176,7 @@ def assorted(horae: Horae) -> dict[str, int]:
         ("pending,!cancelled,started", {"pending", "started"}),
         ("!cancelled,started,pending", {"pending", "started"}),
         ("started , cancelled", {"started", "cancelled"}),
-        ("pending,!pending", set()),
+        ("pending,!pending", set[str]()),
     ],
 )
 async def test_states_filter_in_any_order(

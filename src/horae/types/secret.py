@@ -36,10 +36,9 @@ class Secret:
 
 def masked(model: type[BaseModel], params: Any) -> Any:
     """Stored parameters with a mask in place of what is secret."""
-    if not isinstance(params, dict):
+    if not _is_mapping(params):
         return params
-    given: dict[str, Any] = params
-    shown = dict(given)
+    shown = dict(params)
     for name, field in model.model_fields.items():
         for key in (name, field.serialization_alias or field.alias):
             if key is not None and key in shown:
@@ -90,14 +89,12 @@ def _masked_field(field: FieldInfo, value: Any) -> Any:
 
 def _masked_within(model: type[BaseModel], value: Any) -> Any:
     """Mask in a model, in a list of models, and in a mapping to models."""
-    if isinstance(value, list):
-        items: list[Any] = value
-        return [_masked_within(model, item) for item in items]
-    if not isinstance(value, dict):
+    if _is_list(value):
+        return [_masked_within(model, item) for item in value]
+    if not _is_mapping(value):
         return value
-    values: dict[str, Any] = value
     # A mapping may look like the model itself: mask as both, for rather too much than too little.
-    return masked(model, {key: _masked_within(model, item) for key, item in values.items()})
+    return masked(model, {key: _masked_within(model, item) for key, item in value.items()})
 
 
 def _parts(annotation: Any) -> Iterator[Any]:
@@ -106,6 +103,14 @@ def _parts(annotation: Any) -> Iterator[Any]:
     for part in get_args(annotation):
         yield from _parts(part)
     yield from getattr(annotation, "__metadata__", ())
+
+
+def _is_list(value: Any) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
+
+
+def _is_mapping(value: Any) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
 
 
 def _is_model(part: Any) -> TypeGuard[type[BaseModel]]:

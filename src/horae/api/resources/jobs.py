@@ -55,9 +55,9 @@ class JobQuery(BaseModel):
     def _check_ids(cls, text: str | None) -> str | None:
         ids = _given(text)
         if len(ids) > MOST_IDS:
-            raise PydanticCustomError("invalid", f"{len(ids)} ids are too many; ask for {MOST_IDS} at a time")
+            raise _invalid(f"{len(ids)} ids are too many; ask for {MOST_IDS} at a time")
         if not all(item.isascii() and item.isdigit() and int(item) <= LARGEST_ID for item in ids):
-            raise PydanticCustomError("invalid", "ids are whole numbers, separated by commas, as in 3,1,2")
+            raise _invalid("ids are whole numbers, separated by commas, as in 3,1,2")
         return text
 
     @field_validator("states")
@@ -66,7 +66,7 @@ class JobQuery(BaseModel):
         try:
             wanted_states(_given(text))
         except InvalidRequest as error:
-            raise PydanticCustomError("invalid", storable(str(error))) from error
+            raise _invalid(storable(str(error))) from error
         return text
 
     def filters(self, actor: Actor) -> dict[str, Any]:
@@ -147,6 +147,10 @@ async def _check_retry(services: Services, actor: Actor, job_id: int) -> None:
     job_type = services.registry.find(job.type)
     if job_type is not None and not job_type.public:
         raise PermissionDenied(f"jobs of type {job.type!r} are not started over HTTP")
+
+
+def _invalid(reason: str) -> PydanticCustomError:
+    return PydanticCustomError("invalid", "{reason}", {"reason": reason})
 
 
 def _given(text: str | None) -> list[str]:

@@ -130,7 +130,7 @@ class Hub:
 
     def _rendered(self, changed: Changed) -> str:
         view = self._views.view(changed.job)
-        return JobEvent(**{**dict(view), **(view.model_extra or {}), "change": changed.change}).model_dump_json()
+        return JobEvent.model_validate({**view.model_dump(), "change": changed.change}).model_dump_json()
 
     def _events(self, told: Sequence[tuple[Changed, str]]) -> list[Event]:
         few = len(told) <= MANY

@@ -85,7 +85,7 @@ class Watch:
 
     def _read(self, sight: Sight) -> Mapping[JobId, LiveReport]:
         running = {job_id: sight.marks[job_id].lease for job_id in sight.held}
-        reports = self._parts.live.read(list(running)) if running else {}
+        reports = self._parts.live.read(list(running))
         return {job_id: report for job_id, report in reports.items() if report.lease == running[job_id]}
 
     def _load(self, job_ids: list[JobId], before: Mapping[JobId, Mark]) -> list[Changed]:

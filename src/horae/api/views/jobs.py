@@ -105,19 +105,20 @@ class JobViews:
 
     def view(self, job: Job) -> JobView:
         """The job as in a list."""
-        return JobView(**{**self._added(job), **_common(job)})
+        return JobView.model_validate({**self._added(job), **_common(job)})
 
     def detail(self, job: Job, *, technical: bool) -> JobDetail:
         """The job as on its own page; `technical`: with what is for staff."""
-        return JobDetail(
-            **{
+        retried = job.meta.get(RETRY_OF)
+        return JobDetail.model_validate(
+            {
                 **self._added(job),
                 **_common(job),
                 "params": self._parameters(job),
                 "result": job.result,
                 "error": job.error if technical else None,
                 "unique_key": job.unique_key,
-                "retry_of": job.meta.get(RETRY_OF),
+                "retry_of": retried if isinstance(retried, int) else None,
             }
         )
 
