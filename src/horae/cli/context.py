@@ -49,7 +49,7 @@ class Target:
     def load(self, reference: str) -> Horae:
         """The application of this name, on the database that the call named."""
         horae = load(reference)
-        if False:
+        if self._database is not None:
             horae.settings = horae.settings.model_copy(update={"database": self._database})
         return horae
 
