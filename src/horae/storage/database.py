@@ -11,9 +11,8 @@ import contextlib
 import random
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
@@ -58,11 +57,11 @@ class Database:
 
     async def transact_async(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """`transact` for async code."""
-        return await self.in_thread(partial(self.transact, statement, *args, **kwargs))
+        return await self.in_thread(lambda: self.transact(statement, *args, **kwargs))
 
     async def autocommit_async(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """`autocommit` for async code."""
-        return await self.in_thread(partial(self.autocommit, statement, *args, **kwargs))
+        return await self.in_thread(lambda: self.autocommit(statement, *args, **kwargs))
 
     async def in_thread(self, call: Callable[[], T]) -> T:
         """Run `call` on one of the database's threads."""
@@ -83,7 +82,7 @@ class Database:
             await engine.dispose()
 
     @contextlib.contextmanager
-    def own_connection(self) -> Iterator[Connection]:
+    def own_connection(self) -> Generator[Connection]:
         """A connection that nobody else ever gets, each statement committed by itself; for session locks."""
         with self._autocommit.connect() as connection:
             connection.detach()

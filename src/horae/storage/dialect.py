@@ -83,7 +83,7 @@ class Json(UserDefinedType[Any]):
         return "TEXT"
 
     @override
-    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any] | None:
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
         if dialect.name != SQLITE:  # psycopg has parsed it
             return None
         return lambda value: None if value is None else json.loads(value)

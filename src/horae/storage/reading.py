@@ -87,7 +87,7 @@ def page(connection: Connection, wanted: JobFilter) -> list[Job]:
 def attempts(connection: Connection, job_id: JobId) -> list[Attempt]:
     """How each attempt ended, oldest first."""
     rows = connection.execute(ATTEMPTS, {"job_id": job_id}).mappings()
-    return [Attempt(**{**row, "outcome": AttemptOutcome(row["outcome"])}) for row in rows]
+    return [_attempt(dict(row)) for row in rows]
 
 
 def counts(connection: Connection) -> dict[JobState, int]:
@@ -97,7 +97,7 @@ def counts(connection: Connection) -> dict[JobState, int]:
 
 def job_from(row: Row[Any]) -> Job:
     """A row of `COLUMNS` as a value."""
-    values = dict(row._mapping)  # noqa: SLF001 - the public name of a Row's mapping
+    values = dict(row._mapping)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # the public name of a Row's mapping
     values["state"] = JobState(values["state"])
     return Job(**values)
 
@@ -109,3 +109,8 @@ def _page(dialect: str, wanted: JobFilter, lists: Collection[str]) -> Select[Any
     if wanted.before is not None:
         conditions.append(jobs.c.id < wanted.before)
     return select(*COLUMNS).where(*conditions).order_by(jobs.c.id.desc()).limit(wanted.limit)
+
+
+def _attempt(values: dict[str, Any]) -> Attempt:
+    values["outcome"] = AttemptOutcome(values["outcome"])
+    return Attempt(**values)

@@ -136,7 +136,7 @@ def _changed_and_kept(dialect: str, batch: Any, changed: Update, ended: Sequence
     return settled, _kept(attempts).cte("kept")
 
 
-def _kept(attempts: Select[Any]) -> Insert:
+def _kept(attempts: Any) -> Insert:
     return insert(job_attempts).from_select(list(_ATTEMPT), attempts, include_defaults=False)
 
 

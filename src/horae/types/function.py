@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import update_wrapper
-from typing import Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, get_origin, get_type_hints
+from typing import Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, cast, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, create_model
 from typing_extensions import Unpack, override
@@ -92,7 +92,10 @@ class FunctionJobType(JobType[Any]):
 
     @override
     def transaction(self, job: JobContext[Any]) -> Transaction:
-        return self._transaction(job) if callable(self._transaction) else self._transaction
+        if callable(self._transaction):
+            made: Any = self._transaction(job)
+            return cast("Transaction", made)
+        return cast("Transaction", self._transaction)
 
     @property
     def has_transaction(self) -> bool:

@@ -1,7 +1,7 @@
 """Which job a log record belongs to: a context variable that each body runs under."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -14,7 +14,7 @@ _node: ContextVar[str | None] = ContextVar("horae_node", default=None)
 
 
 @contextmanager
-def logged_as(claim: Claim, node: str) -> Iterator[None]:
+def logged_as(claim: Claim, node: str) -> Generator[None]:
     """Mark every record logged inside the block as this job's, on this node: a thread knows neither by itself."""
     token, node_token = _current.set(claim), _node.set(node)
     try:
