@@ -22,7 +22,7 @@ Apps = Annotated[
     list[str] | None,
     typer.Argument(metavar="APP...", help="module:attribute of each application; --app or HORAE_APP if left out."),
 ]
-Concurrency = Annotated[int | None, typer.Option(min=1, metavar="N", help="Jobs at a time, for each application.")]
+Concurrency = Annotated[int | None, typer.Option(min=1, metavar="N", help="Jobs at a time, of all applications together.")]
 QueueNames = Annotated[
     str | None, typer.Option(metavar="NAMES", help="Queues to serve, separated by commas; all if left out.")
 ]
@@ -57,8 +57,8 @@ def run(  # noqa: PLR0913 - one argument for each option
     jobs go on for the grace, tells the rest to stop, settles them and leaves. A second signal ends it at once, with
     exit code 128 and the signal's number; other nodes then rescue its jobs.
 
-    Several applications share the process and its --concurrency, but nothing else: each has its own database, and a
-    node of its own.
+    Several applications share the process and the limit of --concurrency, the first one's if it is not given. Each has
+    a node of its own, on the database that its code names.
 
     What is not given comes from the application's code, else from HORAE_CONCURRENCY, HORAE_QUEUES, HORAE_NODE_NAME,
     HORAE_GRACE, HORAE_LOG_FORMAT and HORAE_LOG_LEVEL.
