@@ -34,6 +34,7 @@ from horae.types.schedule import (
     RuleKeywords,
     Schedule,
     TriggerKeywords,
+    check_options,
     check_scheduled,
     module_schema,
     part_of,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-J = TypeVar("J", bound=type[JobType[Any]])
+J = TypeVar("J", bound=JobType[Any])
 
 
 class Horae:
@@ -100,12 +101,14 @@ class Horae:
         return self._declare_schedule({**options, "every": interval})
 
     def _declare_schedule(self, given: Mapping[str, Any]) -> Callable[[Callable[P, R]], JobFunction[P, R]]:
+        check_options(given, TriggerKeywords, RuleKeywords, BodyKeywords)
         trigger = trigger_of(part_of(given, TriggerKeywords))
         rules, job_options = part_of(given, RuleKeywords), part_of(given, BodyKeywords)
+        options: Any = {"max_count": None, **job_options}
 
         def declare(function: Callable[P, R]) -> JobFunction[P, R]:
             check_scheduled(function)
-            job_function = self.job(**{"max_count": None, **job_options})(function)
+            job_function = self.job(**options)(function)
             kind = job_function.job_type
             key = f"{function.__module__}.{kind.type}"
             self.declared.append(
@@ -129,7 +132,7 @@ class Horae:
         """Make what is declared here the current version of the module; a node does it when it starts."""
         return self.deployments.deploy(self.module, self.declared, min_replicas=min_replicas, restore=restore)
 
-    def register(self, job_type: J) -> J:
+    def register(self, job_type: type[J]) -> type[J]:
         """Register a subclass of `JobType`; also a decorator. Raises `InvalidJobType`, `JobTypeAlreadyRegistered`."""
         self.registry.add(job_type())
         return job_type
@@ -179,7 +182,9 @@ class Horae:
             node.adopt(schedule_ids)
 
     def _deploy_at_start(self) -> tuple[int, ...]:
-        return self.deploy(restore=False).schedules if self.declared else ()
+        """What is declared here, also if that is nothing any more."""
+        known = self.declared or self.deployments.current(self.module) is not None
+        return self.deploy(restore=False).schedules if known else ()
 
     @cached_property
     def _inline(self) -> InlineNode:
@@ -190,14 +195,14 @@ class Horae:
 
         `slots`: one limit for several applications in one process.
         """
-        given = {
+        given: dict[str, Any] = {
             "concurrency": self.settings.concurrency,
             "queues": self.settings.queues,
             "name": self.settings.node_name,
             "grace": self.settings.grace,
             "keep": self.settings.keep,
         }
-        node = Node(self.parts, NodeOptions(**{**given, **options}), self._deploy_at_start, slots)
+        node = Node(self.parts, NodeOptions(**(given | options)), self._deploy_at_start, slots)
         self._nodes.add(node)
         return node
 
@@ -250,6 +255,6 @@ class AsyncHorae:
 
 def _calling_module() -> str:
     """The module that made the application; a script is known by its file's name."""
-    frame = sys._getframe(2)  # noqa: SLF001 - as collections.namedtuple and logging find their callers
+    frame = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # as collections.namedtuple and logging find their callers
     name: str = frame.f_globals.get("__name__", "app")
     return Path(frame.f_code.co_filename).stem if name == "__main__" else name

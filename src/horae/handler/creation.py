@@ -93,6 +93,11 @@ def stored_parameters(job_type: JobType[Any], owner: str | None, values: Mapping
     if has_hook(job_type, "prepare_values") or job_type.request is not job_type.parameters:
         given = {name: getattr(value, name) for name in value.model_fields_set}
         value = job_type.parameters.check(job_type.type, job_type.prepare_values(given, owner))
+    return storable_parameters(job_type, value)
+
+
+def storable_parameters(job_type: JobType[Any], value: Any) -> Stored:
+    """Checked parameters as they are written. Raises `InvalidParameters` for what no database could store."""
     try:
         stored = job_type.parameters.store(value)
     except PydanticSerializationError as error:

@@ -181,8 +181,11 @@ class Jobs:
                 raise JobWasCancelled(job.id)
             case _:
                 kind = self._registry.find(job.type)
-                annotated = kind is not None and kind.returns not in (Any, None)
-                return TypeAdapter(kind.returns).validate_python(job.result) if kind and annotated else job.result
+                annotated: Any = None if kind is None else kind.returns
+                if annotated in (Any, None):
+                    return job.result
+                adapter: TypeAdapter[Any] = TypeAdapter(annotated)
+                return adapter.validate_python(job.result)
 
     def cancel(self, job_id: int, *, owner: str | None = None, by: str | None = None) -> Job:
         """Cancel the job: it is `cancelled` when this returns, and final; its body is told and its work discarded.
@@ -204,6 +207,8 @@ class Jobs:
         elif job.state is not JobState.STARTED:
             self._request_cancel(job.id, who)
         self._wakeup.send(Hint(HintKind.ENDED, (job.id,)))
+        if cancelled.schedule_id is not None and cancelled.node_id is None:  # its run has ended with it
+            self._wakeup.send(Hint(HintKind.SCHEDULES, (JobId(cancelled.schedule_id),)))
         return cancelled
 
     def retry(self, job_id: int, *, owner: str | None = None) -> Job:

@@ -8,12 +8,12 @@ from sqlalchemy import Connection
 
 from horae.domain.ring import partition_of
 from horae.domain.schedule import DisabledReason, Rules
-from horae.domain.standing import Activated, Altered, Plan, Resumed, RunByHand
+from horae.domain.standing import Activated, Altered, Event, Plan, Resumed, RunByHand
 from horae.errors import ScheduleAlreadyExists, ScheduleDoesNotExist, ScheduleIsDeclared, ScheduleIsRunning
-from horae.storage import runs, schedules
+from horae.storage import deployments, runs, schedules
 from horae.storage.runs import Decided
 from horae.storage.schedule_rows import NewSchedule, StoredSchedule
-from horae.storage.standing import rules_as_json, rules_of, standing_of
+from horae.storage.standing import UnreadableSchedule, rules_as_json, rules_of, standing_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,21 +32,37 @@ class Definition:
 
 def add(connection: Connection, wanted: Definition, *, enabled: bool = True) -> Decided:
     """Insert a schedule and plan its first start. Raises `ScheduleAlreadyExists`."""
-    if schedules.find(connection, wanted.module, wanted.name) is not None:
+    schedule_id = schedules.add(connection, _new(wanted))
+    if schedule_id is None:
         raise ScheduleAlreadyExists(wanted.name)
-    row = schedules.lock(connection, [schedules.add(connection, _new(wanted))])[0]
+    row = schedules.lock(connection, [schedule_id])[0]
     if not enabled:
         return Decided(row, None, None)
     return runs.decide(connection, replace(row, disabled_reason=DisabledReason.DEPLOYMENT_GONE), Activated())
 
 
+def alter_from(connection: Connection, seen: StoredSchedule, wanted: Definition) -> Decided | None:
+    """Give a schedule another definition, unless it has another already than it was `seen` with."""
+    row = locked(connection, seen.id)
+    if any(getattr(row, name) != getattr(seen, name) for name in _definition(wanted)):
+        return None
+    return alter(connection, row.id, wanted)
+
+
 def alter(connection: Connection, reference: int | str, wanted: Definition) -> Decided:
     """Give a schedule another definition; a next start that the new rules leave alone stays."""
     row = locked(connection, reference)
-    before = rules_of(row)
+    event = _change_of(row)
     schedules.redefine(connection, row.id, _definition(wanted))
     changed = schedules.lock(connection, [row.id])[0]
-    return runs.decide(connection, changed, Altered(before))
+    return runs.decide(connection, changed, event)
+
+
+def _change_of(row: StoredSchedule) -> Event:
+    try:
+        return Altered(rules_of(row))
+    except UnreadableSchedule:
+        return Resumed()  # nobody knows what its times were
 
 
 def pause(connection: Connection, reference: int | str, note: str | None, reason: DisabledReason) -> Decided:
@@ -72,9 +88,10 @@ def run_now(connection: Connection, reference: int | str) -> Decided:
 
 
 def delete(connection: Connection, reference: int | str) -> StoredSchedule:
-    """Delete a schedule that was added at run time, with its ledger. A job of it that runs goes on."""
+    """Delete a schedule that no current deployment declares, with its ledger. A job of it that runs goes on."""
     row = locked(connection, reference)
-    if row.module and row.enabled:
+    current = deployments.current(connection, row.module)
+    if current is not None and current.id == row.deployment_id:
         raise ScheduleIsDeclared(row.name, row.module)
     schedules.remove(connection, row.id)
     return row

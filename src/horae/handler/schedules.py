@@ -1,5 +1,6 @@
 """What callers do with schedules: TimescaleDB's job API (seed 003), with one difference: a run by hand counts."""
 
+import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -12,18 +13,29 @@ from horae.domain.schedule import DisabledReason
 from horae.domain.statistics import Statistics
 from horae.errors import InvalidRequest, ScheduleDoesNotExist
 from horae.handler import schedule_changes
+from horae.handler.creation import storable_parameters
 from horae.handler.schedule_changes import Definition
 from horae.handler.schedule_views import ScheduleView, view_of
 from horae.storage import schedules, ticks
 from horae.storage.database import Database
 from horae.storage.runs import Decided
 from horae.storage.schedule_rows import FailedRun, StoredSchedule
-from horae.storage.standing import rules_of
+from horae.storage.standing import UnreadableSchedule, rules_of
 from horae.storage.ticks import StoredTicks
 from horae.types.job_type import JobType
 from horae.types.parameters import MappedParameters
 from horae.types.registry import JobTypeReference, Registry
-from horae.types.schedule import RuleKeywords, TriggerKeywords, check_name, keywords_of, part_of, trigger_of
+from horae.types.schedule import (
+    RuleKeywords,
+    TriggerKeywords,
+    check_name,
+    check_options,
+    check_priority,
+    keywords_of,
+    of_kind,
+    part_of,
+    trigger_of,
+)
 from horae.types.schedule import rules_of as rules_given
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
@@ -32,6 +44,7 @@ ScheduleViews: TypeAlias = list[ScheduleView]
 TickList: TypeAlias = list[StoredTicks]
 FailedRuns: TypeAlias = list[FailedRun]
 WORK: Final = Hint(HintKind.WORK)
+log = logging.getLogger("horae.schedules")
 
 
 class ScheduleKeywords(RuleKeywords, TriggerKeywords, total=False):
@@ -65,7 +78,8 @@ class Schedules:
         kind = self._registry.resolve(job_type)
         name = kind.type if name is None else name
         check_name(name)
-        wanted = self._definition(name, kind, config or {}, options)
+        params = self._params(kind, {} if config is None else config)
+        wanted = self._definition(name, kind, params, options)
         decided = self._database.transact(schedule_changes.add, wanted, enabled=enabled)
         self._on_created([decided.schedule.id])
         return self._changed(decided)
@@ -74,18 +88,11 @@ class Schedules:
         self, reference: Reference, /, *, config: Mapping[str, Any] | None = None, **options: Unpack[ScheduleKeywords]
     ) -> ScheduleView:
         """Change what is named and nothing else; what leaves the times alone leaves the next start alone."""
-        row = schedules_row(self._database, reference)
-        kind = self._registry.get(row.job_type)
-        before = keywords_of(rules_of(row).trigger)
-        trigger = _merged(before, options)
-        kept: dict[str, Any] = {name: getattr(rules_of(row), name) for name in RuleKeywords.__annotations__}
-        merged: Any = {**kept, "queue": row.queue, "priority": row.priority, **options}
-        for key in TriggerKeywords.__annotations__:
-            merged.pop(key, None)
-        values = view_of(row).config or {} if config is None else config
-        wanted = self._definition(row.name, kind, values, {**merged, **trigger}, key=rules_of(row).key)
-        wanted = replace(wanted, module=row.module, deployment_id=row.deployment_id)
-        return self._changed(self._database.transact(schedule_changes.alter, row.id, wanted))
+        while True:  # until nobody else has changed it between reading and writing
+            row = schedules_row(self._database, reference)
+            decided = self._database.transact(schedule_changes.alter_from, row, self._altered(row, config, options))
+            if decided is not None:
+                return self._changed(decided)
 
     def delete(self, reference: Reference) -> None:
         """Delete a schedule and its ledger; a running job of it goes on. Raises `ScheduleIsDeclared`."""
@@ -114,8 +121,8 @@ class Schedules:
         return view_of(schedules_row(self._database, reference))
 
     def list(self, *, module: str | None = None) -> ScheduleViews:
-        """All schedules, or those of a module, by module and name."""
-        return [view_of(row) for row in self._database.autocommit(schedules.page, module)]
+        """All schedules, or those of a module, by module and name; one that cannot be read here is only logged."""
+        return [view for row in self._database.autocommit(schedules.page, module) if (view := readable(row))]
 
     def statistics(self, reference: Reference) -> Statistics:
         """How its runs went. total_runs = successes + failures + crashes, at every instant."""
@@ -130,23 +137,38 @@ class Schedules:
         schedule_id = None if reference is None else self.get(reference).id
         return self._database.autocommit(schedules.errors, schedule_id, limit)
 
-    def _definition(
-        self,
-        name: str,
-        kind: JobType[Any],
-        config: Mapping[str, Any],
-        options: Mapping[str, Any],
-        key: str | None = None,
-    ) -> Definition:
+    def _altered(self, row: StoredSchedule, config: Mapping[str, Any] | None, options: ScheduleKeywords) -> Definition:
+        """The definition after a change; a config that is not named stays to the letter."""
+        check_options(options, ScheduleKeywords)
+        kind, rules = self._registry.get(row.job_type), rules_of(row)
+        kept: dict[str, Any] = {name: getattr(rules, name) for name in RuleKeywords.__annotations__}
+        others = {name: value for name, value in options.items() if name not in TriggerKeywords.__annotations__}
+        merged = {**kept, "queue": row.queue, "priority": row.priority, **others}
+        params = row.params if config is None else self._params(kind, config)
+        trigger = _merged(keywords_of(rules.trigger), options)
+        wanted = self._definition(row.name, kind, params, {**merged, **trigger}, key=rules.key)
+        return replace(wanted, module=row.module, deployment_id=row.deployment_id)
+
+    def _params(self, kind: JobType[Any], config: Any) -> str | None:
+        """The config as it is stored, checked by the type."""
         if isinstance(kind.parameters, MappedParameters):
             raise InvalidRequest(f"job type {kind.type!r} keeps its parameters in a table, so it cannot be scheduled")
+        of_kind("config", config, Mapping, "a mapping of the job's parameters")
         checked = kind.parameters.check(kind.type, config)
         kind.check_schedule(config)
+        return storable_parameters(kind, checked).text
+
+    def _definition(
+        self, name: str, kind: JobType[Any], params: str | None, options: Mapping[str, Any], key: str | None = None
+    ) -> Definition:
+        check_options(options, ScheduleKeywords)
+        check_name(options.get("queue", kind.queue), "queue")
+        check_priority(options.get("priority", kind.priority))
         trigger = trigger_of(part_of(options, TriggerKeywords))
         return Definition(
             name=name,
             job_type=kind.type,
-            params=kind.parameters.store(checked).text,
+            params=params,
             rules=rules_given(key or f":{name}", trigger, part_of(options, RuleKeywords)),
             queue=options.get("queue", kind.queue),
             priority=options.get("priority", kind.priority),
@@ -163,6 +185,15 @@ def schedules_row(database: Database, reference: Reference) -> StoredSchedule:
     if row is None:
         raise ScheduleDoesNotExist(reference)
     return row
+
+
+def readable(row: StoredSchedule) -> ScheduleView | None:
+    """The view, unless the row cannot be read here: it must not hide the others."""
+    try:
+        return view_of(row)
+    except UnreadableSchedule as error:
+        log.warning("%s", error)
+        return None
 
 
 def _merged(before: TriggerKeywords, options: Mapping[str, Any]) -> TriggerKeywords:

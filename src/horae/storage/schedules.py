@@ -33,9 +33,12 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.types import TypeEngine
 
 from horae.storage.dialect import (
+    POSTGRESQL,
+    SQLITE,
     IdList,
     Instant,
     PerDialect,
@@ -130,11 +133,19 @@ DUE: Final = PerDialect(
     lambda dialect: _due_soon.where(member_of(dialect, schedules.c.partition, "partitions", of=IdList))
 )
 DUE_OF: Final = PerDialect(lambda dialect: _due_soon.where(member_of(dialect, schedules.c.id, "ids", of=IdList)))
-ADD: Final = insert(schedules).values(created_at=database_now()).returning(schedules.c.id)
+_INSERT: Final[Mapping[str, Any]] = {POSTGRESQL: postgresql.insert, SQLITE: sqlite.insert}
+
+
+def _add(dialect: str) -> Any:
+    given = {field.name: bindparam(field.name, type_=schedules.c[field.name].type) for field in fields(NewSchedule)}
+    added = _INSERT[dialect](schedules).values(**given, created_at=database_now())
+    # Of several who add the same name at once, all but one hear that it exists.
+    unless = added.on_conflict_do_nothing(index_elements=[schedules.c.module, schedules.c.name])
+    return unless.returning(schedules.c.id)
+
+
+ADD: Final = PerDialect(_add)
 ADD_STATISTICS: Final = insert(schedule_statistics)
-FIND: Final = select(schedules.c.id).where(
-    schedules.c.module == bindparam("module"), schedules.c.name == bindparam("name")
-)
 
 # Runs whose job has ended, and whose body has stopped, without anybody telling the schedule; or whose job is gone.
 _going_on = and_(jobs.c.id.is_not(None), or_(jobs.c.finished_at.is_(None), jobs.c.node_id.is_not(None)))
@@ -202,10 +213,11 @@ def rows_as_json(connection: Connection, rows: Sequence[Any]) -> str:
     )
 
 
-def add(connection: Connection, new: NewSchedule) -> int:
-    """Insert a schedule with empty statistics; its id."""
-    schedule_id: int = connection.execute(ADD, values_of(new)).scalar_one()
-    connection.execute(ADD_STATISTICS, {"schedule_id": schedule_id})
+def add(connection: Connection, new: NewSchedule) -> int | None:
+    """Insert a schedule with empty statistics; its id, or None if there is one of this name."""
+    schedule_id: int | None = connection.execute(ADD.on(connection), values_of(new)).scalar_one_or_none()
+    if schedule_id is not None:
+        connection.execute(ADD_STATISTICS, {"schedule_id": schedule_id})
     return schedule_id
 
 
@@ -227,7 +239,7 @@ def write_statistics(connection: Connection, rows: Sequence[StatisticsRow]) -> N
 
 def stored(row: Row[Any]) -> StoredSchedule:
     """A row of `COLUMNS` as a value."""
-    return StoredSchedule(**row._mapping)  # noqa: SLF001 - the public name of a Row's mapping
+    return StoredSchedule(**row._mapping)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # the public name of a Row's mapping
 
 
 def due(connection: Connection, partitions: Collection[int], horizon: float) -> list[DueSchedule]:
@@ -240,12 +252,6 @@ def due_of(connection: Connection, ids: Collection[int], horizon: float) -> list
     """Which of these schedules are due within `horizon` seconds."""
     rows = connection.execute(DUE_OF.on(connection), {"ids": sorted(ids), "horizon": horizon})
     return [DueSchedule(**row) for row in rows.mappings()]
-
-
-def find(connection: Connection, module: str, name: str) -> int | None:
-    """The id of the schedule of this name."""
-    found: int | None = connection.execute(FIND, {"module": module, "name": name}).scalar_one_or_none()
-    return found
 
 
 def by_partition(connection: Connection) -> dict[int, int]:

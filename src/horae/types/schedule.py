@@ -19,6 +19,7 @@ from horae.types.function import BodyKeywords
 
 Length = str | timedelta
 LONGEST_NAME: Final = 200
+LARGEST_PRIORITY: Final = 2**31 - 1
 
 
 class RuleKeywords(TypedDict, total=False):
@@ -80,12 +81,15 @@ def trigger_of(given: TriggerKeywords) -> Trigger:
     stray = sorted(other & given.keys())
     if stray:
         raise InvalidRequest(f"{stray[0]} does not go with {kind}")
+    zone = of_kind("timezone", given.get("timezone", "UTC"), str, "the name of a time zone such as Europe/Berlin")
     if "cron" in given:
         gap, fold = given.get("dst_gap", "shift"), given.get("dst_fold", "first")
-        zone = given.get("timezone", "UTC")
-        return CronTrigger(CronExpression.parse(given["cron"], timezone=zone, dst_gap=gap, dst_fold=fold))
-    interval, start = Interval.parse(given["every"]), given.get("initial_start")
-    return IntervalTrigger(interval, given.get("fixed", False), start, given.get("timezone", "UTC"))
+        expression = of_kind("cron", given["cron"], str, 'an expression such as "0 3 * * *"')
+        return CronTrigger(CronExpression.parse(expression, timezone=zone, dst_gap=gap, dst_fold=fold))
+    start, fixed = given.get("initial_start"), of_kind("fixed", given.get("fixed", False), bool, "True or False")
+    if start is not None:
+        of_kind("initial_start", start, datetime, "a datetime with a time zone")
+    return IntervalTrigger(Interval.parse(given.get("every", "")), fixed, start, zone)
 
 
 def keywords_of(trigger: Trigger) -> TriggerKeywords:
@@ -110,29 +114,47 @@ _CRON_ONLY: Final = frozenset({"dst_gap", "dst_fold"})
 _INTERVAL_ONLY: Final = frozenset({"fixed", "initial_start"})
 
 
+def check_options(given: Mapping[str, Any], *kinds: Any) -> None:
+    """Refuse an option that none of these TypedDicts names. Raises `InvalidRequest`."""
+    allowed = [name for kind in kinds for name in kind.__annotations__]
+    unknown = given.keys() - set(allowed)
+    if unknown:
+        raise InvalidRequest(f"a schedule has no option {min(unknown)!r}; there are {', '.join(allowed)}")
+
+
 def rules_of(key: str, trigger: Trigger, given: RuleKeywords) -> Rules:
     """The rules that a caller means. Raises `InvalidRequest`."""
-    unknown = given.keys() - RuleKeywords.__annotations__.keys()
-    if unknown:
-        allowed = ", ".join(RuleKeywords.__annotations__)
-        raise InvalidRequest(f"a schedule has no option {min(unknown)!r}; there are {allowed}")
     return Rules(key=key, trigger=trigger, **{name: _rule(name, value) for name, value in given.items()})
 
 
+_MAY_BE_NONE: Final = frozenset({"max_runtime", "max_retries", "retry_period"})
+
+
 def _rule(name: str, value: Any) -> Any:
-    if value is None:
-        return None
+    return None if value is None and name in _MAY_BE_NONE else _read_rule(name, value)
+
+
+def _read_rule(name: str, value: Any) -> Any:
     match name:
         case "overlap":
             return _choice(name, Overlap, value)
         case "catch_up":
             return _choice(name, CatchUp, value)
+        case "catch_up_limit" | "max_retries":
+            return of_kind(name, value, int, "a whole number")
         case "retry_period":
             return Interval.parse(value)
         case "catch_up_window" | "jitter" | "max_runtime":
             return value if isinstance(value, timedelta) else Interval.parse(value).nominal
         case _:
             return value
+
+
+def of_kind(name: str, value: Any, kind: type, expected: str) -> Any:
+    """The value, if it is of this kind. Raises `InvalidRequest`."""
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise InvalidRequest(f"{name} {value!r}: expected {expected}")
+    return value
 
 
 def _choice(name: str, kind: type[Overlap] | type[CatchUp], value: str) -> Overlap | CatchUp:
@@ -149,7 +171,10 @@ def part_of(options: Mapping[str, Any], kind: Any) -> Any:
 
 def check_scheduled(function: Callable[..., Any]) -> None:
     """Refuse a function that a clock could not call: parameters, or a result. Raises `SchemaError`."""
-    hints = get_type_hints(function)
+    try:
+        hints = get_type_hints(function)
+    except NameError as error:
+        raise SchemaError(f"{function.__qualname__}: an annotation cannot be resolved: {error}") from error
     for name in inspect.signature(function).parameters:
         hint = hints.get(name)
         if (get_origin(hint) or hint) is not JobContext:
@@ -158,10 +183,19 @@ def check_scheduled(function: Callable[..., Any]) -> None:
         raise SchemaError(f"{function.__qualname__} is scheduled, so it returns nothing; it says {hints['return']!r}")
 
 
-def check_name(name: str) -> None:
+def check_name(name: Any, of: str = "schedule name") -> None:
     """Refuse a name that cannot be stored or shown."""
+    expected = f"1 to {LONGEST_NAME} printable characters"
+    of_kind(of, name, str, expected)
     if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
-        raise InvalidRequest(f"schedule name {name!r}: expected 1 to {LONGEST_NAME} printable characters")
+        raise InvalidRequest(f"{of} {name!r}: expected {expected}")
+
+
+def check_priority(priority: Any) -> None:
+    """Refuse what is no priority."""
+    of_kind("priority", priority, int, "a whole number")
+    if abs(priority) > LARGEST_PRIORITY:
+        raise InvalidRequest(f"priority {priority}: expected -{LARGEST_PRIORITY} to {LARGEST_PRIORITY}")
 
 
 def module_schema(module: str, declared: list[Schedule]) -> str:
