@@ -17,7 +17,7 @@ from typing import Final
 from horae.domain.job import NodeId
 from horae.domain.ring import Ring
 from horae.storage import nodes, runs, schedules
-from horae.storage.database import Database
+from horae.storage.database import Database, is_disconnect
 from horae.storage.runs import Decided
 
 RELOAD: Final = 60.0
@@ -27,7 +27,7 @@ LARGEST_BATCH: Final = 500
 SHORTEST_RETRY: Final = 0.2
 SECOND_OWNER: Final = 0.3
 """Seconds between reloads, and how far ahead they look; between looks at the ring; schedules in one transaction;
-seconds before an attempt that changed nothing is repeated, and that the second owner waits for the first."""
+seconds before an attempt that found a run in its way is repeated, and that the second owner waits for the first."""
 
 log = logging.getLogger("horae.runtime")
 OnDecided = Callable[[Sequence[Decided]], None]
@@ -47,7 +47,7 @@ class Controller:
         self._asked: set[int] = set()
         self._wake = asyncio.Event()
         self._reload_at = self._ring_at = 0.0
-        self._stopping = False
+        self._stopping = self._reloading = False
 
     def hint(self, ids: Collection[int] = ()) -> None:
         """These schedules have changed, or all may have: look at once. Called on the node's loop."""
@@ -79,16 +79,28 @@ class Controller:
             await self._sleep()
 
     async def _look(self) -> None:
+        """Read what must be read. Whatever fails is read again: nothing may wait for the next minute because of it."""
         now = time.monotonic()
         if now >= self._ring_at:
-            self._ring_at = now + RING
             await self._look_at_ring()
+            self._ring_at = now + RING
         if now >= self._reload_at:
             self._reload_at = now + RELOAD * self._rng.uniform(0.9, 1.0)
-            await self._reload()
+            self._reloading = True
+            try:
+                await self._reload()
+            except BaseException:
+                self._reload_at = 0.0
+                raise
+            finally:
+                self._reloading = False
         elif self._asked:
             asked, self._asked = self._asked, set()
-            await self._ask(asked)
+            try:
+                await self._ask(asked)
+            except BaseException:
+                self._asked |= asked
+                raise
 
     async def _ask(self, ids: Collection[int]) -> None:
         before = time.monotonic()
@@ -119,10 +131,27 @@ class Controller:
     async def _fire_due(self) -> None:
         while (batch := self._take_due(time.monotonic())) and not self._stopping:
             before = time.monotonic()
-            decided = await self._database.transact_async(runs.fire, batch, self._node)
+            try:
+                decided = await self._fire(batch)
+            except BaseException:
+                self._reload_at = 0.0  # the batch has left the heap
+                raise
             for result in decided:
-                self._plan_next(result, before)
+                changed = result.fired is not None or result.stop is not None
+                self._plan_next(result, before if changed else time.monotonic())  # not to come too early twice
             self._on_decided(decided)
+
+    async def _fire(self, batch: Sequence[int]) -> Sequence[Decided]:
+        """One transaction for all; if it cannot be, one for each, so that no schedule stops another."""
+        try:
+            return await self._database.transact_async(runs.fire, batch, self._node)
+        except Exception as error:
+            if is_disconnect(error):
+                raise
+            if len(batch) > 1:
+                return [result for schedule_id in batch for result in await self._fire([schedule_id])]
+            log.exception("schedule %d cannot be fired; it is tried again with the next reload", batch[0])
+            return []
 
     def _take_due(self, now: float) -> list[int]:
         """What is due now, the highest priority first; the rest of a crowd with the next batch."""
@@ -141,13 +170,14 @@ class Controller:
 
     def _plan_next(self, result: Decided, asked: float) -> None:
         row = result.schedule
-        if row.next_start is None:
+        if row.next_start is None or result.unreadable:
             return
         due_in = (row.next_start - row.now).total_seconds()
+        if due_in <= 0 and row.started_at is not None:
+            # A run outlasts its interval: half of that is soon enough to see its end before the next start.
+            due_in = max(SHORTEST_RETRY, (row.next_start - row.started_at).total_seconds() / 2)
         if due_in <= HORIZON:
-            changed = result.fired is not None or result.stop is not None
-            due_in = max(due_in, 0.0 if changed else SHORTEST_RETRY)
-            self._put(row.id, row.priority, asked + due_in + self._grace(row.partition))
+            self._put(row.id, row.priority, asked + max(due_in, 0.0) + self._grace(row.partition))
 
     def _grace(self, partition: int) -> float:
         """Let the first owner go first: the second is there in case it does not."""
@@ -162,6 +192,8 @@ class Controller:
         for result in decided:
             if result.schedule.partition in self._partitions or result.schedule.id in self._adopted:
                 self._plan_next(result, time.monotonic())
+                if self._reloading:  # what is being read may be older
+                    self._asked.add(result.schedule.id)
         self._wake.set()
 
     async def _sleep(self) -> None:

@@ -5,6 +5,8 @@ schedule keeps no token, and each of its jobs ends for itself.
 """
 
 import json
+import logging
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
@@ -30,15 +32,20 @@ from sqlalchemy.types import TypeEngine
 from horae.domain.job import MAX_RUNTIME, JobId, JobState, NodeId
 from horae.domain.plan import plan
 from horae.domain.schedule import Overlap, ScheduleState
-from horae.domain.standing import Due, Ended, Event, Plan, Stop
+from horae.domain.standing import Due, Ended, Event, Plan, Standing, Stop
 from horae.domain.statistics import RunOutcome
 from horae.domain.tick import Decision, Reason
 from horae.storage import schedules, ticks
 from horae.storage.dialect import IdList, Instant, Json, PerDialect, database_now, json_rows, member_of
 from horae.storage.schedule_rows import ScheduleChange, StoredSchedule
-from horae.storage.standing import rules_of, standing_of, statistics_of, statistics_row
+from horae.storage.standing import UnreadableSchedule, rules_of, standing_of, statistics_of, statistics_row
 from horae.storage.tables import jobs
 from horae.storage.ticks import NewTicks
+
+SCHEDULE_ID: Final = "schedule_id"
+"""Where `meta` of a scheduled job says whose it is, so that a node knows without asking."""
+
+log = logging.getLogger("horae.schedules")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,13 +78,14 @@ class RunEnd:
 class Decided:
     """What became of a schedule: the row as it is now, the job that was made, the run that must stop.
 
-    `sooner`: it is due before the time that its owner has in mind.
+    `sooner`: it is due before the time that its owner has in mind. `unreadable`: nothing can be decided here.
     """
 
     schedule: StoredSchedule
     fired: JobId | None
     stop: Stop | None
     sooner: bool = False
+    unreadable: bool = False
 
 
 _FIRED: Final[Mapping[str, TypeEngine[Any]]] = {
@@ -126,16 +134,28 @@ _RNG: Final = Random()  # noqa: S311 - spreads back-offs, guards nothing
 
 def fire(connection: Connection, ids: Collection[int], node: NodeId) -> list[Decided]:
     """Decide what is due of these schedules; every row attempted, so that who came late learns and moves on."""
-    standings = {row.id: (row, standing_of(row)) for row in schedules.lock(connection, ids)}
-    plans = [(row, standing, plan(standing, Due(), row.now, _RNG)) for row, standing in standings.values()]
-    news = [(row, made) for row, standing, made in plans if made != Plan.unchanged(standing)]
+    locked = schedules.lock(connection, ids)
+    standings = {row.id: standing for row in locked if (standing := _readable(row)) is not None}
+    plans = [(row, plan(standings[row.id], Due(), row.now, _RNG)) for row in locked if row.id in standings]
+    news = [(row, made) for row, made in plans if made != Plan.unchanged(standings[row.id])]
     decided = {result.schedule.id: result for result in carry_out(connection, news, node)} if news else {}
-    return [decided.get(row.id, Decided(row, None, None)) for row, _, _ in plans]
+    return [decided.get(row.id, Decided(row, None, None, unreadable=row.id not in standings)) for row in locked]
+
+
+def _readable(row: StoredSchedule) -> Standing | None:
+    """What is to be decided about, unless it cannot be read here: that must stop no other schedule."""
+    try:
+        return standing_of(row)
+    except UnreadableSchedule as error:
+        log.warning("%s", error)
+        return None
 
 
 def decide(connection: Connection, row: StoredSchedule, event: Event, node: NodeId | None = None) -> Decided:
     """Carry out what an event makes of one locked schedule."""
-    return carry_out(connection, [(row, plan(standing_of(row), event, row.now, _RNG))], node)[0]
+    # Who waited for the lock has an older clock than the rival: times that are decided stay behind.
+    now = max(row.now, row.last_tick or row.now)
+    return carry_out(connection, [(row, plan(standing_of(row), event, now, _RNG))], node)[0]
 
 
 def end_jobs(
@@ -158,8 +178,12 @@ def end_jobs(
 def end(
     connection: Connection, ends: Sequence[RunEnd], node: NodeId | None, scheduler_age: timedelta | None = None
 ) -> list[Decided]:
-    """End runs that are still their schedules' own; others ended before."""
-    locked = {row.id: row for row in schedules.lock(connection, {ended.schedule_id for ended in ends})}
+    """End runs that are still their schedules' own; others ended before.
+
+    Where a schedule cannot be read here, its run ends when a node looks that can (`end_lost`).
+    """
+    rows = schedules.lock(connection, {ended.schedule_id for ended in ends})
+    locked = {row.id: row for row in rows if _readable(row) is not None}
     decided: list[Decided] = []
     waiting = list(ends)
     while waiting:  # each round one end of each schedule: all but the first concern `allow_all`
@@ -168,7 +192,8 @@ def end(
         current = [
             (locked[key], ended) for key, ended in now.items() if key in locked and _is_current(locked[key], ended)
         ]
-        results = _end_each(connection, current, node, scheduler_age) if current else []
+        later = Counter(ended.schedule_id for ended in waiting)
+        results = _end_each(connection, current, later, node, scheduler_age) if current else []
         locked |= {result.schedule.id: result.schedule for result in results}
         decided.extend(results)
     return decided
@@ -177,6 +202,7 @@ def end(
 def _end_each(
     connection: Connection,
     current: Sequence[tuple[StoredSchedule, RunEnd]],
+    later: Mapping[int, int],
     node: NodeId | None,
     scheduler_age: timedelta | None,
 ) -> list[Decided]:
@@ -186,7 +212,7 @@ def _end_each(
             outcome=ended.outcome,
             started=row.started_at or ended.created_at,
             by_hand=ended.by_hand,
-            others=_others(connection, row, ended.job_id),
+            others=_others(connection, row, ended.job_id, later.get(row.id, 0)),
             scheduler_started=row.now - (scheduler_age or timedelta(0)),
         )
         freed = replace(row, run_token=None if row.run_token == ended.job_id else row.run_token)
@@ -239,11 +265,12 @@ def _is_current(row: StoredSchedule, ended: RunEnd) -> bool:
     return row.run_token == ended.job_id or rules_of(row).overlap is Overlap.ALLOW_ALL
 
 
-def _others(connection: Connection, row: StoredSchedule, job_id: JobId) -> int:
+def _others(connection: Connection, row: StoredSchedule, job_id: JobId, later: int) -> int:
+    """How many runs of the schedule go on beside this one, or wait for their turn in the same batch."""
     if rules_of(row).overlap is not Overlap.ALLOW_ALL:
         return 0
     count: int = connection.execute(OTHERS, {"schedule_id": row.id, "job_id": job_id}).scalar_one()
-    return count
+    return count + later
 
 
 def _fire_jobs(connection: Connection, fires: Iterable[tuple[StoredSchedule, Plan]]) -> dict[int, JobId]:
@@ -257,7 +284,7 @@ def _fire_jobs(connection: Connection, fires: Iterable[tuple[StoredSchedule, Pla
 def _fired_job(row: StoredSchedule, made: Plan) -> FiredJob:
     nominal = next(entry for entry in made.ticks if entry.decision is Decision.FIRED)
     runtime = rules_of(row).max_runtime
-    meta: dict[str, Any] = {"schedule": row.name, "reason": nominal.reason.value}
+    meta: dict[str, Any] = {"schedule": row.name, SCHEDULE_ID: row.id, "reason": nominal.reason.value}
     if runtime is not None:
         meta[MAX_RUNTIME] = runtime.total_seconds()
     return FiredJob(
@@ -287,6 +314,7 @@ def _after(row: StoredSchedule, made: Plan, fired: JobId | None) -> StoredSchedu
         pause_note=None if made.disabled is None else row.pause_note,
         next_start=made.next_start,
         last_tick=made.last_tick,
+        version=row.version + 1,
         **_statistics(row.id, made),
     )
 
