@@ -1,6 +1,7 @@
 """What follows once the end of bodies is committed: retries are awaited, hooks called, whoever waits is told."""
 
 import asyncio
+import json
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,12 +18,15 @@ from horae.runtime.settler import Ended
 from horae.runtime.sweeper import Rescued
 from horae.runtime.worker import Worker
 from horae.storage import ending
-from horae.storage.runs import Decided
+from horae.storage.runs import SCHEDULE_ID, Decided
 from horae.storage.settling import Settled
 from horae.types.hooks import Hooks
 from horae.wakeup.channel import Hint, HintKind
 
 HOOKS_AT_ONCE: Final = 4
+LONGEST_BY: Final = 200
+"""Threads; characters of who cancelled a job."""
+
 log = logging.getLogger("horae.runtime")
 
 
@@ -35,6 +39,7 @@ class Aftermath:
     def __init__(self, group: asyncio.TaskGroup, parts: Parts, hooks: Hooks, reporter: Reporter) -> None:
         self._group, self._wakeup, self._live, self._database = group, parts.wakeup, parts.live, parts.database
         self._hooks, self._reporter = hooks, reporter
+        self._loop = asyncio.get_running_loop()
         self._threads = ThreadPoolExecutor(HOOKS_AT_ONCE, thread_name_prefix="horae-hooks")
         self.worker: Worker | None = None
         self.controller: Controller | None = None
@@ -58,6 +63,7 @@ class Aftermath:
             elif ended.settlement is not None:
                 log.info("the end of job %d was dropped: its lease %d has passed on", claim.id, claim.lease)
         self._reporter.forget((ended.claim.id for ended in batch), cancelled)
+        self._tell_of_own_ends([ended for ended in batch if ended.already])
         if over:
             self._wakeup.send(Hint(HintKind.ENDED, tuple(over)))
         self.runs(result.runs)
@@ -72,6 +78,11 @@ class Aftermath:
             if decision.stop is not None and decision.schedule.run_token is not None:
                 self._call(partial(self._stop_run, decision, JobId(decision.schedule.run_token)))
 
+    def _tell_of_own_ends(self, batch: Sequence[Ended]) -> None:
+        """Some bodies finished their jobs in their own transactions, and with them the runs of schedules."""
+        found = {json.loads(ended.claim.meta).get(SCHEDULE_ID) for ended in batch if SCHEDULE_ID in ended.claim.meta}
+        self._announce([schedule_id for schedule_id in found if isinstance(schedule_id, int)])
+
     def runs(self, ended: Sequence[Decided]) -> None:
         """Runs of schedules have ended; whoever owns them hears of it if they are due sooner than it knows."""
         if not ended:
@@ -82,12 +93,31 @@ class Aftermath:
         if sooner:
             self._wakeup.send(Hint(HintKind.SCHEDULES, sooner))
 
+    def _announce(self, schedule_ids: Sequence[int]) -> None:
+        """Something else than the nodes' own statements has changed these schedules. Called on the node's loop."""
+        if not schedule_ids:
+            return
+        if self.controller is not None:
+            self.controller.hint(schedule_ids)
+        self._wakeup.send(Hint(HintKind.SCHEDULES, tuple(JobId(schedule_id) for schedule_id in schedule_ids)))
+
     def _stop_run(self, decision: Decided, job_id: JobId) -> None:
-        by = f"schedule {decision.schedule.name}"
+        by = f"schedule {decision.schedule.name}"[: LONGEST_BY - len(TERMINATING)]
         by = f"{by}{TERMINATING}" if decision.stop is Stop.TERMINATE else by
-        self._live.request_cancel(job_id, by)
-        self._wakeup.send(Hint(HintKind.CANCEL, (job_id,)))
-        self._database.transact(ending.cancel, job_id, by)
+        try:
+            self._live.request_cancel(job_id, by)
+            self._wakeup.send(Hint(HintKind.CANCEL, (job_id,)))
+            job = self._database.transact(ending.cancel, job_id, by)
+        except Exception as error:  # noqa: BLE001 - its next nominal time asks again
+            log.warning("job %d cannot be stopped for the next run of its schedule: %s", job_id, error)
+            return
+        if job is not None and job.node_id is not None:
+            return
+        self._live.forget([job_id])
+        if job is not None:  # no node had it, so the run has ended with it
+            self._loop.call_soon_threadsafe(self._announce, [decision.schedule.id])
+            self._wakeup.send(Hint(HintKind.ENDED, (job_id,)))
+            self._hooks.cancelled(job.id, job.type)
 
     def rescued(self, batch: Sequence[Rescued]) -> None:
         """A batch of jobs whose node is dead."""
