@@ -15,7 +15,6 @@ from typing import Final, TypeAlias
 
 from sqlalchemy import Connection
 
-from horae.domain.job import JobId
 from horae.domain.schedule import DisabledReason
 from horae.domain.standing import Activated
 from horae.errors import DeploymentDoesNotExist, InvalidRequest
@@ -25,6 +24,7 @@ from horae.storage import deployments, ending, runs, schedules
 from horae.storage.database import Database
 from horae.storage.deployments import Deployment
 from horae.storage.schedule_rows import StoredSchedule
+from horae.storage.standing import rules_of
 from horae.types.registry import Registry
 from horae.types.schedule import Schedule, module_schema
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
@@ -62,6 +62,10 @@ class Deployments:
             log.info("module %s is deployed as %s", module, result.deployment.key)
             self._tell()
         return result
+
+    def current(self, module: str) -> Deployment | None:
+        """The version of a module that fires."""
+        return self._database.autocommit(deployments.current, module)
 
     def list(self) -> DeploymentList:
         """All deployments, the newest first."""
@@ -112,7 +116,7 @@ def deploy(
         return Deployed(current, changed=False)
     earlier = deployments.with_schema(connection, module, schema_hash)
     if earlier is not None and not restore:
-        log.warning("module %s was replaced by a newer version; its schedules are left alone", module)
+        log.warning("this version of module %s was replaced or ended; its schedules are left alone", module)
         return Deployed(earlier, changed=False)
     if current is not None:
         deployments.end(connection, current.id)
@@ -129,21 +133,21 @@ def deploy(
 
 def scale(connection: Connection, key: str, min_replicas: int) -> Deployment:
     """Set the replicas of a deployment; what it stops or starts follows."""
-    before = _known(connection, key)
+    before = _locked(connection, key)
     if before.ended_at is not None:
         raise InvalidRequest(f"deployment {key!r} has ended; deploy its module again")
     after = deployments.scale(connection, before.id, min_replicas)
     for row in _of(connection, before):
-        if min_replicas == 0 and row.enabled:
-            schedule_changes.pause(connection, row.id, None, DisabledReason.DEPLOYMENT_GONE)
-        elif min_replicas > 0:
-            runs.decide(connection, schedule_changes.locked(connection, row.id), Activated())
+        if min_replicas == 0:
+            _stop(connection, row.id)
+        else:
+            _activate(connection, row.id)
     return after
 
 
 def end(connection: Connection, key: str) -> Deployment:
     """End a deployment and what it declared."""
-    deployment = _known(connection, key)
+    deployment = _locked(connection, key)
     deployments.end(connection, deployment.id)
     for row in _of(connection, deployment):
         _remove(connection, row)
@@ -160,27 +164,48 @@ def _replace_schedules(connection: Connection, created: Deployment, wanted: Sequ
         declared = replace(definition, deployment_id=created.id)
         schedule_id = _declare(connection, present.get(definition.name), declared)
         if created.min_replicas == 0:
-            schedule_changes.pause(connection, schedule_id, None, DisabledReason.DEPLOYMENT_GONE)
+            _stop(connection, schedule_id)
 
 
 def _declare(connection: Connection, row: StoredSchedule | None, declared: Definition) -> int:
     if row is None:
         return schedule_changes.add(connection, declared).schedule.id
     schedule_changes.alter(connection, row.id, declared)
-    if row.disabled_reason == DisabledReason.DEPLOYMENT_GONE:
-        runs.decide(connection, schedule_changes.locked(connection, row.id), Activated())
+    if row.disabled_reason == DisabledReason.EXHAUSTED and rules_of(row).trigger != declared.rules.trigger:
+        schedule_changes.resume(connection, row.id)  # it has times again
+    _activate(connection, row.id)
     return row.id
 
 
+def _activate(connection: Connection, schedule_id: int) -> None:
+    """Let a schedule that had stopped with its deployment start again; one that was paused by hand stays so."""
+    row = schedule_changes.locked(connection, schedule_id)
+    if row.disabled_reason == DisabledReason.DEPLOYMENT_GONE:
+        runs.decide(connection, row, Activated())
+
+
+def _stop(connection: Connection, schedule_id: int) -> None:
+    if schedule_changes.locked(connection, schedule_id).enabled:
+        schedule_changes.pause(connection, schedule_id, None, DisabledReason.DEPLOYMENT_GONE)
+
+
 def _remove(connection: Connection, row: StoredSchedule) -> None:
-    """End a schedule: what has started goes on to its end, what has not is cancelled."""
-    if row.run_token is not None:
-        ending.cancel_pending(connection, JobId(row.run_token), BY)
+    """End a schedule: what has started goes on to its end, what has not is cancelled.
+
+    In this order: what was fired since the row was read is seen only once the schedule is locked.
+    """
     schedule_changes.pause(connection, row.id, None, DisabledReason.DEPLOYMENT_GONE)
+    ending.cancel_pending_of(connection, row.id, BY)
 
 
 def _of(connection: Connection, deployment: Deployment) -> list[StoredSchedule]:
     return [row for row in schedules.page(connection, deployment.module) if row.deployment_id == deployment.id]
+
+
+def _locked(connection: Connection, key: str) -> Deployment:
+    """The deployment, while nobody else deploys its module."""
+    deployments.lock_module(connection, _known(connection, key).module)
+    return _known(connection, key)
 
 
 def _known(connection: Connection, key: str) -> Deployment:

@@ -44,7 +44,12 @@ CANCEL: Final = (
     .returning(*COLUMNS)
 )
 
-CANCEL_PENDING: Final = CANCEL.where(jobs.c.state == JobState.PENDING)
+CANCEL_PENDING_OF: Final = (
+    update(jobs)
+    .where(jobs.c.schedule_id == bindparam("schedule_id"), jobs.c.state == JobState.PENDING)
+    .values(state=JobState.CANCELLED, cancelled_by=bindparam("cancelled_by"), **_ENDED)
+    .returning(jobs.c.id)
+)
 
 
 def _expire(dialect: str, state: JobState, since: Any, *more: Any) -> Update:
@@ -140,15 +145,13 @@ def cancel(connection: Connection, job_id: JobId, cancelled_by: str | None) -> J
     return job
 
 
-def cancel_pending(connection: Connection, job_id: JobId, cancelled_by: str | None) -> Job | None:
-    """Cancel a job that no node has taken; None where one has, or it has ended."""
-    row = connection.execute(CANCEL_PENDING, {"job_id": job_id, "cancelled_by": cancelled_by}).one_or_none()
-    if row is None:
-        return None
-    job = job_from(row)
-    if job.schedule_id is not None:
-        runs.end_jobs(connection, {job.id: RunOutcome.CANCELLED}, None)
-    return job
+def cancel_pending_of(connection: Connection, schedule_id: int, cancelled_by: str) -> list[JobId]:
+    """Cancel those jobs of a schedule that no node has taken; which they were."""
+    values = {"schedule_id": schedule_id, "cancelled_by": cancelled_by}
+    ids = [JobId(id_) for id_ in connection.execute(CANCEL_PENDING_OF, values).scalars()]
+    if ids:
+        runs.end_jobs(connection, dict.fromkeys(ids, RunOutcome.CANCELLED), None)
+    return ids
 
 
 def expire_started(connection: Connection, limits: Mapping[str, float]) -> list[Job]:
