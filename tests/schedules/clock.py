@@ -1,0 +1,54 @@
+"""A clock that a test owns, on both databases: nothing else tells Horae's statements what time it is."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import pytest
+from sqlalchemy import text
+
+from horae.storage import sqlite
+from horae.storage.database import Database
+from horae.storage.dialect import EPOCH, MICROSECOND, POSTGRESQL
+
+MONDAY: Final = datetime(2026, 3, 2, 10, tzinfo=UTC)
+"""Where the clock stands when a test begins: ten o'clock, far from any change of the clocks."""
+
+# A function of this name in a schema before `pg_catalog` takes the place of the server's own clock.
+_OWN_CLOCK: Final = """
+CREATE SCHEMA clock;
+CREATE TABLE clock.hand (moment timestamptz NOT NULL);
+INSERT INTO clock.hand VALUES (now());
+CREATE FUNCTION clock.statement_timestamp() RETURNS timestamptz STABLE LANGUAGE sql AS 'SELECT moment FROM clock.hand';
+"""
+
+
+def take_over(database: Database) -> None:
+    """Replace the clock of a PostgreSQL database, for sessions that begin from now on."""
+    with database.engine.begin() as connection:
+        connection.exec_driver_sql(_OWN_CLOCK)
+        name = connection.execute(text("SELECT current_database()")).scalar_one()
+        connection.exec_driver_sql(f'ALTER DATABASE "{name}" SET search_path = clock, pg_catalog, public')
+
+
+class Clock:
+    """Stands still until it is moved."""
+
+    def __init__(self, database: Database, patch: pytest.MonkeyPatch) -> None:
+        """A PostgreSQL database must have been taken over."""
+        self._database = database
+        if database.dialect != POSTGRESQL:
+            patch.setattr(sqlite, "now", lambda: (self.now - EPOCH) // MICROSECOND)
+        self.now = MONDAY
+        self.set(MONDAY)
+
+    def advance(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> datetime:
+        """Move the clock, back too; the moment that it shows then."""
+        return self.set(self.now + timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds))
+
+    def set(self, moment: datetime) -> datetime:
+        """Put the clock somewhere."""
+        self.now = moment
+        if self._database.dialect == POSTGRESQL:
+            with self._database.engine.begin() as connection:
+                connection.execute(text("UPDATE clock.hand SET moment = :moment"), {"moment": moment})
+        return moment

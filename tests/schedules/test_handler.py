@@ -1,0 +1,502 @@
+"""What callers do with schedules, on a clock of the test."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from typing_extensions import override
+
+from horae import Horae, JobContext, JobType
+from horae.domain.schedule import Overlap
+from horae.errors import (
+    CronSyntaxError,
+    HoraeError,
+    InvalidInterval,
+    InvalidParameters,
+    InvalidRequest,
+    ScheduleAlreadyExists,
+    ScheduleDoesNotExist,
+    ScheduleIsRunning,
+    UnknownJobType,
+)
+from tests.harness.applications import application, execute
+from tests.schedules.clock import MONDAY
+from tests.schedules.stage import ENDED_BADLY, Stage
+from tests.storage.arrange import at_once
+
+MINUTE = timedelta(minutes=1)
+HOUR = timedelta(hours=1)
+
+
+class TestAdd:
+    def test_a_cron_schedule_waits_for_its_next_fire(self, stage: Stage) -> None:
+        added = stage.horae.schedules.add("work", name="nightly", cron="0 3 * * *", timezone="Europe/Berlin")
+        assert (added.state, added.enabled, added.disabled_reason) == ("idle", True, None)
+        assert added.next_start == datetime(2026, 3, 3, 2, tzinfo=UTC)
+        assert (added.name, added.module, added.job_type, added.config) == ("nightly", "", "work", None)
+        assert stage.get("nightly") == added
+
+    def test_an_interval_begins_at_once_or_at_its_initial_start(self, stage: Stage) -> None:
+        assert stage.horae.schedules.add("work", name="now", every="10m").next_start == MONDAY
+        later = stage.horae.schedules.add("work", name="later", every="10m", initial_start=MONDAY + HOUR)
+        assert later.next_start == MONDAY + HOUR
+        fixed = stage.horae.schedules.add("work", name="fixed", every="2h", fixed=True)
+        assert fixed.next_start == MONDAY + 2 * HOUR
+
+    def test_it_is_known_by_its_type_unless_it_is_named(self, stage: Stage) -> None:
+        assert stage.horae.schedules.add("work", every="10m").name == "work"
+
+    def test_a_name_is_given_once(self, stage: Stage) -> None:
+        stage.horae.schedules.add("work", every="10m")
+        with pytest.raises(ScheduleAlreadyExists, match="'work' already exists"):
+            stage.horae.schedules.add("work", cron="0 3 * * *")
+        assert len(stage.horae.schedules.list()) == 1
+
+    def test_one_of_two_who_add_it_at_once_is_told(self, stage: Stage) -> None:
+        answers = at_once([lambda: stage.horae.schedules.add("work", every="10m")] * 4)
+        refused = [answer for answer in answers if isinstance(answer, Exception)]
+        assert [type(answer) for answer in refused] == [ScheduleAlreadyExists] * 3
+
+    def test_it_can_be_added_to_be_enabled_later(self, stage: Stage) -> None:
+        added = stage.horae.schedules.add("work", every="10m", enabled=False)
+        assert (added.state, added.enabled, added.disabled_reason, added.next_start) == (
+            "disabled",
+            False,
+            "paused",
+            None,
+        )
+        stage.clock.advance(hours=1)
+        assert stage.fire_due() == []
+        assert stage.horae.schedules.resume("work").next_start == stage.clock.now
+
+    def test_its_jobs_queue_as_their_type_says_or_as_it_says(self, stage: Stage) -> None:
+        @stage.horae.job(queue="slow", priority=3)
+        def other() -> None: ...
+
+        plain = stage.horae.schedules.add(other, every="10m")
+        own = stage.horae.schedules.add(other, name="own", every="10m", queue="fast", priority=-7)
+        assert ((plain.queue, plain.priority), (own.queue, own.priority)) == (("slow", 3), ("fast", -7))
+        assert len(stage.fire_due()) == 2
+        assert [claim.queue for claim in stage.claim()] == ["slow", "fast"]
+
+    def test_every_rule_is_kept(self, stage: Stage) -> None:
+        added = stage.horae.schedules.add(
+            "work", cron="0 3 * * *", timezone="Europe/Berlin", dst_gap="skip", dst_fold="both",
+            overlap="buffer_all", catch_up="all", catch_up_limit=7, catch_up_window="1 day", jitter="90s",
+            max_runtime=timedelta(minutes=5), max_retries=2, retry_period="30s", backoff="linear",
+        )  # fmt: skip
+        rules = stage.get("work").rules
+        assert rules == added.rules
+        assert (rules.overlap, rules.catch_up, rules.catch_up_limit) == ("buffer_all", "all", 7)
+        assert (rules.catch_up_window, rules.jitter, rules.max_runtime) == (24 * HOUR, 1.5 * MINUTE, 5 * MINUTE)
+        assert (rules.max_retries, str(rules.retry_period), rules.backoff) == (2, "30s", "linear")
+        assert rules.trigger.text == "0 3 * * *; dst_gap=skip; dst_fold=both"
+
+
+class TestConfig:
+    def test_it_is_checked_by_the_model_of_the_type_and_goes_to_every_job(self, stage: Stage) -> None:
+        @stage.horae.job
+        def mail(to: str, copies: int = 1) -> None: ...
+
+        with pytest.raises(InvalidParameters, match="copies"):
+            stage.horae.schedules.add(mail, every="10m", config={"to": "ada", "copies": "many"})
+        with pytest.raises(InvalidParameters, match="to"):
+            stage.horae.schedules.add(mail, every="10m")
+        assert stage.horae.schedules.list() == []
+        added = stage.horae.schedules.add(mail, every="10m", config={"to": "ada", "copies": "2"})
+        assert added.config == {"to": "ada", "copies": 2}
+        (job_id,) = stage.fire_due()
+        assert stage.horae.jobs.get(job_id).params == {"to": "ada", "copies": 2}
+
+    def test_a_type_may_refuse_what_its_model_lets_through(self, stage: Stage) -> None:
+        @stage.horae.register
+        class Prune(JobType[Any]):
+            type = "prune"
+
+            @override
+            def run(self, job: JobContext[Any]) -> None: ...
+
+            @override
+            def check_schedule(self, values: Mapping[str, Any]) -> None:
+                raise InvalidRequest(f"not with {dict(values)}")
+
+        with pytest.raises(InvalidRequest, match=r"not with \{\}"):
+            stage.horae.schedules.add("prune", every="10m")
+        assert stage.horae.schedules.list() == []
+
+    def test_alter_checks_it_too_and_keeps_it_to_the_letter_if_it_is_not_named(self, stage: Stage) -> None:
+        @stage.horae.job
+        def send(payload: bytes, count: int = 1) -> None: ...
+
+        before = stage.horae.schedules.add(send, every="10m", config={"payload": b"\x00\xff"})
+        assert stage.horae.schedules.alter("send", priority=4).config == before.config
+        with pytest.raises(InvalidParameters, match="count"):
+            stage.horae.schedules.alter("send", config={"payload": b"", "count": "x"})
+        assert stage.get("send").config == before.config
+        assert stage.horae.schedules.alter("send", config={"payload": b"a", "count": 2}).config["count"] == 2
+
+    def test_what_cannot_be_stored_is_refused(self, stage: Stage) -> None:
+        @stage.horae.job
+        def text(word: str) -> None: ...
+
+        with pytest.raises(InvalidParameters, match="NUL"):
+            stage.horae.schedules.add(text, every="10m", config={"word": "a\x00b"})
+
+
+class TestAlter:
+    def test_only_what_is_named_changes(self, stage: Stage) -> None:
+        before = stage.horae.schedules.add(
+            "work", cron="0 3 * * *", timezone="Europe/Berlin", dst_gap="skip", queue="slow", priority=2,
+            overlap="buffer_one", max_retries=3, retry_period="1m", jitter="5m",
+        )  # fmt: skip
+        after = stage.horae.schedules.alter("work", priority=9)
+        assert (after.rules, after.queue, after.priority) == (before.rules, "slow", 9)
+        assert (after.next_start, after.last_tick, after.id) == (before.next_start, before.last_tick, before.id)
+        after = stage.horae.schedules.alter("work", cron="0 4 * * *")
+        assert (after.rules.overlap, after.rules.max_retries, after.priority) == (Overlap.BUFFER_ONE, 3, 9)
+        assert after.rules.trigger.text == "0 4 * * *; dst_gap=skip"
+        assert after.rules.trigger.timezone == "Europe/Berlin"
+
+    def test_what_changes_nothing_keeps_the_next_start(self, stage: Stage) -> None:
+        before = stage.horae.schedules.add("work", every="10m")
+        stage.run()
+        before = stage.get("work")
+        stage.clock.advance(minutes=3)
+        assert stage.horae.schedules.alter("work").next_start == before.next_start
+        assert stage.horae.schedules.alter("work", every="10m", overlap="skip").next_start == before.next_start
+        assert stage.horae.schedules.alter("work", max_retries=7).next_start == before.next_start
+
+    def test_a_new_interval_before_the_first_run_keeps_the_planned_start(self, stage: Stage) -> None:
+        planned = MONDAY + HOUR
+        stage.horae.schedules.add("work", every="10m", initial_start=planned)
+        stage.clock.advance(minutes=3)
+        assert stage.horae.schedules.alter("work", every="30m").next_start == planned
+
+    def test_a_new_interval_counts_from_the_last_finish(self, stage: Stage) -> None:
+        stage.horae.schedules.add("work", every="10m")
+        stage.run(seconds=5)
+        finish = stage.clock.now
+        stage.clock.advance(minutes=3)
+        assert stage.horae.schedules.alter("work", every="30m").next_start == finish + 30 * MINUTE
+        assert stage.horae.schedules.alter("work", every="1m").next_start == stage.clock.now
+
+    def test_another_kind_of_trigger_takes_over_the_zone(self, stage: Stage) -> None:
+        stage.horae.schedules.add("work", cron="0 3 * * *", timezone="Europe/Berlin", dst_gap="skip")
+        after = stage.horae.schedules.alter("work", every="1 day", fixed=True)
+        assert (after.rules.trigger.kind, after.rules.trigger.timezone) == ("interval", "Europe/Berlin")
+        assert after.next_start == datetime(2026, 3, 2, 23, tzinfo=UTC)
+
+    def test_two_changes_at_once_both_hold(self, stage: Stage) -> None:
+        stage.horae.schedules.add("work", every="10m")
+        for number in range(1, 11):
+            answers = at_once(
+                [
+                    lambda: stage.horae.schedules.alter("work", priority=number),  # noqa: B023 - called in this round
+                    lambda: stage.horae.schedules.alter("work", max_retries=number),  # noqa: B023
+                    lambda: stage.horae.schedules.alter("work", queue=f"queue-{number}"),  # noqa: B023
+                ]
+            )
+            assert [answer for answer in answers if isinstance(answer, Exception)] == []
+            after = stage.get("work")
+            assert (after.priority, after.rules.max_retries, after.queue) == (number, number, f"queue-{number}")
+
+    def test_a_change_during_a_run_counts_for_the_next_start(self, stage: Stage) -> None:
+        stage.horae.schedules.add("work", every="10m")
+        stage.fire_due()
+        (claim,) = stage.claim()
+        assert stage.horae.schedules.alter("work", every="1h").state == "executing"
+        stage.clock.advance(seconds=1)
+        stage.end(claim)
+        assert stage.get("work").next_start == stage.clock.now + HOUR
+
+    def test_times_that_had_passed_are_not_judged_by_the_new_rules(self, stage: Stage) -> None:
+        stage.horae.schedules.add("work", cron="* * * * *")
+        stage.clock.advance(minutes=5, seconds=1)
+        after = stage.horae.schedules.alter("work", cron="0 * * * *")
+        assert after.next_start == MONDAY + HOUR
+        assert stage.ledger("work") == [("skipped", 5, "altered")]
+
+
+class TestPauseAndResume:
+    def test_a_paused_schedule_starts_nothing_and_says_why(self, stage: Stage) -> None:
+        stage.horae.schedules.add("work", cron="* * * * *")
+        paused = stage.horae.schedules.pause("work", "the printer is out")
+        assert (paused.state, paused.enabled, paused.next_start) == ("disabled", False, None)
+        assert (paused.disabled_reason, paused.pause_note) == ("paused", "the printer is out")
+        stage.clock.advance(hours=1)
+        assert stage.fire_due() == []
+        assert stage.fire(paused.id)[0].fired is None
+
+    def test_to_pause_is_not_to_cancel(self, stage: Stage) -> None:
+        stage.horae.schedules.add("work", cron="* * * * *")
+        stage.until_due("work")
+        (job_id,) = stage.fire_due()
+        (claim,) = stage.claim()
+        paused = stage.horae.schedules.pause("work")
+        assert (paused.state, paused.job_id, paused.enabled) == ("executing", job_id, False)
+        stage.clock.advance(seconds=1)
+        stage.end(claim)
+        after = stage.get("work")
+        assert (after.state, after.enabled, after.next_start) == ("disabled", False, None)
+        assert after.statistics.total_successes == 1
+
+    def test_resume_begins_anew_and_makes_up_for_nothing(self, stage: Stage) -> None:
+        stage.horae.schedules.add("work", cron="* * * * *", catch_up="all", max_retries=1)
+        stage.until_due("work")
+        stage.run(ENDED_BADLY)
+        stage.horae.schedules.pause("work", "for a while")
+        stage.clock.advance(minutes=10)
+        resumed = stage.horae.schedules.resume("work")
+        assert (resumed.state, resumed.enabled, resumed.pause_note) == ("idle", True, None)
+        assert resumed.next_start is not None
+        assert timedelta(0) < resumed.next_start - stage.clock.now <= MINUTE
+        assert (resumed.statistics.consecutive_failures, resumed.statistics.total_failures) == (0, 1)
+        assert stage.fire_due() == []
+        assert stage.ledger("work") == [("fired", 1, "on_time"), ("skipped", 10, "paused")]
+
+    def test_a_schedule_that_used_up_its_retries_gets_them_anew(self, stage: Stage) -> None:
+        stage.horae.schedules.add("work", every="10m", max_retries=0)
+        stage.run(ENDED_BADLY)
+        assert stage.get("work").disabled_reason == "retries used up"
+        resumed = stage.horae.schedules.resume("work")
+        assert (resumed.enabled, resumed.statistics.streak()) == (True, 0)
+
+    def test_resume_while_the_last_run_goes_on(self, stage: Stage) -> None:
+        stage.horae.schedules.add("work", every="10m")
+        stage.fire_due()
+        (claim,) = stage.claim()
+        stage.horae.schedules.pause("work")
+        assert stage.horae.schedules.resume("work").state == "executing"
+        stage.clock.advance(seconds=1)
+        stage.end(claim)
+        after = stage.get("work")
+        assert (after.state, after.next_start) == ("idle", stage.clock.now + 10 * MINUTE)
+
+
+class TestRunNow:
+    def test_it_is_a_run_like_any_other(self, stage: Stage) -> None:
+        before = stage.horae.schedules.add("work", cron="0 * * * *")
+        job_id = stage.horae.schedules.run_now("work")
+        running = stage.get("work")
+        assert (running.state, running.job_id) == ("executing", job_id)
+        assert (running.statistics.total_runs, running.statistics.total_crashes) == (1, 1)
+        (claim,) = stage.claim()
+        assert claim.id == job_id
+        stage.clock.advance(seconds=3)
+        stage.end(claim)
+        after = stage.get("work")
+        assert (after.next_start, after.last_tick) == (before.next_start, before.last_tick)
+        assert (after.statistics.total_successes, after.statistics.total_duration) == (1, timedelta(seconds=3))
+        (entry,) = stage.entries("work")
+        assert (entry.decision, entry.reason, entry.job_id) == ("fired", "manual", job_id)
+
+    def test_it_is_refused_while_another_run_goes_on(self, stage: Stage) -> None:
+        stage.horae.schedules.add("work", cron="0 * * * *")
+        job_id = stage.horae.schedules.run_now("work")
+        with pytest.raises(ScheduleIsRunning, match=f"running as job {job_id}"):
+            stage.horae.schedules.run_now("work")
+        assert stage.get("work").statistics.total_runs == 1
+
+    def test_runs_may_go_on_beside_each_other_where_the_policy_says_so(self, stage: Stage) -> None:
+        stage.horae.schedules.add("work", cron="0 * * * *", overlap="allow_all")
+        first = stage.horae.schedules.run_now("work")
+        stage.clock.advance(seconds=1)
+        assert stage.horae.schedules.run_now("work") != first
+        assert stage.ledger("work") == [("fired", 1, "manual")] * 2
+
+    def test_a_paused_schedule_can_be_run_and_stays_paused(self, stage: Stage) -> None:
+        stage.horae.schedules.add("work", every="10m", enabled=False)
+        stage.horae.schedules.run_now("work")
+        (claim,) = stage.claim()
+        stage.clock.advance(seconds=1)
+        stage.end(claim)
+        after = stage.get("work")
+        assert (after.state, after.disabled_reason, after.next_start) == ("disabled", "paused", None)
+
+    def test_at_a_nominal_time_it_takes_nothing_away_from_it(self, stage: Stage) -> None:
+        stage.horae.schedules.add("work", cron="* * * * *", overlap="allow_all")
+        stage.until_due("work")
+        stage.horae.schedules.run_now("work")
+        assert len(stage.fire_due()) == 1
+        assert sorted(entry.reason for entry in stage.entries("work")) == ["manual", "on_time"]
+
+
+class TestDelete:
+    def test_it_goes_with_its_ledger(self, stage: Stage) -> None:
+        stage.horae.schedules.add("work", cron="* * * * *")
+        stage.until_due("work")
+        stage.run()
+        stage.horae.schedules.delete("work")
+        assert stage.horae.schedules.list() == []
+        with pytest.raises(ScheduleDoesNotExist, match="'work'"):
+            stage.horae.schedules.ticks("work")
+        added = stage.horae.schedules.add("work", cron="* * * * *")
+        assert added.statistics.total_runs == 0
+
+    def test_its_running_job_goes_on_to_its_end(self, stage: Stage) -> None:
+        stage.horae.schedules.add("work", every="10m")
+        (job_id,) = stage.fire_due()
+        (claim,) = stage.claim()
+        stage.horae.schedules.delete("work")
+        stage.end(claim)
+        assert stage.horae.jobs.get(job_id).state == "finished"
+
+    def test_ids_are_never_used_again(self, stage: Stage) -> None:
+        first = stage.horae.schedules.add("work", every="10m").id
+        stage.horae.schedules.delete(first)
+        assert stage.horae.schedules.add("work", every="10m").id > first
+
+
+class TestReading:
+    def test_by_id_or_by_name(self, stage: Stage) -> None:
+        added = stage.horae.schedules.add("work", every="10m")
+        assert stage.horae.schedules.get(added.id) == stage.horae.schedules.get("work") == added
+
+    def test_the_list_is_in_order_of_names(self, stage: Stage) -> None:
+        for name in ("b", "a", "c"):
+            stage.horae.schedules.add("work", name=name, every="10m")
+        assert [item.name for item in stage.horae.schedules.list()] == ["a", "b", "c"]
+        assert stage.horae.schedules.list(module="nowhere") == []
+
+    def test_one_that_cannot_be_read_hides_no_other(self, stage: Stage) -> None:
+        for name in ("a", "b"):
+            stage.horae.schedules.add("work", name=name, every="10m")
+        execute(stage.horae, "UPDATE horae_schedules SET rules = '{\"overlap\": \"someday\"}' WHERE name = 'a'")
+        assert [item.name for item in stage.horae.schedules.list()] == ["b"]
+        with pytest.raises(InvalidRequest, match=r"'a' cannot be read here.*someday"):
+            stage.horae.schedules.get("a")
+        stage.horae.schedules.delete("a")
+        assert stage.horae.schedules.add("work", name="a", every="10m").enabled
+
+    def test_ticks_are_read_page_by_page_the_newest_first(self, stage: Stage) -> None:
+        stage.horae.schedules.add("work", cron="* * * * *")
+        for _ in range(5):
+            stage.until_due("work")
+            stage.run()
+        times = [MONDAY + number * MINUTE for number in range(5, 0, -1)]
+        first = stage.horae.schedules.ticks("work", limit=3)
+        assert [entry.nominal_time for entry in first] == times[:3]
+        rest = stage.horae.schedules.ticks("work", limit=3, before=first[-1].nominal_time)
+        assert [entry.nominal_time for entry in rest] == times[3:]
+
+    def test_errors_tell_what_went_wrong_the_newest_first(self, stage: Stage) -> None:
+        stage.horae.schedules.add("work", cron="* * * * *")
+        stage.horae.schedules.add("work", name="other", cron="* * * * *")
+        for outcome in (ENDED_BADLY, None, ENDED_BADLY):
+            stage.until_due("work")
+            stage.run(outcome)
+        found = stage.horae.schedules.errors("work")
+        assert [error.nominal_time for error in found] == [MONDAY + 3 * MINUTE, MONDAY + MINUTE]
+        assert (found[0].error, found[0].outcome) == ("ValueError: no", "failed")
+        assert len(stage.horae.schedules.errors()) == 4
+        assert len(stage.horae.schedules.errors(limit=1)) == 1
+
+
+def naive() -> datetime:
+    return datetime(2026, 3, 2)  # noqa: DTZ001 - what is refused
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ({}, InvalidRequest, 'needs either cron="0 3 \\* \\* \\*" or every="10m"'),
+        ({"cron": "* * * * *", "every": "1m"}, InvalidRequest, "either cron"),
+        ({"cron": "61 * * * *"}, CronSyntaxError, "61"),
+        ({"cron": "0 0 30 2 *"}, CronSyntaxError, "never"),
+        ({"cron": None}, InvalidRequest, "cron None"),
+        ({"cron": 5}, InvalidRequest, "cron 5"),
+        ({"cron": "* * * * *", "timezone": "Mars/Olympus"}, InvalidRequest, "Mars/Olympus"),
+        ({"cron": "* * * * *", "timezone": None}, InvalidRequest, "timezone None"),
+        ({"cron": "* * * * *", "dst_gap": "jump"}, InvalidRequest, "jump"),
+        ({"cron": "* * * * *", "fixed": True}, InvalidRequest, "fixed does not go with cron"),
+        ({"every": "10m", "dst_fold": "both"}, InvalidRequest, "dst_fold does not go with every"),
+        ({"every": "0s"}, InvalidInterval, "0s"),
+        ({"every": "-5m"}, InvalidInterval, "-5m"),
+        ({"every": "1 month 2 days"}, InvalidInterval, "mixed"),
+        ({"every": 5}, InvalidInterval, "5"),
+        ({"every": "10m", "initial_start": "tomorrow"}, InvalidRequest, "initial_start 'tomorrow'"),
+        ({"every": "10m", "initial_start": naive()}, InvalidRequest, "initial_start"),
+        ({"every": "10m", "fixed": "yes"}, InvalidRequest, "fixed 'yes'"),
+        ({"every": "10m", "overlapp": "skip"}, InvalidRequest, "no option 'overlapp'"),
+        ({"every": "10m", "overlap": "skip it"}, InvalidRequest, "skip it"),
+        ({"every": "10m", "overlap": "buffer_one"}, InvalidRequest, "buffer_one"),
+        ({"cron": "* * * * *", "catch_up": 1}, InvalidRequest, "catch_up 1"),
+        ({"cron": "* * * * *", "catch_up_limit": 0}, InvalidRequest, "catch_up_limit 0"),
+        ({"cron": "* * * * *", "catch_up_limit": "ten"}, InvalidRequest, "catch_up_limit 'ten'"),
+        ({"cron": "* * * * *", "catch_up_window": "soon"}, InvalidRequest, "soon"),
+        ({"every": "10m", "jitter": "-1s"}, InvalidRequest, "-1s"),
+        ({"every": "10m", "jitter": timedelta(seconds=-1)}, InvalidRequest, "jitter"),
+        ({"every": "10m", "max_runtime": "0s"}, InvalidRequest, "0s"),
+        ({"every": "10m", "max_retries": -1}, InvalidRequest, "max_retries -1"),
+        ({"every": "10m", "max_retries": "3"}, InvalidRequest, "max_retries '3'"),
+        ({"every": "10m", "max_retries": True}, InvalidRequest, "max_retries True"),
+        ({"every": "10m", "retry_period": "never"}, InvalidInterval, "never"),
+        ({"every": "10m", "backoff": "wild"}, InvalidRequest, "wild"),
+        ({"every": "10m", "queue": ""}, InvalidRequest, "queue"),
+        ({"every": "10m", "queue": 3}, InvalidRequest, "queue 3"),
+        ({"every": "10m", "queue": "a\x00"}, InvalidRequest, "queue"),
+        ({"every": "10m", "priority": 2**31}, InvalidRequest, "priority"),
+        ({"every": "10m", "priority": "high"}, InvalidRequest, "priority 'high'"),
+        ({"every": "10m", "config": [1]}, InvalidRequest, "config"),
+        ({"every": "10m", "config": {"colour": "red"}}, InvalidParameters, "colour"),
+        ({"every": "10m", "name": ""}, InvalidRequest, "name ''"),
+        ({"every": "10m", "name": "x" * 201}, InvalidRequest, "name"),
+        ({"every": "10m", "name": "a\nb"}, InvalidRequest, "name"),
+        ({"every": "10m", "name": 7}, InvalidRequest, "name 7"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_by_name(
+    stage: Stage, given: dict[str, Any], error: type[HoraeError], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        stage.horae.schedules.add("work", **given)
+    assert stage.horae.schedules.list() == []
+    if "name" not in given and given.keys() - {"cron", "every"} and given.get("cron", "") is not None:
+        stage.horae.schedules.add("work", **{key: given[key] for key in ("cron", "every") if key in given})
+        before = stage.get("work")
+        with pytest.raises(error, match=said):
+            stage.horae.schedules.alter("work", **given)
+        assert stage.get("work") == before
+
+
+def test_who_asks_for_what_is_not_there_is_told(stage: Stage) -> None:
+    schedules = stage.horae.schedules
+    with pytest.raises(UnknownJobType, match="'nothing'"):
+        schedules.add("nothing", every="10m")
+    for ask in (schedules.get, schedules.alter, schedules.pause, schedules.resume, schedules.run_now, schedules.delete,
+                schedules.statistics, schedules.ticks, schedules.errors):  # fmt: skip
+        with pytest.raises(ScheduleDoesNotExist, match="'nothing'"):
+            ask("nothing")
+        with pytest.raises(ScheduleDoesNotExist, match="77"):
+            ask(77)
+
+
+async def test_coroutines_have_the_same_verbs(stage: Stage) -> None:
+    aio = stage.horae.aio.schedules
+    added = await aio.add("work", name="nightly", cron="0 * * * *", priority=3)
+    assert await aio.get("nightly") == added
+    assert (await aio.alter("nightly", priority=4)).priority == 4
+    assert (await aio.pause("nightly", "why not")).pause_note == "why not"
+    assert (await aio.resume("nightly")).enabled
+    job_id = await aio.run_now("nightly")
+    assert [entry.job_id for entry in await aio.ticks("nightly")] == [job_id]
+    assert (await aio.statistics("nightly")).total_runs == 1
+    assert await aio.errors("nightly") == []
+    assert [item.name for item in await aio.list()] == ["nightly"]
+    with pytest.raises(ScheduleIsRunning):
+        await aio.run_now("nightly")
+    await aio.delete("nightly")
+    assert await aio.list() == []
+
+
+def test_what_one_process_adds_another_finds(stage: Stage) -> None:
+    with application(stage.database) as other:
+
+        @other.job
+        def work() -> None: ...
+
+        stage.horae.schedules.add("work", every="10m")
+        assert isinstance(other, Horae)
+        assert other.schedules.pause("work").pause_note is None
+        assert not stage.get("work").enabled
