@@ -62,6 +62,11 @@ class Unlimited(Export):
     max_count = None
 
 
+class Report(Export):
+    type = "report"
+    max_count = 1
+
+
 class Broken(Export):
     type = "broken"
 
@@ -148,10 +153,11 @@ def test_the_limit_holds_for_each_owner_and_type(database: Database) -> None:
         create(database, Export(), owner="alice")
     assert (caught.value.job_type, caught.value.owner, caught.value.max_count) == ("export", "alice", 3)
     create(database, Export(), owner="bob")
+    create(database, Report(), owner="alice")
     create(database, Unlimited(), owner="alice")
     for _ in range(4):
         create(database, Export())  # nobody's jobs are not counted
-    assert count(database) == (9, 0)
+    assert count(database) == (10, 0)
 
 
 def test_exactly_max_count_are_created_by_many_at_once(database: Database) -> None:
