@@ -306,6 +306,34 @@ def test_runs_may_overlap_if_they_are_allowed_to() -> None:
     assert (made.next_start, made.ticks, made.statistics.streak(running=1)) == (after("3m"), (), 1)
 
 
+def test_a_drifting_interval_runs_however_late_it_is() -> None:
+    standing = idle(every("10m"))
+    on_time = ask(standing, Due(), after("30s"))
+    assert (rows(on_time.ticks), on_time.last_tick) == (["12:00-12:00 1 fired on_time"], NOON)
+    assert on_time.next_start == after("10m30s")  # at the earliest
+    assert rows(ask(standing, Due(), after("30 days")).ticks) == ["12:00-12:00 1 fired late"]
+
+
+def test_a_last_time_that_is_missed_ends_the_schedule() -> None:
+    made = ask(idle(cron("0 30 12 1 1 * 2026", catch_up=CatchUp.NONE)), Due(), after("1h"))
+    assert rows(made.ticks) == ["12:30-12:30 1 missed catch_up_none"]
+    assert (made.next_start, made.disabled) == (None, DisabledReason.EXHAUSTED)
+
+
+def test_a_backlog_stops_no_run() -> None:
+    rules = cron("* * * * *", overlap=Overlap.CANCEL_OTHER, catch_up=CatchUp.ALL)
+    running = fired(idle(rules), after("5m10s"))
+    early = replace(running, next_start=after("5m20s"))
+    assert ask(early, Due(), after("5m20s")).stop is None
+    assert ask(running, Due(), after("6m")).stop is Stop.CANCEL
+
+
+def test_runs_that_may_overlap_make_up_for_an_outage_at_once() -> None:
+    standing = idle(cron("* * * * *", overlap=Overlap.ALLOW_ALL, catch_up=CatchUp.ALL))
+    made = ask(standing, Due(), after("3m10s"))
+    assert (made.fire, made.next_start) == (after("1m"), after("3m10s"))
+
+
 def test_a_run_by_hand_moves_nothing() -> None:
     standing = idle(cron("0 * * * *"))
     made = ask(standing, RunByHand(), after("10m"))
@@ -325,7 +353,9 @@ def test_a_run_by_hand_of_a_drifting_interval_moves_nothing() -> None:
 
 def test_a_run_by_hand_at_a_nominal_time_does_not_take_its_place() -> None:
     assert ask(idle(MINUTELY), RunByHand(), after("1m")).fire == after("1m") + timedelta(microseconds=1)
-    assert ask(idle(every("1h")), RunByHand(), NOON).fire == NOON + timedelta(microseconds=1)
+    assert ask(idle(MINUTELY), RunByHand(), after("2m")).fire == after("2m") + timedelta(microseconds=1)
+    assert ask(idle(every("1h"), after("7s")), RunByHand(), after("7s")).fire == after("7s") + timedelta(microseconds=1)
+    assert ask(idle(every("1h"), after("7s")), RunByHand(), after("1h")).fire == after("1h")
 
 
 def test_a_run_by_hand_waits_for_nobody_and_overlaps_nobody() -> None:
