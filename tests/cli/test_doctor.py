@@ -127,7 +127,7 @@ def test_who_holds_the_write_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_a_body_that_may_hold_the_write_lock_is_named(horae: Call, database: Database) -> None:
     for arguments in (["import_csv", "path=a"], ["within_transaction", "zip_code=1"]):
-        horae("jobs", "start", *arguments)
+        assert values(horae("jobs", "start", *arguments))
     jobs = [job for job in database.autocommit(reading.page, JobFilter()) if job.id <= 2]
     named = file.lock_finding(False, jobs, shop.registry)  # noqa: FBT003 - whether it is free
     assert named.level is Level.WARNING

@@ -22,7 +22,9 @@ Apps = Annotated[
     list[str] | None,
     typer.Argument(metavar="APP...", help="module:attribute of each application; --app or HORAE_APP if left out."),
 ]
-Concurrency = Annotated[int | None, typer.Option(min=1, metavar="N", help="Jobs at a time, of all applications together.")]
+Concurrency = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Jobs at a time, of all applications together.")
+]
 QueueNames = Annotated[
     str | None, typer.Option(metavar="NAMES", help="Queues to serve, separated by commas; all if left out.")
 ]
