@@ -230,6 +230,35 @@ async def test_it_is_the_isolation_that_was_asked_for(horae: Horae) -> None:
         assert (await horae.aio.jobs.start(f"async {isolation}", sync=True)).result == isolation
 
 
+async def test_many_open_transactions_leave_the_node_its_connections(horae: Horae) -> None:
+    """More than any pool has: claims, cancels and ends must not wait for bodies."""
+    bodies, begun, release = 40, threading.Semaphore(0), threading.Event()
+
+    @horae.job(transaction="read committed")
+    def hold(job: JobContext) -> None:
+        job.connection.execute(text("SELECT count(*) FROM effects"))
+        begun.release()
+        while not release.is_set():
+            job.check()
+            release.wait(0.01)
+
+    @horae.job
+    async def quick() -> int:
+        return 1
+
+    async with running_node(horae, concurrency=bodies + 1):
+        ids = await horae.aio.jobs.start_many(hold, [{}] * bodies)
+        for _ in range(bodies):
+            await until(lambda: begun.acquire(blocking=False))
+        job = await horae.aio.jobs.start(quick)
+        assert await horae.aio.jobs.wait(job.id, timeout=10) == 1
+        await horae.aio.jobs.cancel(ids[0])
+        await until_released(horae, ids[0], within=10)
+        release.set()
+        for job_id in ids[1:]:
+            await until_state(horae, job_id, "finished")
+
+
 async def test_a_body_that_rolls_back_itself_does_not_finish(horae: Horae) -> None:
     @horae.job(transaction="read committed")
     def work(job: JobContext) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Final
 
 from horae.domain.job import ENDED, JobId, JobState
@@ -34,6 +35,7 @@ def until_ended(database: Database, wakeup: WakeupChannel, job_id: JobId, timeou
 async def until_ended_async(database: Database, wakeup: WakeupChannel, job_id: JobId, timeout: float | None) -> None:  # noqa: ASYNC109 - it is the wait of the job, and its error says so
     """Wait in this task."""
     hinted, loop = asyncio.Event(), asyncio.get_running_loop()
+    look = partial(database.autocommit, reading.states, [job_id])
 
     def listen(hint: Hint) -> None:
         if _concerns(hint, job_id):
@@ -42,7 +44,7 @@ async def until_ended_async(database: Database, wakeup: WakeupChannel, job_id: J
     end = wakeup.subscribe(listen)
     try:
         for pause in _pauses(job_id, timeout):
-            if _has_ended(await database.autocommit_async(reading.states, [job_id]), job_id):
+            if _has_ended(await database.in_thread(look), job_id):
                 return
             try:
                 async with asyncio.timeout(pause):

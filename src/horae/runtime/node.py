@@ -110,7 +110,7 @@ class Incarnation:
         async with asyncio.TaskGroup() as services:
             self._assemble(services)
             died, suspected = partial(_post, loop, self._die), partial(_post, loop, self._sweeper.suspect)
-            await self._parts.database.in_thread(partial(self._membership.join, died, suspected))
+            await self._parts.database.in_service(partial(self._membership.join, died, suspected))
             listening.callback(self._parts.wakeup.subscribe(partial(_post, loop, self._on_hint)))
             log.info("node %s runs up to %d jobs at a time", self.id, self._options.concurrency)
             sweeping = [services.create_task(self._sweeper.run()), services.create_task(self._overseer.run())]
@@ -215,7 +215,7 @@ class Incarnation:
 
     async def _leave(self) -> None:
         self._reporter.publish()
-        await self._parts.database.in_thread(self._membership.leave)
+        await self._parts.database.in_service(self._membership.leave)
         await self._parts.database.close_async()
         log.info("node %s has left", self.id)
 

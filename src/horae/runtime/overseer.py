@@ -62,7 +62,7 @@ class Overseer:
         asked = [job_id for job_id, run in self._running.items() if not run.ordered_to_end]
         self._rounds += 1
         reread = self._rounds % ROUNDS_PER_READING == 0
-        orders = await self._database.in_thread(lambda: self.exchange(asked, reread=reread))
+        orders = await self._database.in_service(lambda: self.exchange(asked, reread=reread))
         for job_id, order in orders.items():
             if (run := self._running.get(job_id)) is not None:
                 run.stop(order)

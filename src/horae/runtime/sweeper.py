@@ -88,7 +88,7 @@ class Sweeper:
     async def _round(self) -> None:
         routine = self._rounds % LIMITS_EVERY == 0
         look = routine or self._suspected or self._membership.needs_looking
-        dead = await self._database.in_thread(self._membership.find_dead) if look else {}
+        dead = await self._database.in_service(self._membership.find_dead) if look else {}
         for node, cause in dead.items():
             log.warning("node %s is dead: %s", node, cause)
         if dead or routine:

@@ -44,7 +44,10 @@ class Database:
         self._pool = _pool(self.dialect, threads, busy_timeout)
         self.engine = _listen(create_engine(self.url, **self._pool))
         self._autocommit = self.engine.execution_options(**_AUTOCOMMIT[self.dialect])
+        # Bodies keep their connections for long, so they have as many as there are slots, and never those of others.
+        self._of_bodies = _listen(create_engine(self.url, **{**self._pool, "max_overflow": -1}))
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="horae-database")
+        self._service_threads = ThreadPoolExecutor(threads, thread_name_prefix="horae-node")
         self._async_engines = WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncEngine]()
 
     def transact(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -56,20 +59,24 @@ class Database:
         return self._run(self._autocommit, statement, *args, **kwargs)
 
     async def transact_async(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """`transact` for async code."""
-        return await self.in_thread(lambda: self.transact(statement, *args, **kwargs))
+        """`transact` for a node's services."""
+        return await self.in_service(lambda: self.transact(statement, *args, **kwargs))
 
     async def autocommit_async(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """`autocommit` for async code."""
-        return await self.in_thread(lambda: self.autocommit(statement, *args, **kwargs))
+        """`autocommit` for a node's services."""
+        return await self.in_service(lambda: self.autocommit(statement, *args, **kwargs))
 
     async def in_thread(self, call: Callable[[], T]) -> T:
         """Run `call` on one of the database's threads."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, call)
 
+    async def in_service(self, call: Callable[[], T]) -> T:
+        """Run `call` for a node, which must not stand in line behind callers that wait for a lock."""
+        return await asyncio.get_running_loop().run_in_executor(self._service_threads, call)
+
     def transaction(self, isolation: str) -> contextlib.AbstractContextManager[Connection]:
         """A transaction for a job's body, committed at the end of the block, rolled back if that raises."""
-        return self.engine.execution_options(**_isolated(self.dialect, isolation)).begin()
+        return self._of_bodies.execution_options(**_isolated(self.dialect, isolation)).begin()
 
     def async_transaction(self, isolation: str) -> contextlib.AbstractAsyncContextManager[AsyncConnection]:
         """The same for the body of a coroutine function; its connection is the running loop's."""
@@ -106,13 +113,15 @@ class Database:
     def close(self) -> None:
         """Wait for running calls and close all connections, but those of loops (`close_async`)."""
         self._threads.shutdown(wait=True)
+        self._service_threads.shutdown(wait=True)
         self.engine.dispose()
+        self._of_bodies.dispose()
 
     def _async_engine(self) -> AsyncEngine:
         loop = asyncio.get_running_loop()
         if loop not in self._async_engines:
             driver = "sqlite+aiosqlite" if self.dialect == SQLITE else self.url.drivername
-            engine = create_async_engine(self.url.set(drivername=driver), **self._pool)
+            engine = create_async_engine(self.url.set(drivername=driver), **{**self._pool, "max_overflow": -1})
             _listen(engine.sync_engine)
             self._async_engines[loop] = engine
         return self._async_engines[loop]
