@@ -7,9 +7,8 @@ commit; where the commit's answer is lost it is written again, which `storage/se
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from random import Random
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -24,8 +23,7 @@ MOST_WAITING: Final = 4000
 log = logging.getLogger("horae.runtime")
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(NamedTuple):
     """A body that has stopped, and what is to be written of it.
 
     No settlement: only that it has stopped; or nothing, if its own transaction has `already` finished the job.

@@ -31,7 +31,7 @@ from horae.types.context import JobContext
 from horae.types.job_type import JobType
 from horae.types.registry import Registry
 
-LARGEST_PREFETCH: Final = 1000
+LARGEST_PREFETCH: Final = 2000
 LONGEST_WAIT: Final = 1.0
 POLL_WITH_HINTS: Final = 1.5
 POLL_ALONE: Final[tuple[float, float]] = (0.05, 1.0)
@@ -106,9 +106,10 @@ class Worker:
     def _room(self) -> int:
         if self._settler.crowded:
             return 0
-        free = self._slots.free
-        wanted = free + min(self._throughput.recent, LARGEST_PREFETCH) - len(self._prefetched)
-        return wanted if wanted * 2 > free or free > 0 else 0  # not one by one
+        free, waiting = self._slots.free, len(self._prefetched)
+        ahead = min(self._throughput.recent, LARGEST_PREFETCH)
+        # A claim of ten jobs costs nearly what one of hundreds does: not before half of what was ahead is used up.
+        return 0 if waiting >= free and waiting * 2 > ahead else free + ahead - waiting
 
     async def _claim(self, room: int) -> None:
         hints = self._hints
@@ -165,7 +166,7 @@ class Worker:
         self._settler.add(ended_of(run, performed, self._reporter.latest(claim.id), self._rng))
         self._throughput.count(time.monotonic())
         self._begin_prefetched()
-        if not self._exhausted:
+        if not self._exhausted and not self._wake.is_set() and self._room() > 0:
             self._wake.set()
         if not self.running:
             self.emptied.set()

@@ -1,8 +1,6 @@
 """Which job a log record belongs to: a context variable that each body runs under."""
 
 import logging
-from collections.abc import Generator
-from contextlib import contextmanager
 from contextvars import ContextVar
 
 from typing_extensions import override
@@ -13,15 +11,23 @@ _current: ContextVar[Claim | None] = ContextVar("horae_current_claim", default=N
 _node: ContextVar[str | None] = ContextVar("horae_node", default=None)
 
 
-@contextmanager
-def logged_as(claim: Claim, node: str) -> Generator[None]:
+class logged_as:  # noqa: N801 - used as a function; as a generator it took a tenth of the time of an empty job
     """Mark every record logged inside the block as this job's, on this node: a thread knows neither by itself."""
-    token, node_token = _current.set(claim), _node.set(node)
-    try:
-        yield
-    finally:
-        _node.reset(node_token)
-        _current.reset(token)
+
+    __slots__ = ("_claim", "_node", "_tokens")
+
+    def __init__(self, claim: Claim, node: str) -> None:
+        self._claim, self._node = claim, node
+
+    def __enter__(self) -> None:
+        """Begin to mark."""
+        self._tokens = _current.set(self._claim), _node.set(self._node)
+
+    def __exit__(self, *_: object) -> None:
+        """Mark as before."""
+        claim, node = self._tokens
+        _node.reset(node)
+        _current.reset(claim)
 
 
 def set_node(node: str) -> None:

@@ -22,7 +22,6 @@ class LoopExecutor:
         """Begin the body in a task of its own."""
         task = run.handle = self._loop.create_task(self._perform(run, done))
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     def stop(self, run: Run, order: BaseException) -> None:
         """Cancel the task; the context says why."""
@@ -40,7 +39,9 @@ class LoopExecutor:
             task.cancel()
 
     async def _perform(self, run: Run, done: Done) -> None:
-        done(run, await perform_async(run.job_type, run.context, self._stage))
+        performed = await perform_async(run.job_type, run.context, self._stage)
+        self._tasks.discard(run.handle)  # here, because a callback of the task took a third of its whole cost
+        done(run, performed)
 
 
 if TYPE_CHECKING:
