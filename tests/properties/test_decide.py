@@ -1,6 +1,6 @@
 """What becomes of a claim: always a move that the table of states has, and a retry exactly while attempts remain."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from random import Random
 
 import pytest
@@ -28,11 +28,9 @@ from horae.domain.job import (
     next_state,
 )
 
-NOW = datetime(2026, 3, 29, tzinfo=UTC)
-
 
 def claimed(attempt: int, max_attempts: int, lease: int) -> Claim:
-    return Claim(JobId(7), "import", "default", 0, None, None, attempt, max_attempts, lease, None, "{}", NOW, NOW)
+    return Claim(JobId(7), "import", "default", 0, None, None, attempt, max_attempts, lease, None, "{}")
 
 
 CLAIMS = st.builds(claimed, st.integers(1, 1000), st.integers(1, 1000), st.integers(1, 10**9))

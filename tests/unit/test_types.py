@@ -59,10 +59,7 @@ def declared(**attributes: Any) -> JobType[Any]:
 def context(job_type: JobType[Any], **values: Any) -> JobContext[Any]:
     """What a body of the type is given, after the way through the database."""
     stored = checked(job_type, StartOptions(), values).stored.text
-    now = datetime(2026, 3, 29, tzinfo=UTC)
-    claim = Claim(
-        JobId(1), job_type.type, "default", 0, None, stored, 1, 1, 1, None, '{"trace": "t"}', now, now
-    )  # fmt: skip
+    claim = Claim(JobId(1), job_type.type, "default", 0, None, stored, 1, 1, 1, None, '{"trace": "t"}')
     return JobContext(claim, job_type.parameters.load(stored), lambda _percentage, _label: None)
 
 

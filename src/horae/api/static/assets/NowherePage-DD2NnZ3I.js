@@ -1,1 +1,0 @@
-import{A as e,T as t,d as n,f as r,o as i,p as a,s as o,t as s,x as c}from"./EmptyState-EMhaMIBN.js";var l=a({__name:`NowherePage`,setup(a){return(a,l)=>{let u=t(`RouterLink`);return c(),o(s,{title:`There is no such page`},{default:e(()=>[i(`p`,null,[r(u,{to:`/`},{default:e(()=>[...l[0]||=[n(`Go to the overview`,-1)]]),_:1})])]),_:1})}}});export{l as default};
