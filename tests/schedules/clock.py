@@ -35,10 +35,9 @@ class Clock:
 
     def __init__(self, database: Database, patch: pytest.MonkeyPatch) -> None:
         """A PostgreSQL database must have been taken over."""
-        self._database = database
+        self._database, self.now = database, MONDAY
         if database.dialect != POSTGRESQL:
             patch.setattr(sqlite, "now", lambda: (self.now - EPOCH) // MICROSECOND)
-        self.now = MONDAY
         self.set(MONDAY)
 
     def advance(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> datetime:

@@ -43,9 +43,9 @@ class Stage:
         decided = self.fire(*(item.id for item in due), node=node) if due else []
         return [result.fired for result in decided if result.fired is not None]
 
-    def claim(self, node: NodeId = HERE) -> list[Claim]:
+    def claim(self, node: NodeId = HERE, types: Sequence[str] | None = None) -> list[Claim]:
         """Take every job that may begin, in the order in which they do."""
-        served = Served(node=node, types=tuple(self.horae.registry.by_name), queues=None)
+        served = Served(node=node, types=types or tuple(self.horae.registry.by_name), queues=None)
         return self.database.autocommit(claims.claim, served, 100)
 
     def end(
