@@ -8,6 +8,7 @@ All answers are in UTC.
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Final, Self
 
@@ -44,8 +45,7 @@ class Timeline:
         """Find the first nominal time strictly after a moment; None when the years are over."""
         if isinstance(self.source, Grid):
             return self.source.first_after(moment)
-        fire = self.source.next_after(moment)
-        return None if fire is None else fire.astimezone(UTC)
+        return _fire_after(self.source, moment)
 
     def start_of(self, nominal: datetime) -> datetime:
         """Tell when a nominal time is due: jitter later, the same for each who asks."""
@@ -111,6 +111,13 @@ class Timeline:
         while moment is not None and moment <= until:
             count, moment = count + 1, self.after(moment)
         return count
+
+
+@lru_cache(maxsize=4096)
+def _fire_after(expression: CronExpression, moment: datetime) -> datetime | None:
+    """Remembered, because at a full hour a crowd of schedules asks the same."""
+    fire = expression.next_after(moment)
+    return None if fire is None else fire.astimezone(UTC)
 
 
 def spread(key: str, moment: datetime, room: timedelta) -> timedelta:
