@@ -43,7 +43,6 @@ from horae.types.schedule import (
 )
 from horae.wakeup.channel import WakeupChannel
 from horae.wakeup.local import LocalChannel
-from horae.wakeup.postgres import PostgresChannel
 from horae.wakeup.silent import SilentChannel
 
 if TYPE_CHECKING:
@@ -242,6 +241,8 @@ class Horae:
             return SilentChannel()
         if database.dialect == SQLITE:
             return LocalChannel(side_car(database, "hints"))
+        from horae.wakeup.postgres import PostgresChannel  # noqa: PLC0415 - its driver is an extra
+
         return PostgresChannel(database.url)
 
 

@@ -1,5 +1,6 @@
 """The program as a whole: its options, its exit codes, and how it finds an application."""
 
+import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -155,3 +156,13 @@ def test_a_module_that_is_broken_tells_where(
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert f"module 'broken_shop' cannot be imported: {message}" in refused.stderr
     assert f"broken_shop.py:{source.count(chr(10))}" in refused.stderr
+
+
+def test_the_driver_of_postgres_is_an_extra(tmp_path: Path) -> None:
+    without = "import sys; sys.modules['psycopg'] = None; from horae.cli.main import main; main()"
+    command = [sys.executable, "-c", without, "jobs", "list", "--database"]
+    refused = subprocess.run([*command, "postgresql://127.0.0.1:1/none"], check=False, capture_output=True, text=True)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr == "Error: PostgreSQL needs its driver: pip install 'horae[postgres]'\n"
+    missing = subprocess.run([*command, f"sqlite:///{tmp_path}/x"], check=False, capture_output=True, text=True)
+    assert "there is no database file" in missing.stderr
