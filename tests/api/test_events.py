@@ -2,16 +2,20 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from typing import Any
 
 import pytest
+from typing_extensions import override
 
 from horae import Horae
 from horae.api.application import HttpInterface
 from horae.api.stream import hub as hub_module
+from horae.api.stream.watch import Change, Watch
+from horae.handler.jobs import JobPage, Jobs
 from horae.live.store import LiveReport
 from tests.api.clients import Client
 from tests.api.streams import listening
-from tests.harness.applications import claim_as_another_node, counted_statements
+from tests.harness.applications import claim_as_another_node, counted_statements, execute
 from tests.harness.nodes import running_node
 
 
@@ -90,6 +94,35 @@ async def test_too_many_changes_at_once_become_one_word_to_staff(
         await alice.until("created", own)
         assert len(job_ids) == 20
         assert [message.name for message in alice.messages] == ["hello", "job"]
+
+
+async def test_a_job_that_must_try_again_is_told(horae: Horae, app: HttpInterface) -> None:
+    async with listening(app, "alice") as stream:
+        await stream.next("hello")
+        job = horae.jobs.start("rebuild_index", owner="alice")
+        claim_as_another_node(horae)
+        await stream.until("started", job.id)
+        execute(horae, "UPDATE horae_jobs SET state = 'pending', node_id = NULL WHERE id = :id", id=job.id)
+        assert (await stream.until("waiting", job.id)).data["state"] == "pending"
+
+
+async def test_a_change_while_it_looks_is_told_once(horae: Horae) -> None:
+    class Hasty(Jobs):
+        """Whose jobs go on between a look and the reading of what it found."""
+
+        @override
+        def list(self, **filters: Any) -> JobPage:
+            for job_id in filters["ids"]:
+                horae.jobs.cancel(job_id)
+            return horae.jobs.list(**filters)
+
+    watch = Watch(horae.parts, object.__new__(Hasty))
+    assert watch.changes(lambda _: True) == []
+    job = horae.jobs.start("rebuild_index")
+    told = watch.changes(lambda _: True)
+    assert told is not None
+    assert [(each.change, each.job.id) for each in told] == [(Change.ENDED, job.id)]
+    assert watch.changes(lambda _: True) == []
 
 
 async def test_a_thousand_listen_and_one_looks(horae: Horae, app: HttpInterface) -> None:

@@ -1,11 +1,15 @@
 """Jobs over HTTP: shapes, filters, and every error with its code."""
 
 import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from typing_extensions import override
 
-from horae import Horae
+from horae import Horae, Job, JobContext, JobState, JobType
+from horae.api.views.jobs import JobViews
 from horae.live.store import LiveReport
 from tests.api.clients import Client, error_of
 from tests.harness.applications import claim_as_another_node
@@ -48,6 +52,49 @@ async def test_a_type_adds_to_a_job_everywhere_and_replaces_nothing(horae: Horae
     listed = (await client("alice").get("/api/jobs/")).json()["jobs"][0]
     assert (one["copied_table"], one["id"], listed["copied_table"], listed["id"]) == ("other", job_id, "other", job_id)
     assert listed.keys() == COMMON | {"copied_table"}
+
+
+async def test_a_type_that_answers_with_anything_replaces_nothing_and_breaks_nothing(
+    horae: Horae, client: Client
+) -> None:
+    class Careless(JobType):
+        type = "careless"
+
+        @override
+        def run(self, job: JobContext) -> None: ...
+
+        @override
+        def describe(self, job: Job) -> Mapping[str, Any]:
+            return {"id": "never this", "owner": 7, "extra": {"since": job.created_at}}
+
+    class Broken(JobType):
+        type = "broken"
+
+        @override
+        def run(self, job: JobContext) -> None: ...
+
+        @override
+        def describe(self, job: Job) -> Mapping[str, Any]:
+            raise RuntimeError(job.type)
+
+    horae.register(Careless)
+    horae.register(Broken)
+    careless, broken = start(horae, kind="careless"), start(horae, kind="broken")
+    jobs = {job["id"]: job for job in (await client("alice").get("/api/jobs/")).json()["jobs"]}
+    assert (jobs[careless]["id"], jobs[careless]["owner"]) == (careless, "alice")
+    assert jobs[careless]["extra"]["since"].startswith("2")
+    assert jobs[broken].keys() == COMMON
+
+
+def test_an_ended_job_shows_its_state_and_not_its_last_label(horae: Horae) -> None:
+    views = JobViews(horae.parts.database, horae.registry)
+    ended = replace(horae.jobs.start("rebuild_index"), state=JobState.FAILED, label="importing-table-7")
+    assert (views.view(ended).state, views.view(ended).label) == ("failed", "importing-table-7")
+
+
+async def test_what_a_caller_noted_beside_a_job_breaks_no_answer(horae: Horae, client: Client) -> None:
+    job_id = start(horae, meta={"retry_of": "somebody"})
+    assert (await client("alice").get(f"/api/jobs/{job_id}/")).json()["retry_of"] is None
 
 
 async def test_a_parameter_is_never_taken_for_an_option(horae: Horae, client: Client) -> None:
@@ -95,7 +142,9 @@ async def test_jobs_of_others_are_missing(horae: Horae, client: Client) -> None:
         assert error_of(response) == MISSING
     assert (await bob.get("/api/jobs/")).json() == {"jobs": [], "next": None}
     assert (await bob.get(f"/api/jobs/?job_ids={job_id}")).json()["jobs"] == []
+    start(horae, "bob")
     assert (await bob.get("/api/jobs/?owner=alice")).json()["jobs"] == []
+    assert len((await bob.get("/api/jobs/?owner=bob")).json()["jobs"]) == 1
 
 
 async def test_staff_see_everybodys_jobs(horae: Horae, client: Client) -> None:

@@ -6,8 +6,11 @@ import pytest
 
 from horae import Horae
 from horae.api.application import HttpInterface
+from horae.api.security.actor import Actor
 from horae.api.stream import hub as hub_module
+from horae.api.stream import listener as listener_module
 from horae.api.stream import response as response_module
+from horae.api.stream.event import Event
 from horae.api.stream.watch import Watch
 from horae.storage.database import Database
 from tests.api.streams import listening
@@ -61,6 +64,31 @@ async def test_a_client_that_takes_nothing_is_dropped(
         horae.jobs.start("rebuild_index")
         await until(lambda: hub.listening == 0)
         assert not slow.gone.is_set()
+
+
+async def test_somebody_who_falls_too_far_behind_is_let_go_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listener_module, "MOST_WAITING", 3)
+    listener = listener_module.Listener(Actor("alice"))
+    events = [Event(number, f"{number};".encode()) for number in range(5)]
+    listener.offer(events[:2])
+    assert await listener.take(1.0) == b"0;1;"
+    listener.offer(events[:3])
+    assert not listener.closed
+    listener.offer(events[3:4])
+    assert listener.closed
+    assert await listener.take(1.0) == b""
+
+
+async def test_whoever_was_away_for_more_than_is_kept_must_read_anew(
+    horae: Horae, app: HttpInterface, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_module, "KEPT", 2)
+    async with listening(app, "alice") as stream:
+        hello = await stream.next("hello")
+        told = [await stream.until("created", horae.jobs.start("rebuild_index", owner="alice").id) for _ in range(4)]
+        for since, resumed in ((hello, False), (told[0], False), (told[1], True), (told[3], True)):
+            async with listening(app, "alice", since.identity) as other:
+                assert (await other.next("hello")).data == {"resumed": resumed}
 
 
 async def test_a_silent_stream_beats(app: HttpInterface, monkeypatch: pytest.MonkeyPatch) -> None:
