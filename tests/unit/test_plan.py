@@ -311,6 +311,7 @@ def test_a_drifting_interval_runs_however_late_it_is() -> None:
     on_time = ask(standing, Due(), after("30s"))
     assert (rows(on_time.ticks), on_time.last_tick) == (["12:00-12:00 1 fired on_time"], NOON)
     assert on_time.next_start == after("10m30s")  # at the earliest
+    assert rows(ask(standing, Due(), after("31s")).ticks) == ["12:00-12:00 1 fired late"]
     assert rows(ask(standing, Due(), after("30 days")).ticks) == ["12:00-12:00 1 fired late"]
 
 
@@ -318,6 +319,24 @@ def test_a_last_time_that_is_missed_ends_the_schedule() -> None:
     made = ask(idle(cron("0 30 12 1 1 * 2026", catch_up=CatchUp.NONE)), Due(), after("1h"))
     assert rows(made.ticks) == ["12:30-12:30 1 missed catch_up_none"]
     assert (made.next_start, made.disabled) == (None, DisabledReason.EXHAUSTED)
+
+
+def test_a_time_that_was_missed_is_not_run_as_a_retry() -> None:
+    rules = cron("0 * * * *", catch_up=CatchUp.NONE, retry_period=Interval.parse("3h"))
+    running = fired(idle(rules), after("1h"))
+    standing = stored(running, ended(running, FAILED, after("1h1m")))
+    made = ask(standing, Due(), after("2h1m"))
+    assert rows(made.ticks) == ["14:00-14:00 1 missed catch_up_none"]
+    assert (made.fire, made.next_start) == (None, after("3h"))
+
+
+def test_what_alone_is_made_up_for_is_called_so() -> None:
+    made = ask(idle(cron("0 * * * *", catch_up=CatchUp.ALL)), Due(), after("1h1m"))
+    assert rows(made.ticks) == ["13:00-13:00 1 fired catch_up"]
+    made = ask(idle(cron("0 * * * *", catch_up=CatchUp.ALL)), Due(), after("2h10s"))
+    assert rows(made.ticks) == ["13:00-13:00 1 fired catch_up"]
+    made = ask(idle(cron("0 * * * *", catch_up=CatchUp.ALL)), Due(), after("1h30s"))
+    assert rows(made.ticks) == ["13:00-13:00 1 fired on_time"]
 
 
 def test_a_backlog_stops_no_run() -> None:
@@ -341,6 +360,13 @@ def test_a_run_by_hand_moves_nothing() -> None:
     assert (made.next_start, made.last_tick, made.statistics.total_runs) == (after("1h"), NOON, 1)
     over = ended(stored(standing, made, after("10m")), FAILED, after("20m"), by_hand=True)
     assert (over.next_start, over.statistics.total_failures) == (after("1h"), 1)
+
+
+def test_a_time_that_comes_due_during_a_run_by_hand_overlaps_like_any_other() -> None:
+    by_hand = fired(idle(MINUTELY), after("30s"), RunByHand())
+    made = ended(by_hand, SUCCEEDED, after("1m"), by_hand=True)
+    assert rows(made.ticks) == ["12:01-12:01 1 skipped overlap"]
+    assert made.next_start == after("2m")
 
 
 def test_a_run_by_hand_of_a_drifting_interval_moves_nothing() -> None:
@@ -372,7 +398,7 @@ def test_a_paused_schedule_can_be_run_by_hand_and_stays_paused() -> None:
 
 
 def test_a_run_that_ends_after_a_pause_plans_nothing() -> None:
-    paused = replace(fired(idle(every("10m")), NOON), disabled=DisabledReason.PAUSED, next_start=None)
+    paused = replace(fired(idle(every("10m")), NOON), disabled=DisabledReason.PAUSED)
     made = ended(paused, FAILED, after("5m"))
     assert (made.next_start, made.disabled, made.statistics.total_failures) == (None, DisabledReason.PAUSED, 1)
 
@@ -470,6 +496,24 @@ def test_new_jitter_moves_the_start_but_decides_nothing() -> None:
     assert made.next_start is not None
     assert after("1h") < made.next_start < after("1h30m")
     assert (made.last_tick, made.ticks) == (NOON, ())
+
+
+def test_new_jitter_moves_what_is_overdue_to_now_unless_a_run_goes_on() -> None:
+    standing, jitter = idle(MINUTELY), timedelta(seconds=1)
+    assert altered(standing, replace(MINUTELY, jitter=jitter), after("5m30s")).next_start == after("5m30s")
+    made = altered(fired(standing, after("1m")), replace(MINUTELY, jitter=jitter), after("5m30s"))
+    assert made.next_start is not None
+    assert after("6m") <= made.next_start < after("6m1s")
+
+
+def test_an_expression_without_times_to_come_ends_the_schedule_after_its_run() -> None:
+    past = cron("0 0 0 1 1 * 2020")
+    assert altered(idle(MINUTELY), past, after("1s")).disabled is DisabledReason.EXHAUSTED
+    running = fired(idle(MINUTELY), after("1m"))
+    made = altered(running, past, after("1m1s"))
+    assert (made.disabled, made.next_start) == (None, None)
+    over = ended(replace(stored(running, made, running.started), rules=past), SUCCEEDED, after("2m"))
+    assert over.disabled is DisabledReason.EXHAUSTED
 
 
 @pytest.mark.parametrize("step", [timedelta(days=-3000), timedelta(hours=-5), timedelta(days=3000)])
