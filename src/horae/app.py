@@ -107,12 +107,13 @@ class Horae:
 
         def declare(function: Callable[P, R]) -> JobFunction[P, R]:
             check_scheduled(function)
-            job_function = self.job(**options)(function)
+            job_function = JobFunction(function, **options)
             kind = job_function.job_type
-            key = f"{function.__module__}.{kind.type}"
-            self.declared.append(
-                Schedule(kind.type, kind.type, rules_of(key, trigger, rules), kind.queue, kind.priority)
-            )
+            its_rules = rules_of(f"{function.__module__}.{kind.type}", trigger, rules)
+            self.registry.add(kind)
+            # A module that is loaded again declares again what it had declared.
+            self.declared[:] = [schedule for schedule in self.declared if schedule.name != kind.type]
+            self.declared.append(Schedule(kind.type, kind.type, its_rules, kind.queue, kind.priority))
             return job_function
 
         return declare
