@@ -46,7 +46,7 @@ CANCEL: Final = (
 
 CANCEL_PENDING_OF: Final = (
     update(jobs)
-    .where(jobs.c.schedule_id == bindparam("schedule_id"), jobs.c.state == JobState.PENDING)
+    .where(jobs.c.schedule_id == bindparam("of_schedule"), jobs.c.state == JobState.PENDING)
     .values(state=JobState.CANCELLED, cancelled_by=bindparam("cancelled_by"), **_ENDED)
     .returning(jobs.c.id)
 )
@@ -147,7 +147,7 @@ def cancel(connection: Connection, job_id: JobId, cancelled_by: str | None) -> J
 
 def cancel_pending_of(connection: Connection, schedule_id: int, cancelled_by: str) -> list[JobId]:
     """Cancel those jobs of a schedule that no node has taken; which they were."""
-    values = {"schedule_id": schedule_id, "cancelled_by": cancelled_by}
+    values = {"of_schedule": schedule_id, "cancelled_by": cancelled_by}
     ids = [JobId(id_) for id_ in connection.execute(CANCEL_PENDING_OF, values).scalars()]
     if ids:
         runs.end_jobs(connection, dict.fromkeys(ids, RunOutcome.CANCELLED), None)
