@@ -1,0 +1,176 @@
+"""`@horae.cron` and `@horae.every`: what may be declared, what a module's schema says of it."""
+
+import inspect
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from horae import Horae, InvalidRequest, JobContext, SchemaError
+from horae.errors import CronSyntaxError, InvalidInterval, JobTypeAlreadyRegistered
+
+
+@pytest.fixture
+def shop() -> Horae:
+    """An application that opens nothing."""
+    return Horae("sqlite:///never-opened.db", module="shop")
+
+
+def test_a_function_stays_what_it_was(shop: Horae) -> None:
+    ran: list[int] = []
+
+    @shop.cron("0 3 * * *", timezone="Europe/Berlin")
+    def purge() -> None:
+        """Throw old things away."""
+        ran.append(1)
+
+    purge()
+    assert (ran, purge.__doc__) == ([1], "Throw old things away.")
+    assert [(item.name, item.job_type) for item in shop.declared] == [("purge", "purge")]
+    assert shop.registry.get("purge").max_count is None
+
+
+def test_a_coroutine_function_and_a_context_will_do(shop: Horae) -> None:
+    @shop.every("10m")
+    async def refresh(job: JobContext) -> None:
+        job.progress.set(1)
+
+    assert inspect.iscoroutinefunction(refresh.function)
+    assert shop.registry.get("refresh").is_async
+
+
+def test_its_schema_is_written_as_verbs(shop: Horae) -> None:
+    @shop.cron("0 3 * * *", timezone="Europe/Berlin", dst_gap="skip", overlap="buffer_one", jitter="5m")
+    def purge_sessions() -> None: ...
+
+    @shop.every(timedelta(minutes=10), retry_period="30s", max_runtime="5m", queue="slow", priority=3)
+    def refresh() -> None: ...
+
+    assert shop.schema == (
+        "module shop {\n"
+        "  verb purgeSessions(Unit) Unit\n"
+        "    +cron 0 3 * * *; dst_gap=skip timezone=Europe/Berlin\n"
+        "    +overlap buffer_one\n"
+        "    +jitter 0:05:00\n"
+        "    +job purge_sessions\n"
+        "    +queue default\n"
+        "    +priority 0\n"
+        "  verb refresh(Unit) Unit\n"
+        "    +every 10m\n"
+        "    +max_runtime 0:05:00\n"
+        "    +retry_period 30s\n"
+        "    +job refresh\n"
+        "    +queue slow\n"
+        "    +priority 3\n"
+        "}\n"
+    )
+
+
+def test_the_order_of_declarations_does_not_matter() -> None:
+    texts: list[str] = []
+    for order in (("a", "b"), ("b", "a")):
+        horae = Horae("sqlite:///never-opened.db", module="shop")
+        for name in order:
+            horae.cron("0 3 * * *", name=name)(lambda: None)
+        texts.append(horae.schema)
+    assert texts[0] == texts[1]
+
+
+def named(name: str) -> Any:
+    def body() -> None: ...
+
+    body.__name__ = body.__qualname__ = name
+    return body
+
+
+def with_parameter(number: int) -> None: ...
+
+
+def with_default(number: int = 1) -> None: ...
+
+
+def with_result() -> int:
+    return 1
+
+
+async def with_async_result() -> str:
+    return ""
+
+
+def with_text_annotation() -> "dict[str, int]":
+    return {}
+
+
+def with_several(job: JobContext, *rest: int) -> None: ...
+
+
+def with_unknown() -> "Nowhere":  # type: ignore[name-defined]  # noqa: F821 - that is the point
+    ...
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (with_parameter, "with_parameter is scheduled, so it takes no parameter such as 'number'"),
+        (with_default, "with_default .* 'number'"),
+        (with_result, "with_result is scheduled, so it returns nothing; it says <class 'int'>"),
+        (with_async_result, "with_async_result"),
+        (with_text_annotation, "with_text_annotation"),
+        (with_several, "with_several .* 'rest'"),
+        (with_unknown, "with_unknown: an annotation cannot be resolved"),
+    ],
+)
+def test_a_function_that_a_clock_cannot_call_is_a_schema_error(shop: Horae, function: Any, said: str) -> None:
+    for decorate in (shop.cron("* * * * *"), shop.every("1m")):
+        with pytest.raises(SchemaError, match=said):
+            decorate(function)
+    assert shop.declared == []
+    assert list(shop.registry) == []
+
+
+@pytest.mark.parametrize(
+    ("declare", "error", "said"),
+    [
+        (lambda shop: shop.cron("61 * * * *"), CronSyntaxError, "61"),
+        (lambda shop: shop.cron("0 0 30 2 *"), CronSyntaxError, "never"),
+        (lambda shop: shop.cron("* * * * *", timezone="Mars/Olympus"), InvalidRequest, "Mars/Olympus"),
+        (lambda shop: shop.cron("* * * * *", timezon="UTC"), InvalidRequest, "no option 'timezon'"),
+        (lambda shop: shop.cron("* * * * *", fixed=True), InvalidRequest, "fixed does not go with cron"),
+        (lambda shop: shop.cron("* * * * *", max_attempts=3), InvalidRequest, "no option 'max_attempts'"),
+        (lambda shop: shop.every("0s"), InvalidInterval, "0s"),
+        (lambda shop: shop.every("1m", dst_gap="skip"), InvalidRequest, "dst_gap does not go with every"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_at_once(shop: Horae, declare: Any, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        declare(shop)
+
+
+def test_rules_are_refused_when_the_function_is_declared(shop: Horae) -> None:
+    def purge() -> None: ...
+
+    with pytest.raises(InvalidRequest, match="max_retries -1"):
+        shop.cron("* * * * *", max_retries=-1)(purge)
+    with pytest.raises(InvalidRequest, match="overlap"):
+        shop.every("1m", overlap="buffer_all")(purge)
+    assert (shop.declared, list(shop.registry)) == ([], [])
+
+
+def test_a_name_is_declared_once(shop: Horae) -> None:
+    def purge() -> None: ...
+
+    shop.cron("* * * * *", name="bill")(purge)
+    with pytest.raises(JobTypeAlreadyRegistered):
+        shop.cron("0 * * * *")(named("bill"))
+    assert len(shop.declared) == 1
+
+
+def test_a_module_that_is_loaded_again_declares_nothing_twice(shop: Horae) -> None:
+    for expression in ("* * * * *", "0 * * * *"):
+        shop.cron(expression)(named("purge"))
+    assert [item.rules.trigger.text for item in shop.declared] == ["0 * * * *"]
+
+
+def test_the_module_is_the_one_that_made_the_application() -> None:
+    assert Horae("sqlite:///never-opened.db").module == __name__
+    assert Horae("sqlite:///never-opened.db", module="other").module == "other"
