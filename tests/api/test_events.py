@@ -97,11 +97,10 @@ async def test_too_many_changes_at_once_become_one_word_to_staff(
 
 
 async def test_a_job_that_must_try_again_is_told(horae: Horae, app: HttpInterface) -> None:
+    job = horae.jobs.start("rebuild_index", owner="alice")
+    claim_as_another_node(horae)
     async with listening(app, "alice") as stream:
         await stream.next("hello")
-        job = horae.jobs.start("rebuild_index", owner="alice")
-        claim_as_another_node(horae)
-        await stream.until("started", job.id)
         execute(horae, "UPDATE horae_jobs SET state = 'pending', node_id = NULL WHERE id = :id", id=job.id)
         assert (await stream.until("waiting", job.id)).data["state"] == "pending"
 
