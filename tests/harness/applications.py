@@ -74,12 +74,14 @@ def counted_statements(horae: Horae) -> Iterator[list[str]]:
     def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
         seen.append(statement)
 
-    engine = horae.parts.database.engine
-    event.listen(engine, "before_cursor_execute", note)
+    engines = (horae.parts.database.engine, horae.parts.database.autocommit_engine)
+    for engine in engines:
+        event.listen(engine, "before_cursor_execute", note)
     try:
         yield seen
     finally:
-        event.remove(engine, "before_cursor_execute", note)
+        for engine in engines:
+            event.remove(engine, "before_cursor_execute", note)
 
 
 class Ears:

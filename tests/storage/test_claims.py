@@ -215,7 +215,7 @@ def test_a_claim_that_is_rolled_back_leaves_nothing(database: Database) -> None:
 
 def test_a_claim_is_one_statement_whose_text_does_not_grow(database: Database) -> None:
     texts: list[str] = []
-    event.listen(database.engine, "before_cursor_execute", lambda *arguments: texts.append(arguments[2]))
+    event.listen(database.autocommit_engine, "before_cursor_execute", lambda *arguments: texts.append(arguments[2]))
     claimed(database, types=["import"], queues=["a"])
     claimed(database, types=[f"t{n}" for n in range(50)], queues=[f"q{n}" for n in range(50)])
     first, second = (text for text in texts if "horae_jobs" in text)

@@ -43,7 +43,8 @@ class Database:
         self.busy_timeout = busy_timeout
         self._pool = _pool(self.dialect, threads, busy_timeout)
         self.engine = _listen(create_engine(self.url, **self._pool))
-        self._autocommit = self.engine.execution_options(**_AUTOCOMMIT[self.dialect])
+        # A pool of its own: to turn one connection from the one kind to the other and back took a quarter of an insert.
+        self.autocommit_engine = _listen(create_engine(self.url, **self._pool, **_AUTOCOMMIT[self.dialect]))
         # Bodies keep their connections for long, so they have as many as there are slots, and never those of others.
         self._of_bodies = _listen(create_engine(self.url, **{**self._pool, "max_overflow": -1}))
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="horae-database")
@@ -56,7 +57,7 @@ class Database:
 
     def autocommit(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a `statement` that is a single SQL statement: one round trip, committed by itself."""
-        return self._run(self._autocommit, statement, *args, **kwargs)
+        return self._run(self.autocommit_engine, statement, *args, **kwargs)
 
     async def transact_async(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """`transact` for a node's services."""
@@ -91,7 +92,7 @@ class Database:
     @contextlib.contextmanager
     def own_connection(self) -> Generator[Connection]:
         """A connection that nobody else ever gets, each statement committed by itself; for session locks."""
-        with self._autocommit.connect() as connection:
+        with self.autocommit_engine.connect() as connection:
             connection.detach()
             yield connection
 
@@ -115,6 +116,7 @@ class Database:
         self._threads.shutdown(wait=True)
         self._service_threads.shutdown(wait=True)
         self.engine.dispose()
+        self.autocommit_engine.dispose()
         self._of_bodies.dispose()
 
     def _async_engine(self) -> AsyncEngine:
@@ -143,8 +145,8 @@ class Database:
 
 
 _AUTOCOMMIT: Final[dict[str, dict[str, Any]]] = {
-    POSTGRESQL: {"isolation_level": "AUTOCOMMIT"},
-    SQLITE: {sqlite.BEGIN_OPTION: sqlite.NONE},
+    POSTGRESQL: {"isolation_level": "AUTOCOMMIT", "pool_reset_on_return": None},
+    SQLITE: {"execution_options": {sqlite.BEGIN_OPTION: sqlite.NONE}, "pool_reset_on_return": None},
 }
 
 
