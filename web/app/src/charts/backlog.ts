@@ -22,21 +22,17 @@ export function sampleBacklog(overview: Overview): void {
   samples.value = [...samples.value, { at, waiting, running }].slice(-KEPT)
 }
 
-/** How much waited and ran since the page was opened. */
+/** How much waited and ran since the page was opened; a line needs two moments. */
 export function backlogSeries(): ChartData {
+  const seen = samples.value
+  const before =
+    seen.length === 1 ? seen.map(({ at }) => ({ at: at - 60, waiting: null, running: null })) : []
+  const shown = [...before, ...seen]
   return {
-    times: samples.value.map((sample) => sample.at),
+    times: shown.map(({ at }) => at),
     series: [
-      {
-        label: 'Waiting',
-        color: '--chart-1',
-        values: samples.value.map((sample) => sample.waiting),
-      },
-      {
-        label: 'Running',
-        color: '--chart-3',
-        values: samples.value.map((sample) => sample.running),
-      },
+      { label: 'Waiting', color: '--chart-1', values: shown.map(({ waiting }) => waiting) },
+      { label: 'Running', color: '--chart-3', values: shown.map(({ running }) => running) },
     ],
   }
 }

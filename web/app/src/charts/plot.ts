@@ -1,11 +1,12 @@
 import uPlot from 'uplot'
 
+import { clockText } from '@/format/moment'
 import { stacked, type ChartData } from './series'
 
 /** `bars`: counts on top of one another; `lines`: values beside one another. */
 export type ChartKind = 'bars' | 'lines'
 
-const HEIGHT = 190
+const HEIGHT = 180
 const FONT = '12px system-ui, sans-serif'
 
 /** What uPlot paints. Stacked bars are sums, painted from the highest down, so that each covers the one before. */
@@ -23,8 +24,7 @@ export function optionsOf(
   point: (index: number | null) => void,
 ): uPlot.Options {
   const color = colorsOf(place)
-  const ordered = kind === 'bars' ? [...data.series].reverse() : data.series
-  const paths = uPlot.paths.bars?.({ size: [0.8, 14], radius: 0.15, align: 0 })
+  const least = kind === 'bars' ? 4 : 0.01
   return {
     width: place.clientWidth,
     height: HEIGHT,
@@ -32,33 +32,59 @@ export function optionsOf(
     cursor: { y: false, drag: { x: false, y: false }, points: { show: kind === 'lines' } },
     hooks: { setCursor: [(plot) => point(plot.cursor.idx ?? null)] },
     scales: {
-      y: { range: (_plot, _least, most) => [0, Math.max(most * 1.1, kind === 'bars' ? 4 : 0.01)] },
+      x: { range: (_plot, from, to) => spanOf(from, to, kind) },
+      y: { range: (_plot, _least, most) => [0, Math.max(most * 1.1, least)] },
     },
-    axes: [axis(color), { ...axis(color), size: 58, values: (_plot, ticks) => ticks.map(format) }],
-    series: [
-      {},
-      ...ordered.map(({ label, color: name }, index) => ({
-        label,
-        stroke: color(name),
-        width: kind === 'bars' ? 0 : 2,
-        points: { show: kind === 'lines' && data.times.length < 3 },
-        ...(kind === 'bars'
-          ? { fill: color(name), ...(paths && { paths }) }
-          : areaOf(index, color)),
-      })),
+    axes: [
+      { ...axis(color), size: 30, values: (_plot, ticks) => timeTexts(ticks) },
+      {
+        ...axis(color),
+        size: kind === 'bars' ? 44 : 58,
+        values: (_plot, ticks) => ticks.map(format),
+      },
     ],
+    series: [{}, ...(kind === 'bars' ? barsOf(data, color) : linesOf(data, color))],
   }
 }
 
-/** The first of several lines has its area filled. */
-function areaOf(
-  index: number,
-  color: (name: string) => string,
-): Pick<uPlot.Series, 'fill' | 'spanGaps'> {
-  return { spanGaps: true, ...(index === 0 && { fill: color('--chart-fill') }) }
+type Color = (name: string) => string
+
+function barsOf(data: ChartData, color: Color): uPlot.Series[] {
+  const paths = uPlot.paths.bars?.({ size: [0.8, 14], radius: 0.15, align: 0 })
+  return [...data.series].reverse().map(({ label, color: name }) => ({
+    label,
+    stroke: color(name),
+    fill: color(name),
+    width: 0,
+    points: { show: false },
+    ...(paths && { paths }),
+  }))
 }
 
-function axis(color: (name: string) => string): uPlot.Axis {
+function linesOf(data: ChartData, color: Color): uPlot.Series[] {
+  return data.series.map(({ label, color: name }, index) => ({
+    label,
+    stroke: color(name),
+    width: 2,
+    spanGaps: true,
+    points: { show: data.times.length < 3 },
+    ...(index === 0 && { fill: color('--chart-fill') }),
+  }))
+}
+
+/** At least a minute, and with room for the half of a bar at either end. */
+function spanOf(from: number, to: number, kind: ChartKind): [number, number] {
+  const least = Math.min(from, to - 60)
+  return kind === 'bars' ? [least - 30, to + 30] : [least, to]
+}
+
+/** Each minute is named once, where it begins. */
+function timeTexts(ticks: readonly number[]): string[] {
+  const texts = ticks.map((seconds) => clockText(new Date(seconds * 1000).toISOString()))
+  return texts.map((text, index) => (text === texts[index - 1] ? '' : text))
+}
+
+function axis(color: Color): uPlot.Axis {
   const line = color('--line')
   return {
     stroke: color('--muted'),
@@ -69,7 +95,7 @@ function axis(color: (name: string) => string): uPlot.Axis {
 }
 
 /** The colours of the theme as a canvas understands them: it knows neither variables nor `light-dark()`. */
-function colorsOf(place: HTMLElement): (name: string) => string {
+function colorsOf(place: HTMLElement): Color {
   const probe = document.createElement('span')
   place.append(probe)
   const known = new Map<string, string>()

@@ -17,23 +17,20 @@ export function momentText(moment: string | null | undefined, timeZone?: string)
   return new Intl.DateTimeFormat(undefined, { ...DATE_AND_TIME, ...zone }).format(new Date(moment))
 }
 
-/** A moment as seen from `now` (milliseconds): `just now`, `3 min ago`, `in 2 h 5 min`. */
+/** A moment as seen from `now` (milliseconds): `just now`, `3 min ago`, `in 2 h 5 min`; the past in one unit is enough. */
 export function agoText(moment: string | null | undefined, now: number): string {
   if (!moment) return '–'
   const seconds = (now - Date.parse(moment)) / 1000
   if (Math.abs(seconds) < 1.5) return 'just now'
-  const length = durationText(Math.round(Math.abs(seconds)))
-  return seconds > 0 ? `${wholeUnits(length)} ago` : `in ${wholeUnits(length)}`
-}
-
-/** Tenths of a second say nothing about how long ago something was. */
-function wholeUnits(length: string): string {
-  return length.replace(/\.\d/, '')
+  const [count, unit, ...rest] = durationText(Math.round(Math.abs(seconds)))
+    .replace('.0', '')
+    .split(' ')
+  return seconds > 0 ? `${count} ${unit} ago` : `in ${[count, unit, ...rest].join(' ')}`
 }
 
 /** The time of day, for axes and lists of one day. */
 export function clockText(moment: string): string {
-  return new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' }).format(
+  return new Intl.DateTimeFormat(undefined, { timeStyle: 'short', hourCycle: 'h23' }).format(
     new Date(moment),
   )
 }

@@ -22,7 +22,8 @@ export function timelineOf(job: Job, attempts: readonly JobAttempt[], now: numbe
   }
 
   for (const attempt of attempts) {
-    addWait(job, at, Date.parse(attempt.started_on), add)
+    const began = Date.parse(attempt.started_on)
+    addWait(job, at, began, began, add)
     const kind = attempt.outcome === 'finished' ? 'running' : 'failed'
     add(
       kind,
@@ -32,7 +33,7 @@ export function timelineOf(job: Job, attempts: readonly JobAttempt[], now: numbe
   }
   const started = runningSince(job, attempts)
   const open = !hasEnded(job)
-  addWait(job, at, started ?? end, add, open && started === null)
+  addWait(job, at, started, started ?? end, add)
   if (started !== null)
     add('running', end, `Attempt ${job.attempt}: ${open ? 'running' : job.state}`, open)
   return stretches
@@ -41,22 +42,25 @@ export function timelineOf(job: Job, attempts: readonly JobAttempt[], now: numbe
 type Add = (kind: Stretch['kind'], to: number, label: string, open?: boolean) => void
 
 /** The time before a start: held back until it was due, then waiting for a slot. */
-function addWait(job: Job, from: number, to: number, add: Add, open = false): void {
-  const due = Math.min(Date.parse(job.due_on), to)
-  if (due > from) add('delayed', due, 'Not due yet', open && due === to)
-  if (to > due && to > from) add('waiting', to, 'Waiting for a slot', open)
+function addWait(job: Job, from: number, start: number | null, to: number, add: Add): void {
+  const open = start === null && !hasEnded(job)
+  const due = Date.parse(job.due_on)
+  // The job tells when its next attempt is due, or its latest was; of those before nobody knows any more.
+  const held = start === null ? Math.min(due, to) : due <= start ? due : from
+  if (held > from) add('delayed', held, 'Not due yet', open && held === to)
+  if (to > Math.max(held, from)) add('waiting', to, 'Waiting for a slot', open)
 }
 
 /** When the attempt began that no row tells of yet; null if there is none. */
 function runningSince(job: Job, attempts: readonly JobAttempt[]): number | null {
   if (!job.started_on || job.state === 'pending') return null
   const started = Date.parse(job.started_on)
-  return attempts.some((attempt) => Date.parse(attempt.finished_on) > started) ? null : started
+  return attempts.some((attempt) => Date.parse(attempt.started_on) >= started) ? null : started
 }
 
 const OUTCOMES: Readonly<Record<string, string>> = {
   timed_out: 'out of time',
-  crashed: 'its node was lost',
+  crashed: 'node lost',
 }
 
 export function outcomeText(outcome: string): string {

@@ -3,14 +3,15 @@ import {
   isOutdated,
   stateOf,
   useJob,
+  useJobStore,
   type Job,
   type JobAttempt,
   type JobDetail,
 } from '@horae/vue'
-import { computed, watch, type ComputedRef } from 'vue'
+import { computed, shallowRef, watch, type ComputedRef, type Ref } from 'vue'
 
 import { client } from '@/api/server'
-import { notify } from '@/notices/notices'
+import { errorText, notify } from '@/notices/notices'
 import { useResource, type Resource } from '@/refresh/useResource'
 
 export interface JobStory {
@@ -23,20 +24,12 @@ export interface UseJobDetailReturn {
   /** The job as it is known best: read with all there is to it, and moved by events. */
   readonly job: ComputedRef<JobDetail | null>
   readonly isGone: ComputedRef<boolean>
-  readonly cancelling: Readonly<ReturnType<typeof useJob>['cancelLoading']>
+  readonly cancelling: Readonly<Ref<boolean>>
   readonly cancel: () => Promise<void>
 }
 
 /** One job with its attempts, parameters and result, live. */
 export function useJobDetail(id: () => number): UseJobDetailReturn {
-  const {
-    job: live,
-    jobIsGone,
-    cancelLoading,
-    cancelJob,
-  } = useJob(id, {
-    showError: ({ error, message }) => notify('failed', `${error}: ${message}`),
-  })
   const story: Resource<JobStory> = useResource(
     async (signal) => {
       const [job, attempts] = await Promise.all([
@@ -48,6 +41,10 @@ export function useJobDetail(id: () => number): UseJobDetailReturn {
     // An ended job changes no more; but for a moment after a cancel its body may not have stopped.
     { subject: id, rest: () => story.data.value !== null && isOver(story.data.value.job) },
   )
+  // Events are of use only until the end.
+  const runningId = (): number | null =>
+    story.data.value && !hasEnded(story.data.value.job) ? story.data.value.job.id : null
+  const { job: live, jobIsGone } = useJob(runningId)
   // What the events do not tell, as the result and the attempts, is read when the state changes.
   watch(() => live.value && `${stateOf(live.value)} ${live.value.attempt}`, story.refresh)
 
@@ -55,9 +52,32 @@ export function useJobDetail(id: () => number): UseJobDetailReturn {
     story,
     job: computed(() => merged(story.data.value?.job ?? null, live.value)),
     isGone: computed(() => jobIsGone.value || story.unavailable.value),
-    cancelling: cancelLoading,
-    cancel: cancelJob,
+    ...useCancel(id, story),
   }
+}
+
+function useCancel(
+  id: () => number,
+  story: Resource<JobStory>,
+): Pick<UseJobDetailReturn, 'cancel' | 'cancelling'> {
+  const store = useJobStore()
+  const cancelling = shallowRef(false)
+
+  async function cancel(): Promise<void> {
+    cancelling.value = true
+    try {
+      const job = await store.cancel(id())
+      const seen = story.data.value
+      if (seen) story.put({ ...seen, job: { ...seen.job, ...job } })
+    } catch (error) {
+      notify('failed', errorText(error))
+    } finally {
+      cancelling.value = false
+      story.refresh()
+    }
+  }
+
+  return { cancel, cancelling }
 }
 
 function isOver(job: JobDetail): boolean {

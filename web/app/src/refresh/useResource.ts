@@ -43,40 +43,21 @@ export function useResource<Value>(
   read: (signal: AbortSignal) => Promise<Value>,
   options: ResourceOptions = {},
 ): Resource<Value> {
-  const data = shallowRef<Value | null>(null)
-  const error = shallowRef<unknown>(null)
-  const failures = shallowRef(0)
+  const { data, error, failures, look, reset } = useReading(read)
   const visible = usePageVisible()
   const seconds = options.seconds ?? refreshSeconds
-
-  async function look(signal: AbortSignal): Promise<void> {
-    try {
-      const value = await read(signal)
-      if (signal.aborted) return
-      data.value = value
-      error.value = null
-      failures.value = 0
-    } catch (problem) {
-      if (signal.aborted) return
-      error.value = problem
-      failures.value += 1
-    }
-  }
+  const loop = new Loop({ work: look, delay })
 
   function delay(): number | null {
     if (!visible.value || isAnonymous.value || seconds.value === 0) return null
-    if (failures.value > 0)
-      return Math.min(seconds.value * 1000 * 2 ** failures.value, LONGEST_WAIT)
-    return options.rest?.() ? null : seconds.value * 1000
+    const gap = seconds.value * 1000
+    if (failures.value > 0) return Math.min(gap * 2 ** failures.value, LONGEST_WAIT)
+    return options.rest?.() ? null : gap
   }
-
-  const loop = new Loop({ work: look, delay })
 
   function begin(): void {
     loop.stop()
-    if (!options.keep) data.value = null
-    error.value = null
-    failures.value = 0
+    reset(options.keep ?? false)
     loop.hurry()
   }
 
@@ -97,4 +78,41 @@ export function useResource<Value>(
     refresh: () => loop.hurry(),
     put: (value) => (data.value = value),
   }
+}
+
+interface Reading<Value> {
+  readonly data: Ref<Value | null>
+  readonly error: Ref<unknown>
+  /** How many looks in a row have failed. */
+  readonly failures: Ref<number>
+  readonly look: (signal: AbortSignal) => Promise<void>
+  readonly reset: (keep: boolean) => void
+}
+
+function useReading<Value>(read: (signal: AbortSignal) => Promise<Value>): Reading<Value> {
+  const data = shallowRef<Value | null>(null)
+  const error = shallowRef<unknown>(null)
+  const failures = shallowRef(0)
+
+  async function look(signal: AbortSignal): Promise<void> {
+    try {
+      const value = await read(signal)
+      if (signal.aborted) return
+      data.value = value
+      error.value = null
+      failures.value = 0
+    } catch (problem) {
+      if (signal.aborted) return
+      error.value = problem
+      failures.value += 1
+    }
+  }
+
+  function reset(keep: boolean): void {
+    if (!keep) data.value = null
+    error.value = null
+    failures.value = 0
+  }
+
+  return { data, error, failures, look, reset }
 }

@@ -27,6 +27,11 @@ export function historyOf(ticks: readonly Tick[], jobs: readonly Job[]): Happeni
   })
 }
 
+/** What a badge says of an outcome. */
+export function outcomeWord(outcome: string): string {
+  return outcome.charAt(0).toUpperCase() + outcome.slice(1)
+}
+
 /** The bars of a small chart of runs, oldest first: heights in percent of the longest. */
 export function runBars(
   history: readonly Happening[],

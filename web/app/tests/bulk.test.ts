@@ -1,0 +1,42 @@
+import { HoraeError } from '@horae/vue'
+import { describe, expect, it } from 'vitest'
+
+import { BULK_ACTIONS, doAll, resultText } from '@/jobs/bulk'
+import { jobOf } from './jobs'
+
+describe('doing something to many jobs', () => {
+  it('does it to each, a few at a time', async () => {
+    const ids = Array.from({ length: 30 }, (_, index) => index)
+    const done: number[] = []
+    let busy = 0
+    let busiest = 0
+    const result = await doAll(ids, async (id) => {
+      busiest = Math.max(busiest, ++busy)
+      await Promise.resolve()
+      busy -= 1
+      done.push(id)
+    })
+    expect(done.sort((left, right) => left - right)).toEqual(ids)
+    expect(busiest).toBe(4)
+    expect(result).toEqual({ done: 30, refused: new Map() })
+  })
+
+  it('goes on when some are refused, and says why', async () => {
+    const result = await doAll([1, 2, 3, 4], (id) => {
+      if (id === 2) return Promise.reject(new HoraeError(400, 'ERROR_JOB_NOT_CANCELLABLE', ''))
+      if (id === 3) return Promise.reject(new TypeError('network'))
+      return Promise.resolve()
+    })
+    expect(resultText(result, { done: 'cancelled' })).toBe(
+      '2 jobs cancelled. Not possible: 1 × ERROR_JOB_NOT_CANCELLABLE, 1 × no answer.',
+    )
+  })
+
+  it('is offered for the jobs that it makes sense for', () => {
+    const offered = (state: string): string[] =>
+      BULK_ACTIONS.filter((action) => action.applies(jobOf(1, state))).map(({ name }) => name)
+    expect(offered('copying-rows')).toEqual(['cancel'])
+    expect(offered('failed')).toEqual(['retry', 'delete'])
+    expect(offered('finished')).toEqual(['delete'])
+  })
+})
