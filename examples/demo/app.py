@@ -85,5 +85,5 @@ def every_second() -> None:
 def unlucky() -> None:
     """Three seconds after each finish; fails twice at first, so it is tried again sooner, ever later."""
     runs = horae.schedules.statistics("unlucky").total_runs
-    if runs <= 2:  # noqa: PLR2004 - the luck of the third
+    if runs <= 2:
         raise ConnectionError(f"run {runs} had no luck")

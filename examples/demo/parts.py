@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def show(console: Console) -> bool:
 
 
 @contextmanager
-def node() -> Iterator[subprocess.Popen[bytes]]:
+def node() -> Generator[subprocess.Popen[bytes]]:
     """A node of the application, as a process of its own."""
     command = [sys.executable, "-m", "horae", "run", "examples.demo.app:horae", "--log-level", "error"]
     process = subprocess.Popen(command)
@@ -44,7 +44,7 @@ def finishes(console: Console) -> bool:
     console.rule("1. index the standard library, in one transaction")
     job = horae.jobs.start(index_modules, owner="demo")
     watch(console, job, lambda now: now.ended)
-    counts = horae.jobs.wait(job.id)
+    counts: dict[str, int] = horae.jobs.wait(job.id)
     console.print(f"   written: {counts}")
     return rows(job) == counts["modules"] > 0
 
@@ -103,7 +103,7 @@ def keeps_time(console: Console) -> bool:
     retried = [tick.reason for tick in horae.schedules.ticks("unlucky")].count("retry")
     gaps = ledger_gaps("every_second")
     console.print(f"   {retried} retries; {gaps} seconds without a decision")
-    return retried == 2 and gaps == 0  # noqa: PLR2004 - it fails twice
+    return retried == 2 and gaps == 0
 
 
 def ledger_gaps(name: str) -> int:

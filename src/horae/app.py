@@ -103,7 +103,7 @@ class Horae:
         check_options(given, TriggerKeywords, RuleKeywords, BodyKeywords)
         trigger = trigger_of(part_of(given, TriggerKeywords))
         rules, job_options = part_of(given, RuleKeywords), part_of(given, BodyKeywords)
-        options: Any = {"max_count": None, **job_options}
+        options: Any = {"max_count": None} | job_options
 
         def declare(function: Callable[P, R]) -> JobFunction[P, R]:
             check_scheduled(function)

@@ -9,7 +9,7 @@ not_an_application = 1
 
 
 @horae.job(max_count=2)
-def import_csv(job: JobContext, path: str, limit: int = 10) -> int:  # noqa: ARG001 - it only pretends to read
+def import_csv(job: JobContext, path: str, limit: int = 10) -> int:
     """Import people.
 
     From a file.

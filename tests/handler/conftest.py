@@ -7,6 +7,9 @@ import pytest
 from horae import Horae
 from horae.storage.database import Database
 from tests.harness.applications import application
+from tests.harness.reuse import database, reused_postgres
+
+__all__ = ["database", "reused_postgres"]
 
 
 @pytest.fixture

@@ -85,7 +85,7 @@ def test_the_limits_are_the_same(horae: Horae) -> None:
     def nested() -> str:
         with pytest.raises(MaxJobCountExceeded):
             horae.jobs.start("nested", owner="alice", sync=True)
-        return horae.jobs.start("nested_other", owner="alice", sync=True).result
+        return str(horae.jobs.start("nested_other", owner="alice", sync=True).result)
 
     @horae.job
     def nested_other() -> str:

@@ -9,6 +9,7 @@ import pytest
 from horae import Horae, MaxJobCountExceeded, StartOptions
 from horae.domain.job import Claim
 from horae.errors import DuplicateJob
+from horae.handler.creation import OnDuplicate
 from horae.storage import settling
 from tests.harness.applications import ELSEWHERE, claim_as_another_node, rows
 
@@ -113,7 +114,7 @@ def test_rivals_share_one_unique_key(horae: Horae) -> None:
         ids: list[int] = []
         for turn in range(rounds):
             line.wait()
-            choice = "return" if number % 2 else "refuse"
+            choice: OnDuplicate = "return" if number % 2 else "refuse"
             try:
                 ids.append(horae.jobs.start(nightly, unique_key=f"{turn}", on_duplicate=choice).id)
             except DuplicateJob as error:

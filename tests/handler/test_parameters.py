@@ -127,7 +127,13 @@ class TestMappedClasses:
             assert await selling.aio.jobs.wait(job.id, timeout=20) == "7 as csv"
 
     def test_values_are_checked_like_any_others(self, selling: Horae) -> None:
-        for values in ({}, {"customer_id": "x"}, {"customer_id": 7, "job_id": 1}, {"customer_id": 7, "colour": 1}):
+        unfit: list[dict[str, Any]] = [
+            {},
+            {"customer_id": "x"},
+            {"customer_id": 7, "job_id": 1},
+            {"customer_id": 7, "colour": 1},
+        ]
+        for values in unfit:
             with pytest.raises(InvalidParameters):
                 selling.jobs.start(Exporting, **values)
         assert (count(selling, "horae_jobs"), count(selling, "export_jobs")) == (0, 0)

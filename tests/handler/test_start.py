@@ -1,6 +1,7 @@
 """Creating jobs: checked at the caller, all or nothing."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -63,7 +64,7 @@ async def test_starting_sends_a_hint(counting: Horae) -> None:
     ],
 )
 def test_a_bad_call_fails_at_the_caller_and_leaves_nothing(
-    counting: Horae, values: dict[str, object], problem: str
+    counting: Horae, values: dict[str, Any], problem: str
 ) -> None:
     with pytest.raises(InvalidParameters) as caught:
         counting.jobs.start("count", **values)
@@ -82,7 +83,7 @@ def test_a_text_that_no_database_stores_is_refused(horae: Horae) -> None:
 
 
 def test_an_unknown_type_is_named_with_those_that_are_known(counting: Horae) -> None:
-    with pytest.raises(UnknownJobType, match="'cuont' .*known: count"):
+    with pytest.raises(UnknownJobType, match=r"'cuont' .*known: count"):
         counting.jobs.start("cuont")
 
 
@@ -101,7 +102,7 @@ def test_an_unknown_type_is_named_with_those_that_are_known(counting: Horae) -> 
         {"queue": "\ud800"},
     ],
 )
-def test_options_that_cannot_be_meant_are_refused(counting: Horae, options: dict[str, object]) -> None:
+def test_options_that_cannot_be_meant_are_refused(counting: Horae, options: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest):
         counting.jobs.start("count", start=1, **options)
     assert saved(counting) == 0

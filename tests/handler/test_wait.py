@@ -57,7 +57,7 @@ async def test_results_come_back_as_they_are_annotated(horae: Horae) -> None:
     def nothing() -> None: ...
 
     horae.register(Summing)
-    expected = {
+    expected: dict[Any, Any] = {
         report: Report(day=date(2026, 1, 2), total=Decimal("12.50")),
         points: [Point(1, 2), Point(3, 4)],
         pair: (1, date(2026, 1, 2)),
@@ -67,7 +67,7 @@ async def test_results_come_back_as_they_are_annotated(horae: Horae) -> None:
     }
     async with running_node(horae):
         for job_type, result in expected.items():
-            job = await horae.aio.jobs.start(job_type)  # type: ignore[arg-type] - a mixture of references
+            job = await horae.aio.jobs.start(job_type)
             assert await horae.aio.jobs.wait(job.id, timeout=20) == result
 
 

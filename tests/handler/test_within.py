@@ -1,6 +1,6 @@
 """Jobs in the caller's own transaction exist exactly if it commits, and are announced only then."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -56,19 +56,19 @@ Opened = Session | Connection
 
 
 @contextmanager
-def _session(engine: Engine) -> Iterator[Session]:
+def _session(engine: Engine) -> Generator[Session]:
     with Session(engine) as session:
         yield session
 
 
 @contextmanager
-def _connection(engine: Engine) -> Iterator[Connection]:
+def _connection(engine: Engine) -> Generator[Connection]:
     with engine.connect() as connection:
         yield connection
 
 
 @pytest.fixture(params=[_session, _connection], ids=["session", "connection"])
-def opened(request: pytest.FixtureRequest, engine: Engine) -> Iterator[Opened]:
+def opened(request: pytest.FixtureRequest, engine: Engine) -> Generator[Opened]:
     with request.param(engine) as session:
         yield session
 

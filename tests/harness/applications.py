@@ -1,6 +1,6 @@
 """What the tests of handler and runtime share: an application on a fresh database, and looks behind its back."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -22,14 +22,14 @@ def url_of(database: Database) -> str:
 
 
 @contextmanager
-def application(database: Database, **settings: Any) -> Iterator[Horae]:
+def application(database: Database, **settings: Any) -> Generator[Horae]:
     """A Horae on the database, closed in the end."""
     with closing(Horae(url_of(database), **settings)) as horae:
         yield horae
 
 
 @contextmanager
-def own_engine(database: Database) -> Iterator[Engine]:
+def own_engine(database: Database) -> Generator[Engine]:
     """The application's own engine on the same database, made as anybody would make it."""
     engine = create_engine(database.url)
     try:
@@ -67,7 +67,7 @@ def live_rows(horae: Horae, job_ids: Sequence[int]) -> int:
 
 
 @contextmanager
-def counted_statements(horae: Horae) -> Iterator[list[str]]:
+def counted_statements(horae: Horae) -> Generator[list[str]]:
     """The statements that this application sends to its database inside the block."""
     seen: list[str] = []
 

@@ -2,15 +2,13 @@
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from horae import Horae, Job
 from horae.runtime.node import Node
-
-T = TypeVar("T")
 
 PATIENCE: Final = 20.0
 """Seconds after which a wait has failed: a bound, never a measure."""
@@ -20,9 +18,10 @@ PAUSE: Final = 0.01
 
 
 @asynccontextmanager
-async def running_node(horae: Horae, **options: Any) -> AsyncIterator[Node]:
+async def running_node(horae: Horae, **options: Any) -> AsyncGenerator[Node]:
     """A node that is ready when the block begins, and has left when it is over."""
-    node = horae.node(**{"grace": timedelta(seconds=5), **options})
+    chosen: dict[str, Any] = {"grace": timedelta(seconds=5), **options}
+    node = horae.node(**chosen)
     async with asyncio.TaskGroup() as group:
         group.create_task(node.run())
         try:
@@ -33,7 +32,7 @@ async def running_node(horae: Horae, **options: Any) -> AsyncIterator[Node]:
             node.stop()
 
 
-async def until(condition: Callable[[], Awaitable[T] | T], within: float = PATIENCE) -> T:
+async def until(condition: Callable[[], Any], within: float = PATIENCE) -> Any:
     """Look until the condition is true, and return what it said; raises TimeoutError."""
     async with asyncio.timeout(within):
         while True:
@@ -51,8 +50,7 @@ async def until_state(horae: Horae, job_id: int, *states: str, within: float = P
         job = await horae.aio.jobs.get(job_id)
         return job if job.state in states else None
 
-    found = await until(reached, within)
-    assert found is not None
+    found: Job = await until(reached, within)
     return found
 
 
@@ -63,6 +61,5 @@ async def until_released(horae: Horae, job_id: int, within: float = PATIENCE) ->
         job = await horae.aio.jobs.get(job_id)
         return None if job.occupied else job
 
-    found = await until(stopped, within)
-    assert found is not None
+    found: Job = await until(stopped, within)
     return found

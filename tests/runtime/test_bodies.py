@@ -5,11 +5,13 @@ import contextlib
 import logging
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from horae import Horae, JobContext, JobNotCancellable, JobState, JobStopped
+from horae.live.store import LiveReport
 from horae.types.logging import JobLogFilter
 from tests.harness.applications import attempts_of, execute, live_rows
 from tests.harness.figures import figure
@@ -113,9 +115,12 @@ async def test_reports_are_written_seldom_and_the_last_one_always(
 ) -> None:
     live = horae.parts.live
     publish, published = live.publish, list[int]()
-    monkeypatch.setattr(
-        live, "publish", lambda new: (published.extend(each.progress_percentage for each in new), publish(new))[1]
-    )
+
+    def watched(new: Sequence[LiveReport]) -> None:
+        published.extend(each.progress_percentage for each in new)
+        publish(new)
+
+    monkeypatch.setattr(live, "publish", watched)
     release = threading.Event()
 
     @horae.job

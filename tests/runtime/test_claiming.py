@@ -158,7 +158,7 @@ class TestAhead:
         self, horae: Horae, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(settler, "MOST_WAITING", 5)
-        open_again, commit, ran = asyncio.Event(), settler.Settler._commit, list[int]()  # noqa: SLF001 - stands for a slow database
+        open_again, commit, ran = asyncio.Event(), settler.Settler._commit, list[int]()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # a slow database
 
         async def slowly(self: settler.Settler, batch: Any) -> Any:
             await open_again.wait()

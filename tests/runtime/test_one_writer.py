@@ -13,6 +13,7 @@ import pytest
 
 from horae import Horae, JobContext, JobState, JobStopped
 from horae.domain import liveness
+from horae.runtime.membership import FileMembership
 from tests.harness.applications import attempts_of, rows
 from tests.harness.figures import figure
 from tests.harness.nodes import running_node, until, until_released, until_state
@@ -84,8 +85,6 @@ async def test_nobody_is_declared_dead_meanwhile(horae: Horae, monkeypatch: pyte
     def counted(self: object) -> object:
         looks.append(1)
         return original(self)  # type: ignore[arg-type]
-
-    from horae.runtime.membership import FileMembership
 
     original = FileMembership.find_dead
     monkeypatch.setattr(find_dead, counted)
@@ -177,3 +176,17 @@ async def test_a_lock_that_is_held_too_long_is_an_error_that_names_it(horae: Hor
                 await impatient.aio.jobs.start(other)
             holder.release.set()
             await until_state(horae, held.id, "finished")
+
+
+async def test_a_node_that_cannot_strike_itself_off_has_left_all_the_same(horae: Horae) -> None:
+    holder = Holder(horae)
+    impatient = Horae(horae.settings.database, busy_timeout=timedelta(milliseconds=50))
+    with closing(impatient):
+        async with running_node(horae):
+            async with running_node(impatient) as leaving:
+                held = await horae.aio.jobs.start("hold")
+                await until(holder.holds.is_set)
+            assert (leaving.id,) in rows(horae, "SELECT id FROM horae_nodes")
+            holder.release.set()
+            await until_state(horae, held.id, "finished")
+            await until(lambda: (leaving.id,) not in rows(horae, "SELECT id FROM horae_nodes"))

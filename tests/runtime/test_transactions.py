@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -52,7 +52,7 @@ class Steps:
     async def wait_async(self, job: JobContext) -> None:
         self.job = job
         self.written.set()
-        while not self.release.is_set():
+        while not self.release.is_set():  # noqa: ASYNC110 - another thread sets it
             await asyncio.sleep(0.01)
 
 
@@ -86,7 +86,7 @@ def declare(horae: Horae, steps: Steps, isolation: Any = "read committed", **opt
         return over(job, fail)
 
 
-def declare_twins(horae: Horae, steps: Steps, *, early: bool) -> None:
+def declare_twins(horae: Horae, steps: Steps, *, early: bool) -> None:  # noqa: C901 - one body beside another
     """Bodies that stall, before their effect or after it, and then go on without looking."""
 
     @horae.job(transaction="read committed")
@@ -300,7 +300,7 @@ class TestContextManagersOfTheApplication:
         with own_engine(database) as engine:
 
             @contextmanager
-            def unit_of_work() -> Iterator[Session]:
+            def unit_of_work() -> Generator[Session]:
                 with Session(engine) as session, session.begin():
                     yield session
                     [(state,)] = session.execute(text("SELECT state FROM horae_jobs")).all()
@@ -349,7 +349,7 @@ class TestContextManagersOfTheApplication:
         states: list[str] = []
 
         @asynccontextmanager
-        async def unit_of_work() -> AsyncIterator[AsyncSession]:
+        async def unit_of_work() -> AsyncGenerator[AsyncSession]:
             async with AsyncSession(engine) as session, session.begin():
                 yield session
                 states.append(str(await session.scalar(text("SELECT state FROM horae_jobs"))))
@@ -398,7 +398,7 @@ class TestContextManagersOfTheApplication:
         seen: list[str] = []
 
         @contextmanager
-        def bracket() -> Iterator[str]:
+        def bracket() -> Generator[str]:
             seen.append("in")
             try:
                 yield "anything"

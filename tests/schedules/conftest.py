@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -27,15 +28,36 @@ def clocked_postgres(postgres_server: PostgresServer, migrated_postgres: str) ->
     postgres_server.drop_database(url)
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+@pytest.fixture(scope="session")
+def emptied_postgres(postgres_server: PostgresServer, migrated_postgres: str) -> Iterator[str]:
+    """The URL of one database by the real clock, to be emptied after each test."""
+    url = postgres_server.create_database(template=migrated_postgres)
+    yield url
+    postgres_server.drop_database(url)
+
+
+BOTH: Final = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
+
+
+@pytest.fixture(params=BOTH)
 def clocked_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    """All tables and no rows."""
+    """All tables and no rows, and a clock that can be taken over."""
+    yield from without_rows(request, tmp_path, "clocked_postgres")
+
+
+@pytest.fixture(params=BOTH)
+def plain_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """All tables and no rows, by the real clock."""
+    yield from without_rows(request, tmp_path, "emptied_postgres")
+
+
+def without_rows(request: pytest.FixtureRequest, folder: Path, postgres: str) -> Iterator[Database]:
     if request.param == "sqlite":
-        file = tmp_path / "horae.db"
+        file = folder / "horae.db"
         shutil.copy(request.getfixturevalue("migrated_sqlite"), file)
         url = f"sqlite:///{file}"
     else:
-        url = request.getfixturevalue("clocked_postgres")
+        url = request.getfixturevalue(postgres)
     with closing(Database(url)) as database:
         yield database
         if request.param != "sqlite":
@@ -61,7 +83,7 @@ def stage(clocked_database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 
 @pytest.fixture
-def horae(database: Database) -> Iterator[Horae]:
-    """An application without job types, by the real clock, on a database of its own."""
-    with application(database) as horae:
+def horae(plain_database: Database) -> Iterator[Horae]:
+    """An application without job types, by the real clock."""
+    with application(plain_database) as horae:
         yield horae

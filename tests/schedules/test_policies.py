@@ -19,7 +19,8 @@ EVERY_MINUTE: Final = "* * * * *"
 
 def begin(stage: Stage, **options: Any) -> None:
     """A schedule of every minute whose first run goes on."""
-    stage.horae.schedules.add("work", **{"cron": EVERY_MINUTE, **options})
+    given: Any = {"cron": EVERY_MINUTE, **options}
+    stage.horae.schedules.add("work", **given)
     stage.until_due("work")
     assert len(stage.fire_due()) == 1
 

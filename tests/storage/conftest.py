@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from horae.storage.database import Database
-from horae.storage.schedule_tables import metadata
+from horae.storage.schedule_tables import schedules
 from horae.storage.tables import live_metadata
 from tests.harness.postgres import PostgresServer
 
@@ -37,7 +37,7 @@ def reused_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[
 
 
 def empty(database: Database) -> None:
-    tables = [*metadata.tables.values(), *live_metadata.tables.values()]
+    tables = [*schedules.metadata.tables.values(), *live_metadata.tables.values()]
     with database.engine.begin() as connection:
         for table in tables:
             connection.execute(table.delete())

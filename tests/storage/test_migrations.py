@@ -25,12 +25,13 @@ from horae.storage.dialect import SQLITE
 from horae.storage.migrations import runner, scripts
 from horae.storage.migrations.runner import check, downgrade, ensure, move, sql, status, upgrade
 from horae.storage.migrations.version import HEAD, REVISIONS, VERSION_TABLE, current_revision
-from horae.storage.schedule_tables import metadata
+from horae.storage.schedule_tables import schedules
 from horae.storage.tables import live_metadata
 from tests.storage.schema import describe
 
 GOLDEN: Final = Path(__file__).with_name("golden")
 SCRIPTS: Final = Path(horae.storage.migrations.__file__).parent
+metadata: Final = schedules.metadata
 NEWER: Final = "9999"
 NOW: Final = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
 

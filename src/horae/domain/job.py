@@ -196,9 +196,7 @@ def decide(claim: Claim, outcome: Outcome, backoff: Backoff, rng: Random) -> Set
         case Succeeded(result):
             return Settlement(claim.id, claim.lease, JobState.FINISHED, AttemptOutcome.FINISHED, result=result)
         case Cancelled(by):
-            return Settlement(
-                claim.id, claim.lease, JobState.CANCELLED, AttemptOutcome.CANCELLED, cancelled_by=by
-            )
+            return Settlement(claim.id, claim.lease, JobState.CANCELLED, AttemptOutcome.CANCELLED, cancelled_by=by)
         case Failed():
             kind = AttemptOutcome.TIMED_OUT if outcome.timed_out else AttemptOutcome.FAILED
             return _fail_or_retry(claim, outcome, kind, retry_delay(claim.attempt, backoff, rng))

@@ -4,7 +4,6 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Final
 
 from horae.domain.job import ENDED, JobId, JobState
@@ -35,7 +34,9 @@ def until_ended(database: Database, wakeup: WakeupChannel, job_id: JobId, timeou
 async def until_ended_async(database: Database, wakeup: WakeupChannel, job_id: JobId, timeout: float | None) -> None:  # noqa: ASYNC109 - it is the wait of the job, and its error says so
     """Wait in this task."""
     hinted, loop = asyncio.Event(), asyncio.get_running_loop()
-    look = partial(database.autocommit, reading.states, [job_id])
+
+    def look() -> Mapping[JobId, JobState]:
+        return database.autocommit(reading.states, [job_id])
 
     def listen(hint: Hint) -> None:
         if _concerns(hint, job_id):

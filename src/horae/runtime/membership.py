@@ -143,9 +143,11 @@ class FileMembership:
 
     def leave(self) -> None:
         """Strike the row off, then free the lock."""
-        self._database.transact(nodes.remove, [self._record.id])
-        self._lock.release()
-        self.bury(self._record.id)
+        try:
+            self._database.transact(nodes.remove, [self._record.id])
+        finally:  # a row without a lock is a dead node's
+            self._lock.release()
+            self.bury(self._record.id)
 
     def bury(self, node: NodeId) -> None:
         """Remove the lock file of a node whose jobs were dealt with."""

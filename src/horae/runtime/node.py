@@ -215,9 +215,13 @@ class Incarnation:
 
     async def _leave(self) -> None:
         self._reporter.publish()
-        await self._parts.database.in_service(self._membership.leave)
+        try:
+            await self._parts.database.in_service(self._membership.leave)
+        except Exception as error:  # noqa: BLE001 - it has stopped all the same
+            log.warning("node %s could not strike itself off, so others will: %s", self.id, error)
+        else:
+            log.info("node %s has left", self.id)
         await self._parts.database.close_async()
-        log.info("node %s has left", self.id)
 
 
 def _post(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *args: object) -> None:

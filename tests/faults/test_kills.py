@@ -1,0 +1,43 @@
+"""Nodes that are killed without warning: their jobs are rescued in seconds, nothing is lost, nothing ends twice."""
+
+import os
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from horae.storage.database import Database
+from tests.harness.chaos import Chaos
+from tests.harness.figures import figure
+
+KILLS: Final = int(os.environ.get("HORAE_KILLS", "5"))
+"""The share of continuous integration; 50 is the acceptance run."""
+
+SEED: Final = int(os.environ.get("HORAE_SEED", "20260101"))
+RESCUED_WITHIN: Final = 3.0 if KILLS >= 50 else 15.0
+"""Seconds; the share runs beside other work, and only its figure says how long it took."""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120 + 20 * KILLS)
+def test_jobs_of_a_killed_node_are_rescued(database: Database, tmp_path: Path) -> None:
+    with Chaos(database, tmp_path, SEED) as chaos:
+        for _ in range(KILLS):
+            chaos.kill()
+        chaos.finish()
+        figure(f"{database.dialect}: {chaos.summary()}")
+        assert chaos.problems() == {}
+    assert max(chaos.recoveries) < RESCUED_WITHIN
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_one_effect_for_each_finished_job_whatever_happens(database: Database, tmp_path: Path) -> None:
+    with Chaos(database, tmp_path, SEED + 1) as chaos:
+        for fault in (chaos.kill_quickly, chaos.stop_and_go_on, chaos.kill_quickly, chaos.kill_quickly):
+            chaos.feed()
+            fault()
+            chaos.kill_quickly()
+        chaos.finish()
+        figure(f"{database.dialect}: {chaos.summary()}")
+        assert chaos.problems() == {}

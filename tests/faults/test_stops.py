@@ -1,0 +1,120 @@
+"""A process that is stopped for longer than the silence that counts as death, and then goes on as if nothing were."""
+
+import asyncio
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from horae import Horae
+from horae.domain import liveness
+from horae.domain.job import NodeId
+from horae.runtime import sweeper
+from horae.runtime.membership import FileMembership
+from horae.storage.database import Database
+from tests.harness.applications import attempts_of, execute, rows, url_of
+from tests.harness.labours import SCHEMA, labours
+from tests.harness.node_processes import NodeProcess
+from tests.harness.nodes import running_node, until
+
+SILENCE = 1.5
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(liveness, "SILENCE", SILENCE)
+    monkeypatch.setattr(sweeper, "ROUTINE", 0.1)
+
+
+async def at_the_gate(horae: Horae, job_id: int) -> None:
+    async def waiting() -> bool:
+        return (await horae.aio.jobs.get(job_id)).label == "waiting at the gate"
+
+    await until(waiting)
+
+
+async def incarnations(horae: Horae, process: NodeProcess) -> list[str]:
+    found = rows(horae, "SELECT id FROM horae_nodes WHERE pid = :pid", pid=process.process.pid)
+    return [str(node) for (node,) in found]
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("early", [True, False])
+async def test_what_it_does_late_matches_no_row(database: Database, tmp_path: Path, *, early: bool) -> None:
+    """On PostgreSQL its silence is death: another node has run its job meanwhile."""
+    gate = tmp_path / "gate"
+    with closing(labours(url_of(database))) as horae, NodeProcess(database, tmp_path, silence=SILENCE) as process:
+        execute(horae, SCHEMA)
+        stopped = await asyncio.to_thread(process.ready)
+        job = await horae.aio.jobs.start("stalling", gate=str(gate), early=early)
+        await at_the_gate(horae, job.id)
+        process.stop()
+        async with running_node(horae):
+            assert await horae.aio.jobs.wait(job.id, timeout=30) == 2
+            gate.touch()
+            process.go_on()
+            # It finds itself declared dead, stops its bodies, and begins again as another.
+            reborn = await until(lambda: incarnations_but(horae, process, stopped))
+            assert len(reborn) == 1
+        again = await horae.aio.jobs.start("fragile", seed=1)
+        await horae.aio.jobs.wait(again.id, timeout=30)
+        assert attempts_of(horae, again.id) == ["finished"]
+        assert await asyncio.to_thread(process.end) == 0
+        assert rows(horae, "SELECT job, attempt FROM effects") == [(job.id, 2)]
+        assert attempts_of(horae, job.id) == ["crashed", "finished"]
+
+
+async def incarnations_but(horae: Horae, process: NodeProcess, former: str) -> list[str]:
+    return [node for node in await incarnations(horae, process) if node != former]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("early", [True, False])
+async def test_on_sqlite_it_keeps_its_life(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, early: bool
+) -> None:
+    """There life is a lock on a file: it goes on where it stopped, also with the write lock in its hand."""
+    gate, looks, find_dead = tmp_path / "gate", list[dict[NodeId, str]](), FileMembership.find_dead
+
+    def noted(self: FileMembership) -> dict[NodeId, str]:
+        looks.append(dict(find_dead(self)))
+        return looks[-1]
+
+    monkeypatch.setattr(FileMembership, "find_dead", noted)
+    with closing(labours(url_of(database))) as horae, NodeProcess(database, tmp_path, silence=SILENCE) as process:
+        execute(horae, SCHEMA)
+        stopped = await asyncio.to_thread(process.ready)
+        async with running_node(horae, queues=("none",)):
+            job = await horae.aio.jobs.start("stalling", gate=str(gate), early=early)
+            await at_the_gate(horae, job.id)
+            process.stop()
+            begun, seen = asyncio.get_running_loop().time(), len(looks)
+            enough = 0 if early else 3  # a sweeper that has to write waits for the lock as well
+            await until(
+                lambda: len(looks) >= seen + enough and asyncio.get_running_loop().time() > begun + 1.5 * SILENCE
+            )
+            assert not any(looks)
+            process.go_on()
+            gate.touch()
+            assert await horae.aio.jobs.wait(job.id, timeout=30) == 1
+        assert await incarnations(horae, process) == [stopped]
+        assert rows(horae, "SELECT job, attempt FROM effects") == [(job.id, 1)]
+        assert attempts_of(horae, job.id) == ["finished"]
+
+
+@pytest.mark.slow
+async def test_a_node_that_is_told_to_end_leaves_nothing(database: Database, tmp_path: Path) -> None:
+    with closing(labours(url_of(database))) as horae, NodeProcess(database, tmp_path) as process:
+        execute(horae, SCHEMA)
+        await asyncio.to_thread(process.ready)
+        for _ in range(3):
+            await horae.aio.jobs.start_many("threaded", [{"seed": 1}] * 20)
+        await until(lambda: rows(horae, "SELECT id FROM horae_jobs WHERE state = 'finished'"))
+        assert await asyncio.to_thread(process.end) == 0
+        assert rows(horae, "SELECT id FROM horae_jobs WHERE node_id IS NOT NULL") == []
+        assert rows(horae, "SELECT id FROM horae_nodes") == []
+        crashed = "SELECT job_id FROM horae_job_attempts WHERE outcome <> 'finished'"
+        assert rows(horae, crashed) == []

@@ -1,0 +1,167 @@
+"""Nodes that are killed and stopped at random while they work, and what must hold afterwards."""
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any, Final, Self
+
+from sqlalchemy import Connection, text
+
+from horae import Horae
+from horae.storage.database import Database
+from tests.harness.figures import quantiles
+from tests.harness.labours import SCHEMA, labours
+from tests.harness.node_processes import NodeProcess, look_until
+
+KINDS: Final = ("threaded", "looped", "fragile")
+PENDING_AT_LEAST: Final = 60
+BATCH: Final = 30
+
+HELD: Final = text("SELECT count(*) FROM horae_jobs WHERE node_id = :node")
+STARTED: Final = text("SELECT count(*) FROM horae_jobs WHERE node_id = :node AND state = 'started'")
+PENDING: Final = text("SELECT count(*) FROM horae_jobs WHERE state = 'pending'")
+ACTIVE: Final = text("SELECT count(*) FROM horae_jobs WHERE finished_at IS NULL OR node_id IS NOT NULL")
+CRASHES: Final = text("SELECT count(*) FROM horae_job_attempts WHERE outcome = 'crashed'")
+STATES: Final = text("SELECT type, state, count(*) FROM horae_jobs GROUP BY type, state ORDER BY type, state")
+
+BROKEN: Final = {
+    "jobs that are lost": "SELECT id FROM horae_jobs WHERE finished_at IS NULL OR node_id IS NOT NULL",
+    "jobs that finished twice": (
+        "SELECT job_id FROM horae_job_attempts WHERE outcome = 'finished' GROUP BY job_id HAVING count(*) > 1"
+    ),
+    "finished jobs without the attempt that finished": (
+        "SELECT id FROM horae_jobs WHERE state = 'finished' AND NOT EXISTS (SELECT 1 FROM horae_job_attempts "
+        "WHERE job_id = id AND horae_job_attempts.lease = horae_jobs.lease AND outcome = 'finished')"
+    ),
+    "finished jobs without exactly one effect": (
+        "SELECT id FROM horae_jobs WHERE type <> 'fragile' AND state = 'finished' "
+        "AND (SELECT count(*) FROM effects WHERE job = id) <> 1"
+    ),
+    "effects of jobs that did not finish": (
+        "SELECT job FROM effects JOIN horae_jobs ON id = job WHERE state <> 'finished'"
+    ),
+    "effects of another attempt than the one that finished": (
+        "SELECT job FROM effects JOIN horae_jobs ON id = job WHERE effects.attempt <> horae_jobs.attempt"
+    ),
+    "jobs that failed without a crash": (
+        "SELECT id FROM horae_jobs WHERE state = 'failed' AND NOT EXISTS (SELECT 1 FROM horae_job_attempts "
+        "WHERE job_id = id AND outcome IN ('crashed', 'failed'))"
+    ),
+}
+
+
+@dataclass
+class Chaos:
+    """A few nodes on one database, work for them, and faults drawn from a seed."""
+
+    database: Database
+    logs: Path
+    seed: int
+    nodes: int = 3
+    silence: float = 2.0
+    kills: int = 0
+    stops: int = 0
+    recoveries: list[float] = field(default_factory=list[float])
+
+    def __enter__(self) -> Self:
+        self.draw = Random(self.seed)
+        self._stack = ExitStack()
+        self.database.transact(lambda connection: connection.execute(text(SCHEMA)))
+        self.horae: Horae = labours(self.database.url.render_as_string(hide_password=False))
+        self._stack.callback(self.horae.close)
+        self.processes = [self._started() for _ in range(self.nodes)]
+        for process in self.processes:
+            process.ready()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def feed(self) -> None:
+        """Keep enough work waiting."""
+        if self._one(PENDING) < PENDING_AT_LEAST:
+            for kind in KINDS:
+                seeds = [{"seed": self.draw.randrange(1_000_000)} for _ in range(BATCH)]
+                self.horae.jobs.start_many(kind, seeds)
+
+    def kill(self) -> None:
+        """Kill a node that has work, and measure how long its jobs stay its own."""
+        process = self.draw.choice(self.processes)
+        node = self._busy(process)
+        process.kill()
+        begun = time.monotonic()
+        self.kills += 1
+        self._replace(process)
+        look_until(lambda: not self._one(HELD, node=node))
+        self.recoveries.append(time.monotonic() - begun)
+
+    def kill_quickly(self) -> None:
+        """Kill a node wherever it is, perhaps before it has begun."""
+        process = self.draw.choice(self.processes)
+        self._pause(self.draw.uniform(0.0, 0.5))
+        process.kill()
+        self.kills += 1
+        self._replace(process)
+
+    def stop_and_go_on(self) -> None:
+        """Stop a node that has work for longer than the silence that counts as death."""
+        process = self.draw.choice(self.processes)
+        self._busy(process)
+        process.stop()
+        self.stops += 1
+        try:
+            self._pause(self.silence * self.draw.uniform(1.2, 2.0))
+        finally:
+            process.go_on()
+
+    def finish(self) -> None:
+        """Let everything that was started come to its end, and the nodes leave in order."""
+        look_until(lambda: not self._one(ACTIVE), within=90)
+        for process in self.processes:
+            process.end()
+
+    def problems(self) -> dict[str, list[Any]]:
+        """What does not hold, with the jobs concerned."""
+        found = {name: self._all(text(query)) for name, query in BROKEN.items()}
+        return {name: jobs for name, jobs in found.items() if jobs}
+
+    def summary(self) -> str:
+        """What was done and what came of it."""
+        ended = ", ".join(f"{kind} {state} {count}" for kind, state, count in self._all(STATES))
+        crashes = self._one(CRASHES)
+        faults = f"{self.kills} kills, {self.stops} stops, {crashes} attempts crashed"
+        return f"seed {self.seed}: {faults}; rescued within {quantiles(self.recoveries)}; {ended}"
+
+    def _started(self) -> NodeProcess:
+        return self._stack.enter_context(NodeProcess(self.database, self.logs, silence=self.silence))
+
+    def _replace(self, process: NodeProcess) -> None:
+        self.processes[self.processes.index(process)] = self._started()
+
+    def _busy(self, process: NodeProcess) -> str:
+        """Wait until the node has jobs under way; its id."""
+
+        def working() -> str | None:
+            self.feed()
+            node = process.node
+            return node if node is not None and self._one(STARTED, node=node) else None
+
+        found = look_until(working, within=60)
+        assert found is not None
+        return found
+
+    def _pause(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        look_until(lambda: time.monotonic() >= end, within=seconds + 60)
+
+    def _one(self, statement: Any, **values: Any) -> int:
+        return int(self._ask(lambda connection: connection.execute(statement, values).scalar_one()))
+
+    def _all(self, statement: Any) -> list[Any]:
+        return list(self._ask(lambda connection: connection.execute(statement).all()))
+
+    def _ask(self, question: Callable[[Connection], Any]) -> Any:
+        return self.database.autocommit(question)

@@ -1,0 +1,91 @@
+"""Starts, kills, stops and continues nodes that run in processes of their own."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self, TypeVar
+
+from sqlalchemy import text
+
+from horae.storage.database import Database
+from tests.harness.node_process import SILENCE_VARIABLE
+
+T = TypeVar("T")
+
+ROOT: Final = Path(__file__).parents[2]
+PAUSE: Final = 0.01
+OF_PROCESS: Final = text("SELECT id FROM horae_nodes WHERE pid = :pid ORDER BY started_at DESC")
+
+
+def look_until(condition: Callable[[], T], within: float = 30.0) -> T:
+    """Look until the condition is true, and return what it said; raises TimeoutError."""
+    deadline = time.monotonic() + within
+    while not (found := condition()):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"not within {within:g} s")
+        time.sleep(PAUSE)
+    return found
+
+
+class NodeProcess:
+    """One process; in a `with` block it is gone at the end."""
+
+    def __init__(self, database: Database, logs: Path, *, concurrency: int = 4, silence: float | None = None) -> None:
+        self._database = database
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+        if silence is not None:
+            environment[SILENCE_VARIABLE] = str(silence)
+        url = database.url.render_as_string(hide_password=False)
+        with (logs / "nodes.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "tests.harness.node_process", url, str(concurrency)],
+                cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=log, stderr=log,
+            )  # fmt: skip
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.kill()
+
+    @property
+    def node(self) -> str | None:
+        """The id of its newest incarnation that others can see."""
+
+        def newest(connection: object) -> str | None:
+            return connection.execute(OF_PROCESS, {"pid": self.process.pid}).scalar()  # type: ignore[attr-defined, no-any-return]
+
+        return self._database.autocommit(newest)
+
+    def ready(self) -> str:
+        """Wait until others can see it; its id."""
+        node = look_until(lambda: self.node or self.process.poll() is not None)
+        if isinstance(node, bool):
+            raise RuntimeError(f"the node ended by itself with {self.process.returncode}")
+        return str(node)
+
+    def kill(self) -> None:
+        """SIGKILL, which also ends a stopped process."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+    def stop(self) -> None:
+        """SIGSTOP: it is there, and does nothing."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """SIGCONT."""
+        self.process.send_signal(signal.SIGCONT)
+
+    def end(self, within: float = 30.0) -> int:
+        """SIGTERM and wait; its exit code."""
+        self.process.terminate()
+        return self.process.wait(within)

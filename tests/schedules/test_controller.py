@@ -1,0 +1,494 @@
+"""Schedules on living nodes, by the real clock: from the declaration to the end of the run."""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Collection, Iterator
+from datetime import timedelta
+from random import Random
+from typing import Any, Final
+
+import pytest
+from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
+
+from horae import Horae, JobContext
+from horae.domain.job import JobId, NodeId
+from horae.handler.schedule_views import ScheduleView
+from horae.runtime import controller
+from horae.runtime.controller import Controller
+from horae.storage import runs, schedules
+from horae.storage.database import Database
+from horae.storage.runs import Decided
+from tests.harness.applications import application, claim_as_another_node, execute, rows
+from tests.harness.nodes import running_node, until, until_state
+from tests.schedules.bodies import stubborn
+from tests.schedules.stage import check_ledger, check_sum, fires
+
+HOUR: Final = timedelta(hours=1)
+
+
+def add_type(horae: Horae, name: str = "work") -> list[int]:
+    """A job type that notes each of its runs."""
+    ran: list[int] = []
+
+    async def body(job: JobContext) -> None:
+        ran.append(job.id)
+
+    body.__name__ = body.__qualname__ = name
+    horae.job(body)
+    return ran
+
+
+async def ended(horae: Horae, name: str, number: int = 1) -> ScheduleView:
+    """The schedule, once so many of its runs have ended."""
+
+    async def over() -> ScheduleView | None:
+        view = await horae.aio.schedules.get(name)
+        check_sum(view.statistics)
+        done = view.statistics.total_runs >= number and view.job_id is None
+        return view if done else None
+
+    found = await until(over)
+    assert found is not None
+    return found
+
+
+class TestDeclared:
+    async def test_a_node_deploys_what_its_application_declares_and_fires_it(self, horae: Horae) -> None:
+        ran: list[str] = []
+
+        @horae.cron("* * * * * *")
+        def tick() -> None:
+            ran.append("tick")
+
+        @horae.every("1h")
+        async def refresh(job: JobContext) -> None:
+            ran.append(f"{job.attempt}")
+
+        async with running_node(horae):
+            await until(lambda: ran.count("tick") >= 2 and "1" in ran)
+        current = horae.deployments.current(horae.module)
+        assert current is not None
+        assert current.schema == horae.schema
+        entries = horae.schedules.ticks("tick")[::-1]
+        check_ledger(entries, fires("* * * * * *", entries[0].nominal_time - timedelta(seconds=1), entries[-1].until))
+        assert {entry.decided_by for entry in entries} <= {entries[0].decided_by, None}
+        assert horae.schedules.get("refresh").statistics.total_successes == 1
+
+    async def test_a_node_that_declares_nothing_any_more_ends_what_was(self, plain_database: Database) -> None:
+        with application(plain_database, module="shop") as before:
+            before.every("1h")(tick_never)
+            before.deploy()
+        with application(plain_database, module="shop") as after:
+            async with running_node(after):
+                assert not after.schedules.get("tick_never").enabled
+
+    async def test_a_node_that_fires_nothing_deploys_nothing(self, horae: Horae) -> None:
+        horae.every("1h")(tick_never)
+        async with running_node(horae, scheduler=False):
+            assert horae.deployments.list() == []
+
+    async def test_an_old_version_that_starts_again_leaves_the_new_one_alone(self, plain_database: Database) -> None:
+        with application(plain_database, module="shop") as old, application(plain_database, module="shop") as new:
+            old.every("2h")(tick_never)
+            new.every("1h")(tick_never)
+            async with running_node(old):
+                pass
+            async with running_node(new):
+                pass
+            before = new.schedules.get("tick_never")
+            async with running_node(old):
+                assert str(old.schedules.get("tick_never").rules.trigger.text) == "1h"
+            assert new.schedules.get("tick_never").id == before.id
+
+
+def tick_never() -> None: ...
+
+
+class TestEnds:
+    async def test_a_failure_backs_off_and_uses_up_its_retries(self, horae: Horae) -> None:
+        @horae.job
+        def fail() -> None:
+            raise ValueError("no")
+
+        horae.schedules.add(fail, every="1h", retry_period=timedelta(milliseconds=50), max_retries=2)
+        async with running_node(horae):
+            await until(lambda: not horae.schedules.get("fail").enabled)
+        after = horae.schedules.get("fail")
+        assert (after.disabled_reason, after.statistics.total_failures) == ("retries used up", 3)
+        assert [error.error for error in horae.schedules.errors("fail")] == ["ValueError: no"] * 3
+        assert [entry.reason for entry in horae.schedules.ticks("fail")] == ["retry", "retry", "on_time"]
+
+    async def test_a_run_whose_node_died_is_a_crash_and_waits(self, horae: Horae) -> None:
+        add_type(horae)
+        horae.schedules.add("work", every="10s", retry_period="1s")
+        horae.schedules.run_now("work")
+        assert len(claim_as_another_node(horae)) == 1
+        before = horae.schedules.get("work").statistics
+        assert (before.total_runs, before.total_crashes) == (1, 1)
+        execute(horae, "UPDATE horae_ticks SET reason = 'on_time'")
+        execute(horae, "UPDATE horae_jobs SET meta = '{}'")  # as if its time had come, not by hand
+        async with running_node(horae):
+            after = await ended(horae, "work")
+        assert (after.statistics.total_crashes, after.statistics.consecutive_crashes) == (1, 1)
+        assert after.next_start is not None
+        assert after.statistics.last_finish is not None
+        wait = after.next_start - after.statistics.last_finish
+        assert timedelta(minutes=4) < wait <= timedelta(minutes=5)
+        assert [error.outcome for error in horae.schedules.errors("work")] == ["crashed"]
+
+    async def test_a_soft_limit_of_the_schedule_ends_a_run_in_good_order(self, horae: Horae) -> None:
+        @horae.job
+        def endless(job: JobContext) -> None:
+            while True:
+                job.progress.set(1)
+
+        horae.schedules.add(endless, every="1h", max_runtime=timedelta(milliseconds=200))
+        async with running_node(horae):
+            after = await ended(horae, "endless")
+        assert (after.statistics.total_failures, after.statistics.consecutive_failures) == (1, 1)
+        assert [error.outcome for error in horae.schedules.errors("endless")] == ["timed_out"]
+
+    async def test_a_hard_limit_ends_what_does_not_listen(self, horae: Horae) -> None:
+        horae.registry.add(stubborn.job_type)
+        horae.schedules.add("stubborn", every="1h", max_runtime=timedelta(milliseconds=400))
+        async with running_node(horae):
+            after = await ended(horae, "stubborn")
+        assert after.statistics.total_failures + after.statistics.total_crashes == 1
+        assert after.next_start is not None
+
+    async def test_a_user_cancels_a_scheduled_job(self, horae: Horae) -> None:
+        begun = threading.Event()
+
+        @horae.job
+        async def wait_long() -> None:
+            begun.set()
+            await asyncio.Event().wait()
+
+        horae.schedules.add(wait_long, every="1h", max_retries=0)
+        async with running_node(horae):
+            await until(begun.is_set)
+            job_id = horae.schedules.get("wait_long").job_id
+            assert job_id is not None
+            await horae.aio.jobs.cancel(job_id)
+            after = await ended(horae, "wait_long")
+        assert (after.enabled, after.statistics.total_failures, after.statistics.consecutive_failures) == (True, 1, 0)
+
+    async def test_an_end_in_the_bodys_own_transaction_frees_the_next_run(self, horae: Horae) -> None:
+        begun, release = threading.Event(), threading.Event()
+
+        @horae.job(transaction="read committed")
+        def own(job: JobContext) -> None:
+            del job
+            begun.set()
+            release.wait(20)
+
+        horae.schedules.add(own, cron="0 0 1 1 *", overlap="buffer_one")
+        horae.schedules.run_now("own")
+        async with running_node(horae):
+            await until(begun.is_set)
+            # A nominal time that passed during the run: it is to follow at once, not at the next one in a year.
+            execute(horae, "UPDATE horae_schedules SET last_tick = last_tick - :year".replace(":year", year_of(horae)))
+            release.set()
+            await until(lambda: horae.schedules.get("own").statistics.total_successes == 2)
+        assert horae.schedules.ticks("own")[-1].reason == "buffered"
+
+
+def year_of(horae: Horae) -> str:
+    sqlite = horae.parts.database.dialect == "sqlite"
+    return str(366 * 86_400 * 10**6) if sqlite else "interval '366 days'"
+
+
+class TestOverlap:
+    @pytest.mark.parametrize("policy", ["cancel_other", "terminate_other"])
+    async def test_the_next_run_takes_the_place_of_the_one_before(self, horae: Horae, policy: str) -> None:
+        ran: list[int] = []
+
+        async def obedient(job: JobContext) -> None:
+            ran.append(job.id)
+            await asyncio.Event().wait()
+
+        horae.job(obedient)
+        if policy == "terminate_other":
+            horae.registry.add(stubborn.job_type)
+        name = "stubborn" if policy == "terminate_other" else "obedient"
+        horae.schedules.add(name, cron="* * * * * *", overlap=policy, max_retries=0)
+        async with running_node(horae):
+            after = await until(lambda: (view := horae.schedules.get(name)).statistics.total_runs >= 3 and view)
+            assert isinstance(after, ScheduleView)
+            horae.schedules.pause(name)
+            for job in horae.jobs.list(states=["started"]).jobs:
+                if name == "obedient":
+                    horae.jobs.cancel(job.id)
+            states = [row.state for row in rows(horae, "SELECT state FROM horae_jobs ORDER BY id")]
+        assert states[:2] == ["cancelled", "cancelled"]
+        assert (after.enabled, after.statistics.consecutive_failures) == (True, 0)
+        by = {row.cancelled_by for row in rows(horae, "SELECT cancelled_by FROM horae_jobs ORDER BY id LIMIT 2")}
+        assert by == {f"schedule {name}" + (" (by force)" if name == "stubborn" else "")}
+
+    async def test_a_job_that_nobody_takes_makes_room_too(self, horae: Horae) -> None:
+        """Its node only fires; no worker knows of the job that waits."""
+        add_type(horae)
+        horae.schedules.add("work", cron="* * * * * *", overlap="cancel_other")
+        async with running_node(horae, worker=False):
+            await until(lambda: horae.schedules.get("work").statistics.total_runs >= 3)
+        entries = horae.schedules.ticks("work")[::-1]
+        late = [(entry.decided_at - entry.nominal_time).total_seconds() for entry in entries if entry.job_id]
+        assert min(late) < 0.9
+
+
+class TestBadOnes:
+    async def test_they_stop_no_other(self, horae: Horae, caplog: pytest.LogCaptureFixture) -> None:
+        ran = add_type(horae)
+
+        @horae.job
+        def number(value: int) -> None: ...
+
+        @horae.job
+        def forgotten() -> None: ...
+
+        for kind, name, config in (
+            (number, "params", {"value": 1}), (forgotten, "type", {}), ("work", "rules", {}), ("work", "good", {}),
+        ):  # fmt: skip
+            horae.schedules.add(kind, name=name, every="1h", config=config)
+        execute(horae, "UPDATE horae_schedules SET params = '{}' WHERE name = 'params'")
+        execute(horae, "UPDATE horae_schedules SET rules = '{}' WHERE name = 'rules'")
+        horae.registry.remove("forgotten")
+        with caplog.at_level(logging.WARNING):
+            async with running_node(horae):
+                await ended(horae, "good")
+                broken = await ended(horae, "params")
+                await until(lambda: "'rules' cannot be read here" in caplog.text)
+                assert horae.schedules.get("type").state == "executing"
+        assert len(ran) == 1
+        assert broken.statistics.total_failures == 1
+
+    async def test_a_batch_that_fails_is_fired_one_by_one(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+        ran = add_type(horae)
+        ids = [horae.schedules.add("work", name=f"s{number}", every="1h").id for number in range(4)]
+        fire = runs.fire
+
+        def fire_unless_bad(connection: Connection, batch: Collection[int], node: NodeId) -> list[Decided]:
+            if ids[2] in batch:
+                raise ValueError("this one cannot be fired")
+            return fire(connection, batch, node)
+
+        monkeypatch.setattr(runs, "fire", fire_unless_bad)
+        async with running_node(horae):
+            await until(lambda: len(ran) == 3)
+            assert horae.schedules.get("s2").statistics.total_runs == 0
+
+
+class TestHints:
+    async def test_what_another_process_adds_and_changes_is_seen_at_once(
+        self, horae: Horae, plain_database: Database
+    ) -> None:
+        ran = add_type(horae)
+        with application(plain_database) as elsewhere:
+            add_type(elsewhere)
+            async with running_node(horae):
+                await asyncio.to_thread(elsewhere.schedules.add, "work", every="1h")
+                await until(lambda: len(ran) == 1)
+                await ended(horae, "work")
+                await asyncio.to_thread(elsewhere.schedules.alter, "work", every=timedelta(milliseconds=300))
+                await until(lambda: len(ran) >= 2)
+                await asyncio.to_thread(elsewhere.schedules.pause, "work")
+                await until(lambda: horae.schedules.get("work").state == "disabled")
+                number = len(ran)
+                await asyncio.to_thread(elsewhere.schedules.run_now, "work")
+                await until(lambda: len(ran) > number)
+
+    async def test_without_hints_the_next_reload_sees_it(
+        self, plain_database: Database, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(controller, "RELOAD", 0.3)
+        with application(plain_database, hints=False) as horae, application(plain_database, hints=False) as elsewhere:
+            ran, _ = add_type(horae), add_type(elsewhere)
+            async with running_node(horae):
+                await asyncio.to_thread(elsewhere.schedules.add, "work", every="1h")
+                await until(lambda: len(ran) == 1)
+                await ended(horae, "work")
+                await asyncio.to_thread(elsewhere.schedules.alter, "work", every=timedelta(milliseconds=300))
+                await until(lambda: len(ran) >= 2)
+
+    async def test_a_node_owns_what_was_added_in_its_own_process(
+        self, plain_database: Database, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Also if the partition is another's, who knows nothing of it yet."""
+        monkeypatch.setattr(controller.Ring, "partitions_of", lambda *_: frozenset())
+        with application(plain_database, hints=False) as horae:
+            ran = add_type(horae)
+            async with running_node(horae):
+                await horae.aio.schedules.add("work", every="1h")
+                await until(lambda: len(ran) == 1)
+
+
+class TestTwoNodes:
+    @pytest.fixture
+    def greedy(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+        """Every node believes to own everything, first."""
+        everything = frozenset(range(1024))
+        monkeypatch.setattr(controller.Ring, "partitions_of", lambda *_: everything)
+        monkeypatch.setattr(controller, "SECOND_OWNER", 0.0)
+        yield
+
+    @pytest.mark.usefixtures("greedy")
+    async def test_that_both_own_everything_make_each_tick_once(self, horae: Horae, plain_database: Database) -> None:
+        ran = add_type(horae)
+        with application(plain_database) as other:
+            also_ran = add_type(other)
+            for number in range(10):
+                horae.schedules.add("work", name=f"s{number}", cron="* * * * * *")
+            async with running_node(horae), running_node(other):
+                await until(lambda: min(item.statistics.total_runs for item in horae.schedules.list()) >= 3)
+        assert len(set(ran + also_ran)) == len(ran + also_ran)
+        for item in horae.schedules.list():
+            entries = horae.schedules.ticks(item.id)[::-1]
+            check_ledger(
+                entries, fires("* * * * * *", entries[0].nominal_time - timedelta(seconds=1), entries[-1].until)
+            )
+
+    async def test_a_second_owner_fires_what_the_first_does_not(
+        self, horae: Horae, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ran = add_type(horae)
+        execute(
+            horae,
+            "INSERT INTO horae_nodes (id, name, host, pid, version, roles, types, concurrency, started_at, heartbeat_at) "
+            "SELECT 'asleep', 'asleep', 'elsewhere', 1, '1', '[\"scheduler\"]', '[]', 1, started_at, heartbeat_at "
+            "FROM (SELECT MIN(created_at) AS started_at, MAX(created_at) AS heartbeat_at FROM horae_schedules) AS now",
+        ) if False else None
+        monkeypatch.setattr(controller.nodes, "schedulers", lambda _: [NodeId("asleep"), NodeId("also asleep")])
+        for number in range(6):
+            horae.schedules.add("work", name=f"s{number}", every="1h")
+        async with running_node(horae):  # missing from the list, it looks after everything
+            await until(lambda: len(ran) == 6)
+
+
+class TestTrouble:
+    async def test_a_database_that_was_away_costs_no_reload(
+        self, horae: Horae, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ran = add_type(horae)
+        horae.schedules.add("work", every="1h")
+        away = {"schedulers": 1, "due": 1, "fire": 1}
+        fail_first(monkeypatch, controller.nodes, "schedulers", away)
+        fail_first(monkeypatch, schedules, "due", away)
+        fail_first(monkeypatch, runs, "fire", away)
+        async with running_node(horae):
+            await until(lambda: len(ran) == 1)
+        assert set(away.values()) == {0}
+
+    async def test_a_failed_look_at_a_hint_is_repeated(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+        ran = add_type(horae)
+        away = {"due_of": 1}
+        async with running_node(horae):
+            fail_first(monkeypatch, schedules, "due_of", away)
+            await horae.aio.schedules.add("work", every="1h")
+            await until(lambda: len(ran) == 1)
+        assert away == {"due_of": 0}
+
+    async def test_a_run_that_outlasts_its_interval_is_not_asked_for_all_the_time(
+        self, horae: Horae, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        release, asked, fire = asyncio.Event(), list[float](), runs.fire
+
+        @horae.job
+        async def long() -> None:
+            await release.wait()
+
+        def count(connection: Connection, batch: Collection[int], node: NodeId) -> list[Decided]:
+            asked.append(time.monotonic())
+            return fire(connection, batch, node)
+
+        monkeypatch.setattr(runs, "fire", count)
+        horae.schedules.add(long, every="2s")
+        async with running_node(horae):
+            await until(lambda: len(asked) >= 3)  # the start, and twice after its interval
+            release.set()
+        assert asked[2] - asked[1] > 0.8
+
+    async def test_what_is_learnt_while_all_is_read_anew_is_not_forgotten(self, plain_database: Database) -> None:
+        with application(plain_database, hints=False) as horae:
+            add_type(horae)
+            view = horae.schedules.add("work", every="30s")
+            (row,) = horae.parts.database.transact(schedules.lock, [view.id])
+            reading = Controller(horae.parts.database, NodeId("here"), lambda _: None, Random(1))
+            reading._partitions = frozenset(range(1024))  # noqa: SLF001 - what a look at the ring would tell
+            read = reading._database.autocommit_async  # noqa: SLF001
+
+            async def slowly(*arguments: Any) -> Any:
+                found = await read(*arguments)
+                reading.learn([Decided(row, None, None)])
+                return [] if arguments[0] is schedules.due else found
+
+            reading._database.autocommit_async = slowly  # type: ignore[method-assign]  # noqa: SLF001
+            reading._ring_at = time.monotonic() + 60  # noqa: SLF001
+            await reading._look()  # noqa: SLF001
+            await reading._look()  # noqa: SLF001
+            assert view.id in reading._due  # noqa: SLF001
+
+
+async def test_a_skewed_clock_of_a_node_fires_nothing_early_or_twice(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the database's clock counts; on SQLite that is the process's own, so it is tried on PostgreSQL."""
+    if database_url.startswith("sqlite"):
+        return
+    real = time.time
+    from horae.storage.migrations.runner import upgrade  # noqa: PLC0415 - only here
+
+    database = Database(database_url)
+    upgrade(database)
+    with application(database) as horae:
+        ran = add_type(horae)
+        horae.schedules.add("work", cron="* * * * * *")
+        for skew in (3 * 3600, -5 * 3600):
+            monkeypatch.setattr(time, "time", lambda skew=skew: real() + skew)
+            number = len(ran)
+            async with running_node(horae):
+                await until(lambda number=number: len(ran) >= number + 2)
+        entries = horae.schedules.ticks("work", limit=1000)[::-1]
+        check_ledger(entries, fires("* * * * * *", entries[0].nominal_time - timedelta(seconds=1), entries[-1].until))
+        assert all(entry.decided_at >= entry.until for entry in entries)
+        assert isinstance(JobId(ran[0]), int)
+    database.close()
+
+
+async def test_two_applications_of_one_process_share_their_slots(plain_database: Database, tmp_path: Any) -> None:
+    from horae.runtime.slots import Slots  # noqa: PLC0415 - only here
+
+    slots, busy, most = Slots(1), [0], [0]
+    with application(plain_database) as one, application(Database(f"sqlite:///{tmp_path}/other.db")) as other:
+        for horae in (one, other):
+
+            @horae.job
+            async def work() -> None:
+                busy[0] += 1
+                most[0] = max(most[0], busy[0])
+                await asyncio.sleep(0.02)
+                busy[0] -= 1
+
+            for number in range(5):
+                horae.schedules.add("work", name=f"s{number}", every="1h")
+        async with running_node(one, slots=slots), running_node(other, slots=slots):
+            for horae in (one, other):
+                await until(lambda horae=horae: all(item.statistics.total_successes for item in horae.schedules.list()))
+    assert most == [1]
+
+
+def fail_first(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, away: dict[str, int]) -> None:
+    real = getattr(module, name)
+
+    def maybe(*arguments: Any) -> Any:
+        if away[name]:
+            away[name] -= 1
+            raise OperationalError("away", None, ConnectionResetError("no answer"))
+        return real(*arguments)
+
+    monkeypatch.setattr(module, name, maybe)
+
+
+del until_state
