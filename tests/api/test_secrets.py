@@ -72,7 +72,7 @@ async def test_a_secret_reaches_the_body_and_no_answer(horae: Horae) -> None:
     given: list[str | None] = []
 
     @horae.job(public=True, name="send")
-    def send(job: JobContext, password: Annotated[str, Secret()], token: Annotated[SecretStr, Secret()]) -> None:  # noqa: ARG001
+    def send(job: JobContext, password: Annotated[str, Secret()], token: Annotated[SecretStr, Secret()]) -> None:
         given.extend([password, token.get_secret_value()])
 
     app = application_of(horae)
