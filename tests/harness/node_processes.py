@@ -68,7 +68,7 @@ class NodeProcess:
         """Wait until others can see it; its id."""
         node = look_until(lambda: self.node or self.process.poll() is not None)
         if isinstance(node, bool):
-            raise RuntimeError(f"the node ended by itself with {self.process.returncode}")
+            raise RuntimeError(f"the node ended by itself with {self.process.returncode}")  # noqa: TRY004 - it ended
         return str(node)
 
     def kill(self) -> None:
