@@ -45,7 +45,7 @@ def test_a_trigger_reads_back_from_its_text(trigger: Trigger) -> None:
     assert parse_trigger(trigger.kind, trigger.text, trigger.timezone) == trigger
 
 
-@given(expressions(), moments(), st.integers(1, 60), st.timedeltas(timedelta(0), timedelta(hours=3)))
+@given(expressions(), moments(), st.integers(1, 60), st.timedeltas(timedelta(0), timedelta(minutes=40)))
 def test_fires_are_counted_as_they_come(
     expression: CronExpression, start: datetime, count: int, more: timedelta
 ) -> None:
@@ -53,18 +53,18 @@ def test_fires_are_counted_as_they_come(
     assume(listed)
     assert count_fires(expression, start, listed[-1]) == len(listed)
     until = listed[-1] + more
-    rest = takewhile(lambda fire: fire <= until, expression.upcoming(listed[-1], 11_000))
+    rest = takewhile(lambda fire: fire <= until, expression.upcoming(listed[-1], 2_500))
     assert count_fires(expression, start, until) == len(listed) + sum(1 for _ in rest)
 
 
-@given(st.data(), st.sampled_from(CHANGES), st.timedeltas(timedelta(0), timedelta(days=1)), GAPS, FOLDS)
+@given(st.data(), st.sampled_from(CHANGES), st.timedeltas(timedelta(0), timedelta(hours=15)), GAPS, FOLDS)
 def test_fires_are_counted_through_a_change_of_the_clocks(
     data: st.DataObject, zone_and_change: tuple[str, datetime], away: timedelta, gap: DstGap, fold: DstFold
 ) -> None:
     zone, change = zone_and_change
     text = data.draw(times_near_a_change(change).filter(fires))
     expression = CronExpression.parse(text, timezone=zone, dst_gap=gap, dst_fold=fold)
-    listed = [fire for fire in expression.upcoming(change - away, 9_000) if fire <= change + away]
+    listed = [fire for fire in expression.upcoming(change - away, 6_000) if fire <= change + away]
     assert count_fires(expression, change - away, change + away) == len(listed)
 
 

@@ -315,6 +315,14 @@ def test_a_drifting_interval_runs_however_late_it_is() -> None:
     assert rows(ask(standing, Due(), after("30 days")).ticks) == ["12:00-12:00 1 fired late"]
 
 
+def test_jitter_of_a_drifting_interval_is_less_than_the_interval() -> None:
+    running = fired(idle(every("10m")), NOON)
+    jittered = replace(running, rules=every("10m", jitter=timedelta(days=1)))
+    made = ended(jittered, SUCCEEDED, NOON)
+    assert made.next_start is not None
+    assert after("10m") < made.next_start < after("20m")
+
+
 def test_a_last_time_that_is_missed_ends_the_schedule() -> None:
     made = ask(idle(cron("0 30 12 1 1 * 2026", catch_up=CatchUp.NONE)), Due(), after("1h"))
     assert rows(made.ticks) == ["12:30-12:30 1 missed catch_up_none"]
