@@ -12,6 +12,7 @@ from weakref import WeakSet
 from typing_extensions import Unpack
 
 from horae.api.lazy import Interface, LazyInterface
+from horae.api.security.exposure import check_exposure
 from horae.handler.async_jobs import AsyncJobs
 from horae.handler.async_schedules import AsyncSchedules
 from horae.handler.deployments import Deployed, Deployments
@@ -219,7 +220,7 @@ class Horae:
 
             return assembly.assemble(self.settings, self.parts, self.jobs, self.aio.jobs, authenticate)
 
-        interface = LazyInterface(make)
+        interface = LazyInterface(make, lambda host: check_exposure(host, self.settings, authenticate))
         self._interfaces.append(interface)
         return interface
 

@@ -55,6 +55,12 @@ async def test_an_end_of_the_server_is_the_end_of_the_service(horae: Horae) -> N
             stop.set()
 
 
+def test_it_does_not_listen_where_strangers_could_reach_it(horae: Horae) -> None:
+    with pytest.raises(ConfigurationError, match="HORAE_TOKENS"):
+        HttpServer(horae.asgi(), "0.0.0.0", 0)
+    HttpServer(horae.asgi(by_header), "0.0.0.0", 0).close()
+
+
 def test_a_port_that_is_taken_is_named(horae: Horae) -> None:
     first = HttpServer(horae.asgi(), "127.0.0.1", 0)
     port = int(first.url.rstrip("/").rpartition(":")[2])

@@ -27,8 +27,10 @@ class Interface(Protocol):
 class LazyInterface:
     """An ASGI application: serve it, or mount it in another one."""
 
-    def __init__(self, make: Callable[[], Interface]) -> None:
+    def __init__(self, make: Callable[[], Interface], may_listen: Callable[[str], None]) -> None:
+        """`may_listen` raises `ConfigurationError` for a host from which strangers could reach what nobody guards."""
         self._make = make
+        self.may_listen = may_listen
         self._made: Interface | None = None
         self._making = threading.Lock()
 

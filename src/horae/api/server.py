@@ -21,7 +21,8 @@ class HttpServer:
     """Listens from its making on, and answers while it runs."""
 
     def __init__(self, app: LazyInterface, host: str, port: int) -> None:
-        """Raises `ConfigurationError` where it cannot listen. Ask `check_exposure` first."""
+        """Raises `ConfigurationError` where it cannot listen, or may not: beyond this machine people must be known."""
+        app.may_listen(host)
         self._app = app
         self._socket = _listen(host, port)
 
