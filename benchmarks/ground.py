@@ -41,6 +41,8 @@ class Scale:
 
 
 Grounds = Sequence[Ground]
+SAMPLE = 1000
+"""Rows of which the databases take their statistics, as PostgreSQL does by itself within a minute."""
 
 
 @contextmanager
@@ -62,4 +64,7 @@ def _opened(url: str) -> Iterator[Ground]:
     application = Measured(url)
     raw: Raw = RawPostgres(url) if url.startswith("postgresql") else RawSqlite(url.removeprefix("sqlite:///"))
     with closing(raw), closing(application.horae):
+        application.horae.jobs.start_many(application.noop, [{}] * SAMPLE)
+        raw.fill(SAMPLE)
+        raw.analyze()
         yield Ground(url, application, raw)

@@ -10,19 +10,20 @@ Work = Callable[[Ground, int], None]
 
 SINGLE = Budget("ratio at least", 0.6)
 BATCH = Budget("ratio at least", 0.5)
+SLICES = 20
 
 
 def single(grounds: Grounds, scale: Scale) -> list[Figure]:
     """Start jobs one by one, each committed, beside an insert of an equivalent row."""
     count = scale.share(20)
-    sides = [_side_by_side(ground, scale.rounds, count, (_start, _insert)) for ground in grounds]
+    sides = [_side_by_side(ground, scale.rounds, count, SLICES, (_start, _insert)) for ground in grounds]
     return [_figure("single inserts", count, ground, side, SINGLE) for ground, side in zip(grounds, sides, strict=True)]
 
 
 def batch(grounds: Grounds, scale: Scale) -> list[Figure]:
     """Start half of the jobs at once, beside one statement with as many rows."""
     count = scale.share(2)
-    sides = [_side_by_side(ground, scale.rounds, count, (_start_many, _insert_many)) for ground in grounds]
+    sides = [_side_by_side(ground, scale.rounds, count, 1, (_start_many, _insert_many)) for ground in grounds]
     return [_figure("batch insert", count, ground, side, BATCH) for ground, side in zip(grounds, sides, strict=True)]
 
 
@@ -30,15 +31,22 @@ def _figure(name: str, count: int, ground: Ground, sides: tuple[Samples, Samples
     return Figure(name, ground.name, "jobs/s", *sides, budget, f"{count:,} jobs a round")
 
 
-def _side_by_side(ground: Ground, rounds: int, count: int, sides: tuple[Work, Work]) -> tuple[Samples, Samples]:
-    """Jobs a second of both; who is first changes with each round."""
+def _side_by_side(
+    ground: Ground, rounds: int, count: int, turns: int, sides: tuple[Work, Work]
+) -> tuple[Samples, Samples]:
+    """Jobs a second of both, in turns of a small share each, so that a busy moment of the machine meets both alike."""
     found: tuple[list[float], list[float]] = [], []
-    for round_ in range(rounds + 1):
-        for side in (0, 1) if round_ % 2 else (1, 0):
-            ground.clear()
+    share = -(-count // turns)
+    for _ in range(rounds + 1):
+        ground.clear()
+        spent = [0.0, 0.0]
+        for turn in range(2 * turns):
+            side = turn % 2
             began = time.perf_counter()
-            sides[side](ground, count)
-            found[side].append(count / (time.perf_counter() - began))
+            sides[side](ground, share)
+            spent[side] += time.perf_counter() - began
+        for side in (0, 1):
+            found[side].append(share * turns / spent[side])
     return Samples.of(found[0][1:]), Samples.of(found[1][1:])  # the first round warms up
 
 

@@ -43,6 +43,10 @@ class Raw(Protocol):
         """Count Horae's jobs that have not ended."""
         ...
 
+    def analyze(self) -> None:
+        """Let the planner know the tables."""
+        ...
+
     def clear(self) -> None:
         """Empty all tables."""
         ...
@@ -114,6 +118,9 @@ class RawPostgres:
             self._one("SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()")
         )
 
+    def analyze(self) -> None:
+        self._execute(f"ANALYZE {', '.join(CLEARED)}")
+
     def clear(self) -> None:
         self._execute(f"TRUNCATE {', '.join(CLEARED)}")
 
@@ -182,6 +189,9 @@ class RawSqlite:
 
     def unfinished(self) -> int:
         return int(self._connection.execute("SELECT count(*) FROM horae_jobs WHERE finished_at IS NULL").fetchone()[0])
+
+    def analyze(self) -> None:
+        """SQLite does it only when told to, and nobody tells it."""
 
     def clear(self) -> None:
         for table in CLEARED:
