@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
@@ -18,6 +18,9 @@ class Stored:
 
     text: str | None = None
     row: Mapping[str, Any] | None = None
+
+
+_NOTHING: Final = Stored()
 
 
 class Parameters(Protocol):
@@ -57,7 +60,7 @@ class ModelParameters:
 
     def store(self, value: BaseModel) -> Stored:
         """The model as JSON text; nothing for no parameters."""
-        return Stored() if self._empty else Stored(value.model_dump_json(round_trip=True))
+        return _NOTHING if self._empty else Stored(value.model_dump_json(round_trip=True))
 
     def load(self, text: str | None) -> BaseModel:
         """The model again."""
