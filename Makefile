@@ -48,8 +48,8 @@ demo: install ## Run the demonstration (ONCE=1 ends it after one round)
 bench: install system ## Measure against raw statements on the same server
 	$(BIN)/python -m benchmarks $(ARGS)
 
-soak: install system ## Run for long under load and faults (ARGS="--minutes 60")
-	$(BIN)/python -m benchmarks.soak $(ARGS)
+soak: install system ## Kill and stop nodes for SECONDS (900) with SEED (random), then check every job
+	$(BIN)/python -m benchmarks.soak $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 chaos: install system ## Schedules under random faults (SECONDS=60 SEED=1 ARGS="--database sqlite")
 	$(BIN)/python -m tests.chaos $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(ARGS)

@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any, Final, Self
 
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
 
 from horae import Horae
 from horae.storage.database import Database
@@ -19,6 +20,7 @@ from tests.harness.node_processes import NodeProcess, look_until
 KINDS: Final = ("threaded", "looped", "fragile")
 PENDING_AT_LEAST: Final = 60
 BATCH: Final = 30
+DEAD_CONNECTIONS: Final = 20
 
 HELD: Final = text("SELECT count(*) FROM horae_jobs WHERE node_id = :node")
 STARTED: Final = text("SELECT count(*) FROM horae_jobs WHERE node_id = :node AND state = 'started'")
@@ -85,7 +87,7 @@ class Chaos:
         if self._one(PENDING) < PENDING_AT_LEAST:
             for kind in KINDS:
                 seeds = [{"seed": self.draw.randrange(1_000_000)} for _ in range(BATCH)]
-                self.horae.jobs.start_many(kind, seeds)
+                self._again(lambda kind=kind, seeds=seeds: self.horae.jobs.start_many(kind, seeds))
 
     def kill(self) -> None:
         """Kill a node that has work, and measure how long its jobs stay its own."""
@@ -164,4 +166,11 @@ class Chaos:
         return list(self._ask(lambda connection: connection.execute(statement).all()))
 
     def _ask(self, question: Callable[[Connection], Any]) -> Any:
-        return self.database.autocommit(question)
+        return self._again(lambda: self.database.autocommit(question))
+
+    def _again(self, call: Callable[[], Any]) -> Any:
+        """Call, and once more for each connection that has died with a server that was restarted."""
+        for _ in range(DEAD_CONNECTIONS):
+            with suppress(DBAPIError):
+                return call()
+        return call()
