@@ -3,10 +3,14 @@ import uPlot from 'uplot'
 import { clockText } from '@/format/moment'
 import { stacked, type ChartData } from './series'
 
-/** `bars`: counts on top of one another; `lines`: values beside one another. */
-export type ChartKind = 'bars' | 'lines'
+/** `bars`: counts on top of one another; `counts` and `seconds`: lines beside one another. */
+export type ChartKind = 'bars' | 'counts' | 'seconds'
 
 const HEIGHT = 180
+/** Steps between the lines of an axis of counts: half a job is none. */
+const WHOLE_STEPS = [1, 10, 100, 1e3, 1e4, 1e5, 1e6].flatMap((size) => [size, 2 * size, 5 * size])
+/** So few values make no line that could be seen. */
+const FEW = 12
 const FONT = '12px system-ui, sans-serif'
 
 /** What uPlot paints. Stacked bars are sums, painted from the highest down, so that each covers the one before. */
@@ -24,12 +28,12 @@ export function optionsOf(
   point: (index: number | null) => void,
 ): uPlot.Options {
   const color = colorsOf(place)
-  const least = kind === 'bars' ? 4 : 0.01
+  const least = kind === 'seconds' ? 0.01 : 4
   return {
     width: place.clientWidth,
     height: HEIGHT,
     legend: { show: false },
-    cursor: { y: false, drag: { x: false, y: false }, points: { show: kind === 'lines' } },
+    cursor: { y: false, drag: { x: false, y: false }, points: { show: kind !== 'bars' } },
     hooks: { setCursor: [(plot) => point(plot.cursor.idx ?? null)] },
     scales: {
       x: { range: (_plot, from, to) => spanOf(from, to, kind) },
@@ -39,7 +43,8 @@ export function optionsOf(
       { ...axis(color), size: 30, values: (_plot, ticks) => timeTexts(ticks) },
       {
         ...axis(color),
-        size: kind === 'bars' ? 44 : 58,
+        size: kind === 'seconds' ? 58 : 44,
+        ...(kind !== 'seconds' && { incrs: WHOLE_STEPS }),
         values: (_plot, ticks) => ticks.map(format),
       },
     ],
@@ -62,12 +67,12 @@ function barsOf(data: ChartData, color: Color): uPlot.Series[] {
 }
 
 function linesOf(data: ChartData, color: Color): uPlot.Series[] {
-  return data.series.map(({ label, color: name }, index) => ({
+  return data.series.map(({ label, color: name, values }, index) => ({
     label,
     stroke: color(name),
     width: 2,
     spanGaps: true,
-    points: { show: data.times.length < 3 },
+    points: { show: values.filter((value) => value !== null).length < FEW },
     ...(index === 0 && { fill: color('--chart-fill') }),
   }))
 }
