@@ -109,7 +109,7 @@ WISHES: Final = st.builds(
     key=st.sampled_from([None, None, "k", "l"]),
     queue=st.sampled_from(QUEUES),
     priority=st.integers(-1, 1),
-    max_attempts=st.integers(1, 5),
+    max_attempts=st.sampled_from([1, 3, 5]),
     delay=st.sampled_from([0, 0, 0, STEP, 2 * STEP]),
     retry=st.sampled_from([0, 0, STEP]),
 )
@@ -356,6 +356,16 @@ class JobLife(RuleBasedStateMachine):
         node, settlement = self._recent(self.written, which)
         self._settle(node, [settlement])
 
+    @precondition(lambda self: self._overtaken())
+    @rule(which=WHICH, outcome=st.none() | OUTCOMES)
+    def meddle(self, which: int, outcome: Outcome | None) -> None:
+        """A zombie settles, or hands back, what runs elsewhere by now."""
+        node, claim = self._recent(self._overtaken(), which)
+        if outcome is None:
+            self.database.transact(claims.hand_back, [claim])
+        else:
+            self._settle(node, [decide(claim, outcome, backoff_of(claim, None), Random(0))])
+
     @precondition(lambda self: self.held)
     @rule(which=WHICH)
     def stop(self, which: int) -> None:
@@ -427,6 +437,10 @@ class JobLife(RuleBasedStateMachine):
     def _recent(self, things: list[T], which: int) -> T:
         """Mostly what is new, and anything old."""
         return things[-1 - which % len(things)]
+
+    def _overtaken(self) -> list[tuple[NodeId, Claim]]:
+        running = {job.id: job.lease for job in self.jobs.values() if job.state is JobState.STARTED}
+        return [pair for pair in self.held if pair[1].lease < running.get(pair[1].id, 0)]
 
     def _occupying(self, owner: str) -> int:
         return sum(job.wish.owner == owner and job.occupied for job in self.jobs.values())
