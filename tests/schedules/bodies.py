@@ -1,6 +1,7 @@
 """Job types that a child process finds by import."""
 
 import time
+from contextlib import suppress
 from datetime import timedelta
 
 from horae.types.context import JobContext
@@ -11,10 +12,8 @@ def stubborn(job: JobContext) -> None:
     """Goes on whatever it is told."""
     job.label = "here"
     while True:
-        try:
+        with suppress(BaseException):  # it is told so by one
             time.sleep(10)
-        except BaseException:  # noqa: BLE001 - it is told so by one
-            pass
 
 
 stubborn = JobFunction(stubborn, isolation="process", grace=timedelta(seconds=0.2))  # type: ignore[assignment]

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from datetime import timedelta
 from random import Random
 from typing import Any, Final
@@ -327,12 +327,11 @@ class TestHints:
 
 class TestTwoNodes:
     @pytest.fixture
-    def greedy(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    def greedy(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Every node believes to own everything, first."""
         everything = frozenset(range(1024))
         monkeypatch.setattr(controller.Ring, "partitions_of", lambda *_: everything)
         monkeypatch.setattr(controller, "SECOND_OWNER", 0.0)
-        yield
 
     @pytest.mark.usefixtures("greedy")
     async def test_that_both_own_everything_make_each_tick_once(self, horae: Horae, plain_database: Database) -> None:
