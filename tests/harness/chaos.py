@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, Final, Self
@@ -87,7 +88,7 @@ class Chaos:
         if self._one(PENDING) < PENDING_AT_LEAST:
             for kind in KINDS:
                 seeds = [{"seed": self.draw.randrange(1_000_000)} for _ in range(BATCH)]
-                self._again(lambda kind=kind, seeds=seeds: self.horae.jobs.start_many(kind, seeds))
+                self._again(partial(self.horae.jobs.start_many, kind, seeds))
 
     def kill(self) -> None:
         """Kill a node that has work, and measure how long its jobs stay its own."""
