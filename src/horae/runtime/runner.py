@@ -7,7 +7,7 @@ import traceback
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from pydantic_core import PydanticSerializationError, to_json
 from sqlalchemy import Connection
@@ -29,8 +29,7 @@ LONGEST_TEXT: Final = 20_000
 log = logging.getLogger("horae.runtime")
 
 
-@dataclass(frozen=True, slots=True)
-class Performed:
+class Performed(NamedTuple):
     """What came of a body. No outcome: another node owns the job. `settled`: its own transaction settled it already."""
 
     outcome: Outcome | None

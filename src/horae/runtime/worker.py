@@ -151,7 +151,7 @@ class Worker:
 
     def _begin(self, claim: Claim) -> None:
         job_type = self._registry.get(claim.type)
-        context = JobContext[Any](claim, None, self._reporter.follow(claim))
+        context: JobContext[Any] = JobContext(claim, None, self._reporter.follow(claim))  # JobContext[Any](...) is slow
         run = Run(claim, job_type, context, self._choose(job_type))
         self.running[claim.id] = run
         self._slots.take()

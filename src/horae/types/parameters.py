@@ -49,6 +49,8 @@ class ModelParameters:
     def __init__(self, model: type[BaseModel]) -> None:
         self.model = model
         self._empty = not model.model_fields and model.model_config.get("extra") != "allow"
+        # Shared by all jobs, as there is nothing in it that one of them could change.
+        self._nothing = model.model_construct() if self._empty and not model.__private_attributes__ else None
 
     def check(self, job_type: str, values: Mapping[str, Any]) -> BaseModel:
         """The checked model."""
@@ -64,8 +66,8 @@ class ModelParameters:
 
     def load(self, text: str | None) -> BaseModel:
         """The model again."""
-        if self._empty:
-            return self.model.model_construct()
+        if self._nothing is not None:
+            return self._nothing
         return self.model.model_validate_json(text or "{}", by_alias=True, by_name=True)  # callers may use aliases
 
     def restore(self, params: Any) -> Stored:
