@@ -62,7 +62,10 @@ def _claim(dialect: str) -> Executable:
             jobs.c.queue.not_in(paused),
         )
         .order_by(*ready_order)
-        .limit(bindparam("limit", type_=Integer()))
+        # As a subquery, so that the plan does not depend on its value: PostgreSQL then takes it for a tenth of what is
+        # ready and walks the index in its order. Told a number that is large against what it believes to be ready, it
+        # reads and sorts all that is ready, for each claim.
+        .limit(select(bindparam("limit", type_=Integer())).scalar_subquery())
         .with_for_update(skip_locked=True)  # rivals pass over our rows instead of queueing behind them
         .cte("due")
     )
