@@ -43,7 +43,7 @@ class Controller:
         self._members: tuple[NodeId, ...] = ()
         self._heap: list[tuple[float, int, int]] = []
         self._due: dict[int, float] = {}
-        self._adopted: set[int] = set()
+        self._adopted: dict[int, float] = {}
         self._asked: set[int] = set()
         self._wake = asyncio.Event()
         self._reload_at = self._ring_at = 0.0
@@ -57,8 +57,8 @@ class Controller:
         self._wake.set()
 
     def adopt(self, ids: Collection[int]) -> None:
-        """Own these as well until the next reload: this node created them, and others may not know them yet."""
-        self._adopted.update(ids)
+        """Own these as well for a while: this node created them, and others may not know them before they reload."""
+        self._adopted.update(dict.fromkeys(ids, time.monotonic() + RELOAD))
         self.hint(ids)
 
     def stop(self) -> None:
@@ -94,7 +94,7 @@ class Controller:
                 raise
             finally:
                 self._reloading = False
-        elif self._asked:
+        if self._asked:
             asked, self._asked = self._asked, set()
             try:
                 await self._ask(asked)
@@ -120,9 +120,9 @@ class Controller:
 
     async def _reload(self) -> None:
         """What is due before the next reload, from here on."""
-        self._asked.clear()
-        self._adopted.clear()
         before = time.monotonic()
+        self._adopted = {schedule_id: until for schedule_id, until in self._adopted.items() if until > before}
+        self._asked = set(self._adopted)
         due = await self._database.autocommit_async(schedules.due, self._partitions, HORIZON)
         self._due, self._heap = {}, []
         for item in due:
@@ -130,15 +130,13 @@ class Controller:
 
     async def _fire_due(self) -> None:
         while (batch := self._take_due(time.monotonic())) and not self._stopping:
-            before = time.monotonic()
             try:
                 decided = await self._fire(batch)
             except BaseException:
                 self._reload_at = 0.0  # the batch has left the heap
                 raise
             for result in decided:
-                changed = result.fired is not None or result.stop is not None
-                self._plan_next(result, before if changed else time.monotonic())  # not to come too early twice
+                self._plan_next(result)
             self._on_decided(decided)
 
     async def _fire(self, batch: Sequence[int]) -> Sequence[Decided]:
@@ -168,7 +166,7 @@ class Controller:
             del self._due[schedule_id]
         return batch
 
-    def _plan_next(self, result: Decided, asked: float) -> None:
+    def _plan_next(self, result: Decided) -> None:
         row = result.schedule
         if row.next_start is None or result.unreadable:
             return
@@ -177,7 +175,7 @@ class Controller:
             # A run outlasts its interval: half of that is soon enough to see its end before the next start.
             due_in = max(SHORTEST_RETRY, (row.next_start - row.started_at).total_seconds() / 2)
         if due_in <= HORIZON:
-            self._put(row.id, row.priority, asked + max(due_in, 0.0) + self._grace(row.partition))
+            self._put(row.id, row.priority, result.seen + max(due_in, 0.0) + self._grace(row.partition))
 
     def _grace(self, partition: int) -> float:
         """Let the first owner go first: the second is there in case it does not."""
@@ -191,7 +189,7 @@ class Controller:
         """Runs of these schedules have ended here: their next start is known without asking."""
         for result in decided:
             if result.schedule.partition in self._partitions or result.schedule.id in self._adopted:
-                self._plan_next(result, time.monotonic())
+                self._plan_next(result)
                 if self._reloading:  # what is being read may be older
                     self._asked.add(result.schedule.id)
         self._wake.set()

@@ -6,9 +6,10 @@ schedule keeps no token, and each of its jobs ends for itself.
 
 import json
 import logging
+import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any, Final
@@ -78,7 +79,8 @@ class RunEnd:
 class Decided:
     """What became of a schedule: the row as it is now, the job that was made, the run that must stop.
 
-    `sooner`: it is due before the time that its owner has in mind. `unreadable`: nothing can be decided here.
+    `sooner`: it is due before the time that its owner has in mind. `unreadable`: nothing can be decided here. `seen`:
+    when `schedule.now` was read, by the monotonic clock of this process.
     """
 
     schedule: StoredSchedule
@@ -86,6 +88,7 @@ class Decided:
     stop: Stop | None
     sooner: bool = False
     unreadable: bool = False
+    seen: float = field(default_factory=time.monotonic)
 
 
 _FIRED: Final[Mapping[str, TypeEngine[Any]]] = {
@@ -134,12 +137,13 @@ _RNG: Final = Random()  # noqa: S311 - spreads back-offs, guards nothing
 
 def fire(connection: Connection, ids: Collection[int], node: NodeId) -> list[Decided]:
     """Decide what is due of these schedules; every row attempted, so that who came late learns and moves on."""
-    locked = schedules.lock(connection, ids)
+    locked, seen = schedules.lock(connection, ids), time.monotonic()
     standings = {row.id: standing for row in locked if (standing := _readable(row)) is not None}
     plans = [(row, plan(standings[row.id], Due(), row.now, _RNG)) for row in locked if row.id in standings]
     news = [(row, made) for row, made in plans if made != Plan.unchanged(standings[row.id])]
     decided = {result.schedule.id: result for result in carry_out(connection, news, node)} if news else {}
-    return [decided.get(row.id, Decided(row, None, None, unreadable=row.id not in standings)) for row in locked]
+    unchanged = (Decided(row, None, None, unreadable=row.id not in standings) for row in locked)
+    return [replace(decided.get(result.schedule.id, result), seen=seen) for result in unchanged]
 
 
 def _readable(row: StoredSchedule) -> Standing | None:
@@ -333,7 +337,7 @@ def _statistics(schedule_id: int, made: Plan) -> dict[str, Any]:
 
 
 def _change(row: StoredSchedule) -> ScheduleChange:
-    return ScheduleChange(**{field.name: getattr(row, field.name) for field in fields(ScheduleChange)})
+    return ScheduleChange(**{item.name: getattr(row, item.name) for item in fields(ScheduleChange)})
 
 
 def _entries(row: StoredSchedule, made: Plan, fired: JobId | None, node: NodeId | None) -> Iterable[NewTicks]:
