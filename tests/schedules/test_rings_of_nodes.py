@@ -1,0 +1,129 @@
+"""Nodes share the schedules of one database: each has two owners, and always one that lives."""
+
+from collections import Counter
+from contextlib import AsyncExitStack
+
+import pytest
+
+from horae import Horae
+from horae.domain.job import NodeId
+from horae.domain.ring import PARTITIONS, Ring
+from horae.runtime import controller
+from horae.runtime.controller import Controller
+from horae.storage import nodes
+from horae.storage.database import Database
+from tests.harness.applications import application, execute
+from tests.harness.nodes import running_node, until
+from tests.schedules.stage import check_ledger, fires
+from tests.schedules.test_controller import add_type
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ring that is looked at often."""
+    monkeypatch.setattr(controller, "RING", 0.1)
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> dict[NodeId, frozenset[int]]:
+    """Which partitions each node believes to own."""
+    found: dict[NodeId, frozenset[int]] = {}
+    look = Controller._look_at_ring  # noqa: SLF001 - what it finds is what the test is about
+
+    async def note(self: Controller) -> None:
+        await look(self)
+        found[self._node] = self._partitions
+
+    monkeypatch.setattr(Controller, "_look_at_ring", note)
+    return found
+
+
+async def test_every_partition_has_two_owners_and_another_when_one_leaves(
+    plain_database: Database, seen: dict[NodeId, frozenset[int]]
+) -> None:
+    async with AsyncExitStack() as stack:
+        applications = [stack.enter_context(application(plain_database)) for _ in range(3)]
+        entered = [await stack.enter_async_context(running_node(horae)) for horae in applications[:2]]
+        leaving = await stack.enter_async_context(AsyncExitStack())
+        entered.append(await leaving.enter_async_context(running_node(applications[2])))
+        living = [node.id for node in entered if node.id is not None]
+        await until(
+            lambda: [seen.get(node) for node in living] == [Ring(living).partitions_of(node) for node in living]
+        )
+        assert owners(seen, living) == {2: PARTITIONS}
+        await leaving.aclose()
+        await until(lambda: owners(seen, living[:2]) == {2: PARTITIONS})
+
+
+def owners(seen: dict[NodeId, frozenset[int]], living: list[NodeId]) -> dict[int, int]:
+    """How many partitions have so many owners."""
+    each = Counter(partition for node in living for partition in seen.get(node, ()))
+    return dict(Counter(each.values()))
+
+
+async def test_a_node_that_only_works_is_no_owner(horae: Horae, plain_database: Database) -> None:
+    with application(plain_database) as other:
+        async with running_node(horae) as first, running_node(other, scheduler=False):
+            assert horae.parts.database.autocommit(nodes.schedulers) == [first.id]
+
+
+async def test_the_dead_are_represented_by_the_second_owner(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node that has fallen silent stays on the ring for a while: nothing waits for its being struck off."""
+    ran = add_type(horae)
+    monkeypatch.setattr(nodes, "schedulers", lambda _: sorted([NodeId("asleep"), *living]))
+    living: list[NodeId] = []
+    for number in range(8):
+        horae.schedules.add("work", name=f"s{number}", every="1h")
+    async with running_node(horae) as node:
+        assert node.id is not None
+        living.append(node.id)
+        await until(lambda: len(ran) == 8)
+
+
+async def test_a_node_that_is_missing_from_its_own_list_looks_after_everything(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = add_type(horae)
+    monkeypatch.setattr(nodes, "schedulers", lambda _: [NodeId("one"), NodeId("two"), NodeId("three")])
+    for number in range(8):
+        horae.schedules.add("work", name=f"s{number}", every="1h")
+    async with running_node(horae):
+        await until(lambda: len(ran) == 8)
+
+
+async def test_what_a_node_owned_goes_on_when_it_leaves(horae: Horae, plain_database: Database) -> None:
+    ran = add_type(horae)
+    with application(plain_database) as other:
+        also_ran = add_type(other)
+        for number in range(6):
+            horae.schedules.add("work", name=f"s{number}", cron="* * * * * *")
+        async with running_node(other):
+            async with running_node(horae):
+                await until(lambda: ran and also_ran)
+            number = len(also_ran)
+            await until(lambda: len(also_ran) >= number + 12)
+    assert len(set(ran + also_ran)) == len(ran + also_ran)
+    for item in horae.schedules.list():
+        entries = horae.schedules.ticks(item.id, limit=1000)[::-1]
+        check_ledger(entries, fires("* * * * * *", item.created_at, entries[-1].until))
+
+
+async def test_an_idle_node_reads_nothing_of_schedules_that_are_far_away(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only what is due within the horizon is kept in mind."""
+    heaps: list[int] = []
+    reload = Controller._reload  # noqa: SLF001 - its effect on memory is what the test is about
+
+    async def note(self: Controller) -> None:
+        await reload(self)
+        heaps.append(len(self._heap))
+
+    add_type(horae)
+    for number in range(30):
+        horae.schedules.add("work", name=f"s{number}", cron="0 0 1 1 *")
+    execute(horae, "UPDATE horae_schedules SET enabled = enabled")
+    monkeypatch.setattr(Controller, "_reload", note)
+    async with running_node(horae):
+        await until(lambda: heaps)
+    assert set(heaps) == {0}
