@@ -93,7 +93,7 @@ async def test_nobody_is_declared_dead_meanwhile(horae: Horae, monkeypatch: pyte
             held = await horae.aio.jobs.start("hold")
             await until(holder.holds.is_set)
             seen = len(looks)
-            await until(lambda: len(looks) > seen + 20)
+            await until(lambda: len(looks) > seen + 5)
             listed = {node_id for (node_id,) in rows(horae, "SELECT id FROM horae_nodes")}
             assert listed == {one.id, two.id}
             holder.release.set()

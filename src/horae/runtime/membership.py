@@ -5,15 +5,18 @@ on a file beside the database, so that a body that holds the database for a minu
 from a thread of their own: a body that blocks the loop does not stop them, and they are the last thing a node stops.
 """
 
+import fcntl
 import logging
+import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 from sqlalchemy import Connection
 
 from horae.domain.job import NodeId
@@ -24,6 +27,9 @@ from horae.storage.database import Database, side_car
 from horae.storage.dialect import SQLITE
 from horae.storage.nodes import NodeRecord, NodeView
 
+ORPHANED_AFTER: Final = 60.0
+"""Seconds after which a file that no row names is nobody's."""
+
 log = logging.getLogger("horae.runtime")
 
 
@@ -31,8 +37,8 @@ class Membership(Protocol):
     """One node among others."""
 
     @property
-    def needs_looking(self) -> bool:
-        """Whether nobody tells of silence, so that only `find_dead` shows it."""
+    def is_anybody_missing(self) -> bool:
+        """Whether it is worth a look, as far as can be told without asking the database."""
         ...
 
     def join(self, on_death: Callable[[], None], on_suspicion: Callable[[], None]) -> None:
@@ -55,7 +61,8 @@ class Membership(Protocol):
 class DatabaseMembership:
     """Life on PostgreSQL."""
 
-    needs_looking = False
+    is_anybody_missing = False
+    """Beats tell of others' silence."""
 
     def __init__(self, database: Database, record: NodeRecord) -> None:
         self._database = database
@@ -120,8 +127,6 @@ class DatabaseMembership:
 class FileMembership:
     """Life on SQLite."""
 
-    needs_looking = True
-
     def __init__(self, database: Database, record: NodeRecord, directory: Path) -> None:
         self._database = database
         self._record = replace(record, lock_key=None)
@@ -135,10 +140,16 @@ class FileMembership:
         self._lock.acquire(timeout=5)
         self._database.transact(nodes.register, self._record)
 
+    @property
+    def is_anybody_missing(self) -> bool:
+        """Whether another node's file is there and its lock is free."""
+        return any(is_abandoned(file) for file in self._directory.glob("*.lock") if file.stem != self._record.id)
+
     def find_dead(self) -> dict[NodeId, str]:
         """Every other node whose process is gone or whose lock can be taken."""
         others = [view for view in self._database.autocommit(nodes.view) if view.id != self._record.id]
         causes = {view.id: cause_of_death(self._signs(view), 0.0) for view in others}
+        self._sweep_files({view.id for view in others})
         return {node: cause for node, cause in causes.items() if cause is not None}
 
     def leave(self) -> None:
@@ -153,10 +164,18 @@ class FileMembership:
         """Remove the lock file of a node whose jobs were dealt with."""
         Path(self._file(node)).unlink(missing_ok=True)
 
+    def _sweep_files(self, listed: Collection[NodeId]) -> None:
+        """Remove files that nodes without a row have left, but none of a node that has just made its own."""
+        for file in self._directory.glob("*.lock"):
+            unlisted = file.stem != self._record.id and file.stem not in listed
+            with suppress(FileNotFoundError):
+                if unlisted and is_abandoned(file) and time.time() - file.stat().st_mtime > ORPHANED_AFTER:
+                    file.unlink()
+
     def _signs(self, view: NodeView) -> Signs:
         # A child that the node forked may have inherited its lock, so the process itself is looked at as well.
         gone = is_gone(decoded(view.host, view.pid))
-        return Signs(node=view.id, silence=None, lock_free=_is_free(self._file(view.id)), process_gone=gone)
+        return Signs(node=view.id, silence=None, lock_free=_is_free(Path(self._file(view.id))), process_gone=gone)
 
     def _file(self, node: NodeId) -> str:
         return str(self._directory / f"{node}.lock")
@@ -174,14 +193,24 @@ def _signs(view: NodeView) -> Signs:
     return Signs(node=view.id, silence=view.silence, lock_free=view.lock_free, process_gone=gone)
 
 
-def _is_free(path: str) -> bool:
-    lock = FileLock(path, thread_local=False)
+def _is_free(file: Path) -> bool:
+    return is_abandoned(file) or not file.exists()
+
+
+def is_abandoned(file: Path) -> bool:
+    """Whether the file is there and nobody holds its lock; looking makes no file."""
     try:
-        lock.acquire(timeout=0)
-    except Timeout:
+        descriptor = os.open(file, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
         return False
-    lock.release()
-    return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    else:
+        return True
+    finally:
+        os.close(descriptor)  # which frees the lock again
 
 
 def _nothing() -> None:

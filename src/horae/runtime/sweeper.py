@@ -7,6 +7,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -27,9 +28,12 @@ from horae.types.registry import Registry
 RESCUE_BATCH: Final = 500
 SUSPICIOUS: Final = 0.25
 ROUTINE: Final = 2.0
+GLANCE: Final = 0.5
 LIMITS_EVERY: Final = 5
 CLEAN_EVERY: Final = 150
-"""Jobs a transaction; seconds between looks while somebody is suspected, and otherwise; rounds between the rest."""
+"""Jobs a transaction; seconds between looks while somebody is suspected, and otherwise, and between looks that ask no
+database; rounds between the rest.
+"""
 
 log = logging.getLogger("horae.runtime")
 
@@ -57,7 +61,7 @@ class Sweeper:
         self._on_rescue, self._on_expiry, self._on_runs = on_rescue, on_expiry, on_runs
         self._born = time.monotonic()
         self._suspicion = asyncio.Event()
-        self._suspected = self._again = False
+        self._suspected = self._again = self._unburied = False
         self._rounds = 0
 
     def suspect(self) -> None:
@@ -75,19 +79,22 @@ class Sweeper:
 
     async def _pause(self) -> None:
         """Until the next round: shorter after a suspicion, which the first look may have been too early for."""
-        pause = SUSPICIOUS if self._suspected and not self._again else ROUTINE * self._rng.uniform(0.9, 1.1)
+        soon = self._unburied or (self._suspected and not self._again)
+        pause = SUSPICIOUS if soon else ROUTINE * self._rng.uniform(0.9, 1.1)
         self._again = self._suspected and not self._again
         self._suspicion.clear()
-        try:
-            async with asyncio.timeout(pause):
-                await self._suspicion.wait()
-        except TimeoutError:
-            pass
-        self._suspected = self._suspicion.is_set() or self._again
+        end = time.monotonic() + pause
+        while not self._suspicion.is_set() and (left := end - time.monotonic()) > 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(left, GLANCE)):
+                    await self._suspicion.wait()
+            if self._membership.is_anybody_missing:
+                self._suspicion.set()
+        self._suspected = self._suspicion.is_set() or self._again or self._unburied
 
     async def _round(self) -> None:
         routine = self._rounds % LIMITS_EVERY == 0
-        look = routine or self._suspected or self._membership.needs_looking
+        look = routine or self._suspected
         dead = await self._database.in_service(self._membership.find_dead) if look else {}
         for node, cause in dead.items():
             log.warning("node %s is dead: %s", node, cause)
@@ -109,8 +116,10 @@ class Sweeper:
             self._on_runs(ended)
             if len(batch) < RESCUE_BATCH:
                 break
-        for node in await self._database.transact_async(nodes.remove, dead) if dead else ():
+        buried = await self._database.transact_async(nodes.strike_off, dead) if dead else set[NodeId]()
+        for node in buried:
             self._membership.bury(node)
+        self._unburied = len(buried) < len(dead)  # something of theirs is still locked
 
     async def enforce_limits(self) -> None:
         """Fail what its own node cannot stop, and owned jobs that nobody took."""

@@ -111,7 +111,16 @@ VIEW: Final = PerDialect(_view)
 REMOVE: Final = PerDialect(
     lambda dialect: delete(nodes).where(member_of(dialect, nodes.c.id, "ids")).returning(nodes.c.id)
 )
-
+STRIKE_OFF: Final = PerDialect(
+    lambda dialect: (
+        delete(nodes)
+        .where(
+            member_of(dialect, nodes.c.id, "ids"),
+            ~select(jobs.c.id).where(jobs.c.node_id == nodes.c.id).exists(),
+        )
+        .returning(nodes.c.id)
+    )
+)
 
 TAKE_LOCK: Final = select(func.pg_try_advisory_lock(bindparam("key", type_=BigInteger())))
 
@@ -150,5 +159,14 @@ def view(connection: Connection) -> list[NodeView]:
 
 
 def remove(connection: Connection, ids: Collection[NodeId]) -> set[NodeId]:
-    """Strike nodes off, after what they held has been dealt with; the ones that were still there."""
+    """Strike nodes off, whatever they hold; the ones that were still there."""
     return {NodeId(id_) for id_ in connection.execute(REMOVE.on(connection), {"ids": list(ids)}).scalars()}
+
+
+def strike_off(connection: Connection, dead: Collection[NodeId]) -> set[NodeId]:
+    """Strike off those of the dead that hold nothing any more.
+
+    A rescue passes over rows that are locked, as by the last statement of the dead: they are for the next look, which
+    is soon as long as the node is listed.
+    """
+    return {NodeId(id_) for id_ in connection.execute(STRIKE_OFF.on(connection), {"ids": list(dead)}).scalars()}

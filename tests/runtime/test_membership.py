@@ -1,0 +1,90 @@
+"""Lives on SQLite: locks on files, which cost nobody a query."""
+
+import asyncio
+import os
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from horae import Horae
+from horae.runtime import membership
+from horae.runtime.membership import FileMembership, is_abandoned
+from horae.runtime.parts import NodeOptions
+from horae.runtime.record import record_of
+from horae.storage.database import Database, side_car
+from tests.harness.applications import application, counted_statements, rows
+from tests.harness.nodes import running_node, until
+
+pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+
+
+def member(horae: Horae) -> FileMembership:
+    found = membership.membership_of(horae.parts.database, record_of(horae.registry, NodeOptions()))
+    assert isinstance(found, FileMembership)
+    return found
+
+
+def free(member: FileMembership) -> None:
+    """Release its lock, as the system does when a process ends."""
+    vars(member)["_lock"].release()
+
+
+def nothing() -> None:
+    """Nobody suspects, and nobody dies."""
+
+
+def test_a_life_is_seen_by_others_and_not_disturbed_by_their_looking(horae: Horae, database: Database) -> None:
+    one = member(horae)
+    one.join(nothing, nothing)
+    with application(database) as elsewhere:
+        two = member(elsewhere)
+        two.join(nothing, nothing)
+        for _ in range(3):
+            assert (one.is_anybody_missing, two.is_anybody_missing) == (False, False)
+            assert (one.find_dead(), two.find_dead()) == ({}, {})
+        two.leave()
+    assert (one.is_anybody_missing, one.find_dead()) == (False, {})
+    one.leave()
+    assert list(side_car(database, "nodes").iterdir()) == []
+
+
+def test_a_lock_that_is_free_is_missed_without_a_query(horae: Horae) -> None:
+    one, two = member(horae), member(horae)
+    one.join(nothing, nothing)
+    two.join(nothing, nothing)
+    free(two)
+    with counted_statements(horae) as statements:
+        assert one.is_anybody_missing
+    assert statements == []
+    assert list(one.find_dead().values()) == ["its lock is free"]
+
+
+@pytest.mark.parametrize("age", [0, 3600])
+def test_a_file_that_no_row_names_is_removed_once_it_is_old(horae: Horae, database: Database, age: int) -> None:
+    one = member(horae)
+    one.join(nothing, nothing)
+    orphan = side_car(database, "nodes") / "0123456789abcdef.lock"
+    orphan.touch()
+    os.utime(orphan, (time.time() - age, time.time() - age))
+    assert one.find_dead() == {}
+    assert orphan.exists() == (age == 0)
+    one.leave()
+
+
+def test_looking_makes_no_file(database: Database, tmp_path: Path) -> None:
+    assert not is_abandoned(tmp_path / "nobody.lock")
+    assert not list(tmp_path.glob("*.lock"))
+    assert side_car(database, "nodes").name not in {path.name for path in tmp_path.iterdir()}
+
+
+async def test_a_node_whose_lock_is_gone_is_found_soon(horae: Horae, database: Database) -> None:
+    with closing(Horae(f"sqlite:///{database.url.database}")) as other:
+        lost = member(other)
+        lost.join(nothing, nothing)
+        async with running_node(horae) as node:
+            free(lost)
+            begun = asyncio.get_running_loop().time()
+            await until(lambda: rows(horae, "SELECT id FROM horae_nodes") == [(node.id,)])
+            assert asyncio.get_running_loop().time() - begun < 5

@@ -1,0 +1,103 @@
+"""What dead nodes leave behind."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import pytest
+from sqlalchemy import text
+
+from horae import Horae, JobState
+from horae.runtime import sweeper
+from horae.storage.database import side_car
+from tests.harness.applications import ELSEWHERE, attempts_of, claim_as_another_node, execute, rows
+from tests.harness.nodes import running_node, until, until_state
+
+NO_SUCH_PROCESS = 2**22 - 1
+
+COPY = """
+INSERT INTO horae_nodes (id, name, host, pid, version, roles, types, concurrency, started_at, heartbeat_at)
+SELECT 'elsewhere', name, host, :pid, version, roles, types, 1, started_at, heartbeat_at FROM horae_nodes
+"""
+
+
+async def jobs_elsewhere(horae: Horae, count: int) -> Sequence[int]:
+    """Jobs that another node has taken."""
+    ids = await horae.aio.jobs.start_many("work", [{}] * count)
+    claim_as_another_node(horae)
+    return ids
+
+
+def list_the_dead(horae: Horae) -> None:
+    """Let that node be one of this host whose process is gone: its row is there, and on SQLite its file."""
+    if horae.parts.database.dialect == "sqlite":
+        (side_car(horae.parts.database, "nodes") / f"{ELSEWHERE}.lock").touch()
+    execute(horae, COPY, pid=NO_SUCH_PROCESS)
+
+
+@pytest.fixture
+def working(horae: Horae) -> Horae:
+    @horae.job(max_count=None)
+    def work() -> None: ...
+
+    return horae
+
+
+async def test_jobs_of_a_node_whose_process_is_gone(working: Horae) -> None:
+    async with running_node(working, queues=("other",)) as node:
+        ids = await jobs_elsewhere(working, 3)
+        list_the_dead(working)
+        for job_id in ids:
+            await until_state(working, job_id, "failed")
+            assert attempts_of(working, job_id) == ["crashed"]
+        await until(lambda: rows(working, "SELECT id FROM horae_nodes") == [(node.id,)])
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+async def test_a_job_that_is_locked_meanwhile_is_rescued_soon_after(
+    working: Horae, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As by the last statement of the dead, which the server may still be busy with."""
+    monkeypatch.setattr(sweeper, "LIMITS_EVERY", 10**9)
+    async with running_node(working, queues=("other",)) as node:
+        locked, free = await jobs_elsewhere(working, 2)
+        with working.parts.database.engine.begin() as connection:
+            connection.execute(text("SELECT 1 FROM horae_jobs WHERE id = :id FOR UPDATE"), {"id": locked})
+            list_the_dead(working)
+            await until_state(working, free, "failed")
+            assert (await working.aio.jobs.get(locked)).state is JobState.STARTED
+            assert len(rows(working, "SELECT id FROM horae_nodes")) == 2
+        await until_state(working, locked, "failed")
+        await until(lambda: rows(working, "SELECT id FROM horae_nodes") == [(node.id,)])
+    assert "its process is gone" in caplog.text
+
+
+async def test_one_after_another_in_batches(working: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweeper, "RESCUE_BATCH", 7)
+    async with running_node(working, queues=("other",)):
+        await jobs_elsewhere(working, 30)
+        list_the_dead(working)
+        await until(lambda: rows(working, "SELECT DISTINCT state FROM horae_jobs") == [("failed",)])
+
+
+async def test_a_job_that_takes_its_process_down_is_tried_three_times(working: Horae) -> None:
+    """However many attempts it may have: the next node would be next."""
+
+    @working.job(max_attempts=100)
+    def deadly() -> None: ...
+
+    job = await working.aio.jobs.start(deadly)
+    async with running_node(working, queues=("other",)):
+        for crashes in range(1, 4):
+            execute(working, "UPDATE horae_jobs SET run_at = created_at")
+            claim_as_another_node(working)
+            list_the_dead(working)
+            await until(partial(_has_crashed, working, job.id, crashes))
+            await until(lambda: len(rows(working, "SELECT id FROM horae_nodes")) == 1)
+    ended = working.jobs.get(job.id)
+    assert ended.state is JobState.FAILED
+    assert "quarantined after 3 crashes" in (ended.error or "")
+
+
+def _has_crashed(horae: Horae, job_id: int, times: int) -> bool:
+    return attempts_of(horae, job_id) == ["crashed"] * times
