@@ -5,7 +5,7 @@ import logging
 import threading
 import time
 from collections.abc import Collection
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import pytest
@@ -107,6 +107,23 @@ class TestDeclared:
 
 
 def tick_never() -> None: ...
+
+
+class TestBodies:
+    async def test_a_body_knows_the_time_that_it_stands_for(self, horae: Horae) -> None:
+        told: list[tuple[int, datetime | None]] = []
+
+        @horae.job
+        def work(job: JobContext) -> None:
+            told.append((job.id, job.nominal_time))
+
+        horae.schedules.add(work, cron="* * * * * *")
+        by_hand = horae.jobs.start(work)
+        async with running_node(horae):
+            await until(lambda: len(told) >= 3)
+        times = {entry.job_id: entry.nominal_time for entry in horae.schedules.ticks("work")}
+        assert dict(told).pop(by_hand.id) is None
+        assert {job_id: moment for job_id, moment in told if job_id != by_hand.id}.items() <= times.items()
 
 
 class TestEnds:

@@ -44,7 +44,8 @@ from horae.storage.tables import jobs
 from horae.storage.ticks import NewTicks
 
 SCHEDULE_ID: Final = "schedule_id"
-"""Where `meta` of a scheduled job says whose it is, so that a node knows without asking."""
+NOMINAL_TIME: Final = "nominal_time"
+"""Where `meta` of a scheduled job says whose it is and which time it stands for, so that nobody has to ask."""
 
 log = logging.getLogger("horae.schedules")
 
@@ -288,7 +289,12 @@ def _fire_jobs(connection: Connection, fires: Iterable[tuple[StoredSchedule, Pla
 def _fired_job(row: StoredSchedule, made: Plan) -> FiredJob:
     nominal = next(entry for entry in made.ticks if entry.decision is Decision.FIRED)
     runtime = rules_of(row).max_runtime
-    meta: dict[str, Any] = {"schedule": row.name, SCHEDULE_ID: row.id, "reason": nominal.reason.value}
+    meta: dict[str, Any] = {
+        "schedule": row.name,
+        SCHEDULE_ID: row.id,
+        "reason": nominal.reason.value,
+        NOMINAL_TIME: nominal.first.isoformat(),
+    }
     if runtime is not None:
         meta[MAX_RUNTIME] = runtime.total_seconds()
     return FiredJob(

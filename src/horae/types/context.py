@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from functools import cached_property
 from typing import Any, Generic
 
@@ -14,6 +15,7 @@ from typing_extensions import TypeVar
 from horae.domain.job import Claim, JobId
 from horae.domain.progress import Progress
 from horae.errors import HoraeError
+from horae.storage.runs import NOMINAL_TIME
 
 ParamsT = TypeVar("ParamsT", default=Any)
 ConnectionT = TypeVar("ConnectionT")
@@ -65,6 +67,12 @@ class JobContext(Generic[ParamsT]):
         """What the caller put beside the parameters, such as a trace context."""
         meta: Mapping[str, Any] = json.loads(self.claim.meta)
         return meta
+
+    @property
+    def nominal_time(self) -> datetime | None:
+        """For a run of a schedule the time that it stands for, in UTC, however late it began; else None."""
+        told = self.meta.get(NOMINAL_TIME)
+        return datetime.fromisoformat(told) if isinstance(told, str) else None
 
     @cached_property
     def progress(self) -> Progress:
