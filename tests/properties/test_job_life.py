@@ -67,7 +67,7 @@ from horae.types.registry import Registry
 
 T = TypeVar("T")
 
-EXAMPLES: Final = int(os.environ.get("HORAE_JOB_LIFE_EXAMPLES", "30"))
+EXAMPLES: Final = int(os.environ.get("HORAE_JOB_LIFE_EXAMPLES", "20"))
 STEP: Final = 1000
 RETRIES: Final = {
     seconds: Backoff(base=timedelta(seconds=seconds), cap=timedelta(seconds=STEP), factor="constant", jitter=0.0)
