@@ -24,6 +24,12 @@ install: .venv/installed ## Create .venv with the locked requirements and the pa
 	$(BIN)/python -m pip install --quiet --no-deps --editable .
 	touch $@
 
+.venv/runtime: pyproject.toml requirements/runtime.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet -r requirements/runtime.txt
+	$(BIN)/python -m pip install --quiet --no-deps --editable .
+	touch $@
+
 system: ## Install the Debian packages that the tests need (as root, where missing)
 	@scripts/install-system-packages $(SYSTEM_PACKAGES)
 
@@ -42,7 +48,7 @@ docs: install ## Build the documentation into site/
 
 check: lint docs test ## Run all that continuous integration runs, in its order
 
-demo: install ## Run the demonstration (ONCE=1 ends it after one round)
+demo: .venv/runtime ## Run the demonstration (ONCE=1 ends it after one round)
 	$(BIN)/python -m examples.demo $(if $(ONCE),--once)
 
 bench: install system ## Measure against raw statements on the same server

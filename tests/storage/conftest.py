@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from horae.storage import audit_tables, schedule_tables
 from horae.storage.database import Database
-from horae.storage.schedule_tables import schedules
 from horae.storage.tables import live_metadata
 from tests.harness.postgres import PostgresServer
 
@@ -37,7 +37,9 @@ def reused_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[
 
 
 def empty(database: Database) -> None:
-    tables = [*schedules.metadata.tables.values(), *live_metadata.tables.values()]
+    own = audit_tables.audit.metadata
+    assert schedule_tables.schedules.metadata is own  # each module of tables adds its own to it
+    tables = [*own.tables.values(), *live_metadata.tables.values()]
     with database.engine.begin() as connection:
         for table in tables:
             connection.execute(table.delete())

@@ -1,5 +1,6 @@
 """A database's schema as text that two databases share exactly if they hold the same tables."""
 
+from collections.abc import Iterator
 from typing import Final
 
 from sqlalchemy import Connection, text
@@ -36,7 +37,31 @@ def describe(connection: Connection) -> str:
 
 
 def _of_sqlite(connection: Connection) -> list[str]:
-    return [sql.replace("\t", "    ").replace(" \n", "\n") for sql in connection.scalars(SQLITE_OBJECTS)]
+    return [_in_order(sql) for sql in connection.scalars(SQLITE_OBJECTS)]
+
+
+def _in_order(sql: str) -> str:
+    """A table's columns, then its constraints: SQLite puts a column that was added later behind the constraints."""
+    if not sql.startswith("CREATE TABLE"):
+        return sql
+    head, _, body = sql.partition("(")
+    parts = [" ".join(part.split()) for part in _split(body.rpartition(")")[0])]
+    parts.sort(key=lambda part: part if part.startswith(("CONSTRAINT", "PRIMARY KEY")) else "")
+    return f"{head.strip()} (\n    " + ",\n    ".join(parts) + "\n)"
+
+
+def _split(body: str) -> Iterator[str]:
+    """The parts between commas that stand in no bracket and in no quotes."""
+    depth, quoted, part = 0, False, ""
+    for each in body:
+        quoted ^= each == "'"
+        depth += 0 if quoted else (each == "(") - (each == ")")
+        if each == "," and not depth and not quoted:
+            yield part
+            part = ""
+        else:
+            part += each
+    yield part
 
 
 def _of_postgres(connection: Connection) -> list[str]:

@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import CheckConstraint, Connection, Table, UniqueConstraint
 from sqlalchemy.exc import IntegrityError
 
+from horae.storage.audit_tables import audit
 from horae.storage.database import Database
 from horae.storage.dialect import POSTGRESQL
 from horae.storage.schedule_tables import deployments, schedule_statistics, schedules, ticks
@@ -81,6 +82,7 @@ DEPLOYMENT: Final[Row] = {
     "min_replicas": 1,
     "created_at": NOW,
 }
+AUDIT: Final[Row] = {"at": NOW, "actor": "alice", "action": "cancel", "target": "job 7", "outcome": "done"}
 PARENTS: Final[dict[Table, tuple[Table, Row]]] = {
     ticks: (schedules, {**SCHEDULE, "id": 1}),
     schedule_statistics: (schedules, {**SCHEDULE, "id": 1}),
@@ -139,6 +141,7 @@ ALLOWED: Final[list[tuple[Table, Row]]] = [
     (schedules, {**SCHEDULE, "state": "executing", "run_token": 1, "next_start": None}),
     (schedule_statistics, STATISTICS),
     (ticks, TICK),
+    (audit, AUDIT),
     (ticks, {**SKIPPED, "count": 3, "until": NOW + timedelta(seconds=2)}),
 ]
 
@@ -166,6 +169,7 @@ KEYS: Final[list[tuple[str, Table, Row, Row]]] = [
     ("horae_schedules_name", schedules, SCHEDULE, SCHEDULE),
     ("horae_schedule_statistics_pkey", schedule_statistics, STATISTICS, STATISTICS),
     ("horae_ticks_pkey", ticks, TICK, SKIPPED),
+    ("horae_audit_pkey", audit, {**AUDIT, "id": 1}, {**AUDIT, "id": 1, "action": "retry"}),
 ]
 
 

@@ -20,18 +20,21 @@ from sqlalchemy import Connection, DateTime, MetaData, Table, event, inspect, te
 
 import horae.storage.migrations
 from horae.errors import InvalidRequest, SchemaMismatch, Unavailable
+from horae.storage import audit_tables, schedule_tables
 from horae.storage.database import Database
 from horae.storage.dialect import SQLITE
 from horae.storage.migrations import runner, scripts
 from horae.storage.migrations.runner import check, downgrade, ensure, move, sql, status, upgrade
 from horae.storage.migrations.version import HEAD, REVISIONS, VERSION_TABLE, current_revision
-from horae.storage.schedule_tables import schedules
 from horae.storage.tables import live_metadata
 from tests.storage.schema import describe
 
 GOLDEN: Final = Path(__file__).with_name("golden")
 SCRIPTS: Final = Path(horae.storage.migrations.__file__).parent
-metadata: Final = schedules.metadata
+# Each module of tables adds its own to the one MetaData.
+metadata: Final = schedule_tables.schedules.metadata
+assert audit_tables.audit.metadata is metadata
+
 NEWER: Final = "9999"
 NOW: Final = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
 
@@ -99,6 +102,9 @@ ROWS_AT: Final[dict[str, dict[str, dict[str, Any]]]] = {
             "job_id": 7,
             "decided_at": NOW,
         },
+    },
+    "0003": {
+        "horae_audit": {"id": 1, "at": NOW, "actor": "a", "action": "cancel", "target": "job 7", "outcome": "done"},
     },
 }
 

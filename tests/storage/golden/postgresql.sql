@@ -2,6 +2,17 @@ CREATE TABLE horae_alembic_version (
     version_num character varying(32) NOT NULL,
     CONSTRAINT horae_alembic_version_pkc PRIMARY KEY (version_num)
 );
+CREATE TABLE horae_audit (
+    id bigint NOT NULL DEFAULT nextval('horae_audit_id_seq'::regclass),
+    at timestamp with time zone NOT NULL,
+    actor character varying(200) NOT NULL,
+    action character varying(100) NOT NULL,
+    target character varying(300) NOT NULL,
+    outcome character varying(100) NOT NULL,
+    note text,
+    CONSTRAINT horae_audit_pkey PRIMARY KEY (id)
+);
+CREATE INDEX horae_audit_at ON horae_audit USING btree (at);
 CREATE TABLE horae_deployments (
     id bigint NOT NULL DEFAULT nextval('horae_deployments_id_seq'::regclass),
     key character varying(64) NOT NULL,

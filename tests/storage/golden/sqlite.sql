@@ -2,6 +2,15 @@ CREATE TABLE horae_alembic_version (
     version_num VARCHAR(32) NOT NULL,
     CONSTRAINT horae_alembic_version_pkc PRIMARY KEY (version_num)
 );
+CREATE TABLE horae_audit (
+    id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    at BIGINT NOT NULL,
+    actor VARCHAR(200) NOT NULL,
+    action VARCHAR(100) NOT NULL,
+    target VARCHAR(300) NOT NULL,
+    outcome VARCHAR(100) NOT NULL,
+    note TEXT
+);
 CREATE TABLE horae_deployments (
     id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
     "key" VARCHAR(64) NOT NULL,
@@ -12,9 +21,9 @@ CREATE TABLE horae_deployments (
     created_at BIGINT NOT NULL,
     ended_at BIGINT,
     replaced_by INTEGER,
+    CONSTRAINT horae_deployments_key_key UNIQUE ("key"),
     CONSTRAINT horae_deployments_min_replicas CHECK (min_replicas >= 0),
     CONSTRAINT horae_deployments_replaced CHECK (replaced_by IS NULL OR ended_at IS NOT NULL),
-    CONSTRAINT horae_deployments_key_key UNIQUE ("key"),
     CONSTRAINT horae_deployments_replaced_by_fkey FOREIGN KEY(replaced_by) REFERENCES horae_deployments (id) ON DELETE SET NULL
 );
 CREATE TABLE horae_job_attempts (
@@ -27,8 +36,8 @@ CREATE TABLE horae_job_attempts (
     outcome VARCHAR(16) NOT NULL,
     error TEXT,
     traceback TEXT,
-    CONSTRAINT horae_job_attempts_pkey PRIMARY KEY (job_id, lease),
-    CONSTRAINT horae_job_attempts_outcome CHECK (outcome IN ('finished', 'failed', 'cancelled', 'timed_out', 'crashed'))
+    CONSTRAINT horae_job_attempts_outcome CHECK (outcome IN ('finished', 'failed', 'cancelled', 'timed_out', 'crashed')),
+    CONSTRAINT horae_job_attempts_pkey PRIMARY KEY (job_id, lease)
 );
 CREATE TABLE horae_jobs (
     id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
@@ -55,13 +64,16 @@ CREATE TABLE horae_jobs (
     started_at BIGINT,
     finished_at BIGINT,
     cancelled_by VARCHAR(200),
-    meta TEXT DEFAULT '{}' NOT NULL, schedule_id INTEGER, nominal_time BIGINT, deployment_id INTEGER,
-    CONSTRAINT horae_jobs_state CHECK (state IN ('pending', 'started', 'finished', 'failed', 'cancelled')),
+    meta TEXT DEFAULT '{}' NOT NULL,
+    schedule_id INTEGER,
+    nominal_time BIGINT,
+    deployment_id INTEGER,
+    CONSTRAINT horae_jobs_attempts CHECK (attempt >= 0 AND max_attempts >= 1 AND lease >= attempt),
+    CONSTRAINT horae_jobs_cancelled_by CHECK (cancelled_by IS NULL OR state = 'cancelled'),
     CONSTRAINT horae_jobs_ended CHECK ((finished_at IS NOT NULL) = (state IN ('finished', 'failed', 'cancelled'))),
     CONSTRAINT horae_jobs_held CHECK (CASE state WHEN 'pending' THEN node_id IS NULL WHEN 'started' THEN node_id IS NOT NULL WHEN 'finished' THEN node_id IS NULL ELSE TRUE END),
     CONSTRAINT horae_jobs_progress CHECK (progress_percentage BETWEEN 0 AND 100),
-    CONSTRAINT horae_jobs_attempts CHECK (attempt >= 0 AND max_attempts >= 1 AND lease >= attempt),
-    CONSTRAINT horae_jobs_cancelled_by CHECK (cancelled_by IS NULL OR state = 'cancelled')
+    CONSTRAINT horae_jobs_state CHECK (state IN ('pending', 'started', 'finished', 'failed', 'cancelled'))
 );
 CREATE TABLE horae_nodes (
     id VARCHAR(64) NOT NULL,
@@ -127,13 +139,13 @@ CREATE TABLE horae_schedules (
     created_by VARCHAR(64),
     created_at BIGINT NOT NULL,
     version INTEGER DEFAULT 1 NOT NULL,
-    CONSTRAINT horae_schedules_trigger_kind CHECK (trigger_kind IN ('cron', 'interval')),
-    CONSTRAINT horae_schedules_state CHECK (state IN ('idle', 'executing', 'terminating', 'disabled')),
-    CONSTRAINT horae_schedules_running CHECK ((run_token IS NOT NULL) = (state IN ('executing', 'terminating'))),
+    CONSTRAINT horae_schedules_deployment_id_fkey FOREIGN KEY(deployment_id) REFERENCES horae_deployments (id) ON DELETE SET NULL,
     CONSTRAINT horae_schedules_enabled CHECK (enabled = (disabled_reason IS NULL)),
     CONSTRAINT horae_schedules_partition CHECK (partition BETWEEN 0 AND 1023),
-    CONSTRAINT horae_schedules_waiting CHECK (state <> 'idle' OR (enabled AND next_start IS NOT NULL)),
-    CONSTRAINT horae_schedules_deployment_id_fkey FOREIGN KEY(deployment_id) REFERENCES horae_deployments (id) ON DELETE SET NULL
+    CONSTRAINT horae_schedules_running CHECK ((run_token IS NOT NULL) = (state IN ('executing', 'terminating'))),
+    CONSTRAINT horae_schedules_state CHECK (state IN ('idle', 'executing', 'terminating', 'disabled')),
+    CONSTRAINT horae_schedules_trigger_kind CHECK (trigger_kind IN ('cron', 'interval')),
+    CONSTRAINT horae_schedules_waiting CHECK (state <> 'idle' OR (enabled AND next_start IS NOT NULL))
 );
 CREATE TABLE horae_ticks (
     schedule_id INTEGER NOT NULL,
@@ -145,13 +157,14 @@ CREATE TABLE horae_ticks (
     job_id INTEGER,
     decided_at BIGINT NOT NULL,
     decided_by VARCHAR(64),
-    CONSTRAINT horae_ticks_pkey PRIMARY KEY (schedule_id, nominal_time),
     CONSTRAINT horae_ticks_decision CHECK (decision IN ('fired', 'coalesced', 'skipped', 'missed')),
-    CONSTRAINT horae_ticks_range CHECK (count >= 1 AND until >= nominal_time),
-    CONSTRAINT horae_ticks_job CHECK ((decision = 'fired') = (job_id IS NOT NULL)),
     CONSTRAINT horae_ticks_fired CHECK (decision <> 'fired' OR count = 1),
+    CONSTRAINT horae_ticks_job CHECK ((decision = 'fired') = (job_id IS NOT NULL)),
+    CONSTRAINT horae_ticks_pkey PRIMARY KEY (schedule_id, nominal_time),
+    CONSTRAINT horae_ticks_range CHECK (count >= 1 AND until >= nominal_time),
     CONSTRAINT horae_ticks_schedule_id_fkey FOREIGN KEY(schedule_id) REFERENCES horae_schedules (id) ON DELETE CASCADE
 );
+CREATE INDEX horae_audit_at ON horae_audit (at);
 CREATE UNIQUE INDEX horae_deployments_current ON horae_deployments (module) WHERE ended_at IS NULL;
 CREATE INDEX horae_jobs_ended ON horae_jobs (finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX horae_jobs_held ON horae_jobs (node_id) WHERE node_id IS NOT NULL;
