@@ -89,7 +89,7 @@ class TestPages:
         assert stocked.jobs.list(limit=10).next is None
         assert stocked.jobs.list(limit=9).next is not None
 
-    @pytest.mark.parametrize("cursor", ["", "x", "-1", "1.5", "\uff11"])
+    @pytest.mark.parametrize("cursor", ["", "x", "-1", "1.5", "\uff11", "9" * 20])
     def test_a_cursor_of_one_s_own_making_is_refused(self, stocked: Horae, cursor: str) -> None:
         with pytest.raises(InvalidRequest, match="cursor"):
             stocked.jobs.list(cursor=cursor)
@@ -105,6 +105,13 @@ class TestOne:
         for job_id, owner in ((1, "bob"), (99, None), (99, "alice")):
             with pytest.raises(JobDoesNotExist):
                 stocked.jobs.get(job_id, owner=owner)
+
+    @pytest.mark.parametrize("job_id", [0, -1, 2**63, 10**30])
+    def test_an_id_that_no_job_can_have_is_a_missing_job(self, stocked: Horae, job_id: int) -> None:
+        for verb in (stocked.jobs.get, stocked.jobs.cancel, stocked.jobs.retry, stocked.jobs.delete):
+            with pytest.raises(JobDoesNotExist):
+                verb(job_id)
+        assert ids(stocked, ids=[job_id, 3]) == [3]
 
     def test_counts(self, stocked: Horae) -> None:
         assert stocked.jobs.count() == dict.fromkeys(JobState, 2)

@@ -36,6 +36,7 @@ from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
 Within: TypeAlias = Session | Connection
 Attempts: TypeAlias = list[Attempt]
+LARGEST_ID: Final = 2**63 - 1
 WORK: Final = Hint(HintKind.WORK)
 
 
@@ -147,7 +148,7 @@ class Jobs:
         if limit < 1:
             raise InvalidRequest(f"limit is {limit}, expected 1 or more")
         wanted = JobFilter(
-            states=wanted_states(states), types=types, ids=None if ids is None else [JobId(job_id) for job_id in ids],
+            states=wanted_states(states), types=types, ids=_possible(ids),
             queues=queues, owner=owner, before=_before(cursor), limit=limit + 1 if ids is None else None,
         )  # fmt: skip
         found = self._database.autocommit(reading.page, wanted)
@@ -269,7 +270,7 @@ class Jobs:
         return connection
 
     def _stored(self, job_id: int, owner: str | None) -> Job:
-        job = self._database.autocommit(reading.get, JobId(job_id))
+        job = self._database.autocommit(reading.get, JobId(job_id)) if abs(job_id) <= LARGEST_ID else None
         if job is None or (owner is not None and job.owner != owner):
             raise JobDoesNotExist(job_id)
         return job
@@ -299,6 +300,10 @@ class Jobs:
 def _before(cursor: str | None) -> JobId | None:
     if cursor is None:
         return None
-    if not cursor.isascii() or not cursor.isdigit():
+    if not cursor.isascii() or not cursor.isdigit() or len(cursor) > len(str(LARGEST_ID)):
         raise InvalidRequest(f"cursor {cursor!r} did not come from a page of this list")
-    return JobId(int(cursor))
+    return JobId(min(int(cursor), LARGEST_ID))
+
+
+def _possible(ids: Collection[int] | None) -> "list[JobId] | None":
+    return None if ids is None else [JobId(job_id) for job_id in ids if abs(job_id) <= LARGEST_ID]
