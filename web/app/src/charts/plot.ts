@@ -67,14 +67,18 @@ function barsOf(data: ChartData, color: Color): uPlot.Series[] {
 }
 
 function linesOf(data: ChartData, color: Color): uPlot.Series[] {
-  return data.series.map(({ label, color: name, values }, index) => ({
+  return data.series.map(({ label, color: name }, index) => ({
     label,
     stroke: color(name),
     width: 2,
     spanGaps: true,
-    points: { show: values.filter((value) => value !== null).length < FEW },
+    points: { show: (plot, place) => isSparse(plot.data[place] ?? []) },
     ...(index === 0 && { fill: color('--chart-fill') }),
   }))
+}
+
+function isSparse(values: ArrayLike<number | null | undefined>): boolean {
+  return Array.from(values).filter((value) => typeof value === 'number').length < FEW
 }
 
 /** At least a minute, and with room for the half of a bar at either end. */

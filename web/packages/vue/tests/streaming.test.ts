@@ -97,6 +97,17 @@ describe('a tracker with a stream', () => {
     ])
   })
 
+  it('comes back as soon after the tenth break as after the first', async () => {
+    server.put(jobOf(1))
+    tracker.track(jobOf(1))
+    for (let count = 1; count <= 10; count += 1) {
+      await opened()
+      server.streams.at(-1)?.end()
+      await pass(2000)
+      expect(server.streams).toHaveLength(count + 1)
+    }
+  })
+
   it('has one stream for all jobs, closed when none is active', async () => {
     server.put(jobOf(1), jobOf(2))
     tracker.track(jobOf(1))

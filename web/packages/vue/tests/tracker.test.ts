@@ -231,6 +231,17 @@ describe('reports', () => {
     expect(tracker.status.value).toBe('idle')
   })
 
+  it('that lack a job do not make it gone if it was learnt of since they were asked for', async () => {
+    tracker.follow(1)
+    const release = server.hold()
+    await pass(200) // a poll is on its way, answered without the job
+    server.put(jobOf(1))
+    tracker.track(jobOf(1))
+    release()
+    await pass(0)
+    expect(tracker.isGone(1)).toBe(false)
+  })
+
   it('of unknown types and labels are taken like others', async () => {
     server.put(jobOf(1, 'importing-table-7', { type: 'nobody-knows', age: 1, odd: { field: 1 } }))
     tracker.track(jobOf(1, 'pending', { type: 'nobody-knows' }))
