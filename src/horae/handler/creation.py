@@ -90,7 +90,7 @@ def checked(job_type: JobType[Any], options: StartOptions, values: Mapping[str, 
 def stored_parameters(job_type: JobType[Any], owner: str | None, values: Mapping[str, Any]) -> Stored:
     """The parameters as they are written."""
     value = job_type.request.check(job_type.type, values)
-    if has_hook(job_type, "prepare_values") or job_type.request is not job_type.parameters:
+    if job_type.prepares:
         given = {name: getattr(value, name) for name in value.model_fields_set}
         value = job_type.parameters.check(job_type.type, job_type.prepare_values(given, owner))
     return storable_parameters(job_type, value)

@@ -66,6 +66,7 @@ class JobType(Generic[ParamsT]):
             raise InvalidJobType(f"job type {self.type!r}: it has no run method")
         self.parameters: ModelParameters | MappedParameters = parameters_of(self.params, self.type)
         self.request = parameters_of(self.request_model, self.type) if self.request_model else self.parameters
+        self.prepares = has_hook(self, "prepare_values") or self.request is not self.parameters
         check_parameters(self.type, self.request.model)
         self.is_async = inspect.iscoroutinefunction(self.run)
 
