@@ -37,11 +37,11 @@ def _side_by_side(
     """Jobs a second of both, in turns of a small share each, so that a busy moment of the machine meets both alike."""
     found: tuple[list[float], list[float]] = [], []
     share = -(-count // turns)
-    for _ in range(rounds + 1):
+    for round_ in range(rounds + 1):
         ground.clear()
         spent = [0.0, 0.0]
         for turn in range(2 * turns):
-            side = turn % 2
+            side = (turn + round_) % 2
             began = time.perf_counter()
             sides[side](ground, share)
             spent[side] += time.perf_counter() - began
