@@ -11,7 +11,7 @@ export NO_MKDOCS_2_WARNING := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install system test lint docs check demo bench soak chaos lock clean
+.PHONY: help install system test lint docs check demo bench soak chaos web lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ check: lint docs test ## Run all that continuous integration runs, in its order
 
 demo: .venv/runtime ## Run the demonstration (ONCE=1 ends it after one round)
 	$(BIN)/python -m examples.demo $(if $(ONCE),--once)
+
+web: ## Build the dashboard into the package (needs Node.js 20 and npm)
+	cd web && npm ci && npm run build
 
 bench: install system ## Measure against raw statements on the same server
 	$(BIN)/python -m benchmarks $(ARGS)
