@@ -71,6 +71,7 @@ class Sweeper:
     async def run(self) -> None:
         """Sweep until cancelled."""
         while True:
+            self._suspicion.clear()  # before the look, not after it: what arises meanwhile is for the next one
             try:
                 await self._round()
             except Exception as error:
@@ -82,7 +83,6 @@ class Sweeper:
         soon = self._unburied or (self._suspected and not self._again)
         pause = SUSPICIOUS if soon else ROUTINE * self._rng.uniform(0.9, 1.1)
         self._again = self._suspected and not self._again
-        self._suspicion.clear()
         end = time.monotonic() + pause
         while not self._suspicion.is_set() and (left := end - time.monotonic()) > 0:
             with suppress(TimeoutError):
