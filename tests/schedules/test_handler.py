@@ -1,7 +1,10 @@
 """What callers do with schedules, on a clock of the test."""
 
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +23,7 @@ from horae.errors import (
     ScheduleIsRunning,
     UnknownJobType,
 )
+from horae.handler.schedules import Schedules
 from tests.harness.applications import application, execute
 from tests.schedules.clock import MONDAY
 from tests.schedules.stage import ENDED_BADLY, Stage
@@ -447,17 +451,33 @@ def naive() -> datetime:
     ],
 )
 def test_what_cannot_be_meant_is_refused_by_name(
-    stage: Stage, given: dict[str, Any], error: type[HoraeError], said: str
+    shelf: Schedules, given: dict[str, Any], error: type[HoraeError], said: str
 ) -> None:
     with pytest.raises(error, match=said):
-        stage.horae.schedules.add("work", **given)
-    assert stage.horae.schedules.list() == []
-    if "name" not in given and given.keys() - {"cron", "every"} and given.get("cron", "") is not None:
-        stage.horae.schedules.add("work", **{key: given[key] for key in ("cron", "every") if key in given})
-        before = stage.get("work")
+        shelf.add("work", **given)
+    assert shelf.list() == []
+    when = {name: given[name] for name in ("cron", "every") if name in given}
+    if "name" in given or when == given:
+        return
+    added = shelf.add("work", **when)
+    try:
         with pytest.raises(error, match=said):
-            stage.horae.schedules.alter("work", **given)
-        assert stage.get("work") == before
+            shelf.alter("work", **given)
+        assert shelf.get("work") == added
+    finally:
+        shelf.delete("work")
+
+
+@pytest.fixture(scope="module")
+def shelf(migrated_sqlite: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Schedules]:
+    """Schedules of an application that all may use: what is refused never reaches the database."""
+    file = shutil.copy(migrated_sqlite, tmp_path_factory.mktemp("shelf") / "horae.db")
+    with closing(Horae(f"sqlite:///{file}")) as horae:
+
+        @horae.job
+        def work() -> None: ...
+
+        yield horae.schedules
 
 
 def test_who_asks_for_what_is_not_there_is_told(stage: Stage) -> None:
