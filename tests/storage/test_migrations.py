@@ -106,6 +106,7 @@ ROWS_AT: Final[dict[str, dict[str, dict[str, Any]]]] = {
     "0003": {
         "horae_audit": {"id": 1, "at": NOW, "actor": "a", "action": "cancel", "target": "job 7", "outcome": "done"},
     },
+    "0004": {},
 }
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from horae.cli.cron_words import daylight_saving_in_words, in_words
+from horae.handler.cron_words import daylight_saving_in_words, in_words
 from horae.domain.cron.expression import CronExpression
 from horae.domain.cron.wall_clock import DstFold, DstGap
 from horae.domain.zone import load_zone

@@ -67,6 +67,7 @@ schedules = Table(
     Column("created_by", String(64)),
     Column("created_at", Instant, nullable=False),
     Column("version", Integer, nullable=False, server_default=text("1")),
+    Column("updated_at", Instant),  # null: nothing has happened to it since there is this column
     CheckConstraint("trigger_kind IN ('cron', 'interval')", name="trigger_kind"),
     CheckConstraint("state IN ('idle', 'executing', 'terminating', 'disabled')", name="state"),
     CheckConstraint("(run_token IS NOT NULL) = (state IN ('executing', 'terminating'))", name="running"),
@@ -79,6 +80,7 @@ schedules = Table(
 Index("horae_schedules_name", schedules.c.module, schedules.c.name, unique=True)
 _waiting = text("next_start IS NOT NULL")
 Index("horae_schedules_due", schedules.c.next_start, postgresql_where=_waiting, sqlite_where=_waiting)
+Index("horae_schedules_updated", schedules.c.updated_at)  # whoever watches asks for what has changed, once a second
 _running = text("run_token IS NOT NULL")
 Index("horae_schedules_running", schedules.c.run_token, postgresql_where=_running, sqlite_where=_running)
 

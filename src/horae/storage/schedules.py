@@ -98,8 +98,9 @@ _CHANGE: Final[Mapping[str, TypeEngine[Any]]] = {
 
 def _write(dialect: str) -> Update:
     change = json_rows(dialect, "changes", **_CHANGE)
-    values = {name: change.c[name] for name in _CHANGE if name != "id"}
-    return update(schedules).where(schedules.c.id == change.c.id).values(**values, version=schedules.c.version + 1)
+    values: dict[str, Any] = {name: change.c[name] for name in _CHANGE if name != "id"}
+    values |= {"version": schedules.c.version + 1, "updated_at": database_now()}
+    return update(schedules).where(schedules.c.id == change.c.id).values(values)
 
 
 WRITE: Final = PerDialect(_write)
@@ -138,7 +139,7 @@ _INSERT: Final[Mapping[str, Any]] = {POSTGRESQL: postgresql.insert, SQLITE: sqli
 
 def _add(dialect: str) -> Any:
     given = {field.name: bindparam(field.name, type_=schedules.c[field.name].type) for field in fields(NewSchedule)}
-    added = _INSERT[dialect](schedules).values(**given, created_at=database_now())
+    added = _INSERT[dialect](schedules).values(**given, created_at=database_now(), updated_at=database_now())
     # Of several who add the same name at once, all but one hear that it exists.
     unless = added.on_conflict_do_nothing(index_elements=[schedules.c.module, schedules.c.name])
     return unless.returning(schedules.c.id)

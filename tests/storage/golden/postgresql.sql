@@ -172,6 +172,7 @@ CREATE TABLE horae_schedules (
     created_by character varying(64),
     created_at timestamp with time zone NOT NULL,
     version integer NOT NULL DEFAULT 1,
+    updated_at timestamp with time zone,
     CONSTRAINT horae_schedules_deployment_id_fkey FOREIGN KEY (deployment_id) REFERENCES horae_deployments(id) ON DELETE SET NULL,
     CONSTRAINT horae_schedules_enabled CHECK ((enabled = (disabled_reason IS NULL))),
     CONSTRAINT horae_schedules_partition CHECK (((partition >= 0) AND (partition <= 1023))),
@@ -184,6 +185,7 @@ CREATE TABLE horae_schedules (
 CREATE INDEX horae_schedules_due ON horae_schedules USING btree (next_start) WHERE (next_start IS NOT NULL);
 CREATE UNIQUE INDEX horae_schedules_name ON horae_schedules USING btree (module, name);
 CREATE INDEX horae_schedules_running ON horae_schedules USING btree (run_token) WHERE (run_token IS NOT NULL);
+CREATE INDEX horae_schedules_updated ON horae_schedules USING btree (updated_at);
 CREATE TABLE horae_ticks (
     schedule_id bigint NOT NULL,
     nominal_time timestamp with time zone NOT NULL,

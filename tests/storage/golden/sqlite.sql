@@ -139,6 +139,7 @@ CREATE TABLE horae_schedules (
     created_by VARCHAR(64),
     created_at BIGINT NOT NULL,
     version INTEGER DEFAULT 1 NOT NULL,
+    updated_at BIGINT,
     CONSTRAINT horae_schedules_deployment_id_fkey FOREIGN KEY(deployment_id) REFERENCES horae_deployments (id) ON DELETE SET NULL,
     CONSTRAINT horae_schedules_enabled CHECK (enabled = (disabled_reason IS NULL)),
     CONSTRAINT horae_schedules_partition CHECK (partition BETWEEN 0 AND 1023),
@@ -177,3 +178,4 @@ CREATE UNIQUE INDEX horae_jobs_unique_key ON horae_jobs (type, unique_key) WHERE
 CREATE INDEX horae_schedules_due ON horae_schedules (next_start) WHERE next_start IS NOT NULL;
 CREATE UNIQUE INDEX horae_schedules_name ON horae_schedules (module, name);
 CREATE INDEX horae_schedules_running ON horae_schedules (run_token) WHERE run_token IS NOT NULL;
+CREATE INDEX horae_schedules_updated ON horae_schedules (updated_at);
