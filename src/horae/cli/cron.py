@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from horae.handler.cron_words import daylight_saving_in_words, in_words
 from horae.domain.cron.expression import CronExpression
 from horae.domain.cron.wall_clock import DstFold, DstGap
 from horae.domain.zone import load_zone
 from horae.errors import InvalidRequest
+from horae.handler.cron_words import daylight_saving_in_words, in_words
 
 cron_app = typer.Typer(help="Try out cron expressions.", no_args_is_help=True)
 
