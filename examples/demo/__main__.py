@@ -1,4 +1,4 @@
-"""On a new SQLite file: a job that finishes, is cancelled, fails, survives its node; and two schedules."""
+"""On a new SQLite file: a job that finishes, is cancelled, fails, survives its node; two schedules; and a page."""
 
 import argparse
 import os
@@ -21,10 +21,11 @@ def main() -> int:
     console.print(f"A new database: {folder / 'horae.db'}\n")
     from examples.demo import parts  # noqa: PLC0415 - its application reads the environment
 
-    right = parts.show(console)
-    console.print("[green]All five came out right.[/]" if right else "[red]Something came out wrong; see above.[/]")
-    if not once:
-        parts.stay(console, folder)
+    with parts.dashboard(console):
+        right = parts.show(console)
+        console.print("[green]All five came out right.[/]" if right else "[red]Something came out wrong; see above.[/]")
+        if not once:
+            parts.stay(console, folder)
     return 0 if right else 1
 
 

@@ -1,11 +1,14 @@
 """The parts of the demonstration. Each says what it shows, shows it, and answers whether it came out right."""
 
+import re
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Final
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -14,12 +17,32 @@ from sqlalchemy import create_engine, func, select
 from examples.demo.app import Base, Module, count_lines, horae, index_modules
 from horae import Job, JobFailed, JobState
 
+PORT: Final = 8080
+RUN: Final = (sys.executable, "-m", "horae", "run", "examples.demo.app:horae", "--log-level", "error")
 engine = create_engine(horae.settings.database)
+
+
+@contextmanager
+def dashboard(console: Console) -> Generator[None]:
+    """The dashboard, as a process of its own, for as long as the block runs."""
+    horae.jobs.count()  # the first use migrates the new database
+    with running("--no-worker", "--no-scheduler", "--port", str(free_port())) as process:
+        ready = process.stdout.readline().decode() if process.stdout else ""
+        console.print(f"The dashboard, to watch what follows: {' '.join(re.findall('http:.*', ready))}\n")
+        yield
+
+
+def free_port() -> int:
+    """The usual port, or any (0) if somebody has it."""
+    try:
+        socket.create_server(("127.0.0.1", PORT)).close()
+    except OSError:
+        return 0
+    return PORT
 
 
 def show(console: Console) -> bool:
     """All parts, each with a node running."""
-    horae.jobs.count()  # the first use migrates the new database
     Base.metadata.create_all(engine)
     with node() as first:
         right = [finishes(console), is_cancelled(console), fails(console), survives(console, first)]
@@ -27,11 +50,15 @@ def show(console: Console) -> bool:
         return all([*right, keeps_time(console)])
 
 
+def node() -> AbstractContextManager[subprocess.Popen[bytes]]:
+    """A node of the application that runs jobs and fires schedules."""
+    return running("--no-api")
+
+
 @contextmanager
-def node() -> Generator[subprocess.Popen[bytes]]:
-    """A node of the application, as a process of its own."""
-    command = [sys.executable, "-m", "horae", "run", "examples.demo.app:horae", "--log-level", "error"]
-    process = subprocess.Popen(command)
+def running(*options: str) -> Generator[subprocess.Popen[bytes]]:
+    """A `horae run` as a process of its own, ended after the block."""
+    process = subprocess.Popen([*RUN, *options], stdout=subprocess.PIPE)
     try:
         yield process
     finally:
@@ -136,7 +163,7 @@ def rows(job: Job) -> int:
 def stay(console: Console, folder: Path) -> None:
     """Leave a node running, to be looked at."""
     console.print(
-        "\nA node goes on running until Ctrl-C. In another terminal:\n"
+        "\nThe dashboard stays, and a node goes on running, until Ctrl-C. In another terminal:\n"
         f"   export HORAE_DATABASE=sqlite:///{folder / 'horae.db'} HORAE_APP=examples.demo.app:horae\n"
         "   .venv/bin/horae jobs list\n   .venv/bin/horae jobs start index_modules --wait\n   .venv/bin/horae doctor"
     )

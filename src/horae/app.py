@@ -60,8 +60,14 @@ class Horae:
     Nothing is opened before it is used. Raises `ConfigurationError` for settings that cannot work.
     """
 
-    def __init__(self, database: str | None = None, **given: Any) -> None:
-        """`database` is a URL; other settings go by name; what is not given is `HORAE_…` or a default of `Settings`."""
+    def __init__(
+        self, database: str | None = None, *, authenticate: "Authenticate | None" = None, **given: Any
+    ) -> None:
+        """`database` is a URL; other settings go by name; what is not given is `HORAE_…` or a default of `Settings`.
+
+        `authenticate` says who asks over HTTP, also where `horae run` serves; see `asgi`.
+        """
+        self._authenticate = authenticate
         self.settings: Settings = settings(database=database, **given)
         self.registry = Registry()
         self.declared: list[Schedule] = []
@@ -210,17 +216,18 @@ class Horae:
     def asgi(self, authenticate: "Authenticate | None" = None) -> LazyInterface:
         """The HTTP interface as an ASGI application, to be served, or mounted in another one.
 
-        `authenticate` says who asks (`request -> Actor | None`, or a coroutine function); without it the tokens of the
-        settings do, and without those only this machine is served. It is made at the first request, so that all job
-        types have been declared by then.
+        `authenticate`, or else the one that the application was made with, says who asks (`request -> Actor | None`,
+        or a coroutine function); without it the tokens of the settings do, and without those only this machine is
+        served. It is made at the first request, so that all job types have been declared by then.
         """
+        known_by = authenticate or self._authenticate
 
         def make() -> Interface:
             from horae.api import assembly  # noqa: PLC0415 - a program that only starts jobs needs nothing of the web
 
-            return assembly.assemble(self.settings, self.parts, self.jobs, self.aio.jobs, authenticate)
+            return assembly.assemble(self.settings, self.parts, self.jobs, self.aio.jobs, known_by)
 
-        interface = LazyInterface(make, lambda host: check_exposure(host, self.settings, authenticate))
+        interface = LazyInterface(make, lambda host: check_exposure(host, self.settings, known_by))
         self._interfaces.append(interface)
         return interface
 

@@ -49,7 +49,7 @@ def hear_nothing(_on_signal: Callable[[int], None]) -> None:
 
 def serve(*nodes: Pretended) -> tuple[bool, list[str]]:
     announced: list[str] = []
-    service = Service(cast("Sequence[Node]", nodes), lambda: announced.append("ready"))
+    service = Service(cast("Sequence[Node]", nodes), (), lambda: announced.append("ready"))
     return service.run(), announced
 
 

@@ -1,4 +1,4 @@
-"""`horae run`: nodes in the foreground."""
+"""`horae run`: nodes and the dashboard in the foreground."""
 
 import logging
 from collections.abc import Sequence
@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from horae.api.server import HttpServer
 from horae.app import Horae
 from horae.cli.context import Target, shown, target_of
 from horae.cli.failures import FAILED
@@ -14,6 +15,7 @@ from horae.cli.logs import LogFormat, LogLevel, configure
 from horae.cli.output import print_json
 from horae.cli.serving import Service
 from horae.cli.values import duration
+from horae.cli.web import servers_of
 from horae.errors import ConfigurationError
 from horae.runtime.node import Node
 from horae.runtime.slots import Slots
@@ -30,6 +32,9 @@ QueueNames = Annotated[
 ]
 Worker = Annotated[bool, typer.Option("--worker/--no-worker", help="Whether to run jobs.")]
 Scheduler = Annotated[bool, typer.Option("--scheduler/--no-scheduler", help="Whether to fire schedules.")]
+Api = Annotated[bool, typer.Option("--api/--no-api", help="Whether to serve the HTTP interface and the dashboard.")]
+Host = Annotated[str | None, typer.Option(metavar="NAME", help="Where to serve them. [127.0.0.1]")]
+Port = Annotated[int | None, typer.Option(min=0, max=65_535, help="The port; 0 for any that is free. [8080]")]
 Name = Annotated[str | None, typer.Option(metavar="TEXT", help="Name in lists; the host's name if left out.")]
 Grace = Annotated[
     str | None, typer.Option(metavar="TIME", help="How long jobs may go on after the signal, as in 30s. [30s]")
@@ -50,20 +55,24 @@ def run(  # noqa: PLR0913 - one argument for each option
     grace: Grace = None,
     worker: Worker = True,
     scheduler: Scheduler = True,
+    api: Api = True,
+    host: Host = None,
+    port: Port = None,
     log_format: Format = None,
     log_level: Level = None,
 ) -> None:
-    """Run a node in the foreground: it claims jobs, runs them, and looks after those of nodes that died.
+    """Run a node in the foreground: it claims jobs, runs them, looks after those of nodes that died, and shows it all.
 
-    Prints one line when it is ready. SIGTERM or SIGINT (Ctrl-C) ends it in good order: it claims nothing more, lets
-    jobs go on for the grace, tells the rest to stop, settles them and leaves. A second signal ends it at once, with
-    exit code 128 and the signal's number; other nodes then rescue its jobs.
+    Prints one line when it is ready, with the address of the dashboard. Each part can be switched off; with --no-worker
+    and --no-scheduler it is a web server and no node. SIGTERM or SIGINT (Ctrl-C) ends it in good order: it claims
+    nothing more, lets jobs go on for the grace, tells the rest to stop, settles them and leaves. A second signal ends
+    it at once, with exit code 128 and the signal's number; other nodes then rescue its jobs.
 
     Several applications share the process and the limit of --concurrency, the first one's if it is not given. Each has
-    a node of its own, on the database that its code names.
+    a node of its own, on the database that its code names, and a port of its own, the next one where they would meet.
 
     What is not given comes from the application's code, else from HORAE_CONCURRENCY, HORAE_QUEUES, HORAE_NODE_NAME,
-    HORAE_GRACE, HORAE_LOG_FORMAT and HORAE_LOG_LEVEL.
+    HORAE_GRACE, HORAE_HOST, HORAE_PORT, HORAE_LOG_FORMAT and HORAE_LOG_LEVEL.
     """
     given = {
         "concurrency": concurrency,
@@ -73,16 +82,17 @@ def run(  # noqa: PLR0913 - one argument for each option
         "worker": worker,
         "scheduler": scheduler,
     }
-    if not (worker or scheduler):
-        raise ConfigurationError("--no-worker and --no-scheduler together leave nothing to do")
+    if not (worker or scheduler or api):
+        raise ConfigurationError("--no-worker, --no-scheduler and --no-api together leave nothing to do")
     options: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
     horaes = applications(target_of(context), apps or [])
     settings = horaes[0].settings
     configure(log_format or settings.log_format, log_level or settings.log_level)
     slots = Slots(concurrency or settings.concurrency)
-    nodes = [horae.node(slots=slots, **options) for horae in horaes]
+    nodes = [horae.node(slots=slots, **options) for horae in horaes] if worker or scheduler else []
+    servers = servers_of(horaes, host, port) if api else []
     as_json = (log_format or settings.log_format) == "json"
-    in_good_order = Service(nodes, lambda: announce(horaes, nodes, options, as_json=as_json)).run()
+    in_good_order = Service(nodes, servers, lambda: announce(horaes, nodes, servers, options, as_json=as_json)).run()
     for horae in horaes:
         horae.close()
     if not in_good_order:
@@ -105,13 +115,21 @@ def applications(target: Target, references: Sequence[str]) -> list[Horae]:
     return loaded
 
 
-def announce(horaes: Sequence[Horae], nodes: Sequence[Node], options: dict[str, Any], *, as_json: bool) -> None:
-    """Print that all nodes are ready: a line of text, or of JSON where the log is JSON."""
-    ready = [_described(horae, node, options) for horae, node in zip(horaes, nodes, strict=True)]
+def announce(
+    horaes: Sequence[Horae],
+    nodes: Sequence[Node],
+    servers: Sequence[HttpServer],
+    options: dict[str, Any],
+    *,
+    as_json: bool,
+) -> None:
+    """Print that all is ready: a line of text, or of JSON where the log is JSON."""
+    ready = [_described(horae, node, options) for horae, node in zip(horaes, nodes, strict=bool(nodes))]
+    urls = [server.url for server in servers]
     if as_json:
-        print_json({"event": "ready", "version": version("horae"), "nodes": ready})
+        print_json({"event": "ready", "version": version("horae"), "nodes": ready, "urls": urls})
     else:
-        typer.echo(f"horae {version('horae')} is ready: {'; '.join(map(_in_words, ready))}")
+        typer.echo(f"horae {version('horae')} is ready: {'; '.join([*map(_in_words, ready), *urls])}")
     for node in ready:
         if not node["types"]:
             log.warning("node %s knows no job types, so it will run nothing", node["id"])

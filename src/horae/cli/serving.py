@@ -1,4 +1,4 @@
-"""Keeps nodes running in the foreground, and ends them by signal: gracefully at the first, at once at the second."""
+"""Keeps nodes and servers in the foreground, and ends them by signal: in good order, or at once at the second."""
 
 import asyncio
 import logging
@@ -6,11 +6,12 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
+from horae.api.server import HttpServer
 from horae.runtime.node import Node
 
 LAST_RESORT: Final = 5.0
@@ -21,12 +22,13 @@ log = logging.getLogger("horae.cli")
 
 
 class Service:
-    """Some nodes, each on its own, in one event loop."""
+    """Some nodes and servers, each on its own, in one event loop. The servers answer until the last node has ended."""
 
-    def __init__(self, nodes: Sequence[Node], announce: Callable[[], None]) -> None:
-        """`announce` is called once all nodes claim jobs."""
-        self._nodes = nodes
+    def __init__(self, nodes: Sequence[Node], servers: Sequence[HttpServer], announce: Callable[[], None]) -> None:
+        """`announce` is called once all nodes claim jobs and all servers answer."""
+        self._nodes, self._servers = nodes, servers
         self._announce = announce
+        self._ordered_to_stop = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ordered = False
         self.failed = False
@@ -41,29 +43,36 @@ class Service:
         self._loop = asyncio.get_running_loop()
         if self._ordered:  # the signal came before there was a loop to hear it
             return
+        closing = asyncio.Event()
+        answering = [asyncio.Event() for _ in self._servers]
         async with asyncio.TaskGroup() as group:
-            announcing = group.create_task(self._announce_when_ready())
+            for server, ready in zip(self._servers, answering, strict=True):
+                group.create_task(self._guarded(server.url, server.run(closing, ready.set)))
+            announcing = group.create_task(self._announce_when_ready(answering))
             async with asyncio.TaskGroup() as living:
+                living.create_task(self._ordered_to_stop.wait())
                 for node in self._nodes:
-                    living.create_task(self._live(node))
+                    living.create_task(self._guarded("a node", node.run()))
             announcing.cancel()
+            closing.set()
         self._loop = None
         end_for_certain(int(self.failed))  # before the loop waits for tasks that ignore being cancelled
 
-    async def _live(self, node: Node) -> None:
+    async def _guarded(self, name: str, life: Coroutine[Any, Any, None]) -> None:
         try:
-            await node.run()
+            await life
         except Exception:
             self.failed = True
-            log.exception("node %s failed", node.id)
+            log.exception("%s failed", name)
         self._stop()  # the others stop too: half a service would look like a whole one
 
-    async def _announce_when_ready(self) -> None:
-        for node in self._nodes:
-            await node.ready.wait()
+    async def _announce_when_ready(self, answering: Sequence[asyncio.Event]) -> None:
+        for ready in (*(node.ready for node in self._nodes), *answering):
+            await ready.wait()
         self._announce()
 
     def _stop(self) -> None:
+        self._ordered_to_stop.set()
         for node in self._nodes:
             node.stop()
 
