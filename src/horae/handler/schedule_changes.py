@@ -38,7 +38,7 @@ def add(connection: Connection, wanted: Definition, *, enabled: bool = True) -> 
     row = schedules.lock(connection, [schedule_id])[0]
     if not enabled:
         return Decided(row, None, None)
-    return runs.decide(connection, replace(row, disabled_reason=DisabledReason.DEPLOYMENT_GONE), Activated())
+    return runs.decide(connection, row._replace(disabled_reason=DisabledReason.DEPLOYMENT_GONE), Activated())
 
 
 def alter_from(connection: Connection, seen: StoredSchedule, wanted: Definition) -> Decided | None:
@@ -70,7 +70,7 @@ def pause(connection: Connection, reference: int | str, note: str | None, reason
     row = locked(connection, reference)
     standing = standing_of(row)
     paused = replace(Plan.unchanged(standing), next_start=None, disabled=reason)
-    return runs.carry_out(connection, [(replace(row, pause_note=note), paused)], None)[0]
+    return runs.carry_out(connection, [(row._replace(pause_note=note), paused)], None)[0]
 
 
 def resume(connection: Connection, reference: int | str) -> Decided:

@@ -9,10 +9,11 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from operator import attrgetter
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from sqlalchemy import (
     BigInteger,
@@ -38,8 +39,8 @@ from horae.domain.statistics import RunOutcome
 from horae.domain.tick import Decision, Reason
 from horae.storage import schedules, ticks
 from horae.storage.dialect import IdList, Instant, Json, PerDialect, database_now, json_rows, member_of
-from horae.storage.schedule_rows import ScheduleChange, StoredSchedule
-from horae.storage.standing import UnreadableSchedule, rules_of, standing_of, statistics_of, statistics_row
+from horae.storage.schedule_rows import StoredSchedule
+from horae.storage.standing import STATISTICS, UnreadableSchedule, rules_of, standing_of, statistics_values
 from horae.storage.tables import jobs
 from horae.storage.ticks import NewTicks
 
@@ -50,8 +51,7 @@ NOMINAL_TIME: Final = "nominal_time"
 log = logging.getLogger("horae.schedules")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FiredJob:
+class FiredJob(TypedDict):
     """The job of one nominal time."""
 
     schedule_id: int
@@ -133,6 +133,7 @@ OTHERS: Final = select(func.count()).where(
 )
 
 
+_counts: Final = attrgetter(*STATISTICS)
 _RNG: Final = Random()  # noqa: S311 - spreads back-offs, guards nothing
 
 
@@ -220,7 +221,7 @@ def _end_each(
             others=_others(connection, row, ended.job_id, later.get(row.id, 0)),
             scheduler_started=row.now - (scheduler_age or timedelta(0)),
         )
-        freed = replace(row, run_token=None if row.run_token == ended.job_id else row.run_token)
+        freed = row._replace(run_token=None if row.run_token == ended.job_id else row.run_token)
         plans.append((freed, plan(standing_of(row), event, max(row.now, event.started), _RNG)))
     results = carry_out(connection, plans, node)
     return [replace(result, sooner=_is_sooner(row, result)) for result, (row, _) in zip(results, current, strict=True)]
@@ -256,10 +257,10 @@ def carry_out(
     """Write what was decided about locked schedules: jobs, moving parts, statistics, ticks; a statement for each."""
     fired = _fire_jobs(connection, [(row, made) for row, made in plans if made.fire is not None])
     after = [_after(row, made, fired.get(row.id)) for row, made in plans]
-    schedules.write(connection, [_change(row) for row in after])
-    counted = [(row, made) for row, made in plans if made.statistics != statistics_of(row)]
+    schedules.write(connection, after)
+    counted = [now for now, (row, _) in zip(after, plans, strict=True) if _counts(now) != _counts(row)]
     if counted:
-        schedules.write_statistics(connection, [statistics_row(row.id, made.statistics) for row, made in counted])
+        schedules.write_statistics(connection, counted)
     ledger = [entry for row, made in plans for entry in _entries(row, made, fired.get(row.id), node)]
     if ledger:
         ticks.add(connection, ledger)
@@ -314,8 +315,7 @@ def _after(row: StoredSchedule, made: Plan, fired: JobId | None) -> StoredSchedu
     """The row after a plan. A run that ends has had its token taken away before."""
     keeps = rules_of(row).overlap is not Overlap.ALLOW_ALL
     token = fired if fired is not None and keeps else row.run_token
-    return replace(
-        row,
+    return row._replace(
         state=_state(row, made, token),
         run_token=token,
         started_at=None if token is None else row.now if fired is not None else row.started_at,
@@ -325,7 +325,7 @@ def _after(row: StoredSchedule, made: Plan, fired: JobId | None) -> StoredSchedu
         next_start=made.next_start,
         last_tick=made.last_tick,
         version=row.version + 1,
-        **_statistics(row.id, made),
+        **statistics_values(made.statistics),
     )
 
 
@@ -334,16 +334,6 @@ def _state(row: StoredSchedule, made: Plan, token: int | None) -> str:
         return ScheduleState.IDLE if made.disabled is None else ScheduleState.DISABLED
     stopping = made.stop is not None or (row.state == ScheduleState.TERMINATING and token == row.run_token)
     return ScheduleState.TERMINATING if stopping else ScheduleState.EXECUTING
-
-
-def _statistics(schedule_id: int, made: Plan) -> dict[str, Any]:
-    values = schedules.values_of(statistics_row(schedule_id, made.statistics))
-    del values["schedule_id"]
-    return values
-
-
-def _change(row: StoredSchedule) -> ScheduleChange:
-    return ScheduleChange(**{item.name: getattr(row, item.name) for item in fields(ScheduleChange)})
 
 
 def _entries(row: StoredSchedule, made: Plan, fired: JobId | None, node: NodeId | None) -> Iterable[NewTicks]:

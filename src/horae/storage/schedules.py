@@ -6,14 +6,15 @@ decided, so a tick can neither double nor be lost, whoever believes to own it.
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
     Boolean,
+    ColumnElement,
     Connection,
     Float,
     Integer,
@@ -31,6 +32,7 @@ from sqlalchemy import (
     not_,
     or_,
     select,
+    true,
     update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
@@ -53,17 +55,15 @@ from horae.storage.schedule_rows import (
     DueSchedule,
     FailedRun,
     NewSchedule,
-    ScheduleChange,
-    StatisticsRow,
     StoredSchedule,
 )
 from horae.storage.schedule_tables import schedule_statistics, schedules
 from horae.storage.tables import job_attempts, jobs
 
 _AS_TEXT: Final = frozenset({"params", "rules"})
-_SCHEDULE_FIELDS: Final = tuple(name.name for name in fields(StoredSchedule) if name.name in schedules.c)
+_SCHEDULE_FIELDS: Final = tuple(name for name in StoredSchedule._fields if name in schedules.c)
 _STATISTIC_FIELDS: Final = tuple(
-    name.name for name in fields(StoredSchedule) if name.name in schedule_statistics.c and name.name not in schedules.c
+    name for name in StoredSchedule._fields if name in schedule_statistics.c and name not in schedules.c
 )
 COLUMNS: Final = (
     *(
@@ -97,16 +97,21 @@ _CHANGE: Final[Mapping[str, TypeEngine[Any]]] = {
 
 
 def _write(dialect: str) -> Update:
-    change = json_rows(dialect, "changes", **_CHANGE)
-    values: dict[str, Any] = {name: change.c[name] for name in _CHANGE if name != "id"}
+    row = json_rows(dialect, "rows", **_CHANGE)
+    values: dict[str, Any] = {name: row.c[name] for name in _CHANGE if name != "id"}
     values |= {"version": schedules.c.version + 1, "updated_at": database_now()}
-    return update(schedules).where(schedules.c.id == change.c.id).values(values)
+    return update(schedules).where(schedules.c.id == row.c.id, _found(dialect, schedules.c.id)).values(values)
+
+
+def _found(dialect: str, column: ColumnElement[int]) -> ColumnElement[bool]:
+    """Look the rows of a batch up in the index, on PostgreSQL: for the join alone it may read the whole table."""
+    return member_of(dialect, column, "ids", of=IdList) if dialect == POSTGRESQL else true()
 
 
 WRITE: Final = PerDialect(_write)
 
 _STATISTICS: Final[Mapping[str, TypeEngine[Any]]] = {
-    "schedule_id": BigInteger(),
+    "id": BigInteger(),
     **{name: Instant() for name in ("last_start", "last_finish", "last_successful_finish")},
     "last_run_success": Boolean(),
     **{name: BigInteger() for name in ("total_runs", "total_successes", "total_failures", "total_crashes")},
@@ -117,8 +122,9 @@ _STATISTICS: Final[Mapping[str, TypeEngine[Any]]] = {
 
 def _write_statistics(dialect: str) -> Update:
     row = json_rows(dialect, "rows", **_STATISTICS)
-    values = {name: row.c[name] for name in _STATISTICS if name != "schedule_id"}
-    return update(schedule_statistics).where(schedule_statistics.c.schedule_id == row.c.schedule_id).values(**values)
+    values = {name: row.c[name] for name in _STATISTICS if name != "id"}
+    key = schedule_statistics.c.schedule_id
+    return update(schedule_statistics).where(key == row.c.id, _found(dialect, key)).values(**values)
 
 
 WRITE_STATISTICS: Final = PerDialect(_write_statistics)
@@ -138,7 +144,7 @@ _INSERT: Final[Mapping[str, Any]] = {POSTGRESQL: postgresql.insert, SQLITE: sqli
 
 
 def _add(dialect: str) -> Any:
-    given = {field.name: bindparam(field.name, type_=schedules.c[field.name].type) for field in fields(NewSchedule)}
+    given = {name: bindparam(name, type_=schedules.c[name].type) for name in NewSchedule._fields}
     added = _INSERT[dialect](schedules).values(**given, created_at=database_now(), updated_at=database_now())
     # Of several who add the same name at once, all but one hear that it exists.
     unless = added.on_conflict_do_nothing(index_elements=[schedules.c.module, schedules.c.name])
@@ -195,28 +201,22 @@ ERRORS: Final = (
 )
 
 
-def values_of(row: Any) -> dict[str, Any]:
-    """The fields of a flat value; `asdict` would copy each of them, which took most of the time of a busy second."""
-    return {name: getattr(row, name) for name in row.__dataclass_fields__}
-
-
-def rows_as_json(connection: Connection, rows: Sequence[Any]) -> str:
-    """Values for `json_rows`, moments as this database reads them."""
+def rows_as_json(connection: Connection, rows: Iterable[Mapping[str, Any]]) -> str:
+    """Values for `json_rows`, moments as this database reads them: of a crowd most are the same."""
     dialect = connection.dialect.name
-    return json.dumps(
-        [
-            {
-                name: json_moment(dialect, value) if isinstance(value, datetime) else value
-                for name, value in values_of(row).items()
-            }
-            for row in rows
-        ]
-    )
+    texts: dict[datetime, int | str | None] = {}
+
+    def moment(value: datetime) -> int | str | None:
+        if (text := texts.get(value)) is None:
+            text = texts[value] = json_moment(dialect, value)
+        return text
+
+    return json.dumps(list(rows), default=moment, check_circular=False)
 
 
 def add(connection: Connection, new: NewSchedule) -> int | None:
     """Insert a schedule with empty statistics; its id, or None if there is one of this name."""
-    schedule_id: int | None = connection.execute(ADD.on(connection), values_of(new)).scalar_one_or_none()
+    schedule_id: int | None = connection.execute(ADD.on(connection), new._asdict()).scalar_one_or_none()
     if schedule_id is not None:
         connection.execute(ADD_STATISTICS, {"schedule_id": schedule_id})
     return schedule_id
@@ -228,19 +228,27 @@ def lock(connection: Connection, ids: Collection[int]) -> list[StoredSchedule]:
     return [stored(row) for row in rows]
 
 
-def write(connection: Connection, changes: Sequence[ScheduleChange]) -> None:
+def write(connection: Connection, rows: Sequence[StoredSchedule]) -> None:
     """Write the moving parts of locked schedules."""
-    connection.execute(WRITE.on(connection), {"changes": rows_as_json(connection, changes)})
+    _write_parts(connection, WRITE, _CHANGE, rows)
 
 
-def write_statistics(connection: Connection, rows: Sequence[StatisticsRow]) -> None:
+def write_statistics(connection: Connection, rows: Sequence[StoredSchedule]) -> None:
     """Write the statistics of locked schedules."""
-    connection.execute(WRITE_STATISTICS.on(connection), {"rows": rows_as_json(connection, rows)})
+    _write_parts(connection, WRITE_STATISTICS, _STATISTICS, rows)
+
+
+def _write_parts(
+    connection: Connection, statement: PerDialect[Update], names: Iterable[str], rows: Sequence[StoredSchedule]
+) -> None:
+    parts = attrgetter(*names)
+    batch = rows_as_json(connection, (dict(zip(names, parts(row), strict=True)) for row in rows))
+    connection.execute(statement.on(connection), {"rows": batch, "ids": [row.id for row in rows]})
 
 
 def stored(row: Row[Any]) -> StoredSchedule:
     """A row of `COLUMNS` as a value."""
-    return StoredSchedule(**row._mapping)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # the public name of a Row's mapping
+    return StoredSchedule._make(row)
 
 
 def due(connection: Connection, partitions: Collection[int], horizon: float) -> list[DueSchedule]:

@@ -4,6 +4,7 @@ import json
 from dataclasses import fields
 from datetime import timedelta
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Final
 
 from horae.domain.interval import Interval
@@ -12,7 +13,7 @@ from horae.domain.standing import Standing
 from horae.domain.statistics import Statistics
 from horae.domain.trigger import parse_trigger
 from horae.errors import InvalidRequest
-from horae.storage.schedule_rows import StatisticsRow, StoredSchedule
+from horae.storage.schedule_rows import StoredSchedule
 
 
 class UnreadableSchedule(InvalidRequest):
@@ -27,7 +28,9 @@ class UnreadableSchedule(InvalidRequest):
 
 
 _SECONDS: Final = frozenset({"catch_up_window", "jitter", "max_runtime"})
-_STATISTICS: Final = tuple(field.name for field in fields(Statistics))
+STATISTICS: Final = tuple(field.name for field in fields(Statistics))
+_statistics: Final = attrgetter(*STATISTICS)
+_DURATIONS: Final = ("total_duration", "total_duration_failures")
 
 
 def rules_as_json(rules: Rules) -> str:
@@ -66,18 +69,18 @@ def rules_of(row: StoredSchedule) -> Rules:
 
 def statistics_of(row: StoredSchedule) -> Statistics:
     """The statistics of a stored schedule."""
-    values = {name: getattr(row, name) for name in _STATISTICS}
-    for name in ("total_duration", "total_duration_failures"):
+    values = dict(zip(STATISTICS, _statistics(row), strict=True))
+    for name in _DURATIONS:
         values[name] = timedelta(seconds=values[name])
     return Statistics(**values)
 
 
-def statistics_row(schedule_id: int, statistics: Statistics) -> StatisticsRow:
-    """The row of a schedule's statistics."""
-    values = {name: getattr(statistics, name) for name in _STATISTICS}
-    for name in ("total_duration", "total_duration_failures"):
+def statistics_values(statistics: Statistics) -> dict[str, Any]:
+    """What a row holds of statistics."""
+    values = dict(zip(STATISTICS, _statistics(statistics), strict=True))
+    for name in _DURATIONS:
         values[name] = values[name].total_seconds()
-    return StatisticsRow(schedule_id=schedule_id, **values)
+    return values
 
 
 def standing_of(row: StoredSchedule) -> Standing:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from sqlalchemy import BigInteger, Connection, Insert, String, bindparam, insert, select
 from sqlalchemy.types import TypeEngine
@@ -13,8 +13,7 @@ from horae.storage.schedule_tables import ticks
 from horae.storage.schedules import rows_as_json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewTicks:
+class NewTicks(TypedDict):
     """One decision about one nominal time, or about a run of them."""
 
     schedule_id: int
