@@ -225,7 +225,8 @@ class Horae:
         def make() -> Interface:
             from horae.api import assembly  # noqa: PLC0415 - a program that only starts jobs needs nothing of the web
 
-            return assembly.assemble(self.settings, self.parts, self.jobs, self.aio.jobs, known_by)
+            handlers = assembly.Handlers(self.jobs, self.aio.jobs, self.schedules, self.deployments)
+            return assembly.assemble(self.settings, self.parts, handlers, known_by)
 
         interface = LazyInterface(make, lambda host: check_exposure(host, self.settings, known_by))
         self._interfaces.append(interface)

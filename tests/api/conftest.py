@@ -9,7 +9,6 @@ import pytest
 
 from horae import Horae
 from horae.api.application import HttpInterface
-from horae.storage.audit_tables import audit
 from horae.storage.database import Database
 from tests.api.clients import Client, application_of, client_of
 from tests.api.tables import add_types
@@ -28,7 +27,6 @@ def sqlite_database(migrated_sqlite: Path, tmp_path: Path) -> Iterator[Database]
 @pytest.fixture
 def horae(database: Database) -> Iterator[Horae]:
     """The application, on a database with all tables."""
-    audit.create(database.engine, checkfirst=True)
     with application(database) as horae:
         yield add_types(horae)
 

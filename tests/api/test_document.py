@@ -77,6 +77,7 @@ def test_no_request_is_answered_in_a_way_that_is_not_documented(
     if mode is MODES[1] and f"{method} {path}".endswith(TAKES_NOTHING):
         return  # nothing of it can be wrong
     horae.jobs.start("rebuild_index", owner="root")
+    horae.schedules.add("rebuild_index", cron="0 3 * * *")
     strict = Horae(url_of(horae.parts.database), tokens=(f"root:owner+staff:{SECRET}",))
     strict.registry = horae.registry
     answered: Counter[int] = Counter()

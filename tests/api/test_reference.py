@@ -26,7 +26,11 @@ def test_every_error_is_in_the_reference() -> None:
 
 def test_every_endpoint_is_in_the_reference() -> None:
     paths = set(re.findall(r'^ {4}"(/[^"]+)": \{$', GOLDEN.read_text(encoding="utf-8"), re.MULTILINE))
-    named = {path.replace("{job_id}", "{id}").replace("{queue}", "{name}") for path in paths if "/types/" not in path}
+    named = {
+        path.replace("{job_id}", "{id}").replace("{schedule_id}", "{id}").replace("{queue}", "{name}")
+        for path in paths
+        if "/types/" not in path
+    }
     assert len(named) > 15
     assert {path for path in named if path not in REFERENCE} == set()
 

@@ -12,6 +12,7 @@ from typing_extensions import override
 from horae.api import problems
 from horae.api.resources import (
     audit,
+    deployments,
     document,
     events,
     health,
@@ -22,19 +23,23 @@ from horae.api.resources import (
     overview,
     pages,
     queues,
+    schedules,
     session,
 )
 from horae.api.security.exposure import allowed_hosts
 from horae.api.security.guards import Answering, Gate
 from horae.api.services import Services
 from horae.api.stream.event import JobEvent
+from horae.api.stream.sources import ScheduleGone
 from horae.settings import Settings
 
 TITLE: Final = "Horae"
 SUMMARY: Final = "Background work: jobs, their progress, and what runs them."
 METHODS: Final = ("GET", "POST", "PATCH", "DELETE")
 HEADERS: Final = ("authorization", "content-type", "last-event-id")
-ROUTERS: Final = (jobs, events, queues, nodes, overview, audit, session, health, metrics, document)
+ROUTERS: Final = (
+    jobs, schedules, deployments, events, queues, nodes, overview, audit, session, health, metrics, document,
+)  # fmt: skip
 OPEN: Final = frozenset({"health", "readiness", "log_in", "log_out"})
 """Operations that ask for no name."""
 
@@ -111,6 +116,7 @@ def _corrected(document: dict[str, Any]) -> dict[str, Any]:
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
     schemas["JobEvent"] = JobEvent.model_json_schema(ref_template="#/components/schemas/{model}")
+    schemas["ScheduleGone"] = ScheduleGone.model_json_schema()
     schemas.update(schemas["JobEvent"].pop("$defs", {}))
     document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     paths = cast("dict[str, dict[str, dict[str, Any]]]", document["paths"])

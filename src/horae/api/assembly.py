@@ -2,16 +2,15 @@
 
 from horae.api.application import HttpInterface, http_interface
 from horae.api.security.actor import Authenticate
-from horae.api.services import Services
-from horae.handler.async_jobs import AsyncJobs
-from horae.handler.jobs import Jobs
+from horae.api.services import Handlers, Services
 from horae.runtime.parts import Parts
 from horae.settings import Settings
 
+__all__ = ["Handlers", "assemble"]
+
 
 def assemble(
-    settings: Settings, parts: Parts, jobs: Jobs, async_jobs: AsyncJobs, authenticate: Authenticate | None
-) -> HttpInterface:
+    settings: Settings, parts: Parts, handlers: Handlers, authenticate: Authenticate | None
+) -> HttpInterface:  # fmt: skip
     """The ASGI application; raises `InvalidJobType` and `ConfigurationError`."""
-    services = Services(settings=settings, parts=parts, jobs=async_jobs, jobs_on_threads=jobs, asked_by=authenticate)
-    return http_interface(services)
+    return http_interface(Services(settings=settings, parts=parts, handlers=handlers, asked_by=authenticate))

@@ -21,9 +21,10 @@ from typing_extensions import override
 
 from horae.runtime.onlooker import look
 from horae.runtime.parts import Parts
-from horae.storage import metrics, queues
-from horae.storage.metrics import DURATION_BOUNDS, PICK_UP_BOUNDS, Tally
+from horae.storage import metrics, queues, schedule_troubles
+from horae.storage.metrics import DURATION_BOUNDS, LATENESS_BOUNDS, PICK_UP_BOUNDS, Tally
 from horae.storage.queues import QueueView
+from horae.storage.schedule_troubles import Overdue
 
 OTHER: Final = "other"
 MOST_QUEUES: Final = 100
@@ -61,6 +62,7 @@ class Metrics(Collector):
         self._ended: defaultdict[tuple[str, str], int] = defaultdict(int)
         self._pick_up: defaultdict[str, Spread] = defaultdict(lambda: Spread(PICK_UP_BOUNDS))
         self._duration: defaultdict[str, Spread] = defaultdict(lambda: Spread(DURATION_BOUNDS))
+        self._lateness: defaultdict[str, Spread] = defaultdict(lambda: Spread(LATENESS_BOUNDS))
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
 
@@ -75,6 +77,7 @@ class Metrics(Collector):
             yield InfoMetricFamily("horae", "What answers.", {"version": version("horae")})
             yield from self._jobs()
         yield from _queues(self._parts.database.autocommit(queues.view))
+        yield from _overdue(self._parts.database.autocommit(schedule_troubles.overdue))
         yield from self._nodes()
 
     def _advance(self) -> None:
@@ -83,13 +86,18 @@ class Metrics(Collector):
         if self._since is not None and until > self._since:
             for tally in database.autocommit(metrics.tallies, self._since, until):
                 self._add(tally)
+            for late in database.autocommit(metrics.lateness, self._since, until):
+                self._lateness[self._kind(late.type)].add(late.total, late.count, late.counts)
         self._since = max(until, self._since or until)
 
     def _add(self, tally: Tally) -> None:
-        kind = tally.type if self._parts.registry.find(tally.type) is not None else OTHER
+        kind = self._kind(tally.type)
         self._ended[kind, tally.state.value] += tally.count
         self._pick_up[kind].add(tally.pick_up_sum, tally.started, tally.pick_up_counts)
         self._duration[kind].add(tally.duration_sum, tally.started, tally.duration_counts)
+
+    def _kind(self, name: str) -> str:
+        return name if self._parts.registry.find(name) is not None else OTHER
 
     def _jobs(self) -> Iterator[Metric]:
         ended = CounterMetricFamily("horae_jobs", "Jobs that ended.", labels=["type", "outcome"])
@@ -98,6 +106,8 @@ class Metrics(Collector):
         yield ended
         yield _histogram("horae_job_pick_up_seconds", "From due to started, of jobs that ended.", self._pick_up)
         yield _histogram("horae_job_duration_seconds", "From started to ended, of jobs that ended.", self._duration)
+        text = "From nominal time to fired, of scheduled jobs that ended."
+        yield _histogram("horae_schedule_lateness_seconds", text, self._lateness)
 
     def _nodes(self) -> Iterator[Metric]:
         seen = look(self._parts.database)
@@ -133,3 +143,10 @@ def _queues(views: Sequence[QueueView]) -> Iterator[Metric]:
         oldest.add_metric([name], max(0.0, *(view.oldest_due or 0.0 for view in members)))
         paused.add_metric([name], sum(view.paused_at is not None for view in members))
     yield from (backlog, running, oldest, paused)
+
+
+def _overdue(overdue: Overdue | None) -> Iterator[Metric]:
+    """Gauges of what should have started long ago."""
+    count, seconds = (0, 0.0) if overdue is None else (overdue.count, overdue.seconds)
+    yield GaugeMetricFamily("horae_schedules_overdue", "Schedules that are more than a minute late.", count)
+    yield GaugeMetricFamily("horae_oldest_overdue_seconds", "How late the latest of them is.", seconds)

@@ -13,8 +13,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from horae.errors import (
+    CronSyntaxError,
+    DeploymentDoesNotExist,
     DuplicateJob,
     HoraeError,
+    InvalidInterval,
     InvalidParameters,
     InvalidRequest,
     JobDoesNotExist,
@@ -23,10 +26,15 @@ from horae.errors import (
     JobNotRetryable,
     MaxJobCountExceeded,
     NotFound,
+    ScheduleAlreadyExists,
+    ScheduleDoesNotExist,
+    ScheduleIsDeclared,
+    ScheduleIsRunning,
     Unavailable,
     UnknownJobType,
 )
 from horae.storage.database import is_disconnect
+from horae.storage.standing import UnreadableSchedule
 
 BODY: Final = "ERROR_REQUEST_BODY_VALIDATION"
 QUERY: Final = "ERROR_QUERY_PARAMETER_VALIDATION"
@@ -62,6 +70,8 @@ class PermissionDenied(Refused):
 
 ANSWERS: Final[Mapping[type[Exception], tuple[int, str]]] = {
     JobDoesNotExist: (404, "ERROR_JOB_DOES_NOT_EXIST"),
+    ScheduleDoesNotExist: (404, "ERROR_SCHEDULE_DOES_NOT_EXIST"),
+    DeploymentDoesNotExist: (404, "ERROR_DEPLOYMENT_DOES_NOT_EXIST"),
     NotFound: (404, "ERROR_NOT_FOUND"),
     JobNotCancellable: (400, "ERROR_JOB_NOT_CANCELLABLE"),
     JobNotRetryable: (400, "ERROR_JOB_NOT_RETRYABLE"),
@@ -69,11 +79,24 @@ ANSWERS: Final[Mapping[type[Exception], tuple[int, str]]] = {
     MaxJobCountExceeded: (400, "ERROR_MAX_JOB_COUNT_EXCEEDED"),
     DuplicateJob: (400, "ERROR_DUPLICATE_JOB"),
     UnknownJobType: (400, "ERROR_JOB_TYPE_DOES_NOT_EXIST"),
+    ScheduleAlreadyExists: (400, "ERROR_SCHEDULE_ALREADY_EXISTS"),
+    ScheduleIsDeclared: (400, "ERROR_SCHEDULE_IS_DECLARED"),
+    ScheduleIsRunning: (400, "ERROR_SCHEDULE_IS_RUNNING"),
+    UnreadableSchedule: (400, "ERROR_SCHEDULE_IS_UNREADABLE"),
+    CronSyntaxError: (400, "ERROR_CRON_SYNTAX"),
+    InvalidInterval: (400, "ERROR_INVALID_INTERVAL"),
     InvalidParameters: (400, BODY),
     InvalidRequest: (400, "ERROR_INVALID_REQUEST"),
     Unavailable: (503, UNAVAILABLE),
 }
 """The nearest base of an error decides."""
+
+NO_SUCH: Final[Mapping[str, str]] = {
+    "job_id": ANSWERS[JobDoesNotExist][1],
+    "schedule_id": ANSWERS[ScheduleDoesNotExist][1],
+    "key": ANSWERS[DeploymentDoesNotExist][1],
+}
+"""The code by the name in the path."""
 
 STATUS_CODES: Final[Mapping[int, str]] = {
     400: BODY,
@@ -184,10 +207,7 @@ async def _on_validation(_request: Request, error: Exception) -> Response:
     wrong = error.errors()
     place = wrong[0]["loc"][0]
     if place == "path":  # what cannot be the id of anything is the id of nothing
-        name = str(wrong[0]["loc"][-1])
-        return problem(
-            404, "ERROR_JOB_DOES_NOT_EXIST" if name == "job_id" else "ERROR_NOT_FOUND", "there is no such id"
-        )
+        return problem(404, NO_SUCH.get(str(wrong[0]["loc"][-1]), "ERROR_NOT_FOUND"), "there is no such id")
     found = ((".".join(map(str, item["loc"][1:])), _text(item), str(item["type"])) for item in wrong)
     return problem(400, QUERY if place == "query" else BODY, complaints(found))
 

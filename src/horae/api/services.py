@@ -12,13 +12,17 @@ from horae.api.problems import code_of
 from horae.api.security.actor import Actor, Authenticate
 from horae.api.security.authentication import built_in
 from horae.api.stream.hub import Hub
+from horae.api.stream.sources import JobSource, ScheduleSource, Source
 from horae.api.stream.watch import Watch
 from horae.api.views.jobs import JobViews
+from horae.api.views.schedules import ScheduleItems
 from horae.handler.async_jobs import AsyncJobs
 from horae.handler.audit import Audit
+from horae.handler.deployments import Deployments
 from horae.handler.jobs import Jobs
 from horae.handler.overview import Overview, take
 from horae.handler.queues import Queues
+from horae.handler.schedules import Schedules
 from horae.runtime.onlooker import look
 from horae.runtime.parts import Parts
 from horae.settings import Settings
@@ -30,14 +34,23 @@ OVERVIEW_LASTS: Final = 2.0
 """Seconds."""
 
 
+@dataclass(frozen=True, slots=True)
+class Handlers:
+    """What callers do with jobs, schedules and deployments."""
+
+    jobs: Jobs
+    async_jobs: AsyncJobs
+    schedules: Schedules
+    deployments: Deployments
+
+
 @dataclass(frozen=True, kw_only=True)
 class Services:
     """One application, as seen by its HTTP interface. `asked_by`: the application's own way to say who asks."""
 
     settings: Settings
     parts: Parts
-    jobs: AsyncJobs
-    jobs_on_threads: Jobs
+    handlers: Handlers
     asked_by: Authenticate | None = None
 
     @cached_property
@@ -55,6 +68,21 @@ class Services:
         """The job types."""
         return self.parts.registry
 
+    @property
+    def jobs(self) -> AsyncJobs:
+        """Start, watch, cancel jobs."""
+        return self.handlers.async_jobs
+
+    @property
+    def schedules(self) -> Schedules:
+        """Add, change and read schedules; call it on a thread."""
+        return self.handlers.schedules
+
+    @property
+    def deployments(self) -> Deployments:
+        """See, scale and end deployments; call it on a thread."""
+        return self.handlers.deployments
+
     @cached_property
     def queues(self) -> Queues:
         """Pause and resume queues."""
@@ -66,6 +94,11 @@ class Services:
         return JobViews(self.parts.database, self.parts.registry)
 
     @cached_property
+    def schedule_views(self) -> ScheduleItems:
+        """Makes what responses say of schedules."""
+        return ScheduleItems(self.parts.registry)
+
+    @cached_property
     def audit(self) -> Audit:
         """Who changed what."""
         return Audit(self.parts.database)
@@ -73,7 +106,7 @@ class Services:
     @cached_property
     def hub(self) -> Hub:
         """Tells of changes as they happen."""
-        return Hub(lambda: Watch(self.parts, self.jobs_on_threads), self.views, self.parts.wakeup)
+        return Hub(self._sources, self.parts.wakeup)
 
     @cached_property
     def metrics(self) -> Metrics:
@@ -84,6 +117,10 @@ class Services:
     def overview(self) -> Once[Overview]:
         """The state of the whole, seldom taken anew."""
         return Once(self._take_overview, OVERVIEW_LASTS)
+
+    def _sources(self) -> list[Source]:
+        jobs = JobSource(Watch(self.parts, self.handlers.jobs), self.views)
+        return [jobs, ScheduleSource(self.parts.database, self.schedule_views)]
 
     def _take_overview(self) -> Overview:
         seen = look(self.parts.database)

@@ -14,17 +14,18 @@ from horae.cli.output import STYLES, console, print_json, printable
 from horae.handler.doctor.basics import check_clock, check_hints, first_checks
 from horae.handler.doctor.file import examine_file
 from horae.handler.doctor.finding import Finding, Level, warning
+from horae.handler.doctor.schedules import schedule_findings
 from horae.handler.doctor.server import examine_server
 from horae.handler.doctor.work import node_findings, queue_findings, work_findings
 from horae.runtime.onlooker import look
 from horae.storage import doctor as asking
-from horae.storage import queues
+from horae.storage import queues, schedule_troubles
 from horae.storage.database import Database
 from horae.storage.dialect import SQLITE
 
 
 def doctor(context: typer.Context, *, as_json: AsJson = False) -> None:
-    """Check the database, the nodes and the queues; exits with 1 if there is a problem.
+    """Check the database, the nodes, the queues and the schedules; exits with 1 if there is a problem.
 
     Each line is ok, a warning, or a problem, with what it means and what to do. Nothing is changed, and nobody's query
     text is read. With --app, the job types of the application are taken into account.
@@ -85,4 +86,6 @@ def _work(horae: Horae, database: Database) -> Iterator[Finding]:
     known_queues = database.autocommit(queues.view)
     yield from queue_findings(known_queues)
     paused = {queue.name for queue in known_queues if queue.paused_at is not None}
-    yield from work_findings(database.autocommit(asking.waiting), alive, paused, known=horae.registry.by_name)
+    known = horae.registry.by_name
+    yield from work_findings(database.autocommit(asking.waiting), alive, paused, known=known)
+    yield from schedule_findings(database.autocommit(schedule_troubles.troubles), alive, known=known)

@@ -142,14 +142,15 @@ class Jobs:
     def list(  # noqa: PLR0913 - the filters of a list
         self, *, states: Iterable[str] | None = None, types: Collection[str] | None = None,
         ids: Collection[int] | None = None, queues: Collection[str] | None = None, owner: str | None = None,
-        limit: int = 100, cursor: str | None = None,
+        schedule_id: int | None = None, limit: int = 100, cursor: str | None = None,
     ) -> JobPage:  # fmt: skip
         """The newest first. None is no filter, an empty one lets nothing through; `ids` are never cut short."""
         if limit < 1:
             raise InvalidRequest(f"limit is {limit}, expected 1 or more")
         wanted = JobFilter(
             states=wanted_states(states), types=types, ids=_possible(ids),
-            queues=queues, owner=owner, before=_before(cursor), limit=limit + 1 if ids is None else None,
+            queues=queues, owner=owner, schedule_id=schedule_id, before=_before(cursor),
+            limit=limit + 1 if ids is None else None,
         )  # fmt: skip
         found = self._database.autocommit(reading.page, wanted)
         more = ids is None and len(found) > limit

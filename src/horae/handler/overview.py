@@ -8,8 +8,9 @@ from typing import Final
 
 from horae.domain.job import JobState
 from horae.handler.doctor.finding import Finding, Level, warning
+from horae.handler.doctor.schedules import schedule_findings
 from horae.handler.doctor.work import Dead, node_findings, queue_findings, work_findings
-from horae.storage import doctor, overview, queues, reading
+from horae.storage import doctor, overview, queues, reading, schedule_troubles
 from horae.storage.database import Database
 from horae.storage.nodes import NodeView
 from horae.storage.overview import Minute, TypeCounts
@@ -39,6 +40,7 @@ class Overview:
     queues: Sequence[QueueView]
     pick_up: Spread
     duration: Spread
+    lateness: Spread
     nodes_alive: int
     nodes_dead: int
     slots: int
@@ -57,6 +59,7 @@ def take(database: Database, alive: Sequence[NodeView], dead: Sequence[Dead], kn
         queues=waiting,
         pick_up=spread([max(0.0, sample.pick_up) for sample in samples]),
         duration=spread([max(0.0, sample.duration) for sample in samples]),
+        lateness=spread([max(0.0, seconds) for seconds in database.autocommit(overview.lateness)]),
         nodes_alive=len(alive),
         nodes_dead=len(dead),
         slots=sum(view.concurrency for view in alive if "worker" in view.roles),
@@ -101,6 +104,7 @@ def _problems(
         *node_findings(alive, dead),
         *queue_findings(waiting),
         *work_findings(work, alive, paused, known=known),
+        *schedule_findings(database.autocommit(schedule_troubles.troubles), alive, known=known),
         *failing(database.autocommit(overview.by_type)),
     ]
     order = [Level.PROBLEM, Level.WARNING]

@@ -32,6 +32,16 @@ def ring_of(database: Database) -> list[Share]:
     return database.autocommit(_shares)
 
 
+def first_shares(database: Database) -> dict[NodeId, float]:
+    """The part of all partitions that each node which fires schedules is the first owner of. Counts no schedule."""
+    members = database.autocommit(nodes.schedulers)
+    if not members:
+        return {}
+    ring = Ring(members)
+    first = Counter(ring.owners(partition)[0] for partition in range(PARTITIONS))
+    return {node: first[node] / PARTITIONS for node in members}
+
+
 def _shares(connection: Connection) -> list[Share]:
     members = nodes.schedulers(connection)
     if not members:

@@ -1,12 +1,13 @@
 """A schedule as callers see it."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from horae.domain.schedule import Rules
 from horae.domain.statistics import Statistics
+from horae.domain.upcoming import upcoming
 from horae.storage.schedule_rows import StoredSchedule
 from horae.storage.standing import rules_of, statistics_of
 
@@ -15,7 +16,8 @@ from horae.storage.standing import rules_of, statistics_of
 class ScheduleView:
     """A schedule as it was stored when it was read.
 
-    `module` is empty for one that was added at run time; `job_id` is the job of the run that goes on.
+    `module` is empty for one that was added at run time; `job_id` is the job of the run that goes on; `read_at` is by
+    the database's clock.
     """
 
     id: int
@@ -39,6 +41,12 @@ class ScheduleView:
     created_at: datetime
     version: int
     statistics: Statistics
+    read_at: datetime = field(compare=False)
+
+    def upcoming(self, count: int) -> list[datetime]:
+        """The next starts, as far as they can be known; none of a disabled schedule."""
+        running = self.started_at is not None
+        return upcoming(self.rules, self.next_start, self.read_at, count, executing=running) if self.enabled else []
 
 
 def view_of(row: StoredSchedule) -> ScheduleView:
@@ -65,4 +73,5 @@ def view_of(row: StoredSchedule) -> ScheduleView:
         created_at=row.created_at,
         version=row.version,
         statistics=statistics_of(row),
+        read_at=row.now,
     )

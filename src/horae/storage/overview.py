@@ -4,20 +4,39 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, bindparam, case, func, literal_column, select, type_coerce
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    and_,
+    bindparam,
+    case,
+    func,
+    literal_column,
+    select,
+    type_coerce,
+)
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import Float
 
 from horae.domain.job import JobState
+from horae.domain.tick import Reason
 from horae.storage.dialect import POSTGRESQL, SQLITE, Instant, PerDialect, seconds_from_now
+from horae.storage.schedule_tables import ticks
 from horae.storage.tables import jobs
 
 HOUR: Final = 3600.0
 SAMPLE: Final = 1000
 """Jobs that a percentile is made of: the latest ones to end."""
 MINUTE_IN_MICROSECONDS: Final = "60000000"
+TICK_OF_JOB: Final = and_(
+    ticks.c.schedule_id == jobs.c.schedule_id,
+    ticks.c.nominal_time == jobs.c.nominal_time,
+    ticks.c.reason != Reason.MANUAL.value,
+)
+"""The tick that a job was started for, but by hand: that is at no time but its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +132,13 @@ BY_TYPE: Final = (
     .group_by(jobs.c.type)
     .order_by(jobs.c.type)
 )
+LATENESS: Final = (
+    select(seconds_between(ticks.c.nominal_time, ticks.c.decided_at))
+    .select_from(jobs.join(ticks, TICK_OF_JOB))
+    .where(jobs.c.finished_at > seconds_from_now(bindparam("since", type_=Float())))
+    .order_by(jobs.c.finished_at.desc())
+    .limit(bindparam("limit"))
+)
 
 
 def throughput(connection: Connection, seconds: float = HOUR) -> list[Minute]:
@@ -124,6 +150,11 @@ def throughput(connection: Connection, seconds: float = HOUR) -> list[Minute]:
 def samples(connection: Connection, seconds: float = HOUR, limit: int = SAMPLE) -> list[Sample]:
     """The latest jobs to end of those that had begun."""
     return [Sample(*row) for row in connection.execute(SAMPLES, {"since": -seconds, "limit": limit})]
+
+
+def lateness(connection: Connection, seconds: float = HOUR, limit: int = SAMPLE) -> list[float]:
+    """How many seconds after its nominal time each of the latest scheduled jobs to end was fired."""
+    return list(connection.scalars(LATENESS, {"since": -seconds, "limit": limit}))
 
 
 def by_type(connection: Connection, seconds: float = HOUR) -> list[TypeCounts]:

@@ -36,6 +36,7 @@ class JobFilter:
     ids: Collection[JobId] | None = None
     queues: Collection[str] | None = None
     owner: str | None = None
+    schedule_id: int | None = None
     before: JobId | None = None
     limit: int | None = 100
 
@@ -106,6 +107,8 @@ def _page(dialect: str, wanted: JobFilter, lists: Collection[str]) -> Select[Any
     conditions = [member_of(dialect, _LISTS[name], name, of=IdList if name == "ids" else TextList) for name in lists]
     if wanted.owner is not None:
         conditions.append(jobs.c.owner == wanted.owner)
+    if wanted.schedule_id is not None:
+        conditions.append(jobs.c.schedule_id == wanted.schedule_id)
     if wanted.before is not None:
         conditions.append(jobs.c.id < wanted.before)
     return select(*COLUMNS).where(*conditions).order_by(jobs.c.id.desc()).limit(wanted.limit)

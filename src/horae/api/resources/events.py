@@ -17,7 +17,9 @@ STREAM: dict[int | str, dict[str, Any]] = {
         "description": 'A stream of server-sent events. `hello` comes first: `{"resumed": false}` says that changes '
         "may have been missed, so read what you show. `job` is a job as in the list, with its `change`: `created`, "
         "`started`, `progress`, `waiting` (for another attempt) or `ended`. `reset` says that too much happened to "
-        "tell: read what you show. The data of `job` is a `JobEvent`. A comment comes when nothing "
+        "tell: read what you show. Who may see schedules also hears of them: `schedule` is one as in the list, after "
+        "whatever has happened to it, and `schedule_gone` the id of one that was deleted. The data of `job` is a "
+        "`JobEvent`, of `schedule` a `ScheduleItem`, of `schedule_gone` a `ScheduleGone`. A comment comes when nothing "
         "else has for 15 seconds.",
         "content": {"text/event-stream": {"schema": {"type": "string"}}},
     },
@@ -32,5 +34,5 @@ async def listen(
         str | None, Header(max_length=100, description="The id of the last event that came, to go on from there.")
     ] = None,
 ) -> Response:
-    """Listen to the changes of the jobs that one may see. Polling alone also works: this only makes it sooner."""
+    """Listen to changes of the jobs and schedules that one may see. Polling also works: this only makes it sooner."""
     return EventStream(services.hub, Listener(actor), last_event_id)

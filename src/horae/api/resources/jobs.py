@@ -47,6 +47,7 @@ class JobQuery(BaseModel):
     types: Storable | None = Field(None, min_length=1, pattern=STORABLE, description="Job types, separated by commas.")
     queues: Storable | None = Field(None, min_length=1, pattern=STORABLE, description="Queues, separated by commas.")
     owner: Storable | None = Field(None, min_length=1, pattern=STORABLE, description="Whose jobs; for staff.")
+    schedule_id: int | None = Field(None, ge=1, le=LARGEST_ID, description="Only the runs of this schedule.")
     limit: int = Field(100, ge=1, le=500, description="How many jobs a page has at most; not counting for `job_ids`.")
     cursor: str | None = Field(None, pattern="^[0-9]{1,18}$", description="`next` of the page before.")
 
@@ -78,6 +79,7 @@ class JobQuery(BaseModel):
             "ids": None if ids is None else [int(item) for item in ids],
             "queues": _parts(self.queues),
             "owner": actor.reading_as or self.owner,
+            "schedule_id": self.schedule_id,
             "limit": self.limit,
             "cursor": self.cursor,
         }

@@ -7,6 +7,7 @@ from fastapi import APIRouter
 from horae.api.dependencies import Onlooker, ServicesHere
 from horae.api.problems import documented
 from horae.api.views.operations import NodeList, node_item
+from horae.handler.ring import first_shares
 from horae.runtime.onlooker import look
 
 router = APIRouter(prefix="/api/nodes", tags=["operations"])
@@ -16,4 +17,5 @@ router = APIRouter(prefix="/api/nodes", tags=["operations"])
 async def list_nodes(services: ServicesHere, _actor: Onlooker) -> NodeList:
     """List the nodes, alive or dead. A dead one is struck off by the next live one, which rescues its jobs."""
     seen = await services.on_thread(partial(look, services.parts.database))
-    return NodeList(nodes=[node_item(node) for node in seen])
+    shares = await services.on_thread(partial(first_shares, services.parts.database))
+    return NodeList(nodes=[node_item(node, shares.get(node.view.id, 0.0)) for node in seen])

@@ -20,6 +20,15 @@ class JobEvent(JobView):
 
 
 @dataclass(frozen=True, slots=True)
+class News:
+    """Something to tell: the name of its event, JSON on one line, and whose job it is about; nobody's is for staff."""
+
+    name: str
+    data: str
+    owner: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """One message. `owner`: whose job it is about; `to_owner` and `to_staff`: which of them hear of it."""
 

@@ -16,11 +16,10 @@ from functools import partial
 from typing import Final
 
 from horae.api.stream.audience import Audience
-from horae.api.stream.event import Event, JobEvent, hello, message
+from horae.api.stream.event import Event, News, hello, message
 from horae.api.stream.listener import Listener
-from horae.api.stream.watch import Changed, Watch
-from horae.api.views.jobs import JobViews
-from horae.wakeup.channel import WakeupChannel
+from horae.api.stream.sources import Source
+from horae.wakeup.channel import Hint, WakeupChannel
 
 EVERY: Final = 1.0
 """Seconds between two looks."""
@@ -38,9 +37,9 @@ log = logging.getLogger("horae.api.events")
 class Hub:
     """Tells every listener what it may see. Thread-safe."""
 
-    def __init__(self, watch: Callable[[], Watch], views: JobViews, wakeup: WakeupChannel) -> None:
-        """`watch` makes a fresh one, which begins to look from now on."""
-        self._make_watch, self._views, self._wakeup = watch, views, wakeup
+    def __init__(self, sources: Callable[[], Sequence[Source]], wakeup: WakeupChannel) -> None:
+        """`sources` makes fresh ones, which begin to look from now on."""
+        self._make_sources, self._wakeup = sources, wakeup
         self._lock = threading.Lock()
         self._hinted = threading.Event()
         self._audience = Audience()
@@ -49,6 +48,7 @@ class Hub:
         self._number = 0
         self._token = ""
         self._seeing = False
+        self._lost = False
         self._closing = False
         self._thread: threading.Thread | None = None
 
@@ -92,12 +92,18 @@ class Hub:
 
     def _run(self) -> None:
         self._token = secrets.token_hex(4)
-        watch = self._make_watch()
-        unsubscribe = self._wakeup.subscribe(lambda _hint: self._hinted.set())
+        sources = self._make_sources()
+
+        def hear(hint: Hint) -> None:
+            for source in sources:
+                source.hear(hint)
+            self._hinted.set()
+
+        unsubscribe = self._wakeup.subscribe(hear)
         try:
             while not self._has_ended():
                 began = time.monotonic()
-                pause = EVERY if self._attempt(watch) else AFTER_FAILURE
+                pause = EVERY if self._attempt(sources) else AFTER_FAILURE
                 self._hinted.wait(pause - (time.monotonic() - began))
                 self._hinted.clear()
                 time.sleep(max(0.0, began + PACE - time.monotonic()))
@@ -110,33 +116,33 @@ class Hub:
                 return False
             # What happens from now on is seen by nobody, so nobody can go on from what is kept.
             self._kept.clear()
-            self._thread, self._seeing, self._closing = None, False, False
+            self._thread, self._seeing, self._closing, self._lost = None, False, False, False
             return True
 
-    def _attempt(self, watch: Watch) -> bool:
+    def _attempt(self, sources: Sequence[Source]) -> bool:
         try:
-            changes = watch.changes(self._audience.wants)
-            told = None if changes is None else [(each, self._rendered(each)) for each in changes]
+            found = [(source, source.look(self._audience.wants)) for source in sources]
         except Exception as error:  # noqa: BLE001 - whatever it is, those who listen are still there
             log.warning("changes cannot be seen now, and are looked for again: %s", error)
+            self._lost = True  # what was found before it failed is not found again
             return False
+        told = [news for _, each in found for news in each or ()]
+        flooded = [source for source, each in found if each is None]
         with self._lock:
-            self._publish(self._resets(to_all=True) if told is None else self._events(told))
-            self._seeing = True
+            self._publish(self._events(told))
+            if self._lost or flooded:
+                self._publish(self._resets(to_all=self._lost or not all(source.staff_only for source in flooded)))
+            self._seeing, self._lost = True, False
             newcomers, self._newcomers = self._newcomers, []
             for listener in newcomers:
                 _call(listener, partial(listener.offer, [self._hello(None)]))
         return True
 
-    def _rendered(self, changed: Changed) -> str:
-        view = self._views.view(changed.job)
-        return JobEvent.model_validate({**view.model_dump(), "change": changed.change}).model_dump_json()
-
-    def _events(self, told: Sequence[tuple[Changed, str]]) -> list[Event]:
+    def _events(self, told: Sequence[News]) -> list[Event]:
         few = len(told) <= MANY
         events = [
-            Event(number, message("job", data, self._identity(number)), each.job.owner, to_staff=few)
-            for number, (each, data) in enumerate(told, self._number + 1)
+            Event(number, message(each.name, each.data, self._identity(number)), each.owner, to_staff=few)
+            for number, each in enumerate(told, self._number + 1)
         ]
         self._number += len(events)
         return events if few else [*events, *self._resets(to_all=False)]

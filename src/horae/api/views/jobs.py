@@ -8,15 +8,15 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic_core import to_jsonable_python
 
+from horae.api.views.parameters import shown_parameters
 from horae.domain.job import Job, JobState
 from horae.handler.jobs import JobPage
 from horae.storage.database import Database
 from horae.storage.reading import Attempt
+from horae.storage.runs import SCHEDULE_ID
 from horae.types.hooks import Hooks
 from horae.types.job_type import JobType, has_hook
-from horae.types.parameters import ModelParameters
 from horae.types.registry import Registry
-from horae.types.secret import masked
 
 RETRY_OF: Final = "retry_of"
 
@@ -50,6 +50,7 @@ class JobView(BaseModel):
     max_attempts: int
     node: str | None = Field(description="The node that holds the job; also for a moment after it was cancelled.")
     cancelled_by: str | None
+    schedule_id: int | None = Field(None, description="The schedule that it was started for.")
 
 
 class JobDetail(JobView):
@@ -109,16 +110,15 @@ class JobViews:
 
     def detail(self, job: Job, *, technical: bool) -> JobDetail:
         """The job as on its own page; `technical`: with what is for staff."""
-        retried = job.meta.get(RETRY_OF)
         return JobDetail.model_validate(
             {
                 **self._added(job),
                 **_common(job),
-                "params": self._parameters(job),
+                "params": shown_parameters(self._registry, job.type, job.params),
                 "result": job.result,
                 "error": job.error if technical else None,
                 "unique_key": job.unique_key,
-                "retry_of": retried if isinstance(retried, int) else None,
+                "retry_of": _id_in(job, RETRY_OF),
             }
         )
 
@@ -140,12 +140,6 @@ class JobViews:
             log.exception("job %d (%s) cannot be described", job.id, job.type)
             return {}
         return described
-
-    def _parameters(self, job: Job) -> Any:
-        job_type = self._registry.find(job.type)
-        if job_type is None or not isinstance(job_type.parameters, ModelParameters):
-            return None  # nobody here knows what of it is secret
-        return masked(job_type.parameters.model, job.params)
 
 
 def attempt_views(attempts: Sequence[Attempt], *, technical: bool) -> AttemptList:
@@ -186,4 +180,10 @@ def _common(job: Job) -> dict[str, Any]:
         "max_attempts": job.max_attempts,
         "node": job.node_id,
         "cancelled_by": job.cancelled_by,
+        "schedule_id": _id_in(job, SCHEDULE_ID),
     }
+
+
+def _id_in(job: Job, name: str) -> int | None:
+    found = job.meta.get(name)
+    return found if isinstance(found, int) else None

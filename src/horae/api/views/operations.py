@@ -43,6 +43,7 @@ class NodeItem(BaseModel):
     started_on: datetime
     heartbeat_on: datetime
     heartbeat_age: float = Field(description="Seconds since its last heartbeat.")
+    ring_share: float = Field(ge=0, le=1, description="The share of all schedules that it looks after first.")
     alive: bool
     cause_of_death: str | None
 
@@ -100,6 +101,7 @@ class OverviewItem(BaseModel):
     queues: list[QueueItem]
     pick_up: SpreadItem = Field(description="From due to started.")
     duration: SpreadItem = Field(description="From started to ended.")
+    lateness: SpreadItem = Field(description="Of scheduled jobs: from the nominal time to fired.")
     nodes_alive: int
     nodes_dead: int
     slots: int
@@ -121,7 +123,7 @@ def queue_item(view: QueueView) -> QueueItem:
     )
 
 
-def node_item(seen: SeenNode) -> NodeItem:
+def node_item(seen: SeenNode, ring_share: float) -> NodeItem:
     """One node."""
     view = seen.view
     return NodeItem(
@@ -138,6 +140,7 @@ def node_item(seen: SeenNode) -> NodeItem:
         started_on=view.started_at,
         heartbeat_on=view.heartbeat_at,
         heartbeat_age=view.silence,
+        ring_share=ring_share,
         alive=seen.alive,
         cause_of_death=seen.cause_of_death,
     )
@@ -162,6 +165,7 @@ def overview_item(overview: Overview) -> OverviewItem:
         queues=[queue_item(view) for view in overview.queues],
         pick_up=_spread(overview.pick_up),
         duration=_spread(overview.duration),
+        lateness=_spread(overview.lateness),
         nodes_alive=overview.nodes_alive,
         nodes_dead=overview.nodes_dead,
         slots=overview.slots,

@@ -21,6 +21,86 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/deployments/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Deployments
+         * @description List the versions of all modules, the newest first.
+         */
+        get: operations["list_deployments"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/deployments/{key}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Deployment
+         * @description Read one deployment.
+         */
+        get: operations["get_deployment"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/deployments/{key}/end/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End Deployment
+         * @description End a deployment and its schedules; what runs goes on to its end. Ending twice is no error.
+         */
+        post: operations["end_deployment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/deployments/{key}/scale/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Scale Deployment
+         * @description Set its replicas: none stops its schedules, more start them again; nothing is made up for.
+         */
+        post: operations["scale_deployment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/events/": {
         parameters: {
             query?: never;
@@ -30,7 +110,7 @@ export interface paths {
         };
         /**
          * Listen
-         * @description Listen to the changes of the jobs that one may see. Polling alone also works: this only makes it sooner.
+         * @description Listen to changes of the jobs and schedules that one may see. Polling also works: this only makes it sooner.
          */
         get: operations["listen"];
         put?: never;
@@ -245,6 +325,178 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/schedules/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Schedules
+         * @description List schedules by module and name; one that another version has written in its own way is left out.
+         */
+        get: operations["list_schedules"];
+        put?: never;
+        /**
+         * Add Schedule
+         * @description Add a schedule of a job type; for staff.
+         */
+        post: operations["add_schedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules/{schedule_id}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Schedule
+         * @description Read one schedule, with its policies and its next starts.
+         */
+        get: operations["get_schedule"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete Schedule
+         * @description Delete a schedule that no module declares, with its ledger; a job of it that runs goes on. For staff.
+         */
+        delete: operations["delete_schedule"];
+        options?: never;
+        head?: never;
+        /**
+         * Alter Schedule
+         * @description Change what is named and nothing else; what leaves the times alone leaves the next start alone. For staff.
+         */
+        patch: operations["alter_schedule"];
+        trace?: never;
+    };
+    "/api/schedules/{schedule_id}/errors/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Schedule Errors
+         * @description List its runs that failed or crashed, the newest first.
+         */
+        get: operations["list_schedule_errors"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules/{schedule_id}/pause/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause Schedule
+         * @description Let no further run start; one that goes on ends by itself. Pausing again changes the note.
+         */
+        post: operations["pause_schedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules/{schedule_id}/resume/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume Schedule
+         * @description Enable it again: the next start is computed anew, nothing is made up for.
+         */
+        post: operations["resume_schedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules/{schedule_id}/run/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run Schedule
+         * @description Start a run besides the schedule, also of one that is paused; the id of its job.
+         */
+        post: operations["run_schedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules/{schedule_id}/statistics/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Schedule Statistics
+         * @description Read how its runs went.
+         */
+        get: operations["get_schedule_statistics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules/{schedule_id}/ticks/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Ticks
+         * @description List what was decided about its nominal times, and why; the newest first.
+         */
+        get: operations["list_ticks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/session/": {
         parameters: {
             query?: never;
@@ -434,6 +686,86 @@ export interface components {
             error: string;
         };
         /**
+         * DeploymentItem
+         * @description One version of the schedules that a module declares.
+         */
+        DeploymentItem: {
+            /**
+             * Created On
+             * Format: date-time
+             */
+            created_on: string;
+            /**
+             * Ended On
+             * @description When it was replaced, or ended by hand.
+             */
+            ended_on: string | null;
+            /** Key */
+            key: string;
+            /**
+             * Min Replicas
+             * @description Nodes that it wants; none stops its schedules.
+             */
+            min_replicas: number;
+            /** Module */
+            module: string;
+            /**
+             * Replaced By
+             * @description The key of the version that took its place.
+             */
+            replaced_by: string | null;
+            /**
+             * Schema
+             * @description The declared schedules as text.
+             */
+            schema: string;
+        };
+        /**
+         * DeploymentList
+         * @description The versions of all modules, the newest first.
+         */
+        DeploymentList: {
+            /** Deployments */
+            deployments: components["schemas"]["DeploymentItem"][];
+        };
+        /**
+         * FailedRunItem
+         * @description An attempt at a run that did not succeed.
+         */
+        FailedRunItem: {
+            /** Error */
+            error: string | null;
+            /**
+             * Finished On
+             * Format: date-time
+             */
+            finished_on: string;
+            /** Job Id */
+            job_id: number;
+            /** Nominal Time */
+            nominal_time: string | null;
+            /**
+             * Outcome
+             * @description `failed`, `timed_out` or `crashed`.
+             */
+            outcome: string;
+            /**
+             * Started On
+             * Format: date-time
+             */
+            started_on: string;
+            /** Traceback */
+            traceback: string | null;
+        };
+        /**
+         * FailedRunList
+         * @description Runs that failed or crashed, the newest first.
+         */
+        FailedRunList: {
+            /** Errors */
+            errors: components["schemas"]["FailedRunItem"][];
+        };
+        /**
          * Health
          * @description Whether all is well.
          */
@@ -519,6 +851,11 @@ export interface components {
              * @description The job that this one repeats.
              */
             retry_of?: number | null;
+            /**
+             * Schedule Id
+             * @description The schedule that it was started for.
+             */
+            schedule_id?: number | null;
             /**
              * Started On
              * @description When the latest attempt began.
@@ -614,6 +951,11 @@ export interface components {
             /** Queue */
             queue: string;
             /**
+             * Schedule Id
+             * @description The schedule that it was started for.
+             */
+            schedule_id?: number | null;
+            /**
              * Started On
              * @description When the latest attempt began.
              */
@@ -695,6 +1037,114 @@ export interface components {
             minute: string;
         };
         /**
+         * NewSchedule
+         * @description A schedule to add.
+         */
+        NewSchedule: {
+            /**
+             * Backoff
+             * @enum {string}
+             */
+            backoff?: "exponential" | "linear";
+            /**
+             * Catch Up
+             * @enum {string}
+             */
+            catch_up?: "last" | "none" | "all";
+            /** Catch Up Limit */
+            catch_up_limit?: number;
+            /**
+             * Catch Up Window
+             * @description A length of time.
+             * @example 90s
+             * @example 5m
+             * @example 1 day
+             */
+            catch_up_window?: string;
+            /**
+             * Cron
+             * @description When, as a cron expression.
+             * @example 0 3 * * *
+             */
+            cron?: string;
+            /**
+             * Dst Fold
+             * @enum {string}
+             */
+            dst_fold?: "first" | "second" | "both";
+            /**
+             * Dst Gap
+             * @enum {string}
+             */
+            dst_gap?: "shift" | "skip";
+            /**
+             * Enabled
+             * @description Whether it begins at once.
+             */
+            enabled?: boolean;
+            /**
+             * Every
+             * @description How long after the end of a run.
+             * @example 10m
+             */
+            every?: string;
+            /**
+             * Fixed
+             * @description Count `every` on a grid, not from the end of a run.
+             */
+            fixed?: boolean;
+            /**
+             * Initial Start
+             * @description First start of `every`, anchor of its grid.
+             */
+            initial_start?: string | null;
+            /**
+             * Jitter
+             * @description A length of time.
+             * @example 90s
+             * @example 5m
+             * @example 1 day
+             */
+            jitter?: string;
+            /** Job Type */
+            job_type: string;
+            /**
+             * Max Retries
+             * @description Tries after a failure before it is disabled; null: no end.
+             */
+            max_retries?: number | null;
+            /** Max Runtime */
+            max_runtime?: string | null;
+            /**
+             * Name
+             * @description Its name; the job type's if not given.
+             */
+            name?: string;
+            /**
+             * Overlap
+             * @enum {string}
+             */
+            overlap?: "skip" | "buffer_one" | "buffer_all" | "cancel_other" | "terminate_other" | "allow_all";
+            /**
+             * Params
+             * @description The parameters of its jobs, all of them.
+             */
+            params?: {
+                [key: string]: unknown;
+            };
+            /** Priority */
+            priority?: number;
+            /** Queue */
+            queue?: string;
+            /** Retry Period */
+            retry_period?: string | null;
+            /**
+             * Timezone
+             * @description IANA name of the zone; UTC if not given.
+             */
+            timezone?: string;
+        };
+        /**
          * NodeItem
          * @description One running process, or one that has stopped without leaving.
          */
@@ -726,6 +1176,11 @@ export interface components {
              * @description The queues that it serves; null for all.
              */
             queues: string[] | null;
+            /**
+             * Ring Share
+             * @description The share of all schedules that it looks after first.
+             */
+            ring_share: number;
             /** Roles */
             roles: string[];
             /**
@@ -771,6 +1226,8 @@ export interface components {
             at: string;
             /** @description From started to ended. */
             duration: components["schemas"]["SpreadItem"];
+            /** @description Of scheduled jobs: from the nominal time to fired. */
+            lateness: components["schemas"]["SpreadItem"];
             /** Nodes Alive */
             nodes_alive: number;
             /** Nodes Dead */
@@ -794,17 +1251,6 @@ export interface components {
              * @description The last hour by minutes; those without an end are left out.
              */
             throughput: components["schemas"]["MinuteItem"][];
-        };
-        /**
-         * Pause
-         * @description Why a queue is held.
-         */
-        Pause: {
-            /**
-             * Note
-             * @description Why; shown in the list.
-             */
-            note?: string | null;
         };
         /**
          * Problem
@@ -880,6 +1326,268 @@ export interface components {
             queues: components["schemas"]["QueueItem"][];
         };
         /**
+         * Scale
+         * @description How many nodes a deployment wants.
+         */
+        Scale: {
+            /**
+             * Min Replicas
+             * @description None stops its schedules.
+             */
+            min_replicas: number;
+        };
+        /**
+         * ScheduleDetail
+         * @description A schedule with what only its own page needs.
+         */
+        ScheduleDetail: {
+            /** Backoff */
+            backoff: string;
+            /** Catch Up */
+            catch_up: string;
+            /** Catch Up Limit */
+            catch_up_limit: number;
+            /** Catch Up Window Seconds */
+            catch_up_window_seconds: number;
+            /**
+             * Created On
+             * Format: date-time
+             */
+            created_on: string;
+            /** Disabled Reason */
+            disabled_reason: string | null;
+            /**
+             * Enabled
+             * @description Whether further runs start; one that goes on may outlast that.
+             */
+            enabled: boolean;
+            /** Id */
+            id: number;
+            /** Jitter Seconds */
+            jitter_seconds: number;
+            /**
+             * Job Id
+             * @description The job of the run that goes on.
+             */
+            job_id: number | null;
+            /** Job Type */
+            job_type: string;
+            /** Max Retries */
+            max_retries: number | null;
+            /** Max Runtime Seconds */
+            max_runtime_seconds: number | null;
+            /**
+             * Module
+             * @description The module that declares it; empty for one that was added at run time.
+             */
+            module: string;
+            /** Name */
+            name: string;
+            /**
+             * Next Runs
+             * @description The next starts, as far as they are known; none if it is disabled.
+             */
+            next_runs: string[];
+            /** Next Start On */
+            next_start_on: string | null;
+            /** Overlap */
+            overlap: string;
+            /**
+             * Params
+             * @description The parameters of its jobs, secret ones masked; null if unknown here.
+             */
+            params?: unknown;
+            /** Pause Note */
+            pause_note: string | null;
+            /** Priority */
+            priority: number;
+            /** Queue */
+            queue: string;
+            /** Retry Period */
+            retry_period: string | null;
+            /**
+             * Started On
+             * @description When the run that goes on began.
+             */
+            started_on: string | null;
+            /**
+             * State
+             * @description `idle`, `executing`, `terminating` or `disabled`.
+             */
+            state: string;
+            statistics: components["schemas"]["StatisticsItem"];
+            /** Timezone */
+            timezone: string;
+            trigger: components["schemas"]["TriggerItem"];
+            /**
+             * Words
+             * @description The trigger in a sentence.
+             * @example At 03:00 (Europe/Berlin).
+             */
+            words: string;
+        };
+        /**
+         * ScheduleItem
+         * @description A schedule as in a list.
+         */
+        ScheduleItem: {
+            /** Disabled Reason */
+            disabled_reason: string | null;
+            /**
+             * Enabled
+             * @description Whether further runs start; one that goes on may outlast that.
+             */
+            enabled: boolean;
+            /** Id */
+            id: number;
+            /**
+             * Job Id
+             * @description The job of the run that goes on.
+             */
+            job_id: number | null;
+            /** Job Type */
+            job_type: string;
+            /**
+             * Module
+             * @description The module that declares it; empty for one that was added at run time.
+             */
+            module: string;
+            /** Name */
+            name: string;
+            /** Next Start On */
+            next_start_on: string | null;
+            /** Pause Note */
+            pause_note: string | null;
+            /** Priority */
+            priority: number;
+            /** Queue */
+            queue: string;
+            /**
+             * State
+             * @description `idle`, `executing`, `terminating` or `disabled`.
+             */
+            state: string;
+            statistics: components["schemas"]["StatisticsItem"];
+            /** Timezone */
+            timezone: string;
+            trigger: components["schemas"]["TriggerItem"];
+            /**
+             * Words
+             * @description The trigger in a sentence.
+             * @example At 03:00 (Europe/Berlin).
+             */
+            words: string;
+        };
+        /**
+         * ScheduleList
+         * @description A page of schedules, by module and name.
+         */
+        ScheduleList: {
+            /**
+             * Next
+             * @description The cursor of the next page; null on the last one.
+             */
+            next: string | null;
+            /** Schedules */
+            schedules: components["schemas"]["ScheduleItem"][];
+        };
+        /**
+         * ScheduleOptions
+         * @description Everything that may be changed: either `cron` or `every`, and how its runs go.
+         */
+        ScheduleOptions: {
+            /**
+             * Backoff
+             * @enum {string}
+             */
+            backoff?: "exponential" | "linear";
+            /**
+             * Catch Up
+             * @enum {string}
+             */
+            catch_up?: "last" | "none" | "all";
+            /** Catch Up Limit */
+            catch_up_limit?: number;
+            /**
+             * Catch Up Window
+             * @description A length of time.
+             * @example 90s
+             * @example 5m
+             * @example 1 day
+             */
+            catch_up_window?: string;
+            /**
+             * Cron
+             * @description When, as a cron expression.
+             * @example 0 3 * * *
+             */
+            cron?: string;
+            /**
+             * Dst Fold
+             * @enum {string}
+             */
+            dst_fold?: "first" | "second" | "both";
+            /**
+             * Dst Gap
+             * @enum {string}
+             */
+            dst_gap?: "shift" | "skip";
+            /**
+             * Every
+             * @description How long after the end of a run.
+             * @example 10m
+             */
+            every?: string;
+            /**
+             * Fixed
+             * @description Count `every` on a grid, not from the end of a run.
+             */
+            fixed?: boolean;
+            /**
+             * Initial Start
+             * @description First start of `every`, anchor of its grid.
+             */
+            initial_start?: string | null;
+            /**
+             * Jitter
+             * @description A length of time.
+             * @example 90s
+             * @example 5m
+             * @example 1 day
+             */
+            jitter?: string;
+            /**
+             * Max Retries
+             * @description Tries after a failure before it is disabled; null: no end.
+             */
+            max_retries?: number | null;
+            /** Max Runtime */
+            max_runtime?: string | null;
+            /**
+             * Overlap
+             * @enum {string}
+             */
+            overlap?: "skip" | "buffer_one" | "buffer_all" | "cancel_other" | "terminate_other" | "allow_all";
+            /**
+             * Params
+             * @description The parameters of its jobs, all of them.
+             */
+            params?: {
+                [key: string]: unknown;
+            };
+            /** Priority */
+            priority?: number;
+            /** Queue */
+            queue?: string;
+            /** Retry Period */
+            retry_period?: string | null;
+            /**
+             * Timezone
+             * @description IANA name of the zone; UTC if not given.
+             */
+            timezone?: string;
+        };
+        /**
          * SpreadItem
          * @description How some seconds are spread over the latest jobs that ended in the last hour, at most 1,000.
          */
@@ -890,6 +1598,14 @@ export interface components {
             p50_seconds: number | null;
             /** P99 Seconds */
             p99_seconds: number | null;
+        };
+        /**
+         * Started
+         * @description The job of a run by hand.
+         */
+        Started: {
+            /** Id */
+            id: number;
         };
         /**
          * StateCounts
@@ -906,6 +1622,126 @@ export interface components {
             pending: number;
             /** Started */
             started: number;
+        };
+        /**
+         * StatisticsItem
+         * @description How the runs of a schedule went. Runs are successes, failures and crashes; one that goes on is a crash so far.
+         */
+        StatisticsItem: {
+            /** Consecutive Crashes */
+            consecutive_crashes: number;
+            /** Consecutive Failures */
+            consecutive_failures: number;
+            /** Last Finish On */
+            last_finish_on: string | null;
+            /** Last Run Success */
+            last_run_success: boolean | null;
+            /** Last Start On */
+            last_start_on: string | null;
+            /** Last Successful Finish On */
+            last_successful_finish_on: string | null;
+            /**
+             * Mean Duration Seconds
+             * @description Of the successful runs; null if there is none.
+             */
+            mean_duration_seconds: number | null;
+            /** Total Crashes */
+            total_crashes: number;
+            /** Total Failures */
+            total_failures: number;
+            /** Total Runs */
+            total_runs: number;
+            /** Total Successes */
+            total_successes: number;
+        };
+        /**
+         * TickItem
+         * @description What was decided about one nominal time, or about several in a row.
+         */
+        TickItem: {
+            /** Count */
+            count: number;
+            /**
+             * Decided By
+             * @description The node that decided; null if it was somebody by hand.
+             */
+            decided_by: string | null;
+            /**
+             * Decided On
+             * Format: date-time
+             */
+            decided_on: string;
+            /**
+             * Decision
+             * @description `fired`, `coalesced`, `skipped` or `missed`.
+             */
+            decision: string;
+            /** Job Id */
+            job_id: number | null;
+            /**
+             * Nominal Time
+             * Format: date-time
+             */
+            nominal_time: string;
+            /** Reason */
+            reason: string;
+            /**
+             * Until
+             * Format: date-time
+             * @description The last of the times that it stands for.
+             */
+            until: string;
+        };
+        /**
+         * TickList
+         * @description A part of the ledger, the newest first.
+         */
+        TickList: {
+            /**
+             * Next
+             * @description `before` of the next part; null on the last one.
+             */
+            next: string | null;
+            /** Ticks */
+            ticks: components["schemas"]["TickItem"][];
+        };
+        /**
+         * TriggerItem
+         * @description What makes a schedule due.
+         */
+        TriggerItem: {
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "cron" | "interval";
+            /**
+             * Text
+             * @description The expression or interval, and after semicolons what differs from the default.
+             */
+            text: string;
+        };
+        /**
+         * Pause
+         * @description Why a queue is held.
+         */
+        horae__api__resources__queues__Pause: {
+            /**
+             * Note
+             * @description Why; shown in the list.
+             */
+            note?: string | null;
+        };
+        /**
+         * Pause
+         * @description Why no further run is to start.
+         */
+        horae__api__resources__schedule_bodies__Pause: {
+            /**
+             * Note
+             * @description Why; shown in the list.
+             */
+            note?: string | null;
         };
     };
     responses: never;
@@ -978,6 +1814,252 @@ export interface operations {
             };
         };
     };
+    list_deployments: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeploymentList"];
+                };
+            };
+            /** @description Nobody that is known here. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot serve this now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_deployment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The key of a deployment. */
+                key: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeploymentItem"];
+                };
+            };
+            /** @description Nobody that is known here. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It does not exist, or belongs to somebody else. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot serve this now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    end_deployment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The key of a deployment. */
+                key: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeploymentItem"];
+                };
+            };
+            /** @description Nobody that is known here. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It does not exist, or belongs to somebody else. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot serve this now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    scale_deployment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The key of a deployment. */
+                key: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Scale"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeploymentItem"];
+                };
+            };
+            /** @description The request is wrong, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody that is known here. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It does not exist, or belongs to somebody else. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot serve this now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     listen: {
         parameters: {
             query?: never;
@@ -990,7 +2072,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A stream of server-sent events. `hello` comes first: `{"resumed": false}` says that changes may have been missed, so read what you show. `job` is a job as in the list, with its `change`: `created`, `started`, `progress`, `waiting` (for another attempt) or `ended`. `reset` says that too much happened to tell: read what you show. The data of `job` is a `JobEvent`. A comment comes when nothing else has for 15 seconds. */
+            /** @description A stream of server-sent events. `hello` comes first: `{"resumed": false}` says that changes may have been missed, so read what you show. `job` is a job as in the list, with its `change`: `created`, `started`, `progress`, `waiting` (for another attempt) or `ended`. `reset` says that too much happened to tell: read what you show. Who may see schedules also hears of them: `schedule` is one as in the list, after whatever has happened to it, and `schedule_gone` the id of one that was deleted. The data of `job` is a `JobEvent`, of `schedule` a `ScheduleItem`, of `schedule_gone` a `ScheduleGone`. A comment comes when nothing else has for 15 seconds. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1041,6 +2123,8 @@ export interface operations {
                 queues?: string | null;
                 /** @description Whose jobs; for staff. */
                 owner?: string | null;
+                /** @description Only the runs of this schedule. */
+                schedule_id?: number | null;
                 /** @description How many jobs a page has at most; not counting for `job_ids`. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -1572,7 +2656,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Pause"];
+                "application/json": components["schemas"]["horae__api__resources__queues__Pause"];
             };
         };
         responses: {
@@ -1660,6 +2744,784 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["QueueItem"];
+                };
+            };
+            /** @description Nobody that is known here. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It does not exist, or belongs to somebody else. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot serve this now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_schedules: {
+        parameters: {
+            query?: {
+                /** @description The module that declares them; blank: none. */
+                module?: string | null;
+                job_type?: string | null;
+                /** @description Part of the name. */
+                name?: string | null;
+                enabled?: boolean | null;
+                /** @description How many schedules a page has at most. */
+                limit?: number;
+                /** @description `next` of the page before. */
+                cursor?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleList"];
+                };
+            };
+            /** @description The request is wrong, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody that is known here. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot serve this now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    add_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewSchedule"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleDetail"];
+                };
+            };
+            /** @description The request is wrong, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody that is known here. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot serve this now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a schedule. */
+                schedule_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleDetail"];
+                };
+            };
+            /** @description The request is wrong, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody that is known here. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It does not exist, or belongs to somebody else. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot serve this now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a schedule. */
+                schedule_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is wrong, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody that is known here. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It does not exist, or belongs to somebody else. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot serve this now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    alter_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a schedule. */
+                schedule_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ScheduleOptions"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleDetail"];
+                };
+            };
+            /** @description The request is wrong, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody that is known here. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It does not exist, or belongs to somebody else. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot serve this now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_schedule_errors: {
+        parameters: {
+            query?: {
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of a schedule. */
+                schedule_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FailedRunList"];
+                };
+            };
+            /** @description The request is wrong, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody that is known here. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It does not exist, or belongs to somebody else. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot serve this now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    pause_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a schedule. */
+                schedule_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["horae__api__resources__schedule_bodies__Pause"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleDetail"];
+                };
+            };
+            /** @description The request is wrong, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody that is known here. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It does not exist, or belongs to somebody else. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot serve this now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    resume_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a schedule. */
+                schedule_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleDetail"];
+                };
+            };
+            /** @description The request is wrong, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody that is known here. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It does not exist, or belongs to somebody else. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot serve this now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    run_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a schedule. */
+                schedule_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Started"];
+                };
+            };
+            /** @description The request is wrong, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody that is known here. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It does not exist, or belongs to somebody else. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot serve this now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_schedule_statistics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a schedule. */
+                schedule_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StatisticsItem"];
+                };
+            };
+            /** @description The request is wrong, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody that is known here. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It does not exist, or belongs to somebody else. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot serve this now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_ticks: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description Only nominal times before this; `next` of the part before. */
+                before?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The id of a schedule. */
+                schedule_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TickList"];
+                };
+            };
+            /** @description The request is wrong, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
             /** @description Nobody that is known here. */

@@ -1,0 +1,64 @@
+"""`/api/deployments/`: the versions of modules' schedules; stop one, start it again, end it."""
+
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from pydantic import BaseModel, ConfigDict, Field
+
+from horae.api.dependencies import Onlooker, ServicesHere, Staff
+from horae.api.fields import STORABLE, Storable
+from horae.api.problems import documented
+from horae.api.services import Services
+from horae.api.views.deployments import DeploymentItem, DeploymentList, deployment_list
+from horae.errors import DeploymentDoesNotExist
+
+MOST_REPLICAS = 10_000
+
+router = APIRouter(prefix="/api/deployments", tags=["schedules"])
+
+Key = Annotated[Storable, Path(min_length=1, max_length=200, pattern=STORABLE, description="The key of a deployment.")]
+
+
+class Scale(BaseModel):
+    """How many nodes a deployment wants."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    min_replicas: int = Field(ge=0, le=MOST_REPLICAS, description="None stops its schedules.")
+
+
+@router.get("/", responses=documented())
+async def list_deployments(services: ServicesHere, _actor: Onlooker) -> DeploymentList:
+    """List the versions of all modules, the newest first."""
+    return deployment_list(await services.on_thread(services.deployments.list))
+
+
+@router.get("/{key}/", responses=documented(404))
+async def get_deployment(services: ServicesHere, _actor: Onlooker, key: Key) -> DeploymentItem:
+    """Read one deployment."""
+    return await _item(services, key)
+
+
+@router.post("/{key}/scale/", responses=documented(400, 404, 413))
+async def scale_deployment(services: ServicesHere, actor: Staff, key: Key, scale: Scale) -> DeploymentItem:
+    """Set its replicas: none stops its schedules, more start them again; nothing is made up for."""
+    async with services.audited(actor, "deployment.scale", key, f"min_replicas {scale.min_replicas}"):
+        await services.on_thread(partial(services.deployments.scale, key, scale.min_replicas))
+    return await _item(services, key)
+
+
+@router.post("/{key}/end/", responses=documented(404))
+async def end_deployment(services: ServicesHere, actor: Staff, key: Key) -> DeploymentItem:
+    """End a deployment and its schedules; what runs goes on to its end. Ending twice is no error."""
+    async with services.audited(actor, "deployment.end", key):
+        await services.on_thread(partial(services.deployments.end, key))
+    return await _item(services, key)
+
+
+async def _item(services: Services, key: str) -> DeploymentItem:
+    found = deployment_list(await services.on_thread(services.deployments.list))
+    for item in found.deployments:
+        if item.key == key:
+            return item
+    raise DeploymentDoesNotExist(key)

@@ -1,0 +1,64 @@
+"""What somebody says of a schedule over HTTP: what is not named is left as it is, or as it is by default."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, Required
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from typing_extensions import TypedDict
+
+from horae.api.fields import LONGEST_NAME, STORABLE, Storable
+from horae.handler.schedules import ScheduleKeywords
+
+_Name = Annotated[Storable, Field(min_length=1, max_length=LONGEST_NAME, pattern=STORABLE)]
+_Text = Annotated[Storable, Field(min_length=1, max_length=1000, pattern=STORABLE)]
+_Length = Annotated[_Text, Field(description="A length of time.", examples=["90s", "5m", "1 day"])]
+
+
+class ScheduleOptions(TypedDict, total=False):
+    """Everything that may be changed: either `cron` or `every`, and how its runs go."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc] # Pydantic's own way to configure it
+
+    cron: Annotated[_Text, Field(description="When, as a cron expression.", examples=["0 3 * * *"])]
+    every: Annotated[_Text, Field(description="How long after the end of a run.", examples=["10m"])]
+    timezone: Annotated[_Text, Field(description="IANA name of the zone; UTC if not given.")]
+    dst_gap: Literal["shift", "skip"]
+    dst_fold: Literal["first", "second", "both"]
+    fixed: Annotated[bool, Field(description="Count `every` on a grid, not from the end of a run.")]
+    initial_start: Annotated[AwareDatetime | None, Field(description="First start of `every`, anchor of its grid.")]
+    overlap: Literal["skip", "buffer_one", "buffer_all", "cancel_other", "terminate_other", "allow_all"]
+    catch_up: Literal["last", "none", "all"]
+    catch_up_limit: int
+    catch_up_window: _Length
+    jitter: _Length
+    max_runtime: _Length | None
+    max_retries: Annotated[int | None, Field(description="Tries after a failure before it is disabled; null: no end.")]
+    retry_period: _Length | None
+    backoff: Literal["exponential", "linear"]
+    queue: _Name
+    priority: int
+    params: Annotated[dict[str, Any], Field(description="The parameters of its jobs, all of them.")]
+
+
+class NewSchedule(ScheduleOptions, total=False):
+    """A schedule to add."""
+
+    job_type: Required[_Name]
+    name: Annotated[_Name, Field(description="Its name; the job type's if not given.")]
+    enabled: Annotated[bool, Field(description="Whether it begins at once.")]
+
+
+class Pause(BaseModel):
+    """Why no further run is to start."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    note: Storable | None = Field(None, max_length=2000, pattern=STORABLE, description="Why; shown in the list.")
+
+
+OPTIONS: Final = tuple(ScheduleKeywords.__annotations__)
+
+
+def options_in(given: Mapping[str, Any]) -> Any:
+    """The part of a body that goes to the handler as options."""
+    return {name: given[name] for name in OPTIONS if name in given}

@@ -1,0 +1,168 @@
+"""`/api/schedules/`: what is due when, what became of it, and changing it."""
+
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Path, Query
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from horae.api.dependencies import Onlooker, ServicesHere, Staff
+from horae.api.fields import LARGEST_ID, STORABLE, Storable
+from horae.api.problems import documented
+from horae.api.resources.schedule_bodies import NewSchedule, Pause, ScheduleOptions, options_in
+from horae.api.services import Services
+from horae.api.views.schedules import (
+    FailedRunList,
+    ScheduleDetail,
+    ScheduleList,
+    StatisticsItem,
+    TickList,
+    failed_run_list,
+    statistics_item,
+    tick_list,
+)
+from horae.handler.schedule_pages import page_of
+from horae.handler.schedule_views import ScheduleView
+
+router = APIRouter(prefix="/api/schedules", tags=["schedules"])
+
+ScheduleId = Annotated[int, Path(ge=1, le=LARGEST_ID, description="The id of a schedule.")]
+
+
+class ScheduleQuery(BaseModel):
+    """Which schedules to list. What is left out is no filter."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    module: Storable | None = Field(None, pattern=STORABLE, description="The module that declares them; blank: none.")
+    job_type: Storable | None = Field(None, min_length=1, pattern=STORABLE)
+    name: Storable | None = Field(None, min_length=1, max_length=200, pattern=STORABLE, description="Part of the name.")
+    enabled: bool | None = None
+    limit: int = Field(100, ge=1, le=500, description="How many schedules a page has at most.")
+    cursor: str | None = Field(None, pattern="^[A-Za-z0-9_-]{1,2000}$", description="`next` of the page before.")
+
+
+class TickQuery(BaseModel):
+    """Which part of the ledger to read."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    limit: int = Field(100, ge=1, le=1000)
+    before: AwareDatetime | None = Field(None, description="Only nominal times before this; `next` of the part before.")
+
+
+class Started(BaseModel):
+    """The job of a run by hand."""
+
+    id: int
+
+
+class ErrorQuery(BaseModel):
+    """How many failed runs to read."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    limit: int = Field(100, ge=1, le=1000)
+
+
+@router.get("/", responses=documented(400))
+async def list_schedules(
+    services: ServicesHere, _actor: Onlooker, query: Annotated[ScheduleQuery, Query()]
+) -> ScheduleList:  # fmt: skip
+    """List schedules by module and name; one that another version has written in its own way is left out."""
+    found = await services.on_thread(partial(page_of, services.parts.database, **query.model_dump()))
+    return services.schedule_views.page(found)
+
+
+@router.post("/", status_code=201, responses=documented(400, 413))
+async def add_schedule(
+    services: ServicesHere, actor: Staff, schedule: Annotated[NewSchedule, Body()]
+) -> ScheduleDetail:  # fmt: skip
+    """Add a schedule of a job type; for staff."""
+    name = schedule.get("name")
+    add = partial(
+        services.schedules.add,
+        schedule["job_type"],
+        name=name,
+        config=schedule.get("params"),
+        enabled=schedule.get("enabled", True),
+        **options_in(schedule),
+    )
+    async with services.audited(actor, "schedule.add", name or schedule["job_type"]):
+        added = await services.on_thread(add)
+    return services.schedule_views.detail(added)
+
+
+@router.get("/{schedule_id}/", responses=documented(400, 404))
+async def get_schedule(services: ServicesHere, _actor: Onlooker, schedule_id: ScheduleId) -> ScheduleDetail:
+    """Read one schedule, with its policies and its next starts."""
+    return services.schedule_views.detail(await _view(services, schedule_id))
+
+
+@router.patch("/{schedule_id}/", responses=documented(400, 404, 413))
+async def alter_schedule(
+    services: ServicesHere, actor: Staff, schedule_id: ScheduleId, changes: Annotated[ScheduleOptions, Body()]
+) -> ScheduleDetail:
+    """Change what is named and nothing else; what leaves the times alone leaves the next start alone. For staff."""
+    alter = partial(services.schedules.alter, schedule_id, config=changes.get("params"), **options_in(changes))
+    async with services.audited(actor, "schedule.alter", str(schedule_id), ", ".join(sorted(changes)) or None):
+        altered = await services.on_thread(alter)
+    return services.schedule_views.detail(altered)
+
+
+@router.delete("/{schedule_id}/", status_code=204, responses=documented(400, 404))
+async def delete_schedule(services: ServicesHere, actor: Staff, schedule_id: ScheduleId) -> None:
+    """Delete a schedule that no module declares, with its ledger; a job of it that runs goes on. For staff."""
+    async with services.audited(actor, "schedule.delete", str(schedule_id)):
+        await services.on_thread(partial(services.schedules.delete, schedule_id))
+
+
+@router.post("/{schedule_id}/pause/", responses=documented(400, 404, 413))
+async def pause_schedule(services: ServicesHere, actor: Staff, schedule_id: ScheduleId, pause: Pause) -> ScheduleDetail:
+    """Let no further run start; one that goes on ends by itself. Pausing again changes the note."""
+    async with services.audited(actor, "schedule.pause", str(schedule_id), pause.note):
+        paused = await services.on_thread(partial(services.schedules.pause, schedule_id, pause.note))
+    return services.schedule_views.detail(paused)
+
+
+@router.post("/{schedule_id}/resume/", responses=documented(400, 404))
+async def resume_schedule(services: ServicesHere, actor: Staff, schedule_id: ScheduleId) -> ScheduleDetail:
+    """Enable it again: the next start is computed anew, nothing is made up for."""
+    async with services.audited(actor, "schedule.resume", str(schedule_id)):
+        resumed = await services.on_thread(partial(services.schedules.resume, schedule_id))
+    return services.schedule_views.detail(resumed)
+
+
+@router.post("/{schedule_id}/run/", status_code=202, responses=documented(400, 404))
+async def run_schedule(services: ServicesHere, actor: Staff, schedule_id: ScheduleId) -> Started:
+    """Start a run besides the schedule, also of one that is paused; the id of its job."""
+    async with services.audited(actor, "schedule.run", str(schedule_id)):
+        job_id = await services.on_thread(partial(services.schedules.run_now, schedule_id))
+    return Started(id=job_id)
+
+
+@router.get("/{schedule_id}/ticks/", responses=documented(400, 404))
+async def list_ticks(
+    services: ServicesHere, _actor: Onlooker, schedule_id: ScheduleId, query: Annotated[TickQuery, Query()]
+) -> TickList:
+    """List what was decided about its nominal times, and why; the newest first."""
+    ticks = partial(services.schedules.ticks, schedule_id, limit=query.limit + 1, before=query.before)
+    return tick_list(await services.on_thread(ticks), query.limit)
+
+
+@router.get("/{schedule_id}/statistics/", responses=documented(400, 404))
+async def get_schedule_statistics(services: ServicesHere, _actor: Onlooker, schedule_id: ScheduleId) -> StatisticsItem:
+    """Read how its runs went."""
+    return statistics_item((await _view(services, schedule_id)).statistics)
+
+
+@router.get("/{schedule_id}/errors/", responses=documented(400, 404))
+async def list_schedule_errors(
+    services: ServicesHere, _actor: Onlooker, schedule_id: ScheduleId, query: Annotated[ErrorQuery, Query()]
+) -> FailedRunList:
+    """List its runs that failed or crashed, the newest first."""
+    return failed_run_list(await services.on_thread(partial(services.schedules.errors, schedule_id, limit=query.limit)))
+
+
+async def _view(services: Services, schedule_id: int) -> ScheduleView:
+    return await services.on_thread(partial(services.schedules.get, schedule_id))

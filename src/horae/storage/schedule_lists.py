@@ -1,0 +1,63 @@
+"""Schedules by the page, and those that have changed lately: found by indexes, however many there are."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import Connection, Float, Integer, Select, bindparam, select, tuple_
+
+from horae.storage.dialect import IdList, PerDialect, member_of, seconds_from_now
+from horae.storage.schedule_rows import StoredSchedule
+from horae.storage.schedule_tables import schedule_statistics, schedules
+from horae.storage.schedules import COLUMNS, stored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleFilter:
+    """Which schedules to list; None means any. `name`: part of it; `after`: module and name of the one before."""
+
+    module: str | None = None
+    job_type: str | None = None
+    name: str | None = None
+    enabled: bool | None = None
+    after: tuple[str, str] | None = None
+    limit: int = 100
+
+
+_ALL: Final = select(*COLUMNS).select_from(
+    schedules.join(schedule_statistics, schedule_statistics.c.schedule_id == schedules.c.id)
+)
+_place: Final = tuple_(schedules.c.module, schedules.c.name)
+THESE: Final = PerDialect(lambda dialect: _ALL.where(member_of(dialect, schedules.c.id, "ids", of=IdList)))
+CHANGED: Final = (
+    select(schedules.c.id, schedules.c.version)
+    .where(schedules.c.updated_at > seconds_from_now(-bindparam("within", type_=Float())))
+    .order_by(schedules.c.updated_at)
+    .limit(bindparam("limit", type_=Integer()))
+)
+
+
+def page(connection: Connection, wanted: ScheduleFilter) -> list[StoredSchedule]:
+    """Schedules by module and name; `after` continues after the last one of the page before."""
+    return [stored(row) for row in connection.execute(_page(wanted))]
+
+
+def these(connection: Connection, ids: Collection[int]) -> list[StoredSchedule]:
+    """Those of these schedules that exist, in no order."""
+    return [stored(row) for row in connection.execute(THESE.on(connection), {"ids": sorted(ids)})]
+
+
+def changed(connection: Connection, within: float, limit: int) -> dict[int, int]:
+    """Id and version of what has changed in the last seconds, the longest ago first."""
+    rows = connection.execute(CHANGED, {"within": within, "limit": limit})
+    return {row.id: row.version for row in rows}
+
+
+def _page(wanted: ScheduleFilter) -> Select[Any]:
+    chosen = _ALL.order_by(schedules.c.module, schedules.c.name).limit(wanted.limit)
+    for column in (schedules.c.module, schedules.c.job_type, schedules.c.enabled):
+        if (value := getattr(wanted, column.name)) is not None:
+            chosen = chosen.where(column == value)
+    if wanted.name is not None:
+        chosen = chosen.where(schedules.c.name.icontains(wanted.name, autoescape=True))
+    return chosen if wanted.after is None else chosen.where(_place > tuple_(*wanted.after))
