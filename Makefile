@@ -4,17 +4,21 @@ PYTHON ?= python3
 BIN := .venv/bin
 TREES := $(wildcard src tests benchmarks examples)
 LOCKS := requirements/test.txt requirements/lint.txt requirements/docs.txt
-SYSTEM_PACKAGES := postgresql
+SYSTEM_PACKAGES := postgresql chromium
+NODE := scripts/with-node
+DASHBOARD := src/horae/api/static/index.html
+MODULES := web/node_modules/.package-lock.json
+WEB_FILES := $(shell find web -type f -not -path '*/node_modules/*' -not -path '*/dist/*')
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export NO_MKDOCS_2_WARNING := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install system test lint docs check demo bench soak chaos web lock clean
+.PHONY: help install system test lint docs check demo bench soak chaos screenshots web web-check dist lock clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: .venv/installed ## Create .venv with the locked requirements and the package itself
 
@@ -33,14 +37,14 @@ install: .venv/installed ## Create .venv with the locked requirements and the pa
 system: ## Install the Debian packages that the tests need (as root, where missing)
 	@scripts/install-system-packages $(SYSTEM_PACKAGES)
 
-test: install system ## Run every test (ARGS="-k cron" chooses some)
+test: install system web web-check ## Run every test (ARGS="-k cron" chooses some)
 	@$(BIN)/python -m pytest $(ARGS)
 
-lint: install ## Check format, style, types and the direction of imports
+lint: install web-check ## Check format, style, types and the direction of imports
 	$(BIN)/ruff format --check $(TREES)
 	$(BIN)/ruff check $(TREES)
 	$(BIN)/mypy $(TREES)
-	$(BIN)/pyright
+	$(NODE) $(BIN)/pyright
 	$(BIN)/lint-imports
 
 docs: install ## Build the documentation into site/
@@ -49,10 +53,31 @@ docs: install ## Build the documentation into site/
 check: lint docs test ## Run all that continuous integration runs, in its order
 
 demo: .venv/runtime ## Run the demonstration (ONCE=1 ends it after one round)
+	@if $(NODE) --present; then $(MAKE) --no-print-directory $(DASHBOARD); else test -f $(DASHBOARD); fi \
+		|| echo "The dashboard is not built, so its page will be empty: see \`make web\`."
 	$(BIN)/python -m examples.demo $(if $(ONCE),--once)
 
-web: ## Build the dashboard into the package (needs Node.js 20 and npm)
-	cd web && npm ci && npm run build
+web: $(DASHBOARD) ## Build the dashboard into the package (Node.js 20 is brought where there is none)
+
+$(DASHBOARD): $(MODULES) $(filter-out %/README.md web/app/tests/% web/packages/vue/tests/%,$(WEB_FILES))
+	@cd web && ../$(NODE) npm run --silent build
+
+$(MODULES): web/package-lock.json web/package.json web/app/package.json web/packages/vue/package.json
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@cd web && ../$(NODE) npm ci
+	touch $@
+
+web-check: web/node_modules/.checked ## Check format, style and types of web/, and run its tests
+
+web/node_modules/.checked: $(MODULES) $(WEB_FILES) tests/api/openapi.json
+	@cd web && ../$(NODE) npm run --silent check
+	touch $@
+
+dist: install web ## Build the sdist and the wheel, with the dashboard in both, into dist/
+	$(BIN)/python -m build --no-isolation
+
+screenshots: install system web ## Photograph every view of the dashboard into docs/images/
+	$(BIN)/python -m tests.e2e.screenshots $(ARGS)
 
 bench: install system ## Measure against raw statements on the same server
 	$(BIN)/python -m benchmarks $(ARGS)
@@ -68,4 +93,5 @@ lock: install ## Resolve the locked requirements anew (ARGS=--upgrade for newer 
 	scripts/lock-requirements $(ARGS)
 
 clean: ## Remove what the other targets made
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis site
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist site
+	rm -rf web/node_modules web/*/node_modules web/packages/vue/dist src/horae/api/static
