@@ -10,6 +10,7 @@ from horae.errors import DatabaseBusy
 from horae.storage import metrics
 from horae.storage.database import Database
 from tests.api.clients import Client, error_of
+from tests.api.timetable import fire, make_late
 from tests.harness.applications import claim_as_another_node, execute
 from tests.harness.nodes import running_node, until_state
 
@@ -77,6 +78,29 @@ async def test_backlog_and_slots(horae: Horae, client: Client) -> None:
     async with running_node(horae, concurrency=4, queues=("none",)):
         found = await figures(client)
     assert (found[("horae_slots",)], found[("horae_slots_used",)], found["horae_nodes", "alive"]) == (4, 0, 1)
+
+
+async def test_lateness_is_counted_of_what_a_schedule_started_at_its_time(horae: Horae, client: Client) -> None:
+    late, by_hand = (horae.schedules.add("rebuild_index", name=name, cron="* * * * *").id for name in ("late", "hand"))
+    make_late(horae, late, 600)
+    assert (await figures(client))[("horae_schedules_overdue",)] == 1
+    jobs = [*fire(horae, late), horae.schedules.run_now(by_hand)]
+    async with running_node(horae, scheduler=False):
+        for job_id in jobs:
+            await until_state(horae, job_id, "finished")
+    for _ in range(2):
+        found = await figures(client)
+        assert found["horae_schedule_lateness_seconds_count", "rebuild_index"] == 1
+        assert found["horae_schedule_lateness_seconds_bucket", "300.0", "rebuild_index"] == 1
+        assert (found[("horae_schedules_overdue",)], found[("horae_oldest_overdue_seconds",)]) == (0, 0)
+
+
+async def test_how_late_the_latest_is(horae: Horae, client: Client) -> None:
+    for name, seconds in (("a", 600), ("b", 900), ("c", 5)):
+        make_late(horae, horae.schedules.add("rebuild_index", name=name, every="1h").id, seconds)
+    found = await figures(client)
+    assert found[("horae_schedules_overdue",)] == 2
+    assert 900 <= found[("horae_oldest_overdue_seconds",)] < 1000
 
 
 async def test_queues_past_the_fullest_are_one(horae: Horae, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,8 @@ def trigger_in_words(trigger: Trigger) -> str:
     if not trigger.fixed:
         return f"{_length(trigger.interval).capitalize()} after the end of each run."
     length = _length(trigger.interval)
-    return f"Every {length if ' and ' in length else length.removeprefix('1 ')}, {_anchor(trigger)}."
+    every = length if " and " in length else length.removeprefix("1 ")
+    return f"Every {every}, {_anchor(trigger)}."
 
 
 def _anchor(trigger: IntervalTrigger) -> str:

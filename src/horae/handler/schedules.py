@@ -96,8 +96,8 @@ class Schedules:
 
     def delete(self, reference: Reference) -> None:
         """Delete a schedule and its ledger; a running job of it goes on. Raises `ScheduleIsDeclared`."""
-        self._database.transact(schedule_changes.delete, reference)
-        self._wakeup.send(Hint(HintKind.SCHEDULES))
+        row = self._database.transact(schedule_changes.delete, reference)
+        self._wakeup.send(Hint(HintKind.SCHEDULES, (JobId(row.id),)))
 
     def pause(self, reference: Reference, note: str | None = None) -> ScheduleView:
         """Let no further run start; to pause is not to cancel."""

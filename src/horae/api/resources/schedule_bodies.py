@@ -1,16 +1,22 @@
 """What somebody says of a schedule over HTTP: what is not named is left as it is, or as it is by default."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal, Required
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final, Required
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from horae.api.fields import LONGEST_NAME, STORABLE, Storable
+from horae.domain.backoff import Growth
+from horae.domain.cron.wall_clock import DstFold, DstGap
+from horae.domain.schedule import CatchUp, Overlap
 from horae.handler.schedules import ScheduleKeywords
 
 _Name = Annotated[Storable, Field(min_length=1, max_length=LONGEST_NAME, pattern=STORABLE)]
 _Text = Annotated[Storable, Field(min_length=1, max_length=1000, pattern=STORABLE)]
+_Moment = Annotated[AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(2100, 1, 1, tzinfo=UTC))]
+_Count = Annotated[int, Field(ge=0, le=1_000_000)]
 _Length = Annotated[_Text, Field(description="A length of time.", examples=["90s", "5m", "1 day"])]
 
 
@@ -22,19 +28,19 @@ class ScheduleOptions(TypedDict, total=False):
     cron: Annotated[_Text, Field(description="When, as a cron expression.", examples=["0 3 * * *"])]
     every: Annotated[_Text, Field(description="How long after the end of a run.", examples=["10m"])]
     timezone: Annotated[_Text, Field(description="IANA name of the zone; UTC if not given.")]
-    dst_gap: Literal["shift", "skip"]
-    dst_fold: Literal["first", "second", "both"]
+    dst_gap: DstGap
+    dst_fold: DstFold
     fixed: Annotated[bool, Field(description="Count `every` on a grid, not from the end of a run.")]
-    initial_start: Annotated[AwareDatetime | None, Field(description="First start of `every`, anchor of its grid.")]
-    overlap: Literal["skip", "buffer_one", "buffer_all", "cancel_other", "terminate_other", "allow_all"]
-    catch_up: Literal["last", "none", "all"]
+    initial_start: Annotated[_Moment | None, Field(description="First start of `every`, anchor of its grid.")]
+    overlap: Overlap
+    catch_up: CatchUp
     catch_up_limit: int
     catch_up_window: _Length
     jitter: _Length
     max_runtime: _Length | None
-    max_retries: Annotated[int | None, Field(description="Tries after a failure before it is disabled; null: no end.")]
+    max_retries: Annotated[_Count | None, Field(description="Tries after a failure before it is disabled; null: any.")]
     retry_period: _Length | None
-    backoff: Literal["exponential", "linear"]
+    backoff: Growth
     queue: _Name
     priority: int
     params: Annotated[dict[str, Any], Field(description="The parameters of its jobs, all of them.")]

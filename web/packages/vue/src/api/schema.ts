@@ -676,6 +676,12 @@ export interface components {
             next: string | null;
         };
         /**
+         * CatchUp
+         * @description What becomes of the times that passed while nothing could run them.
+         * @enum {string}
+         */
+        CatchUp: "last" | "none" | "all";
+        /**
          * Complaint
          * @description One thing that is wrong with one field.
          */
@@ -1045,12 +1051,8 @@ export interface components {
              * Backoff
              * @enum {string}
              */
-            backoff?: "exponential" | "linear";
-            /**
-             * Catch Up
-             * @enum {string}
-             */
-            catch_up?: "last" | "none" | "all";
+            backoff?: "exponential" | "linear" | "constant";
+            catch_up?: components["schemas"]["CatchUp"];
             /** Catch Up Limit */
             catch_up_limit?: number;
             /**
@@ -1110,7 +1112,7 @@ export interface components {
             job_type: string;
             /**
              * Max Retries
-             * @description Tries after a failure before it is disabled; null: no end.
+             * @description Tries after a failure before it is disabled; null: any.
              */
             max_retries?: number | null;
             /** Max Runtime */
@@ -1120,11 +1122,7 @@ export interface components {
              * @description Its name; the job type's if not given.
              */
             name?: string;
-            /**
-             * Overlap
-             * @enum {string}
-             */
-            overlap?: "skip" | "buffer_one" | "buffer_all" | "cancel_other" | "terminate_other" | "allow_all";
+            overlap?: components["schemas"]["Overlap"];
             /**
              * Params
              * @description The parameters of its jobs, all of them.
@@ -1214,6 +1212,12 @@ export interface components {
             /** Nodes */
             nodes: components["schemas"]["NodeItem"][];
         };
+        /**
+         * Overlap
+         * @description What becomes of a time that comes due while a run is going on.
+         * @enum {string}
+         */
+        Overlap: "skip" | "buffer_one" | "buffer_all" | "cancel_other" | "terminate_other" | "allow_all";
         /**
          * OverviewItem
          * @description The state of the whole at one moment; made anew every other second at most.
@@ -1500,12 +1504,8 @@ export interface components {
              * Backoff
              * @enum {string}
              */
-            backoff?: "exponential" | "linear";
-            /**
-             * Catch Up
-             * @enum {string}
-             */
-            catch_up?: "last" | "none" | "all";
+            backoff?: "exponential" | "linear" | "constant";
+            catch_up?: components["schemas"]["CatchUp"];
             /** Catch Up Limit */
             catch_up_limit?: number;
             /**
@@ -1558,16 +1558,12 @@ export interface components {
             jitter?: string;
             /**
              * Max Retries
-             * @description Tries after a failure before it is disabled; null: no end.
+             * @description Tries after a failure before it is disabled; null: any.
              */
             max_retries?: number | null;
             /** Max Runtime */
             max_runtime?: string | null;
-            /**
-             * Overlap
-             * @enum {string}
-             */
-            overlap?: "skip" | "buffer_one" | "buffer_all" | "cancel_other" | "terminate_other" | "allow_all";
+            overlap?: components["schemas"]["Overlap"];
             /**
              * Params
              * @description The parameters of its jobs, all of them.

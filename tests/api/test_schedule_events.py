@@ -1,0 +1,200 @@
+"""What is told of schedules as they change, and to whom; on both kinds of database."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from horae import Horae
+from horae.api.application import HttpInterface
+from horae.api.stream import hub as hub_module
+from horae.api.stream import sources as sources_module
+from horae.api.stream.event import News
+from horae.api.stream.sources import JobSource, ScheduleSource
+from horae.api.stream.watch import Wanted
+from horae.api.views.schedules import ScheduleItems
+from horae.wakeup.channel import Hint, HintKind
+from tests.api.clients import Client
+from tests.api.streams import Received, Stream, listening
+from tests.api.timetable import fire, make_late
+from tests.harness.applications import claim_as_another_node, counted_statements, execute
+
+
+def add(horae: Horae, name: str = "nightly") -> int:
+    return horae.schedules.add("rebuild_index", name=name, cron="0 3 * * *").id
+
+
+async def until_told(stream: Stream, **wanted: object) -> Received:
+    """The next word of a schedule that has all of these."""
+    while True:
+        message = await stream.next("schedule")
+        if wanted.items() <= message.data.items():
+            return message
+
+
+def everything(_owner: str | None) -> bool:
+    return True
+
+
+def nothing_of_schedules(owner: str | None) -> bool:
+    return owner is not None
+
+
+@pytest.fixture
+def source(horae: Horae) -> ScheduleSource:
+    """A source that has had its first look."""
+    source = ScheduleSource(horae.parts.database, ScheduleItems(horae.registry))
+    assert source.look(everything) == []
+    return source
+
+
+async def test_staff_hears_of_a_whole_life(horae: Horae, app: HttpInterface, client: Client) -> None:
+    async with listening(app, "auditor") as stream:
+        await stream.next("hello")
+        schedule_id = add(horae)
+        created = await until_told(stream, id=schedule_id, state="idle")
+        listed = (await client("auditor").get("/api/schedules/")).json()["schedules"]
+        assert created.data == listed[0]
+        await client("root").post(f"/api/schedules/{schedule_id}/pause/", json={"note": "why not"})
+        assert (await until_told(stream, enabled=False)).data["pause_note"] == "why not"
+        horae.schedules.resume(schedule_id)
+        await until_told(stream, enabled=True)
+        job_id = horae.schedules.run_now(schedule_id)
+        assert (await until_told(stream, state="executing")).data["job_id"] == job_id
+        claim_as_another_node(horae)
+        horae.jobs.cancel(job_id)
+        horae.schedules.alter(schedule_id, priority=3)
+        await until_told(stream, priority=3)
+        horae.schedules.delete(schedule_id)
+        assert (await stream.next("schedule_gone")).data == {"id": schedule_id}
+
+
+async def test_owners_hear_of_no_schedule(horae: Horae, app: HttpInterface) -> None:
+    async with listening(app, "root") as root, listening(app, "alice") as alice:
+        await root.next("hello")
+        await alice.next("hello")
+        job_id = horae.jobs.start("rebuild_index", owner="alice").id
+        await until_told(root, id=add(horae))
+        await alice.until("created", job_id)
+        horae.jobs.cancel(job_id)
+        await alice.until("ended", job_id)
+        assert {message.name for message in alice.messages} == {"hello", "job"}
+
+
+async def test_a_word_that_was_missed_comes_again(horae: Horae, app: HttpInterface) -> None:
+    async with listening(app, "auditor") as other:
+        await other.next("hello")
+        async with listening(app, "root") as stream:
+            await stream.next("hello")
+            last = (await until_told(stream, id=add(horae))).identity
+        missed = add(horae, "missed")
+        await until_told(other, id=missed)
+        async with listening(app, "root", last) as stream:
+            assert (await stream.next("hello")).data == {"resumed": True}
+            assert (await stream.next("schedule")).data["id"] == missed
+
+
+async def test_what_fires_is_told_once(horae: Horae, source: ScheduleSource) -> None:
+    schedule_id = add(horae)
+    assert names(source) == ["schedule"]
+    assert names(source) == []
+    make_late(horae, schedule_id, 600)
+    assert names(source) == []  # behind Horae's back
+    fire(horae, schedule_id)
+    assert names(source) == ["schedule"]
+    assert names(source) == []
+
+
+async def test_what_is_deleted_is_told_by_a_hint_and_what_is_there_is_not(horae: Horae, source: ScheduleSource) -> None:
+    kept, deleted = add(horae, "kept"), add(horae, "deleted")
+    names(source)
+    execute(horae, "DELETE FROM horae_schedules WHERE id = :id", id=deleted)
+    source.hear(Hint(HintKind.WORK, (deleted,)))  # type: ignore[arg-type] # an id of a schedule
+    assert names(source) == []
+    source.hear(Hint(HintKind.SCHEDULES, (deleted, kept)))  # type: ignore[arg-type] # ids of schedules
+    assert source.look(everything) == [News("schedule_gone", f'{{"id":{deleted}}}')]
+    assert names(source) == []
+
+
+async def test_an_unreadable_one_hides_no_other(horae: Horae, source: ScheduleSource) -> None:
+    strange, sound = add(horae, "strange"), add(horae, "sound")
+    execute(horae, "UPDATE horae_schedules SET trigger = 'full moon' WHERE id = :id", id=strange)
+    found = source.look(everything)
+    assert found is not None
+    assert [(each.name, f'"id":{sound},' in each.data, each.owner) for each in found] == [("schedule", True, None)]
+
+
+async def test_nobody_looks_for_schedules_unless_staff_listens(horae: Horae, source: ScheduleSource) -> None:
+    add(horae)
+    with counted_statements(horae) as statements:
+        assert source.look(nothing_of_schedules) == []
+    assert statements == []
+    assert names(source) == ["schedule"]  # it may have been between his reading and our looking
+
+
+async def test_a_look_is_one_statement_and_two_if_there_is_news(horae: Horae, source: ScheduleSource) -> None:
+    for number in range(20):
+        add(horae, f"s{number}")
+    for expected in (2, 1):
+        with counted_statements(horae) as statements:
+            source.look(everything)
+        assert len(statements) == expected
+
+
+@pytest.mark.parametrize(("name", "limit"), [("MOST", 5), ("LIMIT", 6)])
+async def test_too_many_at_once_are_not_told_one_by_one(
+    horae: Horae, source: ScheduleSource, monkeypatch: pytest.MonkeyPatch, name: str, limit: int
+) -> None:
+    monkeypatch.setattr(sources_module, name, limit)
+    for number in range(5):
+        add(horae, f"s{number}")
+    assert names(source) == ["schedule"] * 5
+    for number in range(5, 11):
+        add(horae, f"s{number}")
+    assert source.look(everything) is None
+    if name == "MOST":
+        assert names(source) == []
+
+
+async def test_a_flood_of_schedules_is_one_word_to_staff_and_none_to_owners(
+    horae: Horae, app: HttpInterface, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources_module, "MOST", 0)
+    async with listening(app, "root") as root, listening(app, "alice") as alice:
+        await root.next("hello")
+        await alice.next("hello")
+        add(horae)
+        await root.next("reset")
+        job_id = horae.jobs.start("rebuild_index", owner="alice").id
+        await alice.until("created", job_id)
+        assert [message.name for message in alice.messages] == ["hello", "job"]
+
+
+async def test_what_was_found_before_a_look_failed_is_made_up_for(
+    horae: Horae, app: HttpInterface, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_module, "AFTER_FAILURE", 0.05)
+    failures: Iterator[OSError] = iter([OSError("gone")])
+    found: list[str] = []
+    jobs, schedules = JobSource.look, ScheduleSource.look
+
+    def failing(source: ScheduleSource, wanted: Wanted) -> list[News] | None:
+        for failure in failures if found else ():
+            raise failure
+        return schedules(source, wanted)
+
+    def noting(source: JobSource, wanted: Wanted) -> list[News] | None:
+        news = jobs(source, wanted)
+        found.extend(each.name for each in news or ())
+        return news
+
+    monkeypatch.setattr(JobSource, "look", noting)
+    monkeypatch.setattr(ScheduleSource, "look", failing)
+    async with listening(app, "alice") as stream:
+        await stream.next("hello")
+        horae.jobs.start("rebuild_index", owner="alice")
+        await stream.next("reset")
+
+
+def names(source: ScheduleSource) -> list[str]:
+    """What a look tells, by name."""
+    return [each.name for each in source.look(everything) or ()]

@@ -1,0 +1,63 @@
+"""What is said of schedules that are late, fail, gave up, or start what nobody knows."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from horae.domain.job import NodeId
+from horae.handler.doctor.finding import Level
+from horae.handler.doctor.schedules import schedule_findings
+from horae.storage.nodes import NodeView
+from horae.storage.schedule_troubles import Failing, Overdue, Troubles
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+NODE = NodeView(
+    id=NodeId("n1"), name="left", host="h", pid=7, version="1", roles=["scheduler", "worker"], queues=None,
+    types=["known"], concurrency=10, lock_key=1, started_at=NOON, heartbeat_at=NOON, silence=0.1, lock_free=False,
+    running=2,
+)  # fmt: skip
+
+
+def failing(number: int, *, gave_up: bool, streak: int = 4) -> Failing:
+    return Failing(id=number, name=f"s{number}", job_type="known", streak=streak, gave_up=gave_up)
+
+
+def told(alive: bool = True, known: tuple[str, ...] = (), **troubles: Any) -> list[tuple[Level, str]]:  # noqa: FBT001, FBT002 - reads well
+    given: dict[str, Any] = {"overdue": None, "failing": [], "job_types": {"known": 3}} | troubles
+    findings = schedule_findings(Troubles(**given), [NODE] if alive else [], known=known)
+    return [(finding.level, finding.message) for finding in findings]
+
+
+def test_all_is_well() -> None:
+    assert told() == [(Level.OK, "3 are enabled, none is late or fails")]
+    assert told(alive=False) == told()
+
+
+def test_what_is_late_depends_on_who_runs() -> None:
+    late = Overdue(count=3, name="nightly", seconds=75.2)
+    words = "'nightly' and 2 more should have started (the oldest 75 s ago) and did not"
+    assert told(overdue=late) == [(Level.PROBLEM, words)]
+    assert told(alive=False, overdue=late) == [(Level.PROBLEM, f"{words}: no node fires schedules")]
+
+
+def test_a_few_are_named_and_the_others_counted() -> None:
+    many = [failing(number, gave_up=number < 7, streak=1 + number % 2) for number in range(1, 14)]
+    found = told(failing=many)
+    assert [level for level, _ in found] == [Level.PROBLEM] * 6 + [Level.WARNING] * 6
+    assert found[0][1] == "'s1' is disabled, for its retries are used up: 2 failures in a row"
+    assert found[1][1].endswith("1 failure in a row")
+    assert found[5][1] == "1 more gave up after failures"
+    assert found[6][1] == "'s7' does not succeed: 2 failures in a row"
+    assert found[11][1] == "2 more have failed several times in a row"
+    assert len(told(failing=many[:5])) == 5
+
+
+def test_types_that_no_live_node_knows() -> None:
+    types = {"known": 1, "gone": 2}
+    assert told(job_types=types) == [
+        (
+            Level.PROBLEM,
+            "2 start jobs of type 'gone', which no live node knows, nor does this application, if one was named",
+        )
+    ]
+    assert told(job_types=types, known=("gone",))[0][1].endswith("but this application does")
+    assert told(alive=False, job_types=types) == [(Level.OK, "3 are enabled, none is late or fails")]

@@ -1,0 +1,34 @@
+"""When a schedule is due, in one sentence."""
+
+import pytest
+
+from horae.domain.trigger import parse_trigger
+from horae.handler.schedule_words import trigger_in_words
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "timezone", "words"),
+    [
+        ("cron", "0 3 * * *", "UTC", "At 03:00."),
+        ("cron", "0 3 * * *", "Europe/Berlin", "At 03:00 (Europe/Berlin)."),
+        ("cron", "*/5 * * * *", "UTC", "Every 5 minutes."),
+        ("interval", "10m", "UTC", "10 minutes after the end of each run."),
+        ("interval", "90s", "Europe/Berlin", "1 minute and 30 seconds after the end of each run."),
+        ("interval", "0.5s", "UTC", "0.5 seconds after the end of each run."),
+        ("interval", "1 day; fixed", "Europe/Berlin", "Every day, by the clock of Europe/Berlin."),
+        ("interval", "14 days; fixed", "UTC", "Every 2 weeks, by the clock of UTC."),
+        ("interval", "10 days; fixed", "UTC", "Every 10 days, by the clock of UTC."),
+        ("interval", "14 months; fixed", "UTC", "Every 1 year and 2 months, by the clock of UTC."),
+        ("interval", "1 month", "UTC", "1 month after the end of each run."),
+        (
+            "interval", "1h30m; fixed; initial_start=2026-07-01T03:00:00+00:00", "Europe/Berlin",
+            "Every 1 hour and 30 minutes, counted from 2026-07-01 05:00 (Europe/Berlin).",
+        ),
+        (
+            "interval", "25h1m1s; fixed", "UTC",
+            "Every 1 day, 1 hour, 1 minute and 1 second, by the clock of UTC.",
+        ),
+    ],
+)  # fmt: skip
+def test_a_trigger_in_words(kind: str, text: str, timezone: str, words: str) -> None:
+    assert trigger_in_words(parse_trigger(kind, text, timezone)) == words
