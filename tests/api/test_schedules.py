@@ -49,7 +49,7 @@ async def test_a_schedule_says_what_it_is(horae: Horae, client: Client) -> None:
         "disabled_reason": None, "pause_note": None, "job_id": None, "params": {"shards": 2}, "overlap": "buffer_one",
         "catch_up": "last", "catch_up_limit": 100, "catch_up_window_seconds": 604800, "jitter_seconds": 90,
         "max_runtime_seconds": 300, "max_retries": None, "retry_period": None, "backoff": "exponential",
-        "started_on": None,
+        "started_on": None, "version": 2,
     }  # fmt: skip
 
 
@@ -254,9 +254,9 @@ async def test_only_what_is_named_changes(horae: Horae, client: Client) -> None:
     schedule_id = nightly(horae, config={"shards": 2}, retry_period="1m", max_retries=3)
     before, path = await read(client, schedule_id), f"/api/schedules/{schedule_id}/"
     root = client("root")
-    assert (await root.patch(path, json={})).json() == before
+    assert (await root.patch(path, json={})).json() == {**before, "version": before["version"] + 1}
     changes = {"priority": 5, "max_retries": None, "overlap": "allow_all", "params": {"shards": 9}}
-    assert (await root.patch(path, json=changes)).json() == {**before, **changes}
+    assert (await root.patch(path, json=changes)).json() == {**before, **changes, "version": before["version"] + 2}
     altered = (await root.patch(path, json={"timezone": "UTC"})).json()
     assert (altered["trigger"]["text"], altered["words"]) == ("0 3 * * *", "At 03:00.")
     assert altered["next_start_on"] != before["next_start_on"]

@@ -60,6 +60,7 @@ class ScheduleItem(BaseModel):
     pause_note: str | None
     job_id: int | None = Field(description="The job of the run that goes on.")
     next_start_on: datetime | None
+    version: int = Field(description="Grows with each change, so that an older answer can be told from a newer one.")
     statistics: StatisticsItem
 
 
@@ -228,6 +229,7 @@ def _common(view: ScheduleView) -> dict[str, Any]:
         "pause_note": view.pause_note,
         "job_id": view.job_id,
         "next_start_on": view.next_start,
+        "version": view.version,
         "statistics": statistics_item(view.statistics),
     }
 

@@ -1424,6 +1424,11 @@ export interface components {
             timezone: string;
             trigger: components["schemas"]["TriggerItem"];
             /**
+             * Version
+             * @description Grows with each change, so that an older answer can be told from a newer one.
+             */
+            version: number;
+            /**
              * Words
              * @description The trigger in a sentence.
              * @example At 03:00 (Europe/Berlin).
@@ -1475,6 +1480,11 @@ export interface components {
             /** Timezone */
             timezone: string;
             trigger: components["schemas"]["TriggerItem"];
+            /**
+             * Version
+             * @description Grows with each change, so that an older answer can be told from a newer one.
+             */
+            version: number;
             /**
              * Words
              * @description The trigger in a sentence.
