@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from sqlalchemy import Connection
 
 from horae import Horae
 from horae.api.application import HttpInterface
@@ -12,6 +13,7 @@ from horae.api.stream.event import News
 from horae.api.stream.sources import JobSource, ScheduleSource
 from horae.api.stream.watch import Wanted
 from horae.api.views.schedules import ScheduleItems
+from horae.storage import schedule_lists
 from horae.wakeup.channel import Hint, HintKind
 from tests.api.clients import Client
 from tests.api.streams import Received, Stream, listening
@@ -138,6 +140,24 @@ async def test_a_look_is_one_statement_and_two_if_there_is_news(horae: Horae, so
         with counted_statements(horae) as statements:
             source.look(everything)
         assert len(statements) == expected
+
+
+def test_what_has_changed_is_found_by_an_index(horae: Horae) -> None:
+    database = horae.parts.database
+    asked = schedule_lists.CHANGED.params(within=3.0, limit=10)
+    statement = asked.compile(database.engine, compile_kwargs={"literal_binds": True})
+
+    def plan(connection: Connection) -> str:
+        if database.dialect == "sqlite":
+            return str(connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}").all())
+        for costly in ("seqscan", "bitmapscan"):  # a table without rows is read in whichever way
+            connection.exec_driver_sql(f"SET LOCAL enable_{costly} = off")
+        return str(connection.exec_driver_sql(f"EXPLAIN {statement}").all())
+
+    found = database.transact(plan)
+    assert "horae_schedules_updated" in found
+    assert "b-tree" not in found.lower()  # to sort by
+    assert "sort" not in found.lower()
 
 
 @pytest.mark.parametrize(("name", "limit"), [("MOST", 5), ("LIMIT", 6)])
