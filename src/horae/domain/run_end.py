@@ -8,7 +8,7 @@ from typing import Final
 from horae.domain.drift import start_after_finish
 from horae.domain.interval import Interval
 from horae.domain.recovery import failure_delay, start_after_crash
-from horae.domain.schedule import DisabledReason, Rules
+from horae.domain.schedule import DisabledReason, Overlap, Rules
 from horae.domain.standing import Ended, Plan, Standing
 from horae.domain.statistics import RunOutcome
 from horae.domain.tick import Judgement, judge_late, judge_overlapped
@@ -35,6 +35,16 @@ def end_run(standing: Standing, end: Ended, now: datetime, rng: Random) -> Plan:
     if _retries_used_up(after, end):
         return replace(ended, disabled=DisabledReason.RETRIES_USED_UP)
     return replace(ended, next_start=_next_start(after, ended, end, now, rng)).unless_exhausted()
+
+
+def leaves_plan_alone(rules: Rules, last_tick: datetime, next_start: datetime, now: datetime) -> bool:
+    """Whether a run that succeeds now changes nothing but the statistics: nothing has come due since, nothing waits.
+
+    So that for most ends of a crowd there is nothing to plan.
+    """
+    if rules.drifting is not None or rules.overlap is Overlap.ALLOW_ALL or next_start <= now:
+        return False
+    return Timeline.of(rules).next_start(last_tick) == next_start
 
 
 def _judgement(rules: Rules, end: Ended, mark: datetime, now: datetime) -> Judgement:

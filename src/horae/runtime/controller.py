@@ -16,16 +16,22 @@ from typing import Final
 
 from horae.domain.job import NodeId
 from horae.domain.ring import Ring
-from horae.storage import nodes, runs, schedules
+from horae.storage import ahead, nodes, runs, schedules
+from horae.storage.ahead import PlannedFire
 from horae.storage.database import Database, is_disconnect
+from horae.storage.dialect import POSTGRESQL
 from horae.storage.runs import Decided
 
 RELOAD: Final = 60.0
 HORIZON: Final = 80.0
 RING: Final = 5.0
-LARGEST_BATCH: Final = 500
+LARGEST_BATCH: Final = 1000
 SHORTEST_RETRY: Final = 0.2
 SECOND_OWNER: Final = 0.3
+AHEAD: Final = 10.0
+AHEAD_EVERY: Final = 1.0
+CROWD: Final = 200
+LARGEST_CROWD: Final = 50_000
 """Seconds between reloads, and how far ahead they look; between looks at the ring; schedules in one transaction;
 seconds before an attempt that found a run in its way is repeated, and that the second owner waits for the first."""
 
@@ -42,11 +48,16 @@ class Controller:
         self._first: frozenset[int] = frozenset()
         self._members: tuple[NodeId, ...] = ()
         self._heap: list[tuple[float, int, int]] = []
+        self._crowd: list[tuple[int, float, int]] = []
         self._due: dict[int, float] = {}
         self._adopted: dict[int, float] = {}
         self._asked: set[int] = set()
+        self._planned: dict[int, PlannedFire | None] = {}
         self._wake = asyncio.Event()
-        self._reload_at = self._ring_at = 0.0
+        self.calm = asyncio.Event()
+        """Not set while more is due than one transaction fires."""
+        self.calm.set()
+        self._reload_at = self._ring_at = self._ahead_at = 0.0
         self._stopping = self._reloading = False
 
     def hint(self, ids: Collection[int] = ()) -> None:
@@ -72,6 +83,7 @@ class Controller:
             try:
                 await self._look()
                 await self._fire_due()
+                await self._plan_ahead()
             except Exception as error:  # noqa: BLE001 - the database may be away for a while; the node stays
                 log.warning("schedules wait for the database: %s", error)
                 await asyncio.sleep(self._rng.uniform(0.3, 1.0))
@@ -106,6 +118,7 @@ class Controller:
         before = time.monotonic()
         for item in await self._database.autocommit_async(schedules.due_of, ids, HORIZON):
             if item.partition in self._partitions or item.id in self._adopted:
+                self._planned.pop(item.id, None)
                 self._put(item.id, item.priority, before + item.due_in)
 
     async def _look_at_ring(self) -> None:
@@ -124,20 +137,68 @@ class Controller:
         self._adopted = {schedule_id: until for schedule_id, until in self._adopted.items() if until > before}
         self._asked = set(self._adopted)
         due = await self._database.autocommit_async(schedules.due, self._partitions, HORIZON)
-        self._due, self._heap = {}, []
+        self._due, self._heap, self._crowd = {}, [], []
         for item in due:
             self._put(item.id, item.priority, before + item.due_in + self._grace(item.partition))
+        self._planned = {key: planned for key, planned in self._planned.items() if key in self._due}
 
     async def _fire_due(self) -> None:
-        while (batch := self._take_due(time.monotonic())) and not self._stopping:
-            try:
-                decided = await self._fire(batch)
-            except BaseException:
-                self._reload_at = 0.0  # the batch has left the heap
+        try:
+            while (batch := self._take_due(time.monotonic())) and not self._stopping:
+                if self._crowd:
+                    self.calm.clear()
+                await self._fire_batch(batch)
+        except BaseException:
+            self._reload_at = 0.0  # the batch has left the heap
+            raise
+        finally:
+            self.calm.set()
+
+    async def _fire_batch(self, batch: Sequence[int]) -> None:
+        """In two halves side by side where the database can: while the one is committed the other is worked at."""
+        half = -(-len(batch) // 2) if self._crowd and self._database.dialect == POSTGRESQL else len(batch)
+        await asyncio.gather(*(self._fire_part(part) for part in (batch[:half], batch[half:]) if part))
+
+    async def _fire_part(self, batch: Sequence[int]) -> None:
+        decided, rest = await self._fire_planned(batch)
+        decided = [*decided, *(await self._fire(rest) if rest else ())]
+        for result in decided:
+            self._plan_next(result)
+        self._on_decided(decided)
+
+    async def _plan_ahead(self) -> None:
+        """Decide about a crowd that is due soon while there is time: nothing has come due yet."""
+        now = time.monotonic()
+        if now < self._ahead_at:
+            return
+        self._ahead_at = now + AHEAD_EVERY
+        soon = [key for key, due in self._due.items() if due <= now + AHEAD and key not in self._planned]
+        for start in range(0, len(soon) if CROWD <= len(soon) <= LARGEST_CROWD else 0, CROWD):
+            batch = soon[start : start + CROWD]
+            self._planned.update(dict.fromkeys(batch))
+            made = await self._database.autocommit_async(ahead.plan_ahead, batch)
+            self._planned.update({planned.after.id: planned for planned in made})
+            if self._wake.is_set() or self._heap[0][0] <= time.monotonic():
+                self._ahead_at = 0.0
+                return
+
+    async def _fire_planned(self, batch: Sequence[int]) -> tuple[Sequence[Decided], Sequence[int]]:
+        """Fire what is still as it was planned; what is left. What is too early by the database's clock is put off."""
+        planned = {key: item for key in batch if (item := self._planned.pop(key, None)) is not None}
+        if not planned:
+            return (), batch
+        try:
+            fired = await self._database.transact_async(ahead.fire, list(planned.values()), self._node)
+        except Exception as error:
+            if is_disconnect(error):
                 raise
-            for result in decided:
-                self._plan_next(result)
-            self._on_decided(decided)
+            log.warning("%d schedules cannot be fired as planned, and are looked at again: %s", len(planned), error)
+            return (), batch
+        for early in fired.early:
+            self._planned[early.id] = planned[early.id]
+            self._put(early.id, early.priority, early.seen + early.due_in)
+        done = {result.schedule.id for result in fired.decided}.union(early.id for early in fired.early)
+        return fired.decided, [key for key in batch if key not in done]
 
     async def _fire(self, batch: Sequence[int]) -> Sequence[Decided]:
         """One transaction for all; if it cannot be, one for each, so that no schedule stops another."""
@@ -153,21 +214,23 @@ class Controller:
 
     def _take_due(self, now: float) -> list[int]:
         """What is due now, the highest priority first; the rest of a crowd with the next batch."""
-        ready: list[tuple[int, float, int]] = []
+        before = len(self._crowd)
         while self._heap and self._heap[0][0] <= now:
             due, priority, schedule_id = heapq.heappop(self._heap)
+            self._crowd.append((priority, due, schedule_id))
+        if len(self._crowd) > before:
+            self._crowd.sort(reverse=True)
+        batch: list[int] = []
+        while self._crowd and len(batch) < LARGEST_BATCH:
+            _, due, schedule_id = self._crowd.pop()
             if self._due.get(schedule_id) == due:  # else it was planned anew since
-                ready.append((priority, due, schedule_id))
-        ready.sort()
-        for priority, due, schedule_id in ready[LARGEST_BATCH:]:
-            heapq.heappush(self._heap, (due, priority, schedule_id))
-        batch = [schedule_id for _, _, schedule_id in ready[:LARGEST_BATCH]]
-        for schedule_id in batch:
-            del self._due[schedule_id]
+                del self._due[schedule_id]
+                batch.append(schedule_id)
         return batch
 
     def _plan_next(self, result: Decided) -> None:
         row = result.schedule
+        self._planned.pop(row.id, None)
         if row.next_start is None or result.unreadable:
             return
         due_in = (row.next_start - row.now).total_seconds()

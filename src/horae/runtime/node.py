@@ -157,6 +157,7 @@ class Incarnation:
         self._controller = self._aftermath.controller = Controller(
             parts.database, self.id, self._aftermath.decided, rng
         )
+        self._settler.way = self._controller.calm
         self._sweeper = Sweeper(
             database=parts.database,
             membership=self._membership,

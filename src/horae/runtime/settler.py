@@ -7,6 +7,7 @@ commit; where the commit's answer is lost it is written again, which `storage/se
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from random import Random
 from typing import Final, NamedTuple
 
@@ -19,7 +20,9 @@ from horae.storage.database import is_disconnect
 from horae.storage.settling import Settled
 
 LARGEST_BATCH: Final = 1000
-MOST_WAITING: Final = 4000
+MOST_WAITING: Final = 10_000
+PATIENCE: Final = 1.0
+"""Ends in one transaction; ends that may wait; seconds for which they let a crowd of starts pass."""
 log = logging.getLogger("horae.runtime")
 
 
@@ -51,7 +54,11 @@ class Settler:
         self._idle = asyncio.Event()
         self._idle.set()
         self._closing = False
+        self._patient = True
         self.on_room: Callable[[], None] = lambda: None
+        self.way = asyncio.Event()
+        """Not set while a crowd of schedules is due: what starts goes before what ends, for a moment."""
+        self.way.set()
 
     @property
     def crowded(self) -> bool:
@@ -66,6 +73,8 @@ class Settler:
     def add(self, ended: Ended) -> None:
         """Take over a body that has stopped."""
         self._waiting.append(ended)
+        if self.crowded:
+            self.way.set()
         self._work.set()
         self._idle.clear()
 
@@ -82,6 +91,7 @@ class Settler:
         """Write batches until closed and empty."""
         while True:
             await self._work.wait()
+            await self._let_pass()
             crowded = self.crowded
             batch, self._waiting = self._waiting[:LARGEST_BATCH], self._waiting[LARGEST_BATCH:]
             self._writing = batch
@@ -95,6 +105,16 @@ class Settler:
                 self._work.clear()
                 if self._closing:
                     return
+
+    async def _let_pass(self) -> None:
+        """Wait until the way is free: once for each crowd, however long that lasts."""
+        if self.way.is_set():
+            self._patient = True
+        elif self._patient and not self._closing:
+            self._patient = False
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PATIENCE):
+                    await self.way.wait()
 
     async def _write(self, batch: Sequence[Ended]) -> None:
         settled = await self._commit(batch)

@@ -37,7 +37,7 @@ from horae.domain.schedule import Overlap, ScheduleState
 from horae.domain.standing import Due, Ended, Event, Plan, Standing, Stop
 from horae.domain.statistics import RunOutcome
 from horae.domain.tick import Decision, Reason
-from horae.storage import schedules, ticks
+from horae.storage import plain_ends, schedules, ticks
 from horae.storage.dialect import IdList, Instant, Json, PerDialect, database_now, json_rows, member_of
 from horae.storage.schedule_rows import StoredSchedule
 from horae.storage.standing import STATISTICS, UnreadableSchedule, rules_of, standing_of, statistics_values
@@ -140,7 +140,7 @@ _RNG: Final = Random()  # noqa: S311 - spreads back-offs, guards nothing
 def fire(connection: Connection, ids: Collection[int], node: NodeId) -> list[Decided]:
     """Decide what is due of these schedules; every row attempted, so that who came late learns and moves on."""
     locked, seen = schedules.lock(connection, ids), time.monotonic()
-    standings = {row.id: standing for row in locked if (standing := _readable(row)) is not None}
+    standings = {row.id: standing for row in locked if (standing := readable(row)) is not None}
     plans = [(row, plan(standings[row.id], Due(), row.now, _RNG)) for row in locked if row.id in standings]
     news = [(row, made) for row, made in plans if made != Plan.unchanged(standings[row.id])]
     decided = {result.schedule.id: result for result in carry_out(connection, news, node)} if news else {}
@@ -148,7 +148,7 @@ def fire(connection: Connection, ids: Collection[int], node: NodeId) -> list[Dec
     return [replace(decided.get(result.schedule.id, result), seen=seen) for result in unchanged]
 
 
-def _readable(row: StoredSchedule) -> Standing | None:
+def readable(row: StoredSchedule) -> Standing | None:
     """What is to be decided about, unless it cannot be read here: that must stop no other schedule."""
     try:
         return standing_of(row)
@@ -170,7 +170,14 @@ def end_jobs(
     node: NodeId | None,
     scheduler_age: timedelta | None = None,
 ) -> list[Decided]:
-    """End the runs that these jobs were, as far as they are still their schedules' own."""
+    """End the runs that these jobs were, as far as they are still their schedules' own.
+
+    Answers what became of their schedules, but for those whose plan stays as it was.
+    """
+    plain = plain_ends.end(connection, [key for key, outcome in outcomes.items() if outcome is RunOutcome.SUCCEEDED])
+    outcomes = {job_id: outcome for job_id, outcome in outcomes.items() if job_id not in plain}
+    if not outcomes:
+        return []
     rows = connection.execute(SCHEDULED.on(connection), {"ids": list(outcomes)})
     ends = [
         RunEnd(
@@ -189,7 +196,7 @@ def end(
     Where a schedule cannot be read here, its run ends when a node looks that can (`end_lost`).
     """
     rows = schedules.lock(connection, {ended.schedule_id for ended in ends})
-    locked = {row.id: row for row in rows if _readable(row) is not None}
+    locked = {row.id: row for row in rows if readable(row) is not None}
     decided: list[Decided] = []
     waiting = list(ends)
     while waiting:  # each round one end of each schedule: all but the first concern `allow_all`
@@ -256,7 +263,7 @@ def carry_out(
 ) -> list[Decided]:
     """Write what was decided about locked schedules: jobs, moving parts, statistics, ticks; a statement for each."""
     fired = _fire_jobs(connection, [(row, made) for row, made in plans if made.fire is not None])
-    after = [_after(row, made, fired.get(row.id)) for row, made in plans]
+    after = [row_after(row, made, fired.get(row.id)) for row, made in plans]
     schedules.write(connection, after)
     counted = [now for now, (row, _) in zip(after, plans, strict=True) if _counts(now) != _counts(row)]
     if counted:
@@ -280,14 +287,15 @@ def _others(connection: Connection, row: StoredSchedule, job_id: JobId, later: i
 
 
 def _fire_jobs(connection: Connection, fires: Iterable[tuple[StoredSchedule, Plan]]) -> dict[int, JobId]:
-    wanted = [_fired_job(row, made) for row, made in fires]
+    wanted = [job_of(row, made) for row, made in fires]
     if not wanted:
         return {}
     rows = connection.execute(ADD_FIRED.on(connection), {"rows": schedules.rows_as_json(connection, wanted)})
     return {row.schedule_id: JobId(row.id) for row in rows}
 
 
-def _fired_job(row: StoredSchedule, made: Plan) -> FiredJob:
+def job_of(row: StoredSchedule, made: Plan) -> FiredJob:
+    """The job of the time that a plan fires."""
     nominal = next(entry for entry in made.ticks if entry.decision is Decision.FIRED)
     runtime = rules_of(row).max_runtime
     meta: dict[str, Any] = {
@@ -311,7 +319,7 @@ def _fired_job(row: StoredSchedule, made: Plan) -> FiredJob:
     )
 
 
-def _after(row: StoredSchedule, made: Plan, fired: JobId | None) -> StoredSchedule:
+def row_after(row: StoredSchedule, made: Plan, fired: JobId | None) -> StoredSchedule:
     """The row after a plan. A run that ends has had its token taken away before."""
     keeps = rules_of(row).overlap is not Overlap.ALLOW_ALL
     token = fired if fired is not None and keeps else row.run_token

@@ -76,13 +76,13 @@ COLUMNS: Final = (
 _JOINED: Final = schedules.join(schedule_statistics, schedule_statistics.c.schedule_id == schedules.c.id)
 
 
-def _lock(dialect: str) -> Select[Any]:
-    chosen = select(*COLUMNS).select_from(_JOINED).where(member_of(dialect, schedules.c.id, "ids", of=IdList))
-    # In one order, so that rivals cannot deadlock; both rows, for after a wait only locked ones are read anew.
-    return chosen.order_by(schedules.c.id).with_for_update()
+def _these(dialect: str) -> Select[Any]:
+    return select(*COLUMNS).select_from(_JOINED).where(member_of(dialect, schedules.c.id, "ids", of=IdList))
 
 
-LOCK: Final = PerDialect(_lock)
+THESE: Final = PerDialect(_these)
+# In one order, so that rivals cannot deadlock; both rows, for after a wait only locked ones are read anew.
+LOCK: Final = PerDialect(lambda dialect: _these(dialect).order_by(schedules.c.id).with_for_update())
 _CHANGE: Final[Mapping[str, TypeEngine[Any]]] = {
     "id": BigInteger(),
     "state": String(),
@@ -100,11 +100,14 @@ def _write(dialect: str) -> Update:
     row = json_rows(dialect, "rows", **_CHANGE)
     values: dict[str, Any] = {name: row.c[name] for name in _CHANGE if name != "id"}
     values |= {"version": schedules.c.version + 1, "updated_at": database_now()}
-    return update(schedules).where(schedules.c.id == row.c.id, _found(dialect, schedules.c.id)).values(values)
+    return update(schedules).where(schedules.c.id == row.c.id, found_of(dialect, schedules.c.id)).values(values)
 
 
-def _found(dialect: str, column: ColumnElement[int]) -> ColumnElement[bool]:
-    """Look the rows of a batch up in the index, on PostgreSQL: for the join alone it may read the whole table."""
+def found_of(dialect: str, column: ColumnElement[int]) -> ColumnElement[bool]:
+    """Look the rows of a batch up in the index on PostgreSQL, which for a join alone may read the whole table.
+
+    SQLite would then join the batch to each of them row by row.
+    """
     return member_of(dialect, column, "ids", of=IdList) if dialect == POSTGRESQL else true()
 
 
@@ -124,7 +127,7 @@ def _write_statistics(dialect: str) -> Update:
     row = json_rows(dialect, "rows", **_STATISTICS)
     values = {name: row.c[name] for name in _STATISTICS if name != "id"}
     key = schedule_statistics.c.schedule_id
-    return update(schedule_statistics).where(key == row.c.id, _found(dialect, key)).values(**values)
+    return update(schedule_statistics).where(key == row.c.id, found_of(dialect, key)).values(**values)
 
 
 WRITE_STATISTICS: Final = PerDialect(_write_statistics)
@@ -226,6 +229,11 @@ def lock(connection: Connection, ids: Collection[int]) -> list[StoredSchedule]:
     """Those of these schedules that exist, by id, locked until the transaction ends."""
     rows = connection.execute(LOCK.on(connection), {"ids": sorted(ids)}).all()
     return [stored(row) for row in rows]
+
+
+def these(connection: Connection, ids: Collection[int]) -> list[StoredSchedule]:
+    """Those of these schedules that exist, as they are now; nobody waits for a lock."""
+    return [stored(row) for row in connection.execute(THESE.on(connection), {"ids": list(ids)})]
 
 
 def write(connection: Connection, rows: Sequence[StoredSchedule]) -> None:

@@ -27,6 +27,8 @@ class UnreadableSchedule(InvalidRequest):
         self.schedule_id = row.id
 
 
+UNREADABLE: Final = (AttributeError, LookupError, OverflowError, TypeError, ValueError)
+"""What reading rules raises that another version wrote."""
 _SECONDS: Final = frozenset({"catch_up_window", "jitter", "max_runtime"})
 STATISTICS: Final = tuple(field.name for field in fields(Statistics))
 _statistics: Final = attrgetter(*STATISTICS)
@@ -63,7 +65,7 @@ def rules_of(row: StoredSchedule) -> Rules:
     """The rules of a stored schedule. Raises `UnreadableSchedule`."""
     try:
         return rules_from(row.trigger_kind, row.trigger, row.timezone, row.rules)
-    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
+    except UNREADABLE as error:
         raise UnreadableSchedule(row, error) from error
 
 

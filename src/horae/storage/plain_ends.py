@@ -1,0 +1,95 @@
+"""Ends of runs that leave the plan as it is, which is what most runs of a schedule with set times come to.
+
+A run has succeeded, nothing came due while it ran, and nothing waits: then its next start stays where the fire has put
+it, and only the statistics go on (`Statistics.succeeded`). Three statements say so for any number of schedules; all
+else is decided by `plan`. A test compares the two.
+"""
+
+from collections.abc import Collection
+from typing import Any, Final
+
+from sqlalchemy import Connection, Row, Select, Update, and_, case, cast, literal, null, select, true, update
+from sqlalchemy.types import String, Text
+
+from horae.domain.job import JobId
+from horae.domain.run_end import leaves_plan_alone
+from horae.domain.schedule import ScheduleState
+from horae.storage.dialect import IdList, PerDialect, database_now, member_of, seconds_since
+from horae.storage.schedule_tables import schedule_statistics
+from horae.storage.schedule_tables import schedules as table
+from horae.storage.standing import UNREADABLE, rules_from
+from horae.storage.tables import jobs
+
+_WHAT_DECIDES: Final = ("trigger_kind", "trigger", "timezone", "last_tick", "next_start")
+
+
+def _lock(dialect: str) -> Select[Any]:
+    """All schedules that these jobs are of, in the order in which everybody locks them, also those that are left."""
+    theirs = select(jobs.c.schedule_id).where(member_of(dialect, jobs.c.id, "jobs", of=IdList))
+    runs = and_(
+        member_of(dialect, table.c.run_token, "jobs", of=IdList),
+        table.c.state == ScheduleState.EXECUTING.value,
+        table.c.enabled,
+    )
+    columns = (table.c.id, table.c.run_token, *(table.c[name] for name in _WHAT_DECIDES))
+    chosen: Select[Any] = select(
+        *columns, cast(table.c.rules, Text()).label("rules"), runs.label("runs"), database_now().label("now")
+    )
+    return chosen.where(table.c.id.in_(theirs)).order_by(table.c.id).with_for_update()
+
+
+def _count(dialect: str) -> Update:
+    """What `Statistics.succeeded` says, of all; before their schedules forget when they began."""
+    own = schedule_statistics.c
+    # A clock may step back: the run took no time then, and its end is no earlier than its start.
+    forwards = table.c.started_at <= database_now()
+    finish = case((forwards, database_now()), else_=table.c.started_at)
+    values: dict[str, Any] = {
+        "last_finish": finish,
+        "last_successful_finish": finish,
+        "last_run_success": true(),
+        "total_successes": own.total_successes + 1,
+        "total_crashes": own.total_crashes - 1,
+        "total_duration": own.total_duration + case((forwards, seconds_since(table.c.started_at)), else_=0.0),
+        "consecutive_failures": literal(0),
+        "consecutive_crashes": literal(0),
+    }
+    mine = member_of(dialect, own.schedule_id, "ids", of=IdList)
+    return update(schedule_statistics).where(own.schedule_id == table.c.id, mine).values(values)
+
+
+def _free(dialect: str) -> Update:
+    values: dict[str, Any] = {
+        "state": literal(ScheduleState.IDLE.value, String()),
+        "run_token": null(),
+        "started_at": null(),
+        "version": table.c.version + 1,
+        "updated_at": database_now(),
+    }
+    return update(table).where(member_of(dialect, table.c.id, "ids", of=IdList)).values(values)
+
+
+LOCK: Final = PerDialect(_lock)
+END: Final = PerDialect(lambda dialect: (_count(dialect), _free(dialect)))
+
+
+def end(connection: Connection, succeeded: Collection[JobId]) -> set[JobId]:
+    """End the runs that these jobs were, as far as that changes no plan; which those are."""
+    if not succeeded:
+        return set()
+    rows = connection.execute(LOCK.on(connection), {"jobs": list(succeeded)})
+    plain = {row.id: JobId(row.run_token) for row in rows if row.runs and _is_plain(row)}
+    if plain:
+        for statement in END.on(connection):
+            connection.execute(statement, {"ids": list(plain)})
+    return set(plain.values())
+
+
+def _is_plain(row: Row[Any]) -> bool:
+    if row.last_tick is None or row.next_start is None:
+        return False
+    try:
+        rules = rules_from(row.trigger_kind, row.trigger, row.timezone, row.rules)
+    except UNREADABLE:
+        return False
+    return leaves_plan_alone(rules, row.last_tick, row.next_start, row.now)

@@ -1,0 +1,295 @@
+"""A crowd takes short ways: fires that were planned ahead, and ends that leave the plan alone. Both come to the same."""
+
+import json
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, Final
+
+import pytest
+from sqlalchemy import Connection
+
+from horae.domain.job import JobId
+from horae.domain.schedule import CatchUp, Overlap
+from horae.handler.schedule_views import ScheduleView
+from horae.storage import ahead, plain_ends
+from horae.storage.ahead import Fired, PlannedFire
+from tests.harness.applications import rows
+from tests.schedules.clock import MONDAY
+from tests.schedules.stage import ENDED_BADLY, HERE, THERE, Stage
+
+MINUTE: Final = timedelta(minutes=1)
+EVERY_MINUTE: Final = "* * * * *"
+
+
+def comparable(stage: Stage, name: str) -> tuple[ScheduleView, Any, Any]:
+    """All that is known of a schedule, but for its identity."""
+    view = stage.get(name)
+    found = rows(
+        stage.horae,
+        "SELECT type, queue, priority, state, params, run_at, nominal_time, attempt, meta FROM horae_jobs"
+        " WHERE schedule_id = :id ORDER BY id",
+        id=view.id,
+    )
+    made = [(*row[:-1], without_identity(row.meta)) for row in found]
+    entries = [
+        replace(entry, schedule_id=0, job_id=None if entry.job_id is None else 0) for entry in stage.entries(name)
+    ]
+    anybody = replace(
+        view,
+        id=0,
+        name="?",
+        job_id=None if view.job_id is None else 0,
+        partition=0,
+        version=0,
+        rules=replace(view.rules, key="?"),
+    )
+    return anybody, entries, made
+
+
+def without_identity(meta: Any) -> dict[str, Any]:
+    read = json.loads(meta) if isinstance(meta, str) else meta
+    return {name: value for name, value in read.items() if name not in {"schedule", "schedule_id"}}
+
+
+def assert_alike(stage: Stage) -> None:
+    assert comparable(stage, "long") == comparable(stage, "short")
+
+
+class TestEnds:
+    """Of two equal schedules the run of one is ended by the plan, that of the other the short way."""
+
+    def pair(self, stage: Stage, **options: Any) -> None:
+        for name in ("long", "short"):
+            stage.horae.schedules.add("work", name=name, **options)
+
+    def end_both(self, stage: Stage, patch: pytest.MonkeyPatch, outcome: Any = None) -> set[JobId]:
+        """End what runs; the jobs that went the short way."""
+        short = stage.get("short").id
+        went = set[JobId]()
+        end = plain_ends.end
+
+        def noted(connection: Connection, jobs: Collection[JobId]) -> set[JobId]:
+            found = end(connection, jobs)
+            went.update(found)
+            return found
+
+        patch.setattr(plain_ends, "end", noted)
+        for claim in stage.claim():
+            if json.loads(claim.meta)["schedule_id"] == short:
+                stage.end(claim, outcome)
+            else:
+                with patch.context() as plan_only:
+                    plan_only.setattr(plain_ends, "end", lambda *_: set())
+                    stage.end(claim, outcome)
+        return went
+
+    @pytest.mark.parametrize("overlap", [each for each in Overlap if each is not Overlap.ALLOW_ALL])
+    @pytest.mark.parametrize("catch_up", CatchUp)
+    @pytest.mark.parametrize("when", [{"cron": EVERY_MINUTE}, {"every": "1m", "fixed": True}])
+    def test_an_end_in_time_goes_the_short_way(
+        self, stage: Stage, monkeypatch: pytest.MonkeyPatch, overlap: Overlap, catch_up: CatchUp, when: dict[str, Any]
+    ) -> None:
+        self.pair(stage, overlap=overlap, catch_up=catch_up, **when)
+        for _ in range(2):
+            stage.until_due("long")
+            assert len(stage.fire_due()) == 2
+            stage.clock.advance(seconds=7)
+            assert len(self.end_both(stage, monkeypatch)) == 1
+            assert_alike(stage)
+        assert stage.get("short").statistics.total_duration == timedelta(seconds=14)
+
+    @pytest.mark.parametrize(
+        ("options", "seconds"),
+        [
+            *(({"cron": EVERY_MINUTE, "overlap": overlap}, 150) for overlap in Overlap),
+            ({"cron": EVERY_MINUTE, "overlap": Overlap.ALLOW_ALL}, 5),
+            ({"every": "1m"}, 5),
+        ],
+    )
+    def test_an_end_that_moves_the_plan_does_not(
+        self, stage: Stage, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], seconds: int
+    ) -> None:
+        self.pair(stage, **options)
+        stage.until_due("long")
+        stage.until_due("short")
+        stage.fire_due()
+        stage.clock.advance(seconds=seconds)
+        if options.get("overlap") is not Overlap.ALLOW_ALL:
+            stage.fire_due()  # finds the run in its way, and moves the next start past what has come due
+        assert self.end_both(stage, monkeypatch) == set()
+        assert_alike(stage)
+
+    def test_what_waits_is_not_forgotten(self, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.pair(stage, cron=EVERY_MINUTE, catch_up="all")
+        stage.clock.advance(minutes=3, seconds=1)
+        for left in (2, 1, 0):
+            assert len(stage.fire_due()) == 2
+            stage.clock.advance(seconds=1)
+            assert len(self.end_both(stage, monkeypatch)) == (0 if left else 1)
+            assert_alike(stage)
+
+    def test_a_failure_is_planned(self, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.pair(stage, cron=EVERY_MINUTE)
+        stage.until_due("long")
+        stage.fire_due()
+        assert self.end_both(stage, monkeypatch, ENDED_BADLY) == set()
+        assert_alike(stage)
+
+    def test_a_success_after_failures_and_crashes_ends_their_streaks(
+        self, stage: Stage, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.pair(stage, cron=EVERY_MINUTE)
+        went = set[JobId]()
+        for outcome in (ENDED_BADLY, None):
+            stage.until_due("long")
+            stage.fire_due()
+            stage.clock.advance(seconds=3)
+            went = self.end_both(stage, monkeypatch, outcome)
+        assert len(went) == 1
+        assert stage.get("short").statistics.streak() == 0
+        assert_alike(stage)
+
+    def test_a_clock_that_stepped_back_makes_no_negative_duration(
+        self, stage: Stage, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.pair(stage, cron="0 12 * * *")
+        stage.until_due("long")
+        stage.fire_due()
+        claims = stage.claim()
+        stage.clock.advance(hours=-1)
+        monkeypatch.setattr(stage, "claim", lambda: claims)
+        assert len(self.end_both(stage, monkeypatch)) == 1
+        assert stage.get("short").statistics.total_duration == timedelta(0)
+        assert_alike(stage)
+
+    @pytest.mark.parametrize("how", ["paused", "by hand"])
+    def test_a_run_that_was_paused_or_started_by_hand(
+        self, stage: Stage, monkeypatch: pytest.MonkeyPatch, how: str
+    ) -> None:
+        self.pair(stage, cron="0 12 * * *")
+        if how == "by hand":
+            stage.horae.schedules.run_now("long")
+            stage.horae.schedules.run_now("short")
+        else:
+            stage.until_due("long")
+            stage.fire_due()
+            stage.horae.schedules.pause("long", "why")
+            stage.horae.schedules.pause("short", "why")
+        stage.clock.advance(seconds=3)
+        assert len(self.end_both(stage, monkeypatch)) == (how == "by hand")
+        assert_alike(stage)
+
+
+def add(stage: Stage, name: str = "work", **options: Any) -> int:
+    given: dict[str, Any] = {"cron": EVERY_MINUTE} | options
+    return stage.horae.schedules.add("work", name=name, **given).id
+
+
+def planned(stage: Stage, *ids: int) -> list[PlannedFire]:
+    return stage.database.autocommit(ahead.plan_ahead, ids)
+
+
+def fire(stage: Stage, plans: list[PlannedFire], node: Any = HERE) -> Fired:
+    return stage.database.transact(ahead.fire, plans, node)
+
+
+class TestFires:
+    """Fires that were planned ahead."""
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {},
+            {"every": "1m", "fixed": True, "cron": None},
+            {"jitter": "10s"},
+            {"cron": "0 5 10 2 3 * 2026"},
+            {"overlap": "buffer_all", "max_runtime": "20s", "priority": 7, "queue": "night"},
+        ],
+    )
+    @pytest.mark.parametrize("late", [0, 9])
+    def test_they_write_what_the_others_write(self, stage: Stage, options: dict[str, Any], late: int) -> None:
+        given: dict[str, Any] = {
+            name: value for name, value in ({"cron": EVERY_MINUTE} | options).items() if value is not None
+        }
+        for name in ("long", "short"):
+            stage.horae.schedules.add("work", name=name, **given)
+        stage.horae.schedules.pause("short", "a note")
+        stage.horae.schedules.resume("short")
+        plans = planned(stage, stage.get("short").id)
+        stage.until_due("long")
+        stage.until_due("short")
+        stage.clock.advance(seconds=late)
+        stage.fire(stage.get("long").id)
+        (decided,) = fire(stage, plans).decided
+        assert decided.fired == decided.schedule.run_token == stage.get("short").job_id
+        assert decided.schedule.next_start == stage.get("short").next_start
+        if "jitter" not in options:
+            assert_alike(stage)
+
+    def test_nothing_fires_early(self, stage: Stage) -> None:
+        plans = planned(stage, add(stage))
+        stage.clock.advance(seconds=59.9)
+        fired = fire(stage, plans)
+        assert not fired.decided
+        assert [item.due_in for item in fired.early] == [pytest.approx(0.1)]
+        assert stage.ledger("work") == []
+
+    def test_of_two_who_have_the_same_plan_one_fires(self, stage: Stage) -> None:
+        key = add(stage)
+        plans, others = planned(stage, key), planned(stage, key)
+        stage.until_due("work")
+        assert len(fire(stage, plans).decided) == 1
+        assert fire(stage, others, THERE) == Fired()
+        assert fire(stage, plans) == Fired()
+        assert stage.ledger("work") == [("fired", 1, "on_time")]
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda stage: stage.horae.schedules.pause("work"),
+            lambda stage: stage.horae.schedules.alter("work", cron="30 * * * *"),
+            lambda stage: stage.horae.schedules.alter("work", priority=3),
+            lambda stage: stage.horae.schedules.run_now("work"),
+            lambda stage: stage.horae.schedules.delete("work"),
+            lambda stage: stage.clock.advance(seconds=31),
+            lambda stage: stage.clock.advance(minutes=1),
+        ],
+    )
+    def test_a_plan_that_fits_no_longer_is_left(self, stage: Stage, change: Callable[[Stage], object]) -> None:
+        key = add(stage)
+        plans = planned(stage, key)
+        stage.until_due("work")
+        change(stage)
+        assert fire(stage, plans) == Fired()
+        assert rows(stage.horae, "SELECT 1 FROM horae_ticks WHERE reason = 'on_time'") == []
+
+    def test_what_is_not_plain_is_not_planned(self, stage: Stage) -> None:
+        running = add(stage, "running")
+        stage.clock.advance(minutes=1)
+        stage.fire_due()
+        stage.clock.advance(seconds=1)
+        late = add(stage, "late")
+        stage.horae.schedules.pause("late")
+        others = [
+            add(stage, "all", overlap="allow_all"),
+            stage.horae.schedules.add("work", name="drifting", every="1h").id,
+        ]
+        assert planned(stage, running, late, *others, 10_000) == []
+
+    def test_a_retry_is_not_plain(self, stage: Stage) -> None:
+        key = add(stage, cron="0 12 * * *", retry_period="10s")
+        stage.until_due("work")
+        assert len(planned(stage, key)) == 1
+        stage.run(ENDED_BADLY)
+        assert planned(stage, key) == []
+
+    def test_each_of_a_crowd_gets_its_own_job(self, stage: Stage) -> None:
+        keys = [add(stage, f"work{number}") for number in range(50)]
+        plans = planned(stage, *keys)
+        stage.clock.set(MONDAY + MINUTE)
+        decided = fire(stage, plans).decided
+        assert {item.schedule.id for item in decided} == set(keys)
+        assert len({item.fired for item in decided}) == 50
+        for item in decided:
+            assert stage.jobs(item.schedule.name) == [(item.fired, "pending")]
