@@ -12,6 +12,7 @@ from horae.app import Horae
 from horae.cli.context import Target, shown, target_of
 from horae.cli.failures import FAILED
 from horae.cli.logs import LogFormat, LogLevel, configure
+from horae.cli.memory import settle_in
 from horae.cli.output import print_json
 from horae.cli.serving import Service
 from horae.cli.values import duration
@@ -92,6 +93,7 @@ def run(  # noqa: PLR0913 - one argument for each option
     nodes = [horae.node(slots=slots, **options) for horae in horaes] if worker or scheduler else []
     servers = servers_of(horaes, host, port) if api else []
     as_json = (log_format or settings.log_format) == "json"
+    settle_in()
     in_good_order = Service(nodes, servers, lambda: announce(horaes, nodes, servers, options, as_json=as_json)).run()
     for horae in horaes:
         horae.close()
