@@ -8,6 +8,7 @@ SQLite driver has no other way, and a cancelled task can then never leave half a
 
 import asyncio
 import contextlib
+import os
 import random
 import sqlite3
 import time
@@ -15,7 +16,7 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError, OperationalError
@@ -24,11 +25,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from horae.errors import ConfigurationError, DatabaseBusy
 from horae.storage import sqlite
 from horae.storage.dialect import POSTGRESQL, SQLITE
+from horae.storage.lending import Lender
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 Statement = Callable[Concatenate[Connection, P], T]
+Opened = Callable[[], contextlib.AbstractContextManager[Connection]]
 RETRIED_SQLSTATES: Final = frozenset({"40001", "40P01"})  # serialization failure, deadlock
 ATTEMPTS: Final = 5
 
@@ -45,19 +48,33 @@ class Database:
         self.engine = _listen(create_engine(self.url, **self._pool))
         # A pool of its own: to turn one connection from the one kind to the other and back took a quarter of an insert.
         self.autocommit_engine = _listen(create_engine(self.url, **self._pool, **_AUTOCOMMIT[self.dialect]))
+        self._lender = Lender(self.autocommit_engine, threads)
         # Bodies keep their connections for long, so they have as many as there are slots, and never those of others.
         self._of_bodies = _listen(create_engine(self.url, **{**self._pool, "max_overflow": -1}))
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="horae-database")
-        self._service_threads = ThreadPoolExecutor(threads, thread_name_prefix="horae-node")
+        self._begin_threads()
+        _in_this_process.add(self)
+
+    def _begin_threads(self) -> None:
+        count = self._pool["pool_size"]
+        self._threads = ThreadPoolExecutor(count, thread_name_prefix="horae-database")
+        self._service_threads = ThreadPoolExecutor(count, thread_name_prefix="horae-node")
         self._async_engines = WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncEngine]()
+
+    def begin_anew(self) -> None:
+        """After a fork: the parent's connections are left alone, not even closed, and its threads are not here."""
+        engines = (self.engine, self.autocommit_engine, self._of_bodies)
+        _of_the_parent.append((self._lender.give_up(), self._async_engines, [engine.pool for engine in engines]))
+        for engine in engines:
+            engine.dispose(close=False)
+        self._begin_threads()
 
     def transact(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `statement` in a transaction of its own; raises `DatabaseBusy` past the bound."""
-        return self._run(self.engine, statement, *args, **kwargs)
+        return self._run(self.engine.begin, statement, *args, **kwargs)
 
     def autocommit(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a `statement` that is a single SQL statement: one round trip, committed by itself."""
-        return self._run(self.autocommit_engine, statement, *args, **kwargs)
+        return self._run(self._lender.lend, statement, *args, **kwargs)
 
     async def transact_async(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """`transact` for a node's services."""
@@ -116,6 +133,7 @@ class Database:
         self._threads.shutdown(wait=True)
         self._service_threads.shutdown(wait=True)
         self.engine.dispose()
+        self._lender.close()
         self.autocommit_engine.dispose()
         self._of_bodies.dispose()
 
@@ -128,10 +146,10 @@ class Database:
             self._async_engines[loop] = engine
         return self._async_engines[loop]
 
-    def _run(self, engine: Engine, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def _run(self, opened: Opened, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         for pause in _pauses():
             try:
-                with engine.begin() as connection:
+                with opened() as connection:
                     return statement(connection, *args, **kwargs)
             except DBAPIError as error:
                 if is_busy(error):
@@ -143,6 +161,17 @@ class Database:
             time.sleep(pause)
         raise AssertionError("unreachable: the last pause is None")
 
+
+_in_this_process: Final = WeakSet[Database]()
+_of_the_parent: Final[list[object]] = []
+
+
+def _begin_anew() -> None:
+    for database in list(_in_this_process):
+        database.begin_anew()
+
+
+os.register_at_fork(after_in_child=_begin_anew)  # as of a server that forks its workers
 
 _AUTOCOMMIT: Final[dict[str, dict[str, Any]]] = {
     POSTGRESQL: {"isolation_level": "AUTOCOMMIT", "pool_reset_on_return": None},

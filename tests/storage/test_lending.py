@@ -1,0 +1,85 @@
+"""Connections that pass from statement to statement: used again, not too many, and gone with their server."""
+
+import asyncio
+import os
+from contextlib import ExitStack
+
+import pytest
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from horae.storage.database import Database
+from horae.storage.lending import Lender
+from tests.storage.arrange import POSTGRESQL
+
+
+@pytest.fixture
+def database(reused_database: Database) -> Database:
+    return reused_database
+
+
+def opened(connection: Connection) -> int:
+    """Which connection to the database it is."""
+    return id(connection.connection.dbapi_connection)
+
+
+def test_one_after_the_other_has_the_same_and_two_at_once_have_two(database: Database) -> None:
+    first = database.autocommit(opened)
+    assert database.autocommit(opened) == first
+    assert database.autocommit(lambda one: (opened(one), database.autocommit(opened))) != (first, first)
+
+
+def test_no_more_are_kept_than_were_asked_for(database: Database) -> None:
+    lender = Lender(database.autocommit_engine, keep=1)
+    with ExitStack() as stack:
+        most = {opened(stack.enter_context(lender.lend())) for _ in range(3)}
+    assert len(most) == 3
+    before = database.autocommit_engine.pool.checkedout()  # type: ignore[attr-defined]  # of the pool that is used
+    lender.close()
+    assert database.autocommit_engine.pool.checkedout() == before - 1  # type: ignore[attr-defined]  # as above
+
+
+def test_a_statement_that_fails_leaves_nothing_open(database: Database) -> None:
+    twice = text("INSERT INTO horae_queues (name) VALUES ('twice')")
+    database.autocommit(lambda connection: connection.execute(twice))
+    with pytest.raises(IntegrityError):
+        database.autocommit(lambda connection: connection.execute(twice))
+    assert database.autocommit(
+        lambda connection: connection.execute(text("SELECT count(*) FROM horae_queues")).scalar()
+    )
+
+
+@POSTGRESQL
+def test_when_the_server_has_cut_one_off_the_others_are_not_tried(database: Database) -> None:
+    lender = Lender(database.autocommit_engine, keep=8)
+    with ExitStack() as stack:
+        backends = [
+            stack.enter_context(lender.lend()).execute(text("SELECT pg_backend_pid()")).scalar_one() for _ in range(3)
+        ]
+    database.transact(lambda connection: [connection.execute(CUT, {"pid": pid}).all() for pid in backends])
+    with pytest.raises(DBAPIError), lender.lend() as connection:
+        connection.execute(text("SELECT 1"))
+    with lender.lend() as connection:
+        assert connection.execute(text("SELECT 1")).scalar_one() == 1
+    lender.close()
+
+
+CUT = text("SELECT pg_terminate_backend(:pid)")
+
+
+async def in_its_threads(database: Database) -> int:
+    return await database.in_thread(lambda: database.autocommit(opened))
+
+
+def test_a_child_of_a_fork_has_its_own(database: Database) -> None:
+    ours = {asyncio.run(in_its_threads(database)), database.transact(opened)}
+    reading, writing = os.pipe()
+    if (child := os.fork()) == 0:
+        try:
+            own = {asyncio.run(in_its_threads(database)), database.transact(opened)}
+            os.write(writing, b"ours" if own & ours else b"own")
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(reading, 10) == b"own"
+    assert {asyncio.run(in_its_threads(database)), database.transact(opened)} == ours
