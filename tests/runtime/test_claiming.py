@@ -1,6 +1,7 @@
 """Who takes which job, and when: slots, queues, jobs claimed ahead, nodes that share the work."""
 
 import asyncio
+import math
 import threading
 import time
 from collections import Counter
@@ -11,7 +12,8 @@ from typing import Any
 import pytest
 
 from horae import Horae, JobContext, JobState
-from horae.runtime import settler
+from horae.handler.creation import StartOptions
+from horae.runtime import settler, worker
 from horae.runtime.throughput import Throughput
 from horae.storage import claims, queues
 from horae.storage.claims import Served
@@ -395,3 +397,44 @@ class TestLostAnswers:
             await until(lambda: states(horae) == {"finished": 300, "started": 1, "pending": 5})
             release.set()
             await until(lambda: states(horae) == {"finished": 306})
+
+
+class TestDelays:
+    async def test_a_delayed_job_begins_when_it_is_due_however_seldom_an_idle_node_looks(
+        self, horae: Horae, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name in ("POLL_WITH_HINTS", "POLL_IDLE"):
+            monkeypatch.setattr(worker, name, 600.0)
+        monkeypatch.setattr(worker, "POLL_ALONE", (600.0, 600.0))
+
+        @horae.job
+        async def work() -> None: ...
+
+        async with running_node(horae):
+            first = await horae.aio.jobs.start(work, delay=timedelta(seconds=0.4))
+            second = await horae.aio.jobs.start(work, delay=timedelta(seconds=0.8))
+            await until_state(horae, first.id, "finished")
+            await until_state(horae, second.id, "finished")
+
+    async def test_what_nobody_can_run_is_not_looked_at_again_and_again(self, horae: Horae, database: Database) -> None:
+        @horae.job
+        async def work() -> None: ...
+
+        with application(database) as other:
+
+            @other.job
+            def unknown_here() -> None: ...
+
+            other.jobs.start("unknown_here")
+        assert database.autocommit(claims.due_in) == math.inf
+        await horae.aio.jobs.start(work, delay=timedelta(hours=1))
+        due_in = database.autocommit(claims.due_in)
+        assert due_in is not None
+        assert 3590 < due_in <= 3600
+
+    async def test_where_too_many_wait_a_node_looks_as_often_as_before(self, horae: Horae, database: Database) -> None:
+        @horae.job
+        async def work() -> None: ...
+
+        await horae.aio.jobs.start_many(work, [{}] * claims.GLANCE, options=StartOptions(delay=timedelta(hours=1)))
+        assert database.autocommit(claims.due_in) is None

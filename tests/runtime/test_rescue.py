@@ -58,7 +58,7 @@ async def test_a_job_that_is_locked_meanwhile_is_rescued_soon_after(
     working: Horae, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """As by the last statement of the dead, which the server may still be busy with."""
-    monkeypatch.setattr(sweeper, "LIMITS_EVERY", 10**9)
+    monkeypatch.setattr(sweeper, "LOOK_EVERY", 10**9)
     async with running_node(working, queues=("other",)) as node:
         locked, free = await jobs_elsewhere(working, 2)
         with working.parts.database.engine.begin() as connection:

@@ -29,10 +29,11 @@ RESCUE_BATCH: Final = 500
 SUSPICIOUS: Final = 0.25
 ROUTINE: Final = 2.0
 GLANCE: Final = 0.5
-LIMITS_EVERY: Final = 5
+LOOK_EVERY: Final = 5
+LIMITS_EVERY: Final = 10
 CLEAN_EVERY: Final = 150
 """Jobs a transaction; seconds between looks while somebody is suspected, and otherwise, and between looks that ask no
-database; rounds between the rest.
+database; rounds between looks at other nodes in any case, and between the rest.
 """
 
 log = logging.getLogger("horae.runtime")
@@ -93,14 +94,14 @@ class Sweeper:
         self._suspected = self._suspicion.is_set() or self._again or self._unburied
 
     async def _round(self) -> None:
-        routine = self._rounds % LIMITS_EVERY == 0
+        routine = self._rounds % LOOK_EVERY == 0
         look = routine or self._suspected
         dead = await self._database.in_service(self._membership.find_dead) if look else {}
         for node, cause in dead.items():
             log.warning("node %s is dead: %s", node, cause)
         if dead or routine:
             await self.rescue(set(dead))
-        if routine:
+        if self._rounds % LIMITS_EVERY == 0:
             await self.enforce_limits()
             await self.end_lost_runs()
         if self._rounds % CLEAN_EVERY == CLEAN_EVERY - 1:

@@ -1,11 +1,11 @@
 """Claims jobs as slots become free, begins their bodies, and takes note of their ends.
 
-A claim asks for as many jobs as there are free slots, and for more when jobs are short: as many as ended in the last
-tenth of a second. What was claimed beyond the slots waits here for at most a second, then it is handed back.
+A claim asks for as many jobs as there are free slots, and for more when jobs are short: as many as end in a tenth of a
+second. What was claimed beyond the slots waits here for at most a second, then it is handed back. A claim that finds
+nothing asks when something will be due, so that a delayed job starts on time however seldom an idle node looks.
 
 Where the answer to a claim or to a hand-back is lost, the database may have given this node jobs that it never heard
-of.
-They are handed back: again and again for a while, for the lost statement may still be under way.
+of. They are handed back: again and again for a while, for the lost statement may still be under way.
 """
 
 import asyncio
@@ -34,10 +34,11 @@ from horae.types.registry import Registry
 LARGEST_PREFETCH: Final = 2000
 LONGEST_WAIT: Final = 1.0
 POLL_WITH_HINTS: Final = 1.5
+POLL_IDLE: Final = 5.0
 POLL_ALONE: Final[tuple[float, float]] = (0.05, 1.0)
 DOUBT: Final = 10.0
-"""Seconds: how long a claim may wait for a slot; between polls where hints arrive; shortest and longest without them;
-how long a statement without an answer may still be under way.
+"""Seconds: how long a claim may wait for a slot; between polls where hints arrive, and where nothing waits besides;
+shortest and longest without hints; how long a statement without an answer may still be under way.
 """
 
 log = logging.getLogger("horae.runtime")
@@ -63,6 +64,8 @@ class Worker:
         self._exhausted = False
         self._stopping = False
         self._poll = POLL_ALONE[0]
+        self._due_at: float | None = None
+        self._looked_ahead = False
         self._doubtful_until = 0.0
         self.emptied = asyncio.Event()
         settler.on_room = self._wake.set
@@ -123,11 +126,24 @@ class Worker:
         self._exhausted = len(taken) < room and hints == self._hints
         if taken:
             self._poll = POLL_ALONE[0]
+        self._looked_ahead = False
         now = time.monotonic()
         self._prefetched.extend((claim, now) for claim in taken)
         self._begin_prefetched()
 
+    async def _look_ahead(self) -> None:
+        """Find out when the next job will be due, if that can be told."""
+        self._looked_ahead = True
+        try:
+            due_in = await self._stage.database.autocommit_async(claims.due_in)
+        except Exception as error:  # noqa: BLE001 - as for a claim
+            log.warning("it is not known when the next job is due: %s", error)
+            due_in = None
+        self._due_at = None if due_in is None else time.monotonic() + due_in
+
     async def _wait(self) -> None:
+        if self._exhausted and not self._looked_ahead and self._hinted():
+            await self._look_ahead()
         timeout = self._poll_interval()
         if self._prefetched:
             timeout = min(timeout, LONGEST_WAIT / 4)
@@ -139,10 +155,13 @@ class Worker:
         self._wake.clear()
 
     def _poll_interval(self) -> float:
-        if self._hinted():
-            return POLL_WITH_HINTS * self._rng.uniform(0.75, 1.25)
-        self._poll = min(self._poll * 2, POLL_ALONE[1])
-        return self._poll * self._rng.uniform(0.75, 1.25)
+        spread = self._rng.uniform(0.75, 1.25)
+        if not self._hinted():
+            self._poll = min(self._poll * 2, POLL_ALONE[1])
+            return self._poll * spread
+        if self._due_at is None:
+            return POLL_WITH_HINTS * spread
+        return max(0.0, min(POLL_IDLE * spread, self._due_at - time.monotonic()))
 
     def _begin_prefetched(self) -> None:
         while self._prefetched and not self._stopping and self._slots.free > 0:

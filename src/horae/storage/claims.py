@@ -1,5 +1,6 @@
 """Claims: a pending job becomes a node's, with a new lease. What is not begun is handed back."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,7 +14,9 @@ from sqlalchemy import (
     Text,
     Update,
     bindparam,
+    case,
     cast,
+    func,
     or_,
     select,
     type_coerce,
@@ -21,7 +24,7 @@ from sqlalchemy import (
 )
 
 from horae.domain.job import Claim, JobId, JobState, NodeId
-from horae.storage.dialect import SQLITE, IdList, PerDialect, database_now, json_rows, member_of, one_of
+from horae.storage.dialect import SQLITE, IdList, PerDialect, database_now, json_rows, member_of, one_of, seconds_since
 from horae.storage.tables import jobs, queues, ready_order
 
 _AS_TEXT: Final = frozenset({"params", "backoff", "meta"})  # parsed once, by whoever needs it
@@ -90,6 +93,15 @@ CLAIM_ONE: Final = (
 )
 
 
+GLANCE: Final = 1000
+"""Pending jobs that are looked at for the next one to become due."""
+
+_waiting = select(jobs.c.run_at).where(jobs.c.state == JobState.PENDING).limit(GLANCE).subquery("waiting")
+DUE_IN: Final = select(
+    func.count(), -seconds_since(func.min(case((_waiting.c.run_at > database_now(), _waiting.c.run_at))))
+).select_from(_waiting)
+
+
 def _hand_back(dialect: str) -> Update:
     held = json_rows(dialect, "claims", id=BigInteger(), lease=BigInteger())
     return (
@@ -127,6 +139,14 @@ def claim(connection: Connection, served: Served, limit: int) -> list[Claim]:
     if connection.dialect.name != SQLITE:
         return [Claim._make(row) for row in rows]
     return [Claim._make(row[:-1]) for row in sorted(rows, key=lambda row: (-row.priority, row.run_at, row.id))]
+
+
+def due_in(connection: Connection) -> float | None:
+    """Seconds until the next pending job becomes due, infinite if none will; None if too many wait to tell."""
+    waiting, seconds = connection.execute(DUE_IN).one()
+    if waiting >= GLANCE:
+        return None
+    return math.inf if seconds is None else max(0.0, float(seconds))
 
 
 def claim_one(connection: Connection, job_id: JobId, node: NodeId) -> Claim | None:
