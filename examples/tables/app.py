@@ -1,0 +1,190 @@
+"""The application that people use: FastAPI, with Horae's own interface mounted beside its endpoints."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Final
+
+from fastapi import Body, Depends, FastAPI, HTTPException, Request, Response
+from fastapi.responses import FileResponse, JSONResponse
+from fastapi.staticfiles import StaticFiles
+from pydantic import BaseModel, Field
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from examples.tables.jobs import horae, import_table
+from examples.tables.tables import (
+    COLUMNS,
+    City,
+    Export,
+    TableMissing,
+    Upload,
+    cities_of,
+    engine,
+    table_of,
+    tables_with_sizes,
+)
+from horae import Actor, MaxJobCountExceeded
+
+STATIC: Final = Path(__file__).with_name("static")
+COOKIE: Final = "user"
+PREVIEW: Final = 10
+
+app = FastAPI(title="Tables")
+
+
+def who_asks(request: Request) -> Actor | None:
+    """Tells Horae who asks: the owner of the jobs that are started, and the only one who sees them.
+
+    Anybody may be anybody here. A real application has a log-in, and asks its own session.
+    """
+    name = request.cookies.get(COOKIE)
+    return Actor(name) if name else None
+
+
+app.mount("/background", horae.asgi(authenticate=who_asks))
+
+
+def signed_in(request: Request) -> str:
+    """The same person, for the application's own endpoints; 401 for nobody."""
+    actor = who_asks(request)
+    if actor is None:
+        raise HTTPException(401, "Sign in first.")
+    return actor.id
+
+
+User = Annotated[str, Depends(signed_in)]
+
+
+class SignedIn(BaseModel):
+    """A person; a cookie holds letters and digits."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9]{1,20}$")
+
+
+class TableView(BaseModel):
+    """A table in the list."""
+
+    id: int
+    name: str
+    rows: int
+    inhabitants: int | None
+    counted_at: datetime | None
+
+
+class ExportView(BaseModel):
+    """An export that can be fetched."""
+
+    id: int
+    name: str
+
+
+class Started(BaseModel):
+    """A job that the page may follow."""
+
+    job_id: int
+
+
+@app.get("/api/session")
+def whoever_is_signed_in(request: Request) -> SignedIn | None:
+    """Who one is; nobody is no error, as the page asks before it knows."""
+    actor = who_asks(request)
+    return None if actor is None else SignedIn(name=actor.id)
+
+
+@app.post("/api/session")
+def sign_in(person: SignedIn, response: Response) -> SignedIn:
+    """Be somebody."""
+    response.set_cookie(COOKIE, person.name, httponly=True, samesite="strict")
+    return person
+
+
+@app.delete("/api/session", status_code=204)
+def sign_out(response: Response) -> None:
+    """Be nobody."""
+    response.delete_cookie(COOKIE)
+
+
+@app.get("/api/tables")
+def list_tables(user: User) -> list[TableView]:
+    """What one has."""
+    with Session(engine) as session:
+        return [
+            TableView(
+                id=table.id,
+                name=table.name,
+                rows=rows,
+                inhabitants=table.inhabitants,
+                counted_at=table.counted_at and table.counted_at.replace(tzinfo=UTC),
+            )
+            for table, rows in tables_with_sizes(session, user)
+        ]
+
+
+@app.get("/api/tables/{table_id}/rows")
+def preview(user: User, table_id: int) -> list[list[str | int]]:
+    """The first rows of a table."""
+    with Session(engine) as session:
+        found = cities_of(session, table_of(session, user, table_id), limit=PREVIEW)
+        return [cells(city) for city in found]
+
+
+def cells(city: City) -> list[str | int]:
+    """A row as the page shows it."""
+    return [getattr(city, column) for column in COLUMNS]
+
+
+@app.post("/api/imports", status_code=202)
+def start_import(user: User, name: str, content: Annotated[bytes, Body(media_type="text/csv")]) -> Started:
+    """Keep the file and start its import, both or neither: they are one transaction."""
+    with Session(engine) as session, session.begin():
+        upload = Upload(name=name, content=content)
+        session.add(upload)
+        session.flush()
+        job = horae.jobs.start(import_table, session=session, owner=user, upload_id=upload.id)
+    return Started(job_id=job.id)
+
+
+@app.get("/api/exports")
+def list_exports(user: User) -> list[ExportView]:
+    """The exports that can be fetched, the newest first."""
+    with Session(engine) as session:
+        found = session.execute(select(Export.id, Export.name).where(Export.owner == user).order_by(Export.id.desc()))
+        return [ExportView(id=export_id, name=name) for export_id, name in found]
+
+
+@app.get("/api/exports/{export_id}")
+def fetch_export(user: User, export_id: int) -> Response:
+    """An export as a file."""
+    with Session(engine) as session:
+        export = session.get(Export, export_id)
+        if export is None or export.owner != user:
+            raise HTTPException(404, f"There is no export {export_id}.")
+        return Response(
+            export.content,
+            media_type="text/csv",
+            headers={"content-disposition": f'attachment; filename="export-{export_id}.csv"'},
+        )
+
+
+@app.exception_handler(TableMissing)
+def answer_missing(_request: Request, error: Exception) -> JSONResponse:
+    """Somebody else's table looks as if it did not exist."""
+    return JSONResponse({"detail": str(error)}, 404)
+
+
+@app.exception_handler(MaxJobCountExceeded)
+def answer_too_many(_request: Request, _error: Exception) -> JSONResponse:
+    """One import at a time for each person: `max_count` of a job type is 1 unless it says otherwise."""
+    return JSONResponse({"detail": "Your last import still runs; wait for its end, or cancel it."}, 409)
+
+
+app.mount("/assets", StaticFiles(directory=STATIC / "assets", check_dir=False))
+
+
+@app.get("/", include_in_schema=False)
+def page() -> FileResponse:
+    """The one page, from `web/examples/tables`."""
+    index = STATIC / "index.html"
+    if not index.exists():
+        raise HTTPException(503, "The page has not been built: `make web` does it.")
+    return FileResponse(index)

@@ -1,0 +1,205 @@
+"""What takes its time, each a job; and what is due by itself.
+
+Every body runs in one transaction (`transaction="read committed"`), so its rows are there exactly if it finishes: not
+if it is cancelled, not if it fails, and not if the machine dies in the middle.
+"""
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from pathlib import PurePath
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, Field
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.orm import Session
+
+from examples.tables.tables import (
+    COLUMNS,
+    DATABASE,
+    City,
+    Export,
+    Table,
+    TableMissing,
+    Upload,
+    cities_of,
+    engine,
+    now,
+    table_of,
+)
+from horae import Horae, Job, JobContext, JobType
+
+BATCH: Final = 200
+KEEP: Final = timedelta(days=7)
+COUNTRIES: Final = ("Chile", "Ghana", "Laos", "Malta", "Peru")
+Name = Annotated[str, Field(min_length=1, max_length=80)]
+Size = Annotated[int, Field(ge=1, le=100_000)]
+
+horae = Horae(DATABASE)
+
+
+class WrongFile(ValueError):
+    """The file has no such rows; the text says where and why."""
+
+
+# --- the short form: a function whose arguments are the parameters ---
+
+
+@horae.job(public=True, transaction="read committed")
+def create_table(job: JobContext, name: Name, size: Size = 1_000) -> int:
+    """Make a table of sample rows; public, so the page starts it without an endpoint of ours."""
+    table = new_table(job, name)
+    for first in job.progress.track(range(0, size, BATCH), label=f"writing {name}"):
+        job.session.add_all(sample(table, number) for number in range(first, min(first + BATCH, size)))
+        job.session.flush()
+    return table.id
+
+
+@horae.job(
+    transaction="read committed",
+    exceptions_map={
+        WrongFile: "The file cannot be imported: {e}",
+        UnicodeDecodeError: "The file cannot be imported: it is no text in UTF-8.",
+    },
+)
+def import_table(job: JobContext, upload_id: int) -> int:
+    """Make a table of an uploaded CSV. Not public: `app.py` starts it together with the upload."""
+    upload = job.session.get_one(Upload, upload_id)
+    lines = read(upload.content)
+    table = new_table(job, PurePath(upload.name).stem)
+    for first in job.progress.track(range(0, len(lines), BATCH), label=f"importing {upload.name}"):
+        job.session.add_all(cities_in(table, lines[first : first + BATCH], first))
+        job.session.flush()
+    job.session.delete(upload)
+    return table.id
+
+
+@horae.job(public=True, max_count=3, transaction="read committed", exceptions_map={TableMissing: "{e}"})
+def export_table(job: JobContext, table_id: int) -> int:
+    """Write a table as CSV, to be fetched later. A function has no hooks, so it is the body that asks whose it is."""
+    table = table_of(job.session, job.owner, table_id)
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(COLUMNS)
+    for city in job.progress.track(cities_of(job.session, table), represents=99, label=f"exporting {table.name}"):
+        writer.writerow([city.city, city.country, city.inhabitants])
+    export = Export(owner=table.owner, name=f"{table.name}.csv", content=text.getvalue())
+    job.session.add(export)
+    job.session.flush()
+    return export.id
+
+
+# --- the full form: a class, for what needs hooks ---
+
+
+class DuplicateRequest(BaseModel):
+    """What the page sends."""
+
+    table_id: int
+
+
+class DuplicateParameters(DuplicateRequest):
+    """What is stored: `prepare_values` has added the name of the copy."""
+
+    copy_name: str
+
+
+class DuplicateAnswer(BaseModel):
+    """What each answer about such a job says beside the common fields."""
+
+    copy_name: str
+
+
+@horae.register
+class DuplicateTable(JobType[DuplicateParameters]):
+    """Copy a table."""
+
+    type = "duplicate_table"
+    public = True
+    request_model = DuplicateRequest
+    params = DuplicateParameters
+    response_model = DuplicateAnswer
+    exceptions_map = {TableMissing: "{e}"}  # noqa: RUF012 - read only
+    api_exceptions_map = {TableMissing: ("ERROR_TABLE_DOES_NOT_EXIST", 404, "{e}")}  # noqa: RUF012 - read only
+
+    def prepare_values(self, values: dict[str, Any], owner: str | None) -> dict[str, Any]:
+        """Refuse at once what is not there, rather than let a job fail; runs where the job is created."""
+        with Session(engine) as session:
+            return {**values, "copy_name": f"{table_of(session, owner, values['table_id']).name} (copy)"}
+
+    def transaction(self, job: JobContext[DuplicateParameters]) -> Literal["read committed"]:  # noqa: ARG002 - a hook
+        """The same for each of its jobs; it may also depend on the job, or be a context manager of yours."""
+        return "read committed"
+
+    def run(self, job: JobContext[DuplicateParameters]) -> int:
+        """Copy the rows; the answer is the new table's id."""
+        source = table_of(job.session, job.owner, job.params.table_id)
+        cities = cities_of(job.session, source)
+        copy = new_table(job, job.params.copy_name)
+        for first in job.progress.track(range(0, len(cities), BATCH), label=f"copying {source.name}"):
+            job.session.add_all(copied(copy, city) for city in cities[first : first + BATCH])
+            job.session.flush()
+        return copy.id
+
+    def describe(self, job: Job) -> dict[str, Any]:
+        """Say the name of the copy wherever the job is shown."""
+        return {"copy_name": job.params["copy_name"]}
+
+
+# --- what nobody starts ---
+
+
+@horae.cron("0 3 * * *", timezone="Europe/Berlin", transaction="read committed")
+def purge_exports(job: JobContext) -> None:
+    """Each night: drop exports, and uploads of imports that came to nothing, that are a week old."""
+    for kind in (Export, Upload):
+        job.session.execute(delete(kind).where(kind.made_at < now() - KEEP))
+
+
+@horae.every("30s", transaction="read committed")
+def recount(job: JobContext) -> None:
+    """Half a minute after each finish: how many people live in the cities of each table."""
+    total = select(func.sum(City.inhabitants)).where(City.table_id == Table.id).scalar_subquery()
+    job.session.execute(update(Table).values(inhabitants=total, counted_at=now()))
+
+
+# --- the work itself, which knows nothing of jobs ---
+
+
+def new_table(job: JobContext[Any], name: str) -> Table:
+    """An empty table of whoever started the job."""
+    table = Table(owner=job.owner or "", name=name)
+    job.session.add(table)
+    job.session.flush()
+    return table
+
+
+def sample(table: Table, number: int) -> City:
+    """The row of this number of every sample table."""
+    country = COUNTRIES[number % len(COUNTRIES)]
+    return City(table_id=table.id, city=f"City {number + 1}", country=country, inhabitants=1_000 * (number + 1))
+
+
+def copied(table: Table, city: City) -> City:
+    """The same row in another table."""
+    return City(table_id=table.id, city=city.city, country=city.country, inhabitants=city.inhabitants)
+
+
+def read(content: bytes) -> list[dict[str, str]]:
+    """The lines of a CSV; raises `WrongFile` if a column is missing, `UnicodeDecodeError` for what is no text."""
+    reader = csv.DictReader(io.StringIO(content.decode("utf-8-sig")))
+    missing = [column for column in COLUMNS if column not in (reader.fieldnames or ())]
+    if missing:
+        raise WrongFile(f"it has no column {missing[0]!r}.")
+    return list(reader)
+
+
+def cities_in(table: Table, lines: Sequence[dict[str, str]], before: int) -> Iterator[City]:
+    """Rows of some lines; raises `WrongFile` at the first that is none. The header is line 1."""
+    for number, line in enumerate(lines, before + 2):
+        try:
+            inhabitants = int(line["inhabitants"])
+        except (TypeError, ValueError):
+            raise WrongFile(f"line {number}: {line['inhabitants']!r} is no number of inhabitants.") from None
+        yield City(table_id=table.id, city=line["city"], country=line["country"], inhabitants=inhabitants)
