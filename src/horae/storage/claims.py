@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from typing import cast as cast_type
 
 from sqlalchemy import (
     BigInteger,
@@ -143,10 +144,10 @@ def claim(connection: Connection, served: Served, limit: int) -> list[Claim]:
 
 def due_in(connection: Connection) -> float | None:
     """Seconds until the next pending job becomes due, infinite if none will; None if too many wait to tell."""
-    waiting, seconds = connection.execute(DUE_IN).one()
+    waiting, seconds = cast_type("tuple[int, float | None]", connection.execute(DUE_IN).one())
     if waiting >= GLANCE:
         return None
-    return math.inf if seconds is None else max(0.0, float(seconds))
+    return math.inf if seconds is None else max(0.0, seconds)
 
 
 def claim_one(connection: Connection, job_id: JobId, node: NodeId) -> Claim | None:
