@@ -8,8 +8,12 @@ import { createApp } from 'vue'
 
 import App from '@/App.vue'
 import { client } from '@/api/server'
-import { createPages } from '@/router'
+import { createPages, fetchViews } from '@/router'
 import { followTheme } from '@/theme/theme'
+
+/** Milliseconds that the first view has for itself. */
+const UNHURRIED = 500
 
 followTheme()
 createApp(App).use(createPinia()).use(createHorae({ client })).use(createPages()).mount('#app')
+addEventListener('load', () => setTimeout(fetchViews, UNHURRIED))

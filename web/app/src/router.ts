@@ -1,6 +1,7 @@
 import { createRouter, createWebHistory, type RouteRecordRaw, type Router } from 'vue-router'
 
-import { mountPath } from '@/api/server'
+import { mountPath, server } from '@/api/server'
+import { errorText, notify } from '@/notices/notices'
 import OverviewPage from '@/views/overview/OverviewPage.vue'
 
 /** A job and a schedule know their own title; the others have it here. */
@@ -71,7 +72,32 @@ export function createPages(): Router {
   router.afterEach(({ meta }) => {
     if (typeof meta['title'] === 'string') titlePage(meta['title'])
   })
+  router.onError((_error, to, from) => {
+    if (from.matched.length > 0) void openAnew(router.resolve(to).href)
+  })
   return router
+}
+
+/** A view could not be fetched: the server is away, or it is a newer one with other files. */
+async function openAnew(address: string): Promise<void> {
+  try {
+    await server.me()
+    location.assign(address)
+  } catch (error) {
+    notify('failed', errorText(error))
+  }
+}
+
+/** Fetch the views that nobody has opened yet, so that they open at once, and even while the server is away. */
+export function fetchViews(): void {
+  for (const { component } of routes) {
+    if (typeof component === 'function') (component as () => Promise<unknown>)().catch(ignore)
+  }
+}
+
+/** Whoever opens that view is told. */
+function ignore(): void {
+  return
 }
 
 /** Name the page in its tab. */

@@ -54,6 +54,14 @@ describe('the timeline of a job', () => {
     ])
   })
 
+  it('that has finished a moment after its attempt', () => {
+    const job = jobOf(1, 'finished', { started_on: at(2), finished_on: at(9), attempt: 1 })
+    expect(told(job, [attempt(1, 2, 8, 'finished')], now(99))).toEqual([
+      'waiting 0-2',
+      'running 2-8',
+    ])
+  })
+
   it('that failed, waited for its retry, and runs again', () => {
     const job = jobOf(1, 'started', { started_on: at(30), due_on: at(28), attempt: 2 })
     expect(told(job, [attempt(1, 1, 4, 'failed')], now(40))).toEqual([

@@ -33,6 +33,8 @@ export function timelineOf(job: Job, attempts: readonly JobAttempt[], now: numbe
   }
   const started = runningSince(job, attempts)
   const open = !hasEnded(job)
+  // An attempt ends a moment before its job does: nothing is waited for there.
+  if (attempts.at(-1)?.outcome === job.state) return stretches
   addWait(job, at, started, started ?? end, add)
   if (started !== null)
     add('running', end, `Attempt ${job.attempt}: ${open ? 'running' : job.state}`, open)

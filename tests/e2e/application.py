@@ -1,0 +1,64 @@
+"""What the browser is shown: people are imported in one transaction, reports fail, a backup has its hours."""
+
+import time
+from pathlib import Path
+
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from horae import Horae, JobContext
+
+horae = Horae()
+
+
+class Base(DeclarativeBase):
+    """The application's own table, in the database of the jobs."""
+
+
+class Person(Base):
+    """Somebody who has been imported."""
+
+    __tablename__ = "people"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    job_id: Mapped[int]
+    name: Mapped[str]
+
+
+class NoPrinter(Exception):
+    """There is nothing to print on."""
+
+
+@horae.job(public=True, max_count=None, transaction="read committed")
+def import_people(job: JobContext, rows: int = 100, pace: float = 0.0) -> int:
+    """Write `rows` people, with a rest of `pace` seconds after each."""
+    for number in job.progress.track(range(rows)):
+        job.progress.increment(0, label="reading-people")
+        job.session.add(Person(job_id=job.id, name=f"person {number}"))
+        job.session.flush()
+        time.sleep(pace)
+    return rows
+
+
+@horae.job(public=True, max_count=None, exceptions_map={NoPrinter: "The printer {e} does not answer; try another one."})
+def print_report(printer: str = "on the second floor") -> None:
+    """Fail, as printers do."""
+    raise NoPrinter(printer)
+
+
+@horae.job(public=True, max_count=None)
+def wait_for_file(job: JobContext, file: str) -> str:
+    """Wait until there is such a file, at half of the way."""
+    job.progress.set(50, "waiting-for-file")
+    while not Path(file).exists():
+        job.progress.increment(0)
+        time.sleep(0.02)
+    return file
+
+
+@horae.cron("0 3 1 1 *", timezone="Europe/Berlin")
+def back_up() -> None:
+    """Once a year, so that it runs in no test by itself."""
+
+
+@horae.every("1h", overlap="skip")
+async def refresh_rates() -> None:
+    """An interval, whose first run is when a node first sees it."""

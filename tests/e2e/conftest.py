@@ -1,0 +1,81 @@
+"""A browser, nodes to look at, and pages on which nothing may go wrong."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+from sqlalchemy import Engine, create_engine
+
+from horae.storage.database import Database
+from tests.e2e.application import Base
+from tests.e2e.browser import Faults, launched
+from tests.e2e.serving import Served
+from tests.harness.applications import url_of
+
+APPLICATION = "tests.e2e.application:horae"
+PATIENCE = 20_000
+"""Milliseconds after which a wait has failed: a bound, never a measure."""
+
+ServedBy = Callable[..., Served]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One for each module, since its driver keeps a loop in this thread, where other tests have their own."""
+    expect.set_options(timeout=PATIENCE)
+    with launched() as browser:
+        yield browser
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[ServedBy]:
+    """Serve an application on a database: `served(app, database)`. Its log is printed if the test fails."""
+    with ExitStack() as stack:
+
+        def serve(app: str, database: Database, *arguments: str) -> Served:
+            node = Served(app, url_of(database), tmp_path, *arguments)
+            stack.callback(lambda: print(node.log))  # noqa: T201 - pytest shows it with a failure
+            stack.callback(node.stop)
+            node.start()
+            return node
+
+        yield serve
+
+
+@pytest.fixture
+def node(database: Database, engine: Engine, served: ServedBy) -> Served:
+    """The application of these tests, whose table is there; it ends before its database does."""
+    Base.metadata.create_all(engine)
+    return served(APPLICATION, database)
+
+
+@pytest.fixture
+def engine(database: Database) -> Iterator[Engine]:
+    """The database as everybody else sees it."""
+    engine = create_engine(database.url)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def context(browser: Browser, node: Served) -> Iterator[BrowserContext]:
+    """A browser without a past, that opens relative addresses at the node."""
+    with browser.new_context(base_url=node.url, locale="en-GB") as context:
+        context.set_default_timeout(PATIENCE)
+        yield context
+
+
+@pytest.fixture
+def faults(context: BrowserContext, node: Served) -> Iterator[Faults]:
+    """What went wrong on any page; a test that leaves something there fails."""
+    faults = Faults(context, node.url)
+    yield faults
+    assert faults.seen == []
+
+
+@pytest.fixture
+def page(context: BrowserContext, faults: Faults) -> Page:
+    """A page on which nothing may go wrong."""
+    return context.new_page()

@@ -1,0 +1,73 @@
+"""A real `horae run` with an application, on a port that it keeps when it is started anew."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+
+from tests.harness.operating_system import free_loopback_port
+
+ROOT: Final = Path(__file__).parents[2]
+PATIENCE: Final = 30.0
+READY: Final = re.compile(r"horae \S+ is ready: .*(http://\S+/)$")
+
+
+class Served:
+    """One node with its API and dashboard. What it logs is in `log`, for the report of a test that fails."""
+
+    def __init__(self, app: str, database: str, folder: Path, *arguments: str) -> None:
+        self.port = free_loopback_port()
+        self.url = f"http://127.0.0.1:{self.port}/"
+        self._command = [
+            *(sys.executable, "-m", "horae", "run", app, "--database", database, "--port", str(self.port)),
+            *("--grace", "0", *arguments),
+        ]
+        self._environment = {**os.environ, "HORAE_DATABASE": database, "PYTHONPATH": str(ROOT)}
+        self._log_file = folder / f"node-{self.port}.log"
+        self._process: subprocess.Popen[str] | None = None
+
+    @property
+    def log(self) -> str:
+        """All that it has said on stderr."""
+        return self._log_file.read_text(errors="replace") if self._log_file.exists() else ""
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        with self._log_file.open("a") as log:
+            process = subprocess.Popen(
+                self._command, cwd=ROOT, env=self._environment, stdout=subprocess.PIPE, stderr=log, text=True
+            )
+        self._process = process
+        assert process.stdout is not None
+        ready = process.stdout.readline()
+        assert READY.match(ready.rstrip()), f"{ready!r}\n{self.log}"
+
+    def stop(self) -> None:
+        """SIGTERM, and wait until it is gone; harmless if it is."""
+        if self._process is None:
+            return
+        process, self._process = self._process, None
+        process.terminate()
+        try:
+            process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            raise
+
+    def begin(self, job_type: str, **params: Any) -> int:
+        """Start a job, as another program would: over HTTP. Its id."""
+        answer = httpx.post(f"{self.url}api/jobs/types/{job_type}/", json=params, timeout=PATIENCE)
+        assert answer.status_code == 202, answer.text
+        identifier: int = answer.json()["id"]
+        return identifier
+
+    def read(self, path: str) -> Any:
+        """What the API answers under this path."""
+        answer = httpx.get(f"{self.url}api/{path}", timeout=PATIENCE)
+        assert answer.status_code == 200, answer.text
+        return answer.json()

@@ -1,0 +1,77 @@
+"""The example `examples/tables` as its users start it: `python -m examples.tables`, with a node beside it."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+
+from tests.e2e.serving import PATIENCE, ROOT
+from tests.harness.node_processes import look_until
+from tests.harness.operating_system import free_loopback_port
+
+NODE_READY: Final = re.compile(r"^horae \S+ is ready: .*(http://\S+/)$", re.MULTILINE)
+
+
+class TablesApp:
+    """The application, and the dashboard of its node, by which an operator sees its schedules."""
+
+    def __init__(self, database: str, folder: Path) -> None:
+        port = free_loopback_port()
+        self.url = f"http://127.0.0.1:{port}/"
+        self._log_file = folder / "tables.log"
+        with self._log_file.open("w") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "examples.tables", "--port", str(port)],
+                cwd=ROOT, env={**os.environ, "HORAE_DATABASE": database}, stdout=log, stderr=log,
+            )  # fmt: skip
+        self.dashboard = look_until(self._node_url)
+        look_until(self._answers)
+
+    @property
+    def log(self) -> str:
+        """All that both processes have said."""
+        return self._log_file.read_text(errors="replace")
+
+    def stop(self) -> int:
+        """SIGTERM, which ends the node too; the exit code."""
+        self._process.terminate()
+        try:
+            return self._process.wait(PATIENCE)
+        finally:
+            self._process.kill()
+
+    def run_schedule(self, name: str) -> None:
+        """Run a declared schedule by hand, as its operator would, and wait until that has finished."""
+        schedules = self._operate("GET", "schedules/")["schedules"]
+        identifier = next(each["id"] for each in schedules if each["name"] == name)
+        job = self._operate("POST", f"schedules/{identifier}/run/")["id"]
+        state = look_until(lambda: self._ended(job))
+        assert state == "finished"
+
+    def _ended(self, job: int) -> str | None:
+        state: str = self._operate("GET", f"jobs/{job}/")["state"]
+        return state if state in ("finished", "failed", "cancelled") else None
+
+    def _operate(self, method: str, path: str) -> Any:
+        answer = httpx.request(method, f"{self.dashboard}api/{path}", json={} if method == "POST" else None)
+        assert answer.is_success, answer.text
+        return answer.json()
+
+    def _node_url(self) -> str | None:
+        self._look_alive()
+        ready = NODE_READY.search(self.log)
+        return ready and ready[1]
+
+    def _answers(self) -> bool:
+        self._look_alive()
+        try:
+            return httpx.get(f"{self.url}api/session").is_success
+        except httpx.TransportError:
+            return False
+
+    def _look_alive(self) -> None:
+        assert self._process.poll() is None, self.log

@@ -1,0 +1,63 @@
+"""The server goes away and comes back under an open page."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.browser import Faults
+from tests.e2e.serving import Served
+from tests.harness.node_processes import look_until
+
+FETCHED = "view => performance.getEntriesByType('resource').some(each => each.name.includes(view))"
+
+
+def test_a_page_recovers_by_itself_when_the_server_is_restarted(page: Page, faults: Faults, node: Served) -> None:
+    page.goto("jobs")
+    expect(page.get_by_test_id("live")).to_have_text("Live")
+    page.evaluate("window.openedOnce = true")
+    node.stop()
+    expect(page.get_by_test_id("live")).not_to_have_text("Live")
+    node.start()
+    expect(page.get_by_test_id("live")).to_have_text("Live", timeout=40_000)
+    faults.forgive()  # while nobody answered, requests failed
+    job = node.begin("import_people", rows=1)
+    expect(page.get_by_test_id(f"job-{job}").locator(".badge--finished")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="may be old")).to_have_count(0, timeout=40_000)
+    assert page.evaluate("window.openedOnce") is True, "the page was loaded anew"
+
+
+def test_a_page_that_meets_no_server_says_so_and_works_once_it_is_back(
+    page: Page, faults: Faults, node: Served
+) -> None:
+    page.goto("queues")
+    expect(page.get_by_test_id("live")).to_have_text("Live")
+    look_until(lambda: page.evaluate(FETCHED, "NodesPage"))
+    node.stop()
+    page.get_by_test_id("nav-nodes").click()
+    expect(page.get_by_role("heading", name="No answer yet")).to_be_visible()
+    node.start()
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_test_id("nodes").get_by_role("listitem")).not_to_have_count(0)
+    expect(page.get_by_test_id("live")).to_have_text("Live", timeout=40_000)
+    faults.forgive()
+
+
+def test_a_view_that_cannot_be_fetched_is_no_dead_link(page: Page, faults: Faults, node: Served) -> None:
+    page.route("**/assets/NodesPage*.js", lambda route: route.abort())
+    page.goto("queues")
+    expect(page.get_by_test_id("live")).to_have_text("Live")
+    page.evaluate("window.openedOnce = true")
+    page.get_by_test_id("nav-nodes").click()
+    page.wait_for_url("**/nodes")
+    look_until(lambda: page.evaluate("window.openedOnce === undefined"))
+    node.stop()
+    page.get_by_test_id("nav-queues").click()
+    expect(page.locator("main")).to_be_visible()
+    faults.forgive()
+
+
+@pytest.mark.parametrize("gone", ["jobs/999999", "schedules/999999"])
+def test_what_is_not_there_is_said_and_nothing_breaks(page: Page, faults: Faults, gone: str) -> None:
+    page.goto(gone)
+    expect(page.locator("main h3")).to_be_visible()
+    assert {fault for fault in faults.seen if "404" not in fault} == set()
+    faults.forgive()

@@ -1,0 +1,52 @@
+"""Schedules on the dashboard: paused with a note, run by hand, and the line that each of their times has."""
+
+from typing import Any
+
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.e2e.serving import Served
+
+
+def schedule(node: Served, name: str) -> dict[str, Any]:
+    found = [each for each in node.read("schedules/")["schedules"] if each["name"] == name]
+    assert len(found) == 1
+    return node.read(f"schedules/{found[0]['id']}/")  # type: ignore[no-any-return]
+
+
+def test_one_is_paused_with_a_note_and_goes_on_again(context: BrowserContext, page: Page, node: Served) -> None:
+    page.goto("schedules")
+    page.get_by_test_id("schedules").get_by_role("link", name="back_up").click()
+    expect(page.get_by_test_id("next-runs").get_by_role("listitem")).not_to_have_count(0)
+    page.get_by_test_id("pause").click()
+    page.get_by_label("Note for the others").fill("until the disk is mended")
+    page.get_by_test_id("confirm").click()
+    expect(page.get_by_test_id("pause-note")).to_have_text("until the disk is mended")
+    expect(page.get_by_test_id("schedule-state")).to_have_attribute("data-state", "disabled")
+    paused = schedule(node, "back_up")
+    assert (paused["enabled"], paused["pause_note"], paused["next_runs"]) == (False, "until the disk is mended", [])
+    colleague = context.new_page()
+    colleague.goto("schedules")
+    expect(colleague.get_by_test_id("schedules")).to_contain_text("until the disk is mended")
+    page.get_by_test_id("resume").click()
+    expect(page.get_by_test_id("schedule-state")).to_have_attribute("data-state", "idle")
+    expect(colleague.get_by_test_id("schedules")).not_to_contain_text("until the disk is mended")
+    assert schedule(node, "back_up")["enabled"] is True
+
+
+def test_a_run_by_hand_makes_a_job_and_a_line(page: Page, node: Served) -> None:
+    page.goto(f"schedules/{schedule(node, 'back_up')['id']}")
+    page.get_by_test_id("run-now").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("back_up #")
+    expect(page.get_by_test_id("job-state")).to_have_attribute("data-state", "finished")
+    page.go_back()
+    line = page.get_by_test_id("ticks").get_by_role("row").nth(1)
+    expect(line.locator(".badge--finished")).to_be_visible()
+    expect(line).to_contain_text("by hand")
+
+
+def test_what_was_paused_or_run_is_told_with_who_did_it(page: Page, node: Served) -> None:
+    page.goto(f"schedules/{schedule(node, 'back_up')['id']}")
+    page.get_by_test_id("run-now").click()
+    expect(page.get_by_test_id("job-state")).to_be_visible()
+    page.goto("changes")
+    expect(page.get_by_test_id("changes").get_by_role("row", name="schedule.run")).to_contain_text("local")

@@ -1,0 +1,228 @@
+"""The example application in a browser: what its README promises."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+from sqlalchemy import Engine, func, select, update
+from sqlalchemy.orm import Session
+
+from examples.tables.tables import City, Export, Table, Upload, now
+from horae.storage.database import Database
+from tests.e2e.browser import Faults
+from tests.e2e.tables_app import TablesApp
+from tests.harness.applications import url_of
+from tests.harness.node_processes import look_until
+
+pytestmark = pytest.mark.slow
+
+HEADER: Final = "city,country,inhabitants\n"
+MANY: Final = 300_000
+"""So many lines that their import still runs when somebody has looked at it and pressed a button."""
+
+
+@pytest.fixture(scope="module")
+def many_cities(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file whose import takes its time."""
+    file = tmp_path_factory.mktemp("files") / "many.csv"
+    file.write_text(HEADER + "".join(f"City {number},Chile,{number}\n" for number in range(MANY)))
+    return file
+
+
+@pytest.fixture
+def node(database: Database, tmp_path: Path) -> Iterator[TablesApp]:
+    """The example in the place of the node of the other tests: their `page` opens this one."""
+    app = TablesApp(url_of(database), tmp_path)
+    yield app
+    code = app.stop()
+    print(app.log)  # noqa: T201 - pytest shows it with a failure
+    assert code == 0
+
+
+@pytest.fixture
+def alice(page: Page) -> Page:
+    """A page of somebody who has signed in."""
+    return signed_in(page, "alice")
+
+
+def signed_in(page: Page, name: str) -> Page:
+    page.goto("")
+    page.get_by_label("Your name").fill(name)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="New table")).to_be_visible()
+    return page
+
+
+def job_of(page: Page, title: str) -> Locator:
+    return page.get_by_role("region", name="Jobs").get_by_role("article", name=title)
+
+
+def percent(job: Locator) -> int:
+    return int(job.get_by_role("progressbar").get_attribute("aria-valuenow") or 0)
+
+
+def table_of(page: Page, name: str) -> Locator:
+    return page.get_by_role("region", name="Tables").get_by_role("article", name=name, exact=True)
+
+
+def begin_import(page: Page, file: Path) -> Locator:
+    page.get_by_label("Or import a CSV").set_input_files(file)
+    return job_of(page, "Import")
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    file = folder / name
+    file.write_text(text)
+    return file
+
+
+def stored(engine: Engine, kind: type[City | Table | Export | Upload]) -> int:
+    with Session(engine) as session:
+        return session.execute(select(func.count()).select_from(kind)).scalar_one()
+
+
+def cancel(job: Locator) -> None:
+    job.get_by_role("button", name="Cancel").click()
+    expect(job).to_have_attribute("data-state", "cancelled")
+
+
+def test_an_import_that_is_cancelled_in_the_middle_leaves_no_rows(
+    alice: Page, many_cities: Path, engine: Engine
+) -> None:
+    job = begin_import(alice, many_cities)
+    expect(job).to_contain_text("Importing many.csv")
+    first = percent(job)
+    look_until(lambda: percent(job) > first + 1)
+    cancel(job)
+    alice.reload()
+    expect(alice.get_by_text("None yet")).to_be_visible()
+    assert (stored(engine, Table), stored(engine, City)) == (0, 0)
+
+
+def test_a_bar_goes_on_after_a_reload(alice: Page, many_cities: Path) -> None:
+    job = begin_import(alice, many_cities)
+    look_until(lambda: percent(job) > 1)
+    alice.reload()
+    expect(job).to_contain_text("Importing many.csv")
+    first = percent(job)
+    assert first > 1, "it began anew"
+    look_until(lambda: percent(job) > first + 1)
+    cancel(job)
+
+
+def test_what_was_imported_is_shown_copied_exported_and_counted(
+    alice: Page, node: TablesApp, engine: Engine, tmp_path: Path
+) -> None:
+    cities = HEADER + 'Lima,Peru,10092000\n"Accra, Greater",Ghana,284124\n'
+    job = begin_import(alice, write(tmp_path, "mine.csv", cities))
+    expect(job).to_have_attribute("data-state", "finished")
+    mine, copy = table_of(alice, "mine"), table_of(alice, "mine (copy)")
+    mine.get_by_role("button", name="Show").click()
+    expect(mine.get_by_role("row")).to_have_text(
+        ["CityCountryInhabitants", "LimaPeru10092000", "Accra, GreaterGhana284124"]
+    )
+
+    mine.get_by_role("button", name="Duplicate").click()
+    expect(copy).to_contain_text("2 rows")
+    copy.get_by_role("button", name="Export").click()
+    with alice.expect_download() as download:
+        alice.get_by_role("link", name="mine (copy).csv").click()
+    assert download.value.path().read_text().splitlines() == cities.splitlines()
+
+    node.run_schedule("recount")
+    alice.reload()
+    expect(copy).to_contain_text("10,376,124 inhabitants")
+    assert stored(engine, Upload) == 0
+
+
+def test_sample_rows_are_made_without_a_file(alice: Page) -> None:
+    alice.get_by_label("Name").fill("Samples")
+    alice.get_by_label("Rows").fill("250")
+    alice.get_by_role("button", name="Create").click()
+    expect(table_of(alice, "Samples")).to_contain_text("250 rows")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("city,land\nLima,Peru\n", "it has no column 'country'."),
+        (HEADER + "Lima,Peru,1\nAccra,Ghana,many\n", "line 3: 'many' is no number of inhabitants."),
+    ],
+)
+def test_an_import_that_fails_says_why_and_leaves_nothing(
+    alice: Page, engine: Engine, tmp_path: Path, text: str, problem: str
+) -> None:
+    job = begin_import(alice, write(tmp_path, "wrong.csv", text))
+    expect(job.get_by_role("alert")).to_have_text(f"The file cannot be imported: {problem}")
+    expect(job).to_have_attribute("data-state", "failed")
+    assert (stored(engine, Table), stored(engine, City)) == (0, 0)
+
+
+def test_nobody_sees_the_jobs_and_tables_of_others(
+    alice: Page, browser: Browser, node: TablesApp, many_cities: Path, tmp_path: Path
+) -> None:
+    expect(begin_import(alice, write(tmp_path, "hers.csv", HEADER))).to_have_attribute("data-state", "finished")
+    alice.get_by_role("button", name="Dismiss").click()
+    job = begin_import(alice, many_cities)
+    look_until(lambda: percent(job) > 1)
+    with browser.new_context(base_url=node.url) as context:
+        faults = Faults(context, node.url)
+        bob = signed_in(context.new_page(), "bob")
+        expect(bob.get_by_text("None yet")).to_be_visible()
+        expect(bob.get_by_role("progressbar")).to_have_count(0)
+        assert faults.seen == []
+    assert jobs_of("bob", node) == []
+    hers = jobs_of("alice", node)
+    assert len(hers) == 2
+    assert ask(node, "bob", "GET", f"background/api/jobs/{hers[0]}/").status_code == 404
+    cancel(job)
+    assert ask(node, "bob", "POST", f"background/api/jobs/{hers[0]}/cancel/").status_code == 404
+
+
+def test_who_signs_in_after_another_sees_nothing_of_the_first(alice: Page, tmp_path: Path) -> None:
+    expect(begin_import(alice, write(tmp_path, "hers.csv", HEADER))).to_have_attribute("data-state", "finished")
+    alice.get_by_role("button", name="Sign out").click()
+    alice.get_by_label("Your name").fill("bob")
+    alice.get_by_role("button", name="Sign in").click()
+    expect(alice.get_by_text("None yet")).to_be_visible()
+    expect(job_of(alice, "Import")).to_have_count(0)
+
+
+def test_a_strangers_table_can_be_neither_copied_nor_read(
+    alice: Page, node: TablesApp, engine: Engine, tmp_path: Path
+) -> None:
+    expect(begin_import(alice, write(tmp_path, "hers.csv", HEADER))).to_have_attribute("data-state", "finished")
+    with Session(engine) as session:
+        table = session.scalars(select(Table.id)).one()
+    copied = ask(node, "bob", "POST", "background/api/jobs/types/duplicate_table/", {"table_id": table})
+    assert (copied.status_code, copied.json()["error"]) == (404, "ERROR_TABLE_DOES_NOT_EXIST")
+    assert ask(node, "bob", "GET", f"api/tables/{table}/rows").status_code == 404
+    assert ask(node, None, "GET", "api/tables").status_code == 401
+
+
+def test_exports_of_last_week_are_gone_after_the_night(node: TablesApp, engine: Engine) -> None:
+    with Session(engine) as session, session.begin():
+        session.add_all(Export(owner="alice", name=name, content="") for name in ("old", "new"))
+        session.add(Upload(name="forgotten", content=b""))
+        session.flush()
+        long_ago = now() - timedelta(days=8)
+        session.execute(update(Export).where(Export.name == "old").values(made_at=long_ago))
+        session.execute(update(Upload).values(made_at=long_ago))
+    node.run_schedule("purge_exports")
+    with Session(engine) as session:
+        assert session.scalars(select(Export.name)).all() == ["new"]
+    assert stored(engine, Upload) == 0
+
+
+def jobs_of(user: str, node: TablesApp) -> list[int]:
+    return [job["id"] for job in ask(node, user, "GET", "background/api/jobs/").json()["jobs"]]
+
+
+def ask(node: TablesApp, user: str | None, method: str, path: str, body: object = None) -> httpx.Response:
+    cookies = {} if user is None else {"user": user}
+    with httpx.Client(base_url=node.url, cookies=cookies) as client:
+        return client.request(method, path, json=body)

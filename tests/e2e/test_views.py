@@ -1,0 +1,135 @@
+"""Every view: nothing fails on it, anybody can read it, and it fits a small screen and a keyboard."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from tests.e2e.serving import ROOT, Served
+from tests.harness.node_processes import look_until
+
+Theme: TypeAlias = Literal["light", "dark"]
+
+AXE: Final = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
+VIEWS: Final = ("", "jobs", "jobs?states=failed", "schedules", "nodes", "queues", "deployments", "changes", "nowhere")
+THEMES: Final[tuple[Theme, ...]] = ("light", "dark")
+SMALL: Final = 375
+TOO_WIDE: Final = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+@pytest.fixture
+def views(node: Served, tmp_path: Path) -> list[str]:
+    """All addresses, with jobs of every kind and a schedule to look at."""
+    failed, finished = node.begin("print_report"), node.begin("import_people", rows=3)
+    running = node.begin("wait_for_file", file=str(tmp_path / "gate"))
+    look_until(lambda: len(node.read("jobs/?states=failed,finished")["jobs"]) >= 2)
+    schedule = node.read("schedules/")["schedules"][0]["id"]
+    return [*VIEWS, f"schedules/{schedule}", *(f"jobs/{job}" for job in (failed, finished, running))]
+
+
+@pytest.fixture
+def searched(browser: Browser, node: Served) -> Iterator[BrowserContext]:
+    """A browser that lets a script in which the page's own policy keeps out."""
+    with browser.new_context(base_url=node.url, bypass_csp=True, reduced_motion="reduce") as context:
+        yield context
+
+
+def settle(page: Page) -> None:
+    """Wait until the view shows what it is about."""
+    expect(page.locator("main h1, main h3").first).to_be_visible()
+    expect(page.locator("main [aria-busy=true]")).to_have_count(0)
+    expect(page.get_by_test_id("live")).to_have_text("Live")
+
+
+def violations(page: Page) -> list[str]:
+    """What axe finds that keeps somebody from using the page."""
+    report: dict[str, Any] = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
+    return [
+        f"{rule['id']} ({rule['impact']}): {node['html'][:200]} {node['failureSummary']}"
+        for rule in report["violations"]
+        if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"]
+    ]
+
+
+def test_every_view_opens_without_a_complaint(page: Page, views: list[str]) -> None:
+    for view in views:
+        page.goto(view)
+        settle(page)  # the page's faults are looked at in the end
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.slow
+def test_no_view_shuts_anybody_out(searched: BrowserContext, views: list[str], theme: Theme) -> None:
+    found: dict[str, list[str]] = {}
+    page = searched.new_page()
+    page.emulate_media(color_scheme=theme)
+    for view in views:
+        page.goto(view)
+        settle(page)
+        page.add_script_tag(path=AXE)
+        if problems := violations(page):
+            found[view] = problems
+    assert found == {}
+
+
+def test_no_view_is_wider_than_a_small_screen(page: Page, views: list[str]) -> None:
+    page.set_viewport_size({"width": SMALL, "height": 740})
+    for view in views:
+        page.goto(view)
+        settle(page)
+        assert page.evaluate(TOO_WIDE) <= 0, f"{view} scrolls sideways"
+
+
+def test_it_can_be_used_without_a_mouse(page: Page, views: list[str]) -> None:
+    job = views[-1].rpartition("/")[2]
+    page.goto("jobs")
+    settle(page)
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    link = page.get_by_test_id(f"job-{job}").get_by_role("link")
+    for _ in range(40):
+        if link.evaluate("each => each === document.activeElement"):
+            break
+        page.keyboard.press("Tab")
+    expect(link).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_test_id("job-state")).to_have_text("Waiting for file")
+
+
+def goes(page: Page, key: str, title: str) -> bool:
+    """Press two keys; on a busy machine the second may come too late, and then means nothing."""
+    page.keyboard.press("g")
+    page.keyboard.press(key)
+    return page.get_by_role("heading", level=1).inner_text() == title
+
+
+def test_keys_lead_everywhere_and_escape_closes_what_is_open(page: Page, views: list[str]) -> None:
+    page.goto(views[0])
+    settle(page)
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    for key, title in (("j", "Jobs"), ("s", "Schedules"), ("n", "Nodes"), ("q", "Queues"), ("o", "Overview")):
+        look_until(partial(goes, page, key, title))
+
+
+def test_what_is_chosen_is_in_the_address_and_outlives_a_reload(page: Page, views: list[str]) -> None:
+    page.goto(views[1])
+    page.get_by_test_id("state-failed").click()
+    expect(page.locator(".badge--finished")).to_have_count(0)
+    page.reload()
+    expect(page.get_by_test_id("state-failed")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_test_id("jobs").locator(".badge--failed")).to_have_count(1)
+
+
+def test_the_looks_are_kept(page: Page, views: list[str]) -> None:
+    page.goto(views[0])
+    page.get_by_test_id("theme").select_option("dark")
+    page.goto("jobs")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
