@@ -19,6 +19,7 @@ from tests.api.clients import Client
 from tests.api.streams import Received, Stream, listening
 from tests.api.timetable import fire, make_late
 from tests.harness.applications import claim_as_another_node, counted_statements, execute
+from tests.harness.nodes import running_node
 
 
 def add(horae: Horae, name: str = "nightly") -> int:
@@ -68,6 +69,18 @@ async def test_staff_hears_of_a_whole_life(horae: Horae, app: HttpInterface, cli
         await until_told(stream, priority=3)
         horae.schedules.delete(schedule_id)
         assert (await stream.next("schedule_gone")).data == {"id": schedule_id}
+
+
+async def test_the_end_of_a_run_is_told(horae: Horae, app: HttpInterface) -> None:
+    schedule_id = add(horae)
+    async with listening(app, "auditor") as stream:
+        await stream.next("hello")
+        make_late(horae, schedule_id, 600)
+        fire(horae, schedule_id)
+        await until_told(stream, state="executing")
+        async with running_node(horae, scheduler=False):
+            ended = await until_told(stream, state="idle", job_id=None)
+    assert ended.data["statistics"]["total_successes"] == 1
 
 
 async def test_owners_hear_of_no_schedule(horae: Horae, app: HttpInterface) -> None:
