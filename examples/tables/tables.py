@@ -94,3 +94,7 @@ def tables_with_sizes(session: Session, owner: str) -> Sequence[tuple[Table, int
     size = select(func.count()).where(City.table_id == Table.id).scalar_subquery()
     found = session.execute(select(Table, size).where(Table.owner == owner).order_by(Table.id.desc()))
     return [(table, count) for table, count in found]
+
+
+if __name__ == "__main__":
+    create_tables()
