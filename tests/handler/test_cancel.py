@@ -6,6 +6,7 @@ import pytest
 
 from horae import Horae, JobDoesNotExist, JobNotCancellable, JobState
 from horae.domain.job import AttemptOutcome, JobId, Settlement
+from horae.live.store import LiveReport
 from horae.storage import settling
 from horae.storage.database import Database
 from tests.harness.applications import ELSEWHERE, Ears, claim_as_another_node, execute, live_rows, url_of
@@ -40,6 +41,16 @@ def test_a_started_job_is_cancelled_and_held_until_its_body_stops(working: Horae
     assert answer.released == {job.id: JobState.CANCELLED}
     after = working.jobs.get(job.id)
     assert (after.state, after.result, after.occupied) == (JobState.CANCELLED, None, False)
+
+
+@pytest.mark.parametrize(("lease", "shown"), [(0, 45), (1, 0)])
+def test_its_bar_does_not_fall_back(working: Horae, lease: int, shown: int) -> None:
+    """Unless what the live store shows is another attempt's."""
+    job = working.jobs.start("work")
+    [claim] = claim_as_another_node(working)
+    working.parts.live.publish([LiveReport(job.id, claim.lease - lease, 45, "half-way")])
+    assert working.jobs.cancel(job.id).progress_percentage == shown
+    assert working.jobs.get(job.id).progress_percentage == shown
 
 
 def test_twice_is_once(working: Horae) -> None:

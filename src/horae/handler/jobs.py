@@ -200,7 +200,7 @@ class Jobs:
         who = by or owner
         if job.state is JobState.STARTED:  # the body hears of it beside the row, which its transaction may hold
             self._request_cancel(job.id, who)
-        cancelled = self._database.transact(ending.cancel, job.id, who)
+        cancelled = self._database.transact(ending.cancel, job.id, who, self._shown([job])[0])
         if cancelled is None:
             return self._not_cancelled(job.id)
         if cancelled.node_id is None:

@@ -12,7 +12,9 @@ from sqlalchemy import (
     Select,
     String,
     Update,
+    and_,
     bindparam,
+    case,
     delete,
     func,
     or_,
@@ -37,10 +39,18 @@ from horae.storage.tables import job_attempts, jobs, nodes
 
 _ENDED: Final = {"finished_at": database_now(), "updated_at": database_now()}
 
+# How far the body was stands in the live store; without it the bar would fall back when the job is cancelled.
+_reported: Final = bindparam("seen_percentage", type_=Integer())
+_further: Final = and_(jobs.c.lease == bindparam("seen_lease"), jobs.c.progress_percentage < _reported)
 CANCEL: Final = (
     update(jobs)
     .where(jobs.c.id == bindparam("job_id"), jobs.c.state.in_([JobState.PENDING, JobState.STARTED]))
-    .values(state=JobState.CANCELLED, cancelled_by=bindparam("cancelled_by"), **_ENDED)
+    .values(
+        state=JobState.CANCELLED,
+        cancelled_by=bindparam("cancelled_by"),
+        progress_percentage=case((_further, _reported), else_=jobs.c.progress_percentage),
+        **_ENDED,
+    )
     .returning(*COLUMNS)
 )
 
@@ -131,12 +141,15 @@ def _delete(dialect: str) -> tuple[Any, Any]:
 DELETE: Final = PerDialect(_delete)
 
 
-def cancel(connection: Connection, job_id: JobId, cancelled_by: str | None) -> Job | None:
+def cancel(connection: Connection, job_id: JobId, cancelled_by: str | None, seen: Job | None = None) -> Job | None:
     """Pending or started becomes cancelled; None where the job was in another state.
 
-    The node stays on a started job's row until its body has stopped.
+    The node stays on a started job's row until its body has stopped. `seen`: the job as it was last shown; its
+    percentage stays, if its lease still holds.
     """
-    row = connection.execute(CANCEL, {"job_id": job_id, "cancelled_by": cancelled_by}).one_or_none()
+    lease, percentage = (-1, 0) if seen is None else (seen.lease, seen.progress_percentage)
+    parameters = {"job_id": job_id, "cancelled_by": cancelled_by, "seen_lease": lease, "seen_percentage": percentage}
+    row = connection.execute(CANCEL, parameters).one_or_none()
     if row is None:
         return None
     job = job_from(row)
