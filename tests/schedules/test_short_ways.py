@@ -187,7 +187,7 @@ def add(stage: Stage, name: str = "work", **options: Any) -> int:
 
 
 def planned(stage: Stage, *ids: int) -> list[PlannedFire]:
-    return stage.database.autocommit(ahead.plan_ahead, ids)
+    return [plan for plan in stage.database.autocommit(ahead.plan_ahead, ids).values() if plan is not None]
 
 
 def fire(stage: Stage, plans: list[PlannedFire], node: Any = HERE) -> Fired:

@@ -175,10 +175,8 @@ class Controller:
         soon = [key for key, due in self._due.items() if due <= now + AHEAD and key not in self._planned]
         for start in range(0, len(soon) if CROWD <= len(soon) <= LARGEST_CROWD else 0, CROWD):
             batch = soon[start : start + CROWD]
-            self._planned.update(dict.fromkeys(batch))
-            made = await self._database.autocommit_async(ahead.plan_ahead, batch)
-            self._planned.update({planned.after.id: planned for planned in made})
-            if self._wake.is_set() or self._heap[0][0] <= time.monotonic():
+            self._planned.update(await self._database.autocommit_async(ahead.plan_ahead, batch))
+            if self._wake.is_set() or (self._heap and self._heap[0][0] <= time.monotonic()):
                 self._ahead_at = 0.0
                 return
 

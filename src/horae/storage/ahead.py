@@ -173,16 +173,16 @@ ADD_JOBS: Final = PerDialect(_add_jobs)
 MOVE: Final = PerDialect(lambda dialect: (_start(dialect), _count(dialect), _note(dialect)))
 
 
-def plan_ahead(connection: Connection, ids: Collection[int]) -> list[PlannedFire]:
-    """Plan the next fires of those of these schedules for which that is plain."""
+def plan_ahead(connection: Connection, ids: Collection[int]) -> dict[int, PlannedFire | None]:
+    """Plan the next fires of these schedules; None where that is not plain, nothing where it may be when a run ends."""
     rows = schedules.these(connection, ids)
     dialect = connection.dialect.name
-    return [planned for row in rows if (planned := _planned(dialect, row)) is not None]
+    return {row.id: _planned(dialect, row) for row in rows if row.run_token is None}
 
 
 def _planned(dialect: str, row: StoredSchedule) -> PlannedFire | None:
     due = row.next_start
-    standing = None if due is None or row.run_token is not None or not row.enabled else runs.readable(row)
+    standing = None if due is None or not row.enabled else runs.readable(row)
     if standing is None or due is None or standing.rules.drifting or standing.rules.overlap is Overlap.ALLOW_ALL:
         return None
     made = plan(standing, Due(), due, _ANY)

@@ -1,0 +1,199 @@
+"""Many schedules that are due at once: planned ahead, fired by priority, and before what has ended is written."""
+
+import asyncio
+from collections.abc import Collection, Sequence
+from datetime import timedelta
+from random import Random
+from typing import Any, cast
+
+import pytest
+from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
+
+from horae import Horae
+from horae.domain.job import Claim, NodeId
+from horae.domain.ring import Ring
+from horae.runtime import controller, settler
+from horae.runtime.runner import Stage
+from horae.runtime.settler import Ended, Settler
+from horae.storage import ahead, runs
+from horae.storage.ahead import Fired, PlannedFire
+from horae.storage.database import Database
+from horae.storage.runs import Decided
+from horae.storage.settling import Settled
+from tests.harness.applications import application, rows
+from tests.harness.nodes import running_node, until
+from tests.schedules.stage import check_ledger, fires
+
+EVERY_SECOND = "* * * * * *"
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few are a crowd already."""
+    monkeypatch.setattr(controller, "CROWD", 3)
+    monkeypatch.setattr(controller, "AHEAD_EVERY", 0.0)
+    monkeypatch.setattr(controller, "LARGEST_BATCH", 4)
+
+
+def add_many(horae: Horae, number: int, **options: Any) -> None:
+    @horae.job(name="work")
+    async def work() -> None: ...
+
+    given: dict[str, Any] = {"cron": EVERY_SECOND} | options
+    for index in range(number):
+        horae.schedules.add(work, name=f"s{index}", **given)
+
+
+def check_all(horae: Horae) -> None:
+    for item in horae.schedules.list():
+        entries = horae.schedules.ticks(item.id, limit=1000)[::-1]
+        check_ledger(entries, fires(EVERY_SECOND, entries[0].nominal_time - timedelta(seconds=1), entries[-1].until))
+    twice = "SELECT 1 FROM horae_jobs GROUP BY schedule_id, nominal_time HAVING count(*) > 1"
+    assert rows(horae, twice) == []
+
+
+def fewest_runs(horae: Horae) -> int:
+    return min(item.statistics.total_runs for item in horae.schedules.list())
+
+
+@pytest.mark.usefixtures("small")
+class TestPlannedAhead:
+    async def test_they_fire_as_they_were_planned(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+        planned, fire = list[int](), ahead.fire
+
+        def noted(connection: Connection, plans: Sequence[PlannedFire], node: NodeId) -> Fired:
+            fired = fire(connection, plans, node)
+            planned.extend(decided.schedule.id for decided in fired.decided)
+            return fired
+
+        monkeypatch.setattr(ahead, "fire", noted)
+        add_many(horae, 10)
+        async with running_node(horae):
+            await until(lambda: len(set(planned)) == 10)
+        check_all(horae)
+
+    async def test_two_nodes_with_the_same_plans_make_each_tick_once(
+        self, horae: Horae, plain_database: Database, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        everything = frozenset(range(1024))
+        monkeypatch.setattr(Ring, "partitions_of", lambda *_: everything)
+        monkeypatch.setattr(controller, "SECOND_OWNER", 0.0)
+        add_many(horae, 10)
+        with application(plain_database) as other:
+            other.job(name="work")(lambda: None)
+            async with running_node(horae), running_node(other):
+                await until(lambda: fewest_runs(horae) >= 4)
+        check_all(horae)
+
+    async def test_a_plan_that_the_database_refuses_is_made_anew(
+        self, horae: Horae, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        refused = list[int]()
+
+        def refuse(_connection: Connection, plans: Sequence[PlannedFire], _node: NodeId) -> Fired:
+            refused.append(len(plans))
+            raise IntegrityError("INSERT", {}, Exception("twice"))
+
+        monkeypatch.setattr(ahead, "fire", refuse)
+        add_many(horae, 5)
+        async with running_node(horae):
+            await until(lambda: refused and fewest_runs(horae) >= 3)
+        check_all(horae)
+
+    async def test_the_highest_priority_goes_first(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(controller, "CROWD", 1000)
+        add_many(horae, 12)
+        for index in range(12):
+            horae.schedules.alter(f"s{index}", every="1h", priority=index % 6)
+        async with running_node(horae):
+            await until(lambda: fewest_runs(horae) >= 1)
+        made = [row.priority for row in rows(horae, "SELECT priority FROM horae_jobs ORDER BY id")]
+        assert [sorted(made[start : start + 4]) for start in (0, 4, 8)] == [[4, 4, 5, 5], [2, 2, 3, 3], [0, 0, 1, 1]]
+
+
+class Desk:
+    """A settler without a database."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.written: list[int] = []
+        patch.setattr(settler, "settle_batch", lambda *_: Settled())
+        self.settler = Settler(cast("Stage", self), lambda batch, _: self.written.append(len(batch)), Random(1))
+        self.database = self
+
+    async def transact_async(self, *_: object) -> Settled:
+        return Settled()
+
+    def add(self, number: int = 1) -> None:
+        for _ in range(number):
+            self.settler.add(Ended(cast("Claim", None), None))
+
+
+class TestEndsWait:
+    """While the way is not free, which it is not as long as a crowd is due."""
+
+    @pytest.fixture
+    def desk(self, monkeypatch: pytest.MonkeyPatch) -> Desk:
+        return Desk(monkeypatch)
+
+    async def served(self, desk: Desk, group: asyncio.TaskGroup) -> None:
+        group.create_task(desk.settler.run())
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+    async def test_until_it_is(self, desk: Desk) -> None:
+        desk.settler.way.clear()
+        desk.add()
+        async with asyncio.TaskGroup() as group:
+            await self.served(desk, group)
+            assert desk.written == []
+            desk.settler.way.set()
+            await desk.settler.drained()
+            desk.settler.close()
+        assert desk.written == [1]
+
+    async def test_but_not_for_ever_and_once_only(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(settler, "PATIENCE", 0.02)
+        desk.settler.way.clear()
+        desk.add()
+        async with asyncio.TaskGroup() as group:
+            await self.served(desk, group)
+            await desk.settler.drained()
+            monkeypatch.setattr(settler, "PATIENCE", 1000.0)
+            desk.add()
+            await desk.settler.drained()
+            desk.settler.close()
+        assert desk.written == [1, 1]
+
+    async def test_not_if_too_many_do(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(settler, "MOST_WAITING", 3)
+        desk.settler.way.clear()
+        async with asyncio.TaskGroup() as group:
+            desk.add(2)
+            await self.served(desk, group)
+            assert desk.written == []
+            desk.add(2)
+            await desk.settler.drained()
+            desk.settler.close()
+        assert sum(desk.written) == 4
+
+    async def test_a_crowd_takes_the_way_and_gives_it_back(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(controller, "LARGEST_BATCH", 2)
+        free = list[bool]()
+        fire = runs.fire
+
+        def noted(connection: Connection, ids: Collection[int], node: NodeId) -> list[Decided]:
+            free.append(calm.is_set())
+            return fire(connection, ids, node)
+
+        monkeypatch.setattr(runs, "fire", noted)
+        horae.job(name="work")(lambda: None)
+        for index in range(7):
+            horae.schedules.add("work", name=f"s{index}", every="1h")
+        lone = controller.Controller(horae.parts.database, NodeId("here"), lambda _: None, Random(1))
+        calm = lone.calm
+        async with asyncio.TaskGroup() as group:
+            group.create_task(lone.run())
+            await until(lambda: fewest_runs(horae) == 1 and calm.is_set())
+            lone.stop()
+        assert free.count(False) >= 3
