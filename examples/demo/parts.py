@@ -162,11 +162,14 @@ def rows(job: Job) -> int:
 
 def stay(console: Console, folder: Path) -> None:
     """Leave a node running, to be looked at."""
-    console.print(
-        "\nThe dashboard stays, and a node goes on running, until Ctrl-C. In another terminal:\n"
-        f"   export HORAE_DATABASE=sqlite:///{folder / 'horae.db'} HORAE_APP=examples.demo.app:horae\n"
-        "   .venv/bin/horae jobs list\n   .venv/bin/horae jobs start index_modules --wait\n   .venv/bin/horae doctor"
-    )
+    console.print("\nThe dashboard stays, and a node goes on running, until Ctrl-C. In another terminal:")
+    for line in (
+        f"export HORAE_DATABASE=sqlite:///{folder / 'horae.db'} HORAE_APP=examples.demo.app:horae",
+        ".venv/bin/horae jobs list",
+        ".venv/bin/horae jobs start index_modules --wait",
+        ".venv/bin/horae doctor",
+    ):
+        console.print(f"   {line}", soft_wrap=True)  # to be copied whole
     with node() as process:
         try:
             process.wait()
