@@ -19,6 +19,15 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="horae-demo-"))
     os.environ["HORAE_DATABASE"] = f"sqlite:///{folder / 'horae.db'}"  # also for the nodes, which are processes
     console.print(f"A new database: {folder / 'horae.db'}\n")
+    try:
+        return 0 if demonstrate(folder, once=once) else 1
+    except KeyboardInterrupt:
+        console.print("Stopped.")
+        return 0
+
+
+def demonstrate(folder: Path, *, once: bool) -> bool:
+    """Show the parts under the eyes of the dashboard; whether each came out right."""
     from examples.demo import parts  # noqa: PLC0415 - its application reads the environment
 
     with parts.dashboard(console):
@@ -26,7 +35,7 @@ def main() -> int:
         console.print("[green]All five came out right.[/]" if right else "[red]Something came out wrong; see above.[/]")
         if not once:
             parts.stay(console, folder)
-    return 0 if right else 1
+    return right
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +18,7 @@ from examples.demo.app import Base, Module, count_lines, horae, index_modules
 from horae import Job, JobFailed, JobState
 
 PORT: Final = 8080
+LONGEST_GOODBYE: Final = 10.0
 RUN: Final = (sys.executable, "-m", "horae", "run", "examples.demo.app:horae", "--log-level", "error")
 engine = create_engine(horae.settings.database)
 
@@ -61,6 +62,10 @@ def running(*options: str) -> Generator[subprocess.Popen[bytes]]:
     process = subprocess.Popen([*RUN, *options], stdout=subprocess.PIPE)
     try:
         yield process
+    except KeyboardInterrupt:  # a terminal sends it to all of us, and a second signal would end the node at once
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(LONGEST_GOODBYE)
+        raise
     finally:
         process.terminate()
         process.wait()
@@ -171,7 +176,4 @@ def stay(console: Console, folder: Path) -> None:
     ):
         console.print(f"   {line}", soft_wrap=True)  # to be copied whole
     with node() as process:
-        try:
-            process.wait()
-        except KeyboardInterrupt:
-            console.print("Stopping.")
+        process.wait()
