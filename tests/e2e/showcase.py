@@ -1,0 +1,91 @@
+"""The application of the pictures: a shop on a busy afternoon."""
+
+import time
+
+from horae import Horae, JobContext
+
+horae = Horae(module="shop")
+
+
+class CardDeclined(Exception):
+    """A bank does not pay."""
+
+
+class NoSuchTable(Exception):
+    """Somebody has deleted what is asked for."""
+
+
+def work(job: JobContext, percent: int, label: str) -> None:
+    """Come as far as this in no time, and go on slowly for as long as somebody looks."""
+    job.progress.set(percent, label)
+    for further in range(percent, 100):
+        for _ in range(100):
+            job.check()
+            time.sleep(0.05)
+        job.progress.set(further, label)
+
+
+@horae.job(
+    public=True, max_count=None, queue="export", exceptions_map={NoSuchTable: "The table “{e}” is not there any more."}
+)
+def export_table(job: JobContext, table: str, file_format: str = "csv", percent: int = 100) -> dict[str, object]:
+    """Write a table to a file."""
+    if table == "wishes":
+        raise NoSuchTable(table)
+    work(job, percent, "writing-rows")
+    return {"file": f"{table}.{file_format}", "rows": 48_210, "bytes": 5_811_734}
+
+
+@horae.job(public=True, max_count=None)
+def import_orders(job: JobContext, file: str, percent: int = 100) -> int:
+    """Read orders from a file, in one transaction."""
+    work(job, percent, "reading-orders")
+    return 1_204
+
+
+@horae.job(public=True, max_count=None)
+def rebuild_search_index(job: JobContext, percent: int = 100) -> None:
+    """Read all products again."""
+    work(job, percent, "indexing-products")
+
+
+@horae.job(public=True, max_count=None, queue="mail", priority=5)
+def send_newsletter(issue: int) -> int:
+    """Send an issue to all who want it."""
+    return issue
+
+
+@horae.job(
+    public=True,
+    max_count=None,
+    max_attempts=3,
+    exceptions_map={CardDeclined: "The bank has declined the card of order {e}; ask the customer for another one."},
+)
+def charge_card(order: int) -> None:
+    """Ask a bank for money."""
+    raise CardDeclined(order)
+
+
+@horae.cron("0 3 * * *", timezone="Europe/Berlin")
+def back_up_database() -> None:
+    """Copy everything to another place."""
+
+
+@horae.cron("30 6 * * 1-5", timezone="Europe/Berlin", queue="mail")
+def send_daily_figures() -> None:
+    """What was sold yesterday, for the office."""
+
+
+@horae.every("10m", retry_period="30s", max_retries=5)
+def refresh_exchange_rates() -> None:
+    """What a euro is worth."""
+
+
+@horae.cron("*/15 * * * *", overlap="skip")
+def reconcile_payments() -> None:
+    """Compare what banks say with what the shop says."""
+
+
+@horae.every("1h", max_runtime="5m")
+def purge_sessions() -> None:
+    """Forget who has not come back."""
