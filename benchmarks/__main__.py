@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import drains, fires, idle, inserts, pick_up, progress
+from benchmarks import drains, fires, idle, inserts, pick_up, progress, schedules
 from benchmarks.conditions import conditions
 from benchmarks.figures import Figure
 from benchmarks.ground import Grounds, Scale, open_grounds
@@ -26,16 +26,19 @@ BENCHMARKS: Mapping[str, Callable[[Grounds, Scale], list[Figure]]] = {
     "progress": progress.progress,
     "idle": idle.idle,
     "cron": fires.next_after,
+    "crowd": schedules.crowd,
+    "registered": schedules.registered,
 }
 
 
+QUICK = Scale(rounds=1, jobs=2000)
 PAGE = 150
 """Columns where there is no terminal to ask."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parsed(arguments)
-    scale = Scale(rounds=options.rounds, jobs=options.jobs)
+    scale = QUICK if options.quick else Scale(rounds=options.rounds, jobs=options.jobs)
     console = Console(width=None if sys.stdout.isatty() else PAGE)
     with open_grounds() as grounds:
         stated = conditions(grounds, scale)
@@ -57,6 +60,9 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", action="append", choices=BENCHMARKS, help="measure this one; may be repeated")
     parser.add_argument("--rounds", type=_positive, default=Scale().rounds, help="default: %(default)s")
     parser.add_argument("--jobs", type=_positive, default=Scale().jobs, help="of one drain; default: %(default)s")
+    parser.add_argument(
+        "--quick", action="store_true", help="a tenth of the work, once: whether all runs, not how fast"
+    )
     return parser.parse_args(arguments)
 
 

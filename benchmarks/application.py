@@ -18,6 +18,8 @@ class Measured:
         self.begun = 0
         self.progress_rates: SimpleQueue[float] = SimpleQueue()
         self.stamped: Callable[[int], object] = _drop
+        self.begins: Callable[[float], object] = _drop
+        self.begin = self.horae.job(name="begin")(self._begin)
         self.noop = self.horae.job(name="noop")(self._noop)
         self.noop_function = self.horae.job(name="noop_function")(self._noop_function)
         self.stamp = self.horae.job(name="stamp")(self._stamp)
@@ -26,6 +28,9 @@ class Measured:
     def reset(self) -> None:
         """Begin to count anew."""
         self._counter, self.begun = itertools.count(1), 0
+
+    async def _begin(self) -> None:
+        self.begins(time.time())
 
     async def _noop(self) -> None:
         self.begun = next(self._counter)
@@ -44,5 +49,5 @@ class Measured:
         self.progress_rates.put(total / (time.perf_counter() - began))
 
 
-def _drop(_nanoseconds: int) -> None:
+def _drop(_moment: float) -> None:
     """Nobody listens."""

@@ -1,50 +1,145 @@
-"""Schedules: ten thousand due in one second; a hundred thousand and a million registered. `python -m benchmarks.schedules`.
+"""Schedules: a crowd that is due in the same second; as many as there may be, registered and not due."""
 
-The first prints how late the bodies began; the second what an idle node costs: memory, CPU, the time of a reload.
-"""
-
-import argparse
 import asyncio
-import json
 import resource
 import statistics
-import sys
-import tempfile
 import time
-from collections.abc import Sequence
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from rich.console import Console
-from rich.table import Table
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Engine, event, text
 
-from horae import Horae
+from benchmarks.figures import Budget, Figure, Samples, percentile
+from benchmarks.ground import Ground, Grounds, Scale
+from benchmarks.running import run_until
+from horae.domain.job import NodeId
 from horae.domain.ring import PARTITIONS, Ring
 from horae.domain.schedule import Rules
+from horae.runtime.controller import HORIZON
 from horae.storage import schedules
-from horae.storage.database import Database
-from horae.storage.migrations import runner
 from horae.storage.standing import rules_as_json
 from horae.types.schedule import trigger_of
-from tests.harness.postgres import PostgresServer
 
 CONCURRENCY: Final = 500
-IDLE_SECONDS: Final = 10.0
+NOTICE: Final = 8.0
+"""Seconds from the registration to the moment at which all are due."""
+NODES: Final = (1, 3, 10)
+LATE: Final = Budget("at most", 1.0)
+QUERIES: Final = Budget("at most", 2.0)
+SETTLING: Final = 2.0
 
 REGISTER: Final = """
 INSERT INTO horae_schedules (name, module, job_type, trigger_kind, trigger, timezone, queue, priority, rules, enabled,
     partition, state, next_start, last_tick, created_at)
-SELECT 's' || n, '', 'noop', 'cron', :cron, 'UTC', 'default', 0, CAST(replace(:rules, '#', 's' || n) AS {json}),
-    TRUE, n % {partitions}, 'idle', {due}, {now}, {now}
+SELECT 's' || n, '', 'begin', 'cron', :cron, 'UTC', 'default', 0,
+    CAST(replace(:rules, '#', 's' || n) AS {json}), TRUE, n % {partitions}, 'idle', {due}, {now}, {now}
 FROM (WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < :count)
       SELECT n FROM numbers) AS generated
 """
 
 
-def register(connection: Connection, count: int, due: datetime) -> None:
+def crowd(grounds: Grounds, scale: Scale) -> list[Figure]:
+    """When the bodies of all that is due in one second began: the last of them, and the lateness of most."""
+    count = scale.share(2)
+    figures: list[Figure] = []
+    for ground in grounds:
+        rounds = [_burst(ground, count) for _ in range(scale.rounds)]
+        note = ", ".join(
+            f"p{share} {statistics.median(percentile(late, share / 100) for late in rounds):.2f} s"
+            for share in (50, 99)
+        )
+        lasts = Samples.of([late[-1] for late in rounds])
+        figures.append(Figure(f"last of {count:,} due at once", ground.name, "s late", lasts, None, LATE, note))
+    _clear(grounds)
+    return figures
+
+
+def _burst(ground: Ground, count: int) -> list[float]:
+    """Seconds from the due time to the begin of each body, in order."""
+    _clear([ground])
+    database = ground.application.horae.parts.database
+    began: list[float] = []
+    due = datetime.fromtimestamp(int(time.time() + NOTICE), UTC)
+    database.transact(_register, count, due)
+
+    async def all_begun() -> float:
+        everybody = asyncio.Event()
+
+        def note(moment: float) -> None:
+            began.append(moment)
+            if len(began) == count:
+                everybody.set()
+
+        ground.application.begins = note
+        async with asyncio.timeout(60):
+            await everybody.wait()
+        return 0.0
+
+    run_until(ground, all_begun, CONCURRENCY)
+    return sorted(moment - due.timestamp() for moment in began)
+
+
+def registered(grounds: Grounds, scale: Scale) -> list[Figure]:
+    """What an idle node costs that has many schedules to look after, none of them due within days."""
+    figures: list[Figure] = []
+    for ground in grounds:
+        for count in (0, scale.share(1) * 5, scale.share(1) * 50):
+            figures += _idle(ground, count, seconds=scale.share(2000, least=1))
+    _clear(grounds)
+    return figures
+
+
+def _idle(ground: Ground, count: int, seconds: int) -> list[Figure]:
+    _clear([ground])
+    database = ground.application.horae.parts.database
+    database.transact(_register, count, datetime.now(UTC) + timedelta(days=30))
+    before = _resident()
+    measured: dict[str, float] = {}
+    run_until(ground, partial(_watch, measured, seconds), CONCURRENCY)
+    reloads = {nodes: _reload_time(ground, nodes) for nodes in NODES}
+    memory = f"{max(_resident() - before, 0.0):.1f} MiB more memory"
+    reload_note = "reload " + ", ".join(f"{took * 1000:.2g} ms of {nodes} nodes" for nodes, took in reloads.items())
+    name = f"{count:,} registered"
+    busy, asked = Samples.of([measured["busy"]]), Samples.of([measured["queries"]])
+    return [
+        Figure(name, ground.name, "ms CPU/s", busy, None, None, memory),
+        Figure(name, ground.name, "queries/s", asked, None, QUERIES, reload_note),
+    ]
+
+
+async def _watch(measured: dict[str, float], seconds: int) -> float:
+    """CPU time and statements of this process, in which one idle node runs."""
+    count = 0
+
+    def one_more(*_: object) -> None:
+        nonlocal count
+        count += 1
+
+    await asyncio.sleep(SETTLING)
+    event.listen(Engine, "before_cursor_execute", one_more)
+    began, busy = time.perf_counter(), time.process_time()
+    await asyncio.sleep(seconds)
+    took = time.perf_counter() - began
+    measured.update(busy=(time.process_time() - busy) / took * 1000, queries=count / took)
+    event.remove(Engine, "before_cursor_execute", one_more)
+    return 0.0
+
+
+def _reload_time(ground: Ground, nodes: int) -> float:
+    """Seconds to load what is due soon of the partitions of one of so many nodes."""
+    names = [NodeId(f"n{number}") for number in range(nodes)]
+    mine = Ring(names).partitions_of(names[0])
+    times: list[float] = []
+    for _ in range(5):
+        began = time.perf_counter()
+        ground.application.horae.parts.database.autocommit(schedules.due, mine, HORIZON)
+        times.append(time.perf_counter() - began)
+    return statistics.median(times)
+
+
+def _register(connection: Connection, count: int, due: datetime) -> None:
     """Write many schedules by plain SQL: how they got there is not what is measured."""
     postgres = connection.dialect.name == "postgresql"
     statement = REGISTER.format(
@@ -57,113 +152,27 @@ def register(connection: Connection, count: int, due: datetime) -> None:
     rules = rules_as_json(Rules(key="#", trigger=trigger_of({"cron": cron})))
     connection.execute(text(statement), {"count": count, "rules": rules, "cron": cron})
     connection.execute(text("INSERT INTO horae_schedule_statistics (schedule_id) SELECT id FROM horae_schedules"))
+    if postgres:  # as autovacuum does within a minute
+        connection.execute(text("ANALYZE horae_schedules, horae_schedule_statistics"))
 
 
-def clear(connection: Connection) -> None:
-    """Forget all schedules and their jobs."""
-    for table in ("horae_ticks", "horae_schedule_statistics", "horae_schedules", "horae_job_attempts", "horae_jobs"):
+def _clear(grounds: Grounds) -> None:
+    """Forget all schedules and jobs."""
+    for ground in grounds:
+        ground.clear()
+        ground.application.horae.parts.database.transact(_forget)
+
+
+def _forget(connection: Connection) -> None:
+    tables = ("horae_ticks", "horae_schedule_statistics", "horae_schedules")
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"TRUNCATE {', '.join(tables)}"))
+        return
+    for table in tables:
         connection.execute(text(f"DELETE FROM {table}"))
 
 
-async def burst(horae: Horae, count: int) -> dict[str, float]:
-    """`count` schedules due in the same second: when did their bodies begin?"""
-    began: list[float] = []
-    everybody = asyncio.Event()
-
-    @horae.job(name="noop", max_count=None)
-    async def noop() -> None:
-        began.append(time.time())
-        if len(began) == count:
-            everybody.set()
-
-    due = datetime.fromtimestamp(int(time.time()) + 8, UTC)
-    await horae.parts.database.transact_async(register, count, due)
-    node = horae.node(concurrency=CONCURRENCY)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(node.run())
-        async with asyncio.timeout(120):
-            await everybody.wait()
-        node.stop()
-    late = sorted(moment - due.timestamp() for moment in began)
-    return {"last start": late[-1], "p50": statistics.median(late), "p99": late[int(len(late) * 0.99)]}
-
-
-async def idle(horae: Horae, count: int) -> dict[str, float]:
-    """`count` schedules registered, none due: what does a node cost?"""
-    database = horae.parts.database
-    await database.transact_async(register, count, datetime.now(UTC) + timedelta(days=30))
-    node = horae.node()
-    async with asyncio.TaskGroup() as group:
-        memory = resident()
-        group.create_task(node.run())
-        await node.ready.wait()
-        await asyncio.sleep(2)
-        cpu = time.process_time()
-        await asyncio.sleep(IDLE_SECONDS)
-        used = time.process_time() - cpu
-        grown = resident() - memory
-        reloads = {nodes: await reload_time(database, nodes) for nodes in (1, 3, 10)}
-        node.stop()
-    return {
-        "memory MiB": grown,
-        "CPU ms/s": used / IDLE_SECONDS * 1000,
-        **{f"reload ms, {nodes} nodes": took * 1000 for nodes, took in reloads.items()},
-    }
-
-
-async def reload_time(database: Database, nodes: int) -> float:
-    """Seconds to load what is due soon of one node's partitions, of so many nodes."""
-    names = [f"n{number}" for number in range(nodes)]
-    mine = Ring(names).partitions_of(names[0])  # type: ignore[arg-type]  # any text is a node's id
-    times = []
-    for _ in range(5):
-        started = time.perf_counter()
-        await database.autocommit_async(schedules.due, mine, 80.0)
-        times.append(time.perf_counter() - started)
-    return statistics.median(times)
-
-
-def resident() -> float:
+def _resident() -> float:
     """Resident memory of this process, in MiB."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 2**20
-
-
-def measure(url: str, counts: Sequence[int], crowd: int) -> dict[str, dict[str, float]]:
-    """All figures of one database."""
-    with closing(Database(url)) as database:
-        runner.upgrade(database)
-    results: dict[str, dict[str, float]] = {}
-    with closing(Horae(url)) as horae:
-        results[f"{crowd:,} due at once"] = asyncio.run(burst(horae, crowd))
-        for count in counts:
-            horae.parts.database.transact(clear)
-            results[f"{count:,} registered"] = asyncio.run(idle(horae, count))
-    return results
-
-
-def main() -> int:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--counts", type=int, nargs="*", default=[100_000, 1_000_000])
-    parser.add_argument("--crowd", type=int, default=10_000)
-    given = parser.parse_args()
-    results: dict[str, Any] = {}
-    with PostgresServer() as server:
-        results["postgresql"] = measure(server.create_database(), given.counts, given.crowd)
-    with tempfile.TemporaryDirectory() as folder:
-        results["sqlite"] = measure(f"sqlite:///{Path(folder) / 'horae.db'}", given.counts, given.crowd)
-    if given.json:
-        print(json.dumps(results))
-        return 0
-    table = Table("database", "what", "figures", title="Schedules")
-    for database, rows in results.items():
-        for what, figures in rows.items():
-            table.add_row(database, what, ", ".join(f"{name} {value:,.3g}" for name, value in figures.items()))
-    Console().print(table)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
