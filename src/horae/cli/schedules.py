@@ -9,7 +9,6 @@ from horae.cli.options import AsJson
 from horae.cli.output import brief, local_time, print_fields, print_json, print_table
 from horae.cli.schedule_values import as_values, options_of, reference_of, statistics_values, words_of
 from horae.cli.values import moment, parameters
-from horae.domain.trigger import CronTrigger
 from horae.handler.schedule_views import ScheduleView
 
 schedules_app = typer.Typer(help="See, add, change and run schedules.", no_args_is_help=True)
@@ -81,15 +80,12 @@ def show(context: typer.Context, reference: Schedule, *, as_json: AsJson = False
     """Show one schedule: its rules, where it stands, its next times, how its runs went."""
     with opened(context) as horae:
         schedule = horae.schedules.get(reference_of(reference))
-    trigger = schedule.rules.trigger
-    upcoming = list(trigger.expression.upcoming(schedule.last_tick or schedule.created_at, 5)) if isinstance(
-        trigger, CronTrigger
-    ) else [schedule.next_start]  # fmt: skip
+    upcoming = schedule.upcoming(5)
     if as_json:
-        print_json({**as_values(schedule), "upcoming": upcoming if schedule.enabled else []})
+        print_json({**as_values(schedule), "upcoming": upcoming})
         return
     values = as_values(schedule)
-    values["upcoming"] = ", ".join(local_time(each) for each in upcoming if each) if schedule.enabled else None
+    values["upcoming"] = ", ".join(local_time(each) for each in upcoming) or None
     del values["statistics"]
     print_fields([*values.items(), *statistics_values(schedule.statistics).items()])
 
@@ -123,7 +119,7 @@ def add(  # noqa: PLR0913 - the options of a schedule
     as_json: AsJson = False,
 ) -> None:
     """Add a schedule; it needs the application's job types (--app)."""
-    start = None if initial_start is None else moment(initial_start)
+    start = None if initial_start is None else moment(initial_start, "--initial-start")
     options = options_of({**locals(), "initial_start": start})
     horae = target_of(context).application
     with opened(context):
@@ -160,7 +156,7 @@ def alter(  # noqa: PLR0913 - the options of a schedule
     as_json: AsJson = False,
 ) -> None:
     """Change what is named and nothing else; it needs the application's job types (--app)."""
-    start = None if initial_start is None else moment(initial_start)
+    start = None if initial_start is None else moment(initial_start, "--initial-start")
     options = options_of({**locals(), "initial_start": start})
     horae = target_of(context).application
     with opened(context):

@@ -21,13 +21,13 @@ def duration(text: str) -> timedelta:
         raise InvalidRequest(f"{text!r} is too long") from error
 
 
-def moment(text: str) -> datetime:
+def moment(text: str, option: str = "--run-at") -> datetime:
     """Read an ISO time; without an offset it is the time of this machine. Raises `InvalidRequest`."""
     try:
         return datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError) as error:
         example = "2026-03-29T01:30 or 2026-03-29T01:30+01:00"
-        raise InvalidRequest(f"--run-at {text!r}: expected an ISO time such as {example}") from error
+        raise InvalidRequest(f"{option} {text!r}: expected an ISO time such as {example}") from error
 
 
 def parameters(job_type: JobType[Any], pairs: Sequence[str], params: str | None) -> dict[str, Any]:
