@@ -15,7 +15,7 @@ export NO_MKDOCS_2_WARNING := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install system test lint docs check demo bench soak chaos screenshots web web-check dist lock clean
+.PHONY: help install system test lint docs check demo bench first-view soak chaos screenshots web web-check dist lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -81,6 +81,9 @@ screenshots: install system web ## Photograph every view of the dashboard into d
 
 bench: install system ## Measure against raw statements on the same server
 	$(BIN)/python -m benchmarks $(ARGS)
+
+first-view: install system web ## Measure how soon the dashboard shows something over 10,000 jobs
+	$(BIN)/python -m benchmarks.dashboard $(ARGS)
 
 soak: install system ## Kill and stop nodes for SECONDS (900) with SEED (random), then check every job
 	$(BIN)/python -m benchmarks.soak $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(ARGS)
