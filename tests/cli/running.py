@@ -56,7 +56,8 @@ async def deaf() -> None:
             say("ignored")
 
 @horae.job(isolation="process")
-def elsewhere(number: int) -> int:
+def elsewhere(job: JobContext, number: int) -> int:
+    job.log.warning("in a child")
     return number * 2
 
 other = Horae()

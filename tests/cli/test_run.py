@@ -100,13 +100,15 @@ def test_json_logs_and_children(begin: Begin, start: Callable[..., JobId], datab
     assert node.line() == "begun"
     (folder / "gate").write_text("open")
     assert wait_for(database, job) == '"open"'
-    assert wait_for(database, start("elsewhere", "number=21")) == "42"
+    child = start("elsewhere", "number=21")
+    assert wait_for(database, child) == "42"
     node.signal(signal.SIGTERM)
     assert node.end() == 0
     records = [json.loads(line) for line in node.log.splitlines()]
     assert all(
         {"timestamp", "level", "logger", "message", "job", "type", "lease", "node"} <= set(each) for each in records
     )
+    assert [record["job"] for record in records if record["message"] == "in a child"] == [child]
     (of_the_job,) = [record for record in records if record["message"] == "at the gate"]
     assert [of_the_job[name] for name in ("job", "type", "lease", "node")] == [
         job,

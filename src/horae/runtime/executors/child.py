@@ -32,6 +32,7 @@ from horae.runtime.runner import Performed, Stage, outcome_of, perform, perform_
 from horae.storage.database import Database
 from horae.types.context import JobContext
 from horae.types.job_type import FAILED_TEXT, JobType
+from horae.types.log_lines import lines_on_stderr
 from horae.types.logging import JobLogFilter
 
 PULSE: Final = 1.0
@@ -40,9 +41,6 @@ RING_AGAIN: Final = 0.02
 """Seconds between two signals to a body that has not heard its soft time limit."""
 PIPE_LOST: Final = 80
 """Exit code of a child that cannot speak to the node any more."""
-LOG_FORMAT: Final = (
-    "%(asctime)s %(levelname)s %(name)s: %(message)s [job=%(job)s type=%(type)s lease=%(lease)s node=%(node)s]"
-)
 
 log = logging.getLogger("horae.runtime")
 
@@ -53,6 +51,7 @@ class Job(NamedTuple):
     address: Address
     context: JobContext[Any]
     log_level: int
+    log_json: bool
 
 
 class LazyStage:
@@ -132,9 +131,7 @@ class Child:
     def _job_type(self, job: Job) -> JobType[Any]:
         if job.address not in self._job_types:
             job_type = job_type_at(job.address)
-            log_to_stderr(
-                self._stage.node, job.log_level
-            )  # after the import, which may set up the application's own logging
+            log_to_stderr(self._stage.node, job)  # after the import, which may set up the application's own logging
             if not job_type.is_async:
                 vars(job_type)["run"] = self._armed(job_type.run)
             self._job_types[job.address] = job_type
@@ -180,7 +177,8 @@ class Child:
     def _job(self, message: Message) -> Job:
         claim = messages.claim_from_json(message["claim"])
         self._current = context = JobContext[Any](claim, None, self._reports.begin())
-        return Job(Address(message["module"], message["qualname"]), context, message["log_level"])
+        address = Address(message["module"], message["qualname"])
+        return Job(address, context, message["log_level"], message["log_json"])
 
     def _obey(self, order: BaseException) -> None:
         context = self._current
@@ -228,11 +226,12 @@ async def _end_tasks(tasks: set[asyncio.Task[Any]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def log_to_stderr(node: NodeId, level: int) -> None:
-    """Log to stderr unless the application has set up its own; either way with the fields of the job."""
+def log_to_stderr(node: NodeId, job: Job) -> None:
+    """Log as the node does, unless the application has set up its own; either way with the fields of the job."""
     root = logging.getLogger()
     if not root.handlers:
-        logging.basicConfig(format=LOG_FORMAT, level=level)
+        root.addHandler(lines_on_stderr(as_json=job.log_json))
+        root.setLevel(job.log_level)
     for handler in root.handlers:
         if not any(isinstance(present, JobLogFilter) for present in handler.filters):
             handler.addFilter(JobLogFilter(node))

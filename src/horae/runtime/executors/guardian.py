@@ -21,6 +21,7 @@ from horae.runtime.executors.child_process import ChildProcess, start_child
 from horae.runtime.executors.messages import Message
 from horae.runtime.run import Run
 from horae.runtime.runner import Performed, Stage, outcome_of
+from horae.types.log_lines import logs_json
 
 PULSE: Final = 1.0
 """Seconds between two looks at whether the child lives; its death is usually seen at once, on the pipe."""
@@ -114,6 +115,7 @@ class Guardian:
             "qualname": address.qualname,
             "claim": messages.claim_as_json(run.claim),
             "log_level": log.getEffectiveLevel(),
+            "log_json": logs_json(),
         }
         performed, began = self._converse(child, run, job)
         if performed is not None:

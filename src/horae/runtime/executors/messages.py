@@ -1,6 +1,6 @@
 """What a node and its child processes say to each other: JSON over a pipe, so that no value of a job is ever unpickled.
 
-- to the child: `job` (module, qualname, claim, log_level), `order` (order, word), `end`
+- to the child: `job` (module, qualname, claim, log_level, log_json), `order` (order, word), `end`
 - from the child: `ready`, `began`, `progress` (percentage, label), `performed` (outcome, fields, settled)
 """
 

@@ -1,0 +1,40 @@
+"""How a log record becomes a line: for people, or as JSON for a collector; with the job, where there is one."""
+
+import logging
+
+from pythonjsonlogger.json import JsonFormatter
+from typing_extensions import override
+
+PLAIN = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+class TextFormatter(logging.Formatter):
+    """Puts the job, where there is one, behind the message."""
+
+    @override
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        message = super().formatMessage(record)
+        job = getattr(record, "job", None)
+        if job is None:
+            return message
+        kind, lease = getattr(record, "type", None), getattr(record, "lease", None)
+        return f"{message} [job={job} type={kind} lease={lease} node={getattr(record, 'node', None)}]"
+
+
+def json_formatter() -> logging.Formatter:
+    """One object a line: timestamp, level, logger, message, job, type, lease, node, what `extra` adds, exc_info."""
+    return JsonFormatter(
+        ["levelname", "name", "message"], rename_fields={"levelname": "level", "name": "logger"}, timestamp=True
+    )
+
+
+def lines_on_stderr(*, as_json: bool) -> logging.Handler:
+    """A handler that writes them."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(json_formatter() if as_json else TextFormatter(PLAIN))
+    return handler
+
+
+def logs_json() -> bool:
+    """Whether this process logs JSON."""
+    return any(isinstance(handler.formatter, JsonFormatter) for handler in logging.getLogger().handlers)
