@@ -1,7 +1,7 @@
 """What happens when a schedule comes due, or is run by hand."""
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from horae.domain.drift import start_after_finish
@@ -11,6 +11,8 @@ from horae.domain.tick import GRACE, Judgement, Reason, Ticks, backlog, judge_la
 from horae.domain.timeline import MICROSECOND, Timeline
 from horae.domain.trigger import IntervalTrigger
 
+# A clock that has stepped back by more than this is not followed.
+_AT_ONCE: Final = timedelta(seconds=1)
 _STOPS: Final = {Overlap.CANCEL_OTHER: Stop.CANCEL, Overlap.TERMINATE_OTHER: Stop.TERMINATE}
 
 
@@ -35,13 +37,19 @@ def fire_by_hand(standing: Standing, now: datetime) -> Plan:
     unchanged = Plan.unchanged(standing)
     if standing.executing:
         return unchanged
-    nominal = now
+    nominal = _after_last_start(standing, now)
     if standing.rules.drifting is not None:
         while nominal in {standing.last_tick, standing.next_start}:
             nominal += MICROSECOND
     else:
-        nominal = Timeline.of(standing.rules).beside(now)
-    return _fired(unchanged, Ticks.fired(nominal, Reason.MANUAL), now)
+        nominal = Timeline.of(standing.rules).beside(nominal)
+    return _fired(unchanged, Ticks.fired(nominal, Reason.MANUAL), nominal)
+
+
+def _after_last_start(standing: Standing, now: datetime) -> datetime:
+    """Two who run it by hand within one microsecond must not mean the same time."""
+    last = standing.statistics.last_start
+    return last + MICROSECOND if last is not None and timedelta(0) <= last - now < _AT_ONCE else now
 
 
 def _fire_nominal(standing: Standing, timeline: Timeline, mark: datetime, now: datetime) -> Plan:

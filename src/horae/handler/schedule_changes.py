@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from horae.domain.ring import partition_of
-from horae.domain.schedule import DisabledReason, Rules
+from horae.domain.schedule import DisabledReason, Overlap, Rules
 from horae.domain.standing import Activated, Altered, Event, Plan, Resumed, RunByHand
 from horae.errors import ScheduleAlreadyExists, ScheduleDoesNotExist, ScheduleIsDeclared, ScheduleIsRunning
 from horae.storage import deployments, runs, schedules
@@ -50,12 +50,32 @@ def alter_from(connection: Connection, seen: StoredSchedule, wanted: Definition)
 
 
 def alter(connection: Connection, reference: int | str, wanted: Definition) -> Decided:
-    """Give a schedule another definition; a next start that the new rules leave alone stays."""
+    """Give a schedule another definition; a next start that the new rules leave alone stays.
+
+    Raises `ScheduleIsRunning` where several runs go on and the new rules allow one.
+    """
     row = locked(connection, reference)
     event = _change_of(row)
     schedules.redefine(connection, row.id, _definition(wanted))
     changed = schedules.lock(connection, [row.id])[0]
+    if isinstance(event, Altered):
+        changed = _with_runs(connection, changed, event.before.overlap, wanted.rules.overlap)
     return runs.decide(connection, changed, event)
+
+
+def _with_runs(connection: Connection, row: StoredSchedule, before: Overlap, after: Overlap) -> StoredSchedule:
+    """What goes on, seen by a policy that keeps an eye on its one run, or by `allow_all`, which keeps none."""
+    if (before is Overlap.ALLOW_ALL) == (after is Overlap.ALLOW_ALL):
+        return row
+    if after is Overlap.ALLOW_ALL:
+        return row._replace(run_token=None, started_at=None)
+    live = runs.live(connection, row.id)
+    if len(live) > 1:
+        raise ScheduleIsRunning(row.name, live[-1][0])
+    if not live:
+        return row
+    job_id, made = live[0]
+    return row._replace(run_token=job_id, started_at=made)
 
 
 def _change_of(row: StoredSchedule) -> Event:

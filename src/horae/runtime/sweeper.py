@@ -128,7 +128,9 @@ class Sweeper:
         pending = {kind.type: kind.pending_timeout for kind in self._registry}
         overdue = {name: limit.total_seconds() for name, limit in hard.items() if limit is not None}
         waiting = {name: limit.total_seconds() for name, limit in pending.items() if limit is not None}
-        for job in await self._database.transact_async(ending.expire_started, overdue):
+        graces = {kind.type: kind.grace.total_seconds() for kind in self._registry}
+        expired = await self._database.transact_async(ending.expire_started, overdue)
+        for job in [*expired, *await self._database.transact_async(ending.expire_runs, graces)]:
             log.error("job %d (%s) ran past its hard time limit and was failed", job.id, job.type)
         for job in await self._database.transact_async(ending.expire_pending, waiting):
             log.error("job %d (%s) was not taken in time and was failed", job.id, job.type)

@@ -6,27 +6,32 @@ from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
+    ColumnElement,
     Connection,
     Float,
     Integer,
     Select,
     String,
+    Text,
     Update,
     and_,
     bindparam,
     case,
+    cast,
     delete,
     func,
+    literal,
     or_,
     select,
     update,
 )
 
-from horae.domain.job import AttemptOutcome, Claim, Job, JobId, JobState, NodeId
+from horae.domain.job import MAX_RUNTIME, AttemptOutcome, Claim, Job, JobId, JobState, NodeId
 from horae.domain.statistics import RunOutcome
 from horae.storage import runs
 from horae.storage.claims import CLAIMED
 from horae.storage.dialect import (
+    POSTGRESQL,
     IdList,
     PerDialect,
     database_now,
@@ -62,13 +67,20 @@ CANCEL_PENDING_OF: Final = (
 )
 
 
-def _expire(dialect: str, state: JobState, since: Any, *more: Any) -> Update:
+def _runtime(dialect: str) -> ColumnElement[float]:
+    """Seconds that a run of a schedule may take, if that says so; the limit of its type is not its own then."""
+    if dialect == POSTGRESQL:
+        return cast(jobs.c.meta.op("->>", return_type=Text())(literal(MAX_RUNTIME, Text())), Float())
+    return func.json_extract(jobs.c.meta, f"$.{MAX_RUNTIME}", type_=Float())
+
+
+def _expire(dialect: str, state: JobState, since: Any, *more: Any, besides: Any = 0.0) -> Update:
     limits = json_rows(dialect, "limits", type=String(), seconds=Float())
     overdue = (
         select(jobs.c.id)
         .where(
             jobs.c.type == limits.c.type,
-            since < seconds_from_now(-limits.c.seconds),
+            since < seconds_from_now(-(limits.c.seconds + besides)),
             jobs.c.state == state,
             *more,
         )
@@ -90,7 +102,20 @@ def _expire(dialect: str, state: JobState, since: Any, *more: Any) -> Update:
 
 
 EXPIRE_STARTED: Final = PerDialect(
-    lambda dialect: _expire(dialect, JobState.STARTED, jobs.c.started_at, jobs.c.node_id.is_not(None))
+    lambda dialect: _expire(
+        dialect, JobState.STARTED, jobs.c.started_at, jobs.c.node_id.is_not(None), _runtime(dialect).is_(None)
+    )
+)
+EXPIRE_RUNS: Final = PerDialect(
+    lambda dialect: _expire(
+        dialect,
+        JobState.STARTED,
+        jobs.c.started_at,
+        jobs.c.node_id.is_not(None),
+        jobs.c.schedule_id.is_not(None),
+        _runtime(dialect).is_not(None),
+        besides=_runtime(dialect),
+    )
 )
 EXPIRE_PENDING: Final = PerDialect(
     lambda dialect: _expire(dialect, JobState.PENDING, jobs.c.run_at, jobs.c.owner.is_not(None), jobs.c.attempt == 0)
@@ -171,6 +196,12 @@ def expire_started(connection: Connection, limits: Mapping[str, float]) -> list[
     """Fail what has run past its hard limit (seconds by type); the node stays until the body has stopped."""
     text = "This job ran for longer than it may and was stopped."
     return _expire_all(connection, EXPIRE_STARTED, limits, "hard time limit exceeded", text)
+
+
+def expire_runs(connection: Connection, graces: Mapping[str, float]) -> list[Job]:
+    """Fail runs that have gone on for longer than their schedules and the grace of their types (seconds) allow."""
+    text = "This run took longer than its schedule allows and was stopped."
+    return _expire_all(connection, EXPIRE_RUNS, graces, "hard time limit of the schedule exceeded", text)
 
 
 def expire_pending(connection: Connection, limits: Mapping[str, float]) -> list[Job]:

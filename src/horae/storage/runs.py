@@ -132,6 +132,15 @@ OTHERS: Final = select(func.count()).where(
     or_(jobs.c.finished_at.is_(None), jobs.c.node_id.is_not(None)),
 )
 
+LIVE: Final = (
+    select(jobs.c.id, jobs.c.created_at)
+    .where(
+        jobs.c.schedule_id == bindparam("schedule_id"),
+        or_(jobs.c.finished_at.is_(None), jobs.c.node_id.is_not(None)),
+    )
+    .order_by(jobs.c.id)
+)
+
 
 _counts: Final = attrgetter(*STATISTICS)
 _RNG: Final = Random()  # noqa: S311 - spreads back-offs, guards nothing
@@ -244,6 +253,11 @@ def end_lost(connection: Connection, limit: int) -> list[Decided]:
     lost = connection.execute(schedules.OVER, {"limit": limit}).all()
     ends = [RunEnd(row.id, JobId(row.run_token), outcome_of(row.state), row.started_at, by_hand=False) for row in lost]
     return end(connection, ends, None) if ends else []
+
+
+def live(connection: Connection, schedule_id: int) -> list[tuple[JobId, datetime]]:
+    """The jobs of a schedule whose bodies go on or are to begin, and when they were made, the oldest first."""
+    return [(JobId(row.id), row.created_at) for row in connection.execute(LIVE, {"schedule_id": schedule_id})]
 
 
 def outcome_of(state: str | None) -> RunOutcome:

@@ -1,0 +1,168 @@
+"""Runs that go on while something else happens: a change of the overlap, a limit that their node does not keep."""
+
+from datetime import timedelta
+from random import Random
+from typing import Any, Final
+
+import pytest
+
+from horae.domain.plan import plan
+from horae.domain.schedule import Overlap, Rules
+from horae.domain.standing import RunByHand, Standing
+from horae.domain.statistics import Statistics
+from horae.domain.trigger import parse_trigger
+from horae.errors import ScheduleIsRunning
+from horae.storage import ending, runs
+from tests.harness.applications import rows
+from tests.harness.nodes import running_node, until
+from tests.schedules.clock import MONDAY
+from tests.schedules.stage import Stage, started
+
+MINUTE: Final = timedelta(minutes=1)
+EVERY_MINUTE: Final = "* * * * *"
+ALLOW_ALL: Final = Overlap.ALLOW_ALL
+ONE_AT_A_TIME: Final = [each for each in Overlap if each is not ALLOW_ALL]
+
+
+def fire_at_the_next_minute(stage: Stage) -> list[int]:
+    stage.until_due("work")
+    return stage.fire_due()
+
+
+class TestChangeOfOverlap:
+    @pytest.mark.parametrize("overlap", ONE_AT_A_TIME)
+    def test_the_one_run_that_goes_on_keeps_others_from_starting(self, stage: Stage, overlap: Overlap) -> None:
+        stage.horae.schedules.add("work", cron=EVERY_MINUTE, overlap=ALLOW_ALL)
+        (job,) = fire_at_the_next_minute(stage)
+        (claim,) = stage.claim()
+        changed = stage.horae.schedules.alter("work", overlap=overlap)
+        assert (changed.state, changed.job_id, changed.started_at) == ("executing", job, MONDAY + MINUTE)
+        stage.clock.advance(minutes=1)
+        assert started(stage.fire(changed.id)) == []
+        stage.clock.advance(seconds=1)
+        stage.end(claim)
+        after = stage.get("work")
+        assert (after.state, after.job_id) == ("idle", None)
+        assert (after.statistics.total_successes, after.statistics.total_crashes) == (1, 0)
+        assert after.statistics.total_duration == timedelta(seconds=61)
+
+    def test_it_is_refused_while_several_go_on_and_leaves_all_as_it_was(self, stage: Stage) -> None:
+        stage.horae.schedules.add("work", cron=EVERY_MINUTE, overlap=ALLOW_ALL)
+        fire_at_the_next_minute(stage)
+        (second,) = fire_at_the_next_minute(stage)
+        claims = stage.claim()
+        before = stage.get("work")
+        with pytest.raises(ScheduleIsRunning, match=f"job {second}"):
+            stage.horae.schedules.alter("work", overlap=Overlap.SKIP, priority=3)
+        assert stage.get("work") == before
+        stage.horae.schedules.alter("work", priority=3)  # anything else can be changed
+        stage.end(claims[0])
+        assert stage.horae.schedules.alter("work", overlap=Overlap.SKIP).job_id == claims[1].id
+        stage.end(claims[1])
+        assert (stage.get("work").state, stage.get("work").statistics.total_successes) == ("idle", 2)
+
+    def test_none_that_goes_on_is_in_no_way(self, stage: Stage) -> None:
+        stage.horae.schedules.add("work", cron=EVERY_MINUTE, overlap=ALLOW_ALL)
+        stage.until_due("work")
+        stage.run()
+        assert stage.horae.schedules.alter("work", overlap=Overlap.SKIP).state == "idle"
+        assert len(fire_at_the_next_minute(stage)) == 1
+
+    @pytest.mark.parametrize("overlap", ONE_AT_A_TIME)
+    def test_the_run_of_before_is_one_among_others(self, stage: Stage, overlap: Overlap) -> None:
+        stage.horae.schedules.add("work", cron=EVERY_MINUTE, overlap=overlap)
+        fire_at_the_next_minute(stage)
+        stage.clock.advance(seconds=30)
+        changed = stage.horae.schedules.alter("work", overlap=ALLOW_ALL)
+        assert (changed.state, changed.job_id, changed.started_at) == ("idle", None, None)
+        fire_at_the_next_minute(stage)
+        claims = stage.claim()
+        assert len(claims) == 2
+        stage.clock.advance(seconds=30)
+        for claim in claims:
+            stage.end(claim)
+        statistics = stage.get("work").statistics
+        assert (statistics.total_runs, statistics.total_successes, statistics.total_crashes) == (2, 2, 0)
+        assert statistics.total_duration == timedelta(seconds=90 + 30)
+
+    def test_one_that_is_paused_meanwhile_stays_so(self, stage: Stage) -> None:
+        stage.horae.schedules.add("work", cron=EVERY_MINUTE)
+        fire_at_the_next_minute(stage)
+        stage.horae.schedules.pause("work", "for a while")
+        changed = stage.horae.schedules.alter("work", overlap=ALLOW_ALL)
+        assert (changed.state, changed.enabled, changed.pause_note) == ("disabled", False, "for a while")
+        back = stage.horae.schedules.alter("work", overlap=Overlap.SKIP)
+        assert (back.state, back.enabled, back.job_id is None) == ("executing", False, False)
+
+
+class TestByHand:
+    @pytest.mark.parametrize("options", [{"cron": EVERY_MINUTE}, {"every": "1m", "fixed": True}])
+    @pytest.mark.parametrize("moment", [MONDAY, MONDAY + MINUTE])
+    def test_two_within_one_microsecond_have_times_of_their_own(
+        self, stage: Stage, options: dict[str, Any], moment: Any
+    ) -> None:
+        """Also at a nominal time, which is neither's."""
+        stage.horae.schedules.add("work", overlap=ALLOW_ALL, **options)
+        stage.clock.set(moment)
+        made = [stage.horae.schedules.run_now("work") for _ in range(4)]
+        assert len(set(made)) == 4
+        entries = [entry for entry in stage.entries("work") if entry.reason == "manual"]
+        assert [entry.job_id for entry in entries] == made
+        assert max(entry.nominal_time for entry in entries) - moment < timedelta(milliseconds=1)
+
+    def test_one_after_the_other_in_a_moment(self, stage: Stage) -> None:
+        stage.horae.schedules.add("work", every="1h")
+        for _ in range(3):
+            stage.horae.schedules.run_now("work")
+            for claim in stage.claim():
+                stage.end(claim)
+        assert len({entry.nominal_time for entry in stage.entries("work")}) == 3
+
+    @pytest.mark.parametrize(("behind", "later"), [(0, 1), (1, 2), (999_999, 1_000_000), (1_000_000, 0), (-1, 0)])
+    def test_a_clock_that_stepped_back_far_is_not_followed(self, behind: int, later: int) -> None:
+        rules = Rules(key="work", trigger=parse_trigger("cron", EVERY_MINUTE), overlap=ALLOW_ALL)
+        now = MONDAY + timedelta(seconds=30)
+        last = Statistics(last_start=now + timedelta(microseconds=behind))
+        made = plan(Standing(rules=rules, statistics=last, last_tick=MONDAY), RunByHand(), now, Random(1))
+        assert made.fire == made.statistics.last_start == now + timedelta(microseconds=later)
+
+
+class TestLimitOfTheSchedule:
+    def begun(self, stage: Stage, **options: Any) -> Any:
+        stage.horae.schedules.add("work", cron="0 * * * *", **options)
+        stage.until_due("work")
+        stage.fire_due()
+        (claim,) = stage.claim()
+        return claim
+
+    def test_any_node_fails_a_run_past_it(self, stage: Stage) -> None:
+        claim = self.begun(stage, max_runtime="2m")
+        stage.clock.advance(minutes=2, seconds=4)
+        assert stage.database.transact(ending.expire_runs, {"work": 5.0, "other": 0.0}) == []
+        stage.clock.advance(seconds=2)
+        (expired,) = stage.database.transact(ending.expire_runs, {"work": 5.0})
+        assert (expired.id, expired.state) == (claim.id, "failed")
+        assert stage.get("work").state == "executing"  # until the body has stopped
+        stage.end(claim)
+        assert (stage.get("work").state, stage.get("work").statistics.total_failures) == ("idle", 1)
+
+    def test_it_counts_instead_of_the_limit_of_the_type(self, stage: Stage) -> None:
+        self.begun(stage, max_runtime="2h")
+        stage.clock.advance(minutes=90)
+        assert stage.database.transact(ending.expire_started, {"work": 1800.0}) == []
+
+    def test_without_one_the_type_says(self, stage: Stage) -> None:
+        self.begun(stage)
+        stage.clock.advance(days=1)
+        assert stage.database.transact(ending.expire_runs, {"work": 5.0}) == []
+        assert len(stage.database.transact(ending.expire_started, {"work": 1800.0})) == 1
+
+    async def test_another_node_ends_what_its_own_cannot(self, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Its node lives, but does nothing."""
+        self.begun(stage, max_runtime="2m")
+        stage.clock.advance(hours=1)
+        monkeypatch.setattr(ending, "lost", lambda *_: [])
+        async with running_node(stage.horae, scheduler=False, worker=False):
+            await until(lambda: stage.jobs("work")[0][1] == "failed")
+        assert rows(stage.horae, "SELECT error FROM horae_jobs")[0].error.startswith("hard time limit of the schedule")
+        assert stage.database.transact(runs.end_lost, 10) == []  # it has not stopped
