@@ -25,6 +25,8 @@ from examples.tables.tables import (
 )
 from horae import Actor, MaxJobCountExceeded
 
+__all__ = ["app", "horae"]  # what `uvicorn` and `horae run` are told to find here
+
 STATIC: Final = Path(__file__).with_name("static")
 COOKIE: Final = "user"
 PREVIEW: Final = 10

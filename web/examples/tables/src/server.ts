@@ -33,12 +33,12 @@ async function ask<Answer>(method: string, path: string, body?: object): Promise
     headers: { 'Content-Type': isFile ? 'text/csv' : 'application/json' },
     body: isFile ? body : JSON.stringify(body),
   })
-  const answer: unknown = response.status === 204 ? null : await response.json()
+  const answer: unknown = await response.json().catch(() => null)
   if (!response.ok) throw new Error(detailOf(answer))
   return answer as Answer
 }
 
 function detailOf(answer: unknown): string {
-  const { detail } = answer as { detail?: unknown }
-  return typeof detail === 'string' ? detail : 'The server does not accept this.'
+  const detail = (answer as { detail?: unknown } | null)?.detail
+  return typeof detail === 'string' ? detail : 'That did not work; try again.'
 }
