@@ -8,6 +8,7 @@ import pytest
 
 from horae.domain.ring import PARTITIONS
 from tests.cli.conftest import Call, call, called, node_of, values
+from tests.cli.test_documented import PAGE, missing
 from tests.harness.nodes import until
 
 ROTA = "tests.cli.rota:horae"
@@ -262,6 +263,11 @@ class TestDeployments:
         refused = call("schema", "broken_rota:horae")
         assert (refused.exit_code, refused.stdout) == (2, "")
         assert "bad" in refused.stderr
+
+
+@pytest.mark.parametrize("fields", [SCHEDULE_FIELDS, RING_FIELDS])
+def test_what_json_holds_is_documented(fields: set[str]) -> None:
+    assert missing(iter(sorted(fields)), PAGE) == []
 
 
 async def test_ring(url: str) -> None:
