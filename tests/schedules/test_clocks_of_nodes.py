@@ -1,0 +1,142 @@
+"""Which clock counts for what: the node's own for when to look, the database's for what is due, in no zone at all."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import timedelta
+from random import Random
+from typing import Any, Final
+
+import pytest
+from sqlalchemy import Engine, event
+
+from horae import Horae
+from horae.domain.job import NodeId
+from horae.runtime import controller
+from horae.runtime.controller import Controller
+from horae.storage import nodes, runs, schedules
+from horae.storage.database import Database
+from tests.harness.applications import application
+from tests.schedules.stage import HERE
+
+ZONES: Final = ("UTC", "America/Los_Angeles", "Asia/Kathmandu")
+
+
+class Hand:
+    """The hand of a node's monotonic clock."""
+
+    def __init__(self) -> None:
+        self.at = 1000.0
+
+    def monotonic(self) -> float:
+        return self.at
+
+
+class TestWhenANodeLooks:
+    """By its own clock, which a test moves: the controller takes one turn at a time."""
+
+    @pytest.fixture
+    def hand(self, monkeypatch: pytest.MonkeyPatch) -> Hand:
+        hand = Hand()
+        monkeypatch.setattr(controller, "time", hand)
+        return hand
+
+    @pytest.fixture
+    def looks(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """What was read, in order."""
+        looks: list[str] = []
+        for module, name in ((nodes, "schedulers"), (schedules, "due"), (schedules, "due_of")):
+            monkeypatch.setattr(module, name, noted(looks, name, getattr(module, name)))
+        return looks
+
+    @pytest.fixture
+    def lone(self, horae: Horae) -> Controller:
+        return Controller(horae.parts.database, NodeId("here"), lambda _: None, Random(1))
+
+    async def test_at_the_ring_every_five_seconds_and_at_all_once_a_minute(
+        self, lone: Controller, hand: Hand, looks: list[str]
+    ) -> None:
+        for _ in range(600):  # a minute, by tenths of a second
+            await look(lone)
+            hand.at += 0.1
+        assert looks.count("schedulers") == 12
+        assert 1 <= looks.count("due") <= 2
+        for _ in range(6000):
+            await look(lone)
+            hand.at += 0.1
+        assert 11 <= looks.count("due") <= 13  # every 54 to 60 s: all do not look at once
+        assert controller.HORIZON > controller.RELOAD + controller.RING
+
+    async def test_at_all_once_the_ring_is_another(
+        self, lone: Controller, hand: Hand, looks: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await look(lone)
+        members = [NodeId("here"), NodeId("there")]
+        monkeypatch.setattr(nodes, "schedulers", lambda _: members)
+        hand.at += 4.9
+        await look(lone)
+        assert looks.count("due") == 1
+        hand.at += 0.1
+        await look(lone)
+        assert looks.count("due") == 2
+        hand.at += 5
+        await look(lone)
+        assert looks.count("due") == 2  # the same ring
+
+    async def test_at_what_has_changed_at_once(self, lone: Controller, looks: list[str]) -> None:
+        await look(lone)
+        lone.hint([7])
+        await look(lone)
+        await look(lone)
+        assert looks == ["schedulers", "due", "due_of"]
+        lone.hint()
+        await look(lone)
+        assert looks[3:] == ["due"]
+
+
+def noted(looks: list[str], name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    def look(*arguments: Any) -> Any:
+        looks.append(name)
+        return call(*arguments)
+
+    return look
+
+
+async def look(lone: Controller) -> None:
+    """One turn of a controller, but for its sleep."""
+    await lone._look()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # a turn has no name of its own
+
+
+@pytest.fixture(params=ZONES)
+def abroad(request: pytest.FixtureRequest, plain_database: Database) -> Iterator[Horae]:
+    """An application whose sessions are in a zone of their own."""
+
+    def move(connection: Any, _record: object) -> None:
+        if plain_database.dialect == "postgresql":
+            connection.execute(f"SET TIME ZONE '{request.param}'")
+            connection.commit()
+
+    with closing(Database(plain_database.url)) as database, application(database) as horae:
+
+        @horae.job
+        def work() -> None: ...
+
+        event.listen(Engine, "connect", move)
+        yield horae
+        event.remove(Engine, "connect", move)
+
+
+def test_the_zone_of_the_session_moves_nothing(abroad: Horae) -> None:
+    view = abroad.schedules.add("work", every="1h")
+    database = abroad.parts.database
+    (decided,) = database.transact(runs.fire, [view.id], HERE)
+    row = decided.schedule
+    assert decided.fired is not None
+    assert row.started_at is not None
+    assert abs(row.started_at - row.now) < timedelta(seconds=1)
+    assert row.next_start is not None
+    assert timedelta(minutes=59) < row.next_start - row.now <= timedelta(hours=1)
+    assert database.transact(runs.fire, [view.id], HERE)[0].fired is None
+    stored = abroad.schedules.get("work")
+    assert (stored.started_at, stored.next_start) == (row.started_at, row.next_start)
+    (tick,) = abroad.schedules.ticks("work")
+    assert abs(tick.nominal_time - row.started_at) < timedelta(seconds=5)
