@@ -26,7 +26,7 @@ engine = create_engine(horae.settings.database)
 @contextmanager
 def dashboard(console: Console) -> Generator[None]:
     """The dashboard, as a process of its own, for as long as the block runs."""
-    horae.jobs.count()  # the first use migrates the new database
+    horae.open()
     with running("--no-worker", "--no-scheduler", "--port", str(free_port())) as process:
         ready = process.stdout.readline().decode() if process.stdout else ""
         console.print(f"The dashboard, to watch what follows: {' '.join(re.findall('http:.*', ready))}\n")

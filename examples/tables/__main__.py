@@ -25,7 +25,7 @@ def main() -> None:
     port: int = arguments.parse_args().port
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     create_tables()
-    horae.jobs.count()  # the first use gives a new SQLite file the tables of Horae
+    horae.open()  # gives a new SQLite file the tables of Horae
     with node():
         print(f"Tables: http://127.0.0.1:{port}/", flush=True)
         uvicorn.run(app, port=port, log_level="warning", timeout_graceful_shutdown=LAST_REQUESTS)

@@ -44,10 +44,11 @@ from horae.errors import (
     WaitTimeout,
 )
 from horae.handler.creation import StartOptions
+from horae.handler.schedule_views import ScheduleView
 from horae.settings import Settings
 from horae.storage.tables import jobs as jobs_table
 from horae.types.context import JobContext
-from horae.types.job_type import JobType
+from horae.types.job_type import JobType, Transaction
 from horae.types.secret import Secret
 
 __all__ = [
@@ -90,12 +91,14 @@ __all__ = [
     "ScheduleDoesNotExist",
     "ScheduleIsDeclared",
     "ScheduleIsRunning",
+    "ScheduleView",
     "SchemaError",
     "SchemaMismatch",
     "Secret",
     "Settings",
     "SoftTimeLimitExceeded",
     "StartOptions",
+    "Transaction",
     "Unavailable",
     "UnknownJobType",
     "WaitTimeout",

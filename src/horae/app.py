@@ -232,6 +232,14 @@ class Horae:
         self._interfaces.append(interface)
         return interface
 
+    def open(self) -> None:
+        """Open the database now: a new SQLite file gets its tables, any other must have them, else `SchemaMismatch`.
+
+        The first use does it, too. But a first `start` within the caller's own transaction on a new SQLite file would
+        wait for the lock that this transaction holds.
+        """
+        _ = self.parts
+
     def close(self) -> None:
         """Send what waits and close connections; a later use opens them again."""
         with self._opening:

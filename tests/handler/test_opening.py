@@ -1,0 +1,22 @@
+"""Opening the database before it is needed."""
+
+from contextlib import closing
+from pathlib import Path
+
+from sqlalchemy import create_engine, text
+
+from horae import Horae
+
+
+def test_a_new_file_is_ready_for_a_start_within_a_transaction_that_holds_its_lock(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/horae.db"
+    with closing(Horae(url, busy_timeout=0.2)) as horae:
+
+        @horae.job
+        def work() -> None: ...
+
+        horae.open()
+        with create_engine(url).begin() as connection:
+            connection.execute(text("CREATE TABLE mine (id INTEGER)"))
+            job = horae.jobs.start(work, session=connection)
+        assert horae.jobs.get(job.id) == job
