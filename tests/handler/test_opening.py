@@ -16,7 +16,10 @@ def test_a_new_file_is_ready_for_a_start_within_a_transaction_that_holds_its_loc
         def work() -> None: ...
 
         horae.open()
-        with create_engine(url).begin() as connection:
+        engine = create_engine(url)
+        with engine.begin() as connection:
             connection.execute(text("CREATE TABLE mine (id INTEGER)"))
+        with engine.begin() as connection:
+            connection.execute(text("INSERT INTO mine VALUES (1)"))
             job = horae.jobs.start(work, session=connection)
         assert horae.jobs.get(job.id) == job
