@@ -16,10 +16,11 @@ from horae.domain.ring import Ring
 from horae.runtime import controller, settler
 from horae.runtime.runner import Stage
 from horae.runtime.settler import Ended, Settler
-from horae.storage import ahead, runs
+from horae.storage import ahead, runs, schedules
 from horae.storage.ahead import Fired, PlannedFire
 from horae.storage.database import Database
 from horae.storage.runs import Decided
+from horae.storage.schedule_rows import DueSchedule
 from horae.storage.settling import Settled
 from tests.harness.applications import application, rows
 from tests.harness.nodes import running_node, until
@@ -84,6 +85,37 @@ class TestPlannedAhead:
             other.job(name="work")(lambda: None)
             async with running_node(horae), running_node(other):
                 await until(lambda: fewest_runs(horae) >= 4)
+        check_all(horae)
+
+    async def test_what_a_rival_has_fired_is_not_locked_again(
+        self, horae: Horae, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        happened, fire, long_way, ask = list[tuple[str, set[int]]](), ahead.fire, runs.fire, schedules.due_of
+
+        def beaten(connection: Connection, plans: Sequence[PlannedFire], node: NodeId) -> Fired:
+            before = fire(connection, plans, NodeId("rival"))
+            happened.append(("beaten", {decided.schedule.id for decided in before.decided}))
+            return fire(connection, plans, node)
+
+        def noted(connection: Connection, ids: Collection[int], node: NodeId) -> list[Decided]:
+            happened.append(("locked", set(ids)))
+            return long_way(connection, ids, node)
+
+        def asked(connection: Connection, ids: Collection[int], horizon: float) -> list[DueSchedule]:
+            happened.append(("asked", set(ids)))
+            return ask(connection, ids, horizon)
+
+        monkeypatch.setattr(ahead, "fire", beaten)
+        monkeypatch.setattr(runs, "fire", noted)
+        monkeypatch.setattr(schedules, "due_of", asked)
+        add_many(horae, 4)
+        async with running_node(horae):
+            await until(lambda: sum(len(ids) for what, ids in happened if what == "beaten") >= 4)
+            await until(lambda: fewest_runs(horae) >= 3)
+        for index, (what, ids) in enumerate(happened):
+            if what == "beaten" and ids:
+                looked = [(what, these) for what, these in happened[index + 1 :] if these & ids]
+                assert not looked or looked[0][0] == "asked"
         check_all(horae)
 
     async def test_a_plan_that_the_database_refuses_is_made_anew(

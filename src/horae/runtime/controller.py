@@ -31,7 +31,7 @@ SECOND_OWNER: Final = 0.3
 AHEAD: Final = 10.0
 AHEAD_EVERY: Final = 1.0
 CROWD: Final = 200
-LARGEST_CROWD: Final = 50_000
+LARGEST_CROWD: Final = 20_000
 """Seconds between reloads, and how far ahead they look; between looks at the ring; schedules in one transaction;
 seconds before an attempt that found a run in its way is repeated, and that the second owner waits for the first."""
 
@@ -119,7 +119,8 @@ class Controller:
         for item in await self._database.autocommit_async(schedules.due_of, ids, HORIZON):
             if item.partition in self._partitions or item.id in self._adopted:
                 self._planned.pop(item.id, None)
-                self._put(item.id, item.priority, before + item.due_in)
+                grace = 0.0 if item.id in self._adopted else self._grace(item.partition)
+                self._put(item.id, item.priority, before + item.due_in + grace)
 
     async def _look_at_ring(self) -> None:
         members = tuple(await self._database.autocommit_async(nodes.schedulers)) or (self._node,)
@@ -173,7 +174,8 @@ class Controller:
             return
         self._ahead_at = now + AHEAD_EVERY
         soon = [key for key, due in self._due.items() if due <= now + AHEAD and key not in self._planned]
-        for start in range(0, len(soon) if CROWD <= len(soon) <= LARGEST_CROWD else 0, CROWD):
+        room = min(len(soon), LARGEST_CROWD - len(self._planned)) if len(soon) >= CROWD else 0
+        for start in range(0, room, CROWD):
             batch = soon[start : start + CROWD]
             self._planned.update(await self._database.autocommit_async(ahead.plan_ahead, batch))
             if self._wake.is_set() or (self._heap and self._heap[0][0] <= time.monotonic()):
@@ -181,7 +183,11 @@ class Controller:
                 return
 
     async def _fire_planned(self, batch: Sequence[int]) -> tuple[Sequence[Decided], Sequence[int]]:
-        """Fire what is still as it was planned; what is left. What is too early by the database's clock is put off."""
+        """Fire what is still as it was planned; answers what was not.
+
+        What is too early by the database's clock is put off. What has changed is asked for: mostly a rival has fired
+        it, and to lock a crowd only to see that would hold the rival up.
+        """
         planned = {key: item for key in batch if (item := self._planned.pop(key, None)) is not None}
         if not planned:
             return (), batch
@@ -196,7 +202,9 @@ class Controller:
             self._planned[early.id] = planned[early.id]
             self._put(early.id, early.priority, early.seen + early.due_in)
         done = {result.schedule.id for result in fired.decided}.union(early.id for early in fired.early)
-        return fired.decided, [key for key in batch if key not in done]
+        if changed := planned.keys() - done:
+            self.hint(changed)
+        return fired.decided, [key for key in batch if key not in planned]
 
     async def _fire(self, batch: Sequence[int]) -> Sequence[Decided]:
         """One transaction for all; if it cannot be, one for each, so that no schedule stops another."""
