@@ -17,7 +17,7 @@ from horae.cli.web import servers_of
 from horae.domain.job import JobId
 from horae.storage import nodes
 from horae.storage.database import Database
-from tests.cli.conftest import call
+from tests.cli.conftest import call, values
 from tests.cli.running import Begin
 
 
@@ -96,3 +96,14 @@ def test_strangers_are_not_let_in_by_accident(tmp_path: Path) -> None:
     refused = call("run", "tests.cli.shop:horae", "--host", "0.0.0.0", "--port", "0", "--database", url)
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "HORAE_TOKENS" in refused.stderr
+
+
+def test_what_is_refused_leaves_nothing_open(tmp_path: Path) -> None:
+    """Else the application would go on with the database of that call, whatever the next one names."""
+    first, second = (f"sqlite:///{tmp_path}/{number}.db" for number in (1, 2))
+    refused = call("run", "tests.cli.shop:horae", "--host", "0.0.0.0", "--port", "0", "--database", first)
+    assert refused.exit_code == 2
+    assert call("migrate", "up", "--database", second).exit_code == 0
+    started = call("jobs", "start", "import_csv", "path=a", "--app", "tests.cli.shop:horae", "--database", second)
+    assert started.exit_code == 0, started.stderr
+    assert [job["id"] for job in values(call("jobs", "list", "--json", "--database", second))["jobs"]] == [1]

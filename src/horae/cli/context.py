@@ -50,6 +50,7 @@ class Target:
         """The application of this name, on the database that the call named."""
         horae = load(reference)
         if self._database is not None:
+            horae.close()  # an application whose module has used its database already would go on with that one
             horae.settings = horae.settings.model_copy(update={"database": self._database})
         return horae
 

@@ -2,6 +2,8 @@
 
 import logging
 from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import partial
 from importlib.metadata import version
 from typing import Annotated, Any
 
@@ -89,14 +91,16 @@ def run(  # noqa: PLR0913 - one argument for each option
     horaes = applications(target_of(context), apps or [])
     settings = horaes[0].settings
     configure(log_format or settings.log_format, log_level or settings.log_level)
-    slots = Slots(concurrency or settings.concurrency)
-    nodes = [horae.node(slots=slots, **options) for horae in horaes] if worker or scheduler else []
-    servers = servers_of(horaes, host, port) if api else []
     as_json = (log_format or settings.log_format) == "json"
-    settle_in()
-    in_good_order = Service(nodes, servers, lambda: announce(horaes, nodes, servers, options, as_json=as_json)).run()
-    for horae in horaes:
-        horae.close()
+    slots = Slots(concurrency or settings.concurrency)
+    with ExitStack() as stack:
+        for horae in horaes:
+            stack.callback(horae.close)
+        nodes = [horae.node(slots=slots, **options) for horae in horaes] if worker or scheduler else []
+        servers = servers_of(horaes, host, port) if api else []
+        settle_in()
+        announce_it = partial(announce, horaes, nodes, servers, options, as_json=as_json)
+        in_good_order = Service(nodes, servers, announce_it).run()
     if not in_good_order:
         raise typer.Exit(FAILED)
 

@@ -28,6 +28,8 @@ def servers_of(horaes: Sequence[Horae], host: str | None, port: int | None) -> l
             servers.append(_server(horae, host or horae.settings.host, number))
         except ConfigurationError as error:
             if chosen:
+                for server in servers:
+                    server.close()
                 raise
             log.warning("no dashboard from here: %s; --port 0 takes any that is free, --no-api needs none", error)
     return servers
