@@ -97,4 +97,4 @@ lock: install ## Resolve the locked requirements anew (ARGS=--upgrade for newer 
 
 clean: ## Remove what the other targets made
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist site
-	rm -rf web/node_modules web/*/node_modules web/packages/vue/dist src/horae/api/static
+	rm -rf web/node_modules web/*/node_modules web/packages/vue/dist src/horae/api/static examples/tables/static

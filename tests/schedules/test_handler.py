@@ -421,6 +421,7 @@ def naive() -> datetime:
         ({"every": 5}, InvalidInterval, "5"),
         ({"every": "10m", "initial_start": "tomorrow"}, InvalidRequest, "initial_start 'tomorrow'"),
         ({"every": "10m", "initial_start": naive()}, InvalidRequest, "initial_start"),
+        ({"every": "10m", "initial_start": datetime(1, 1, 1, tzinfo=UTC)}, InvalidRequest, "a year from 1970 to 2099"),
         ({"every": "10m", "fixed": "yes"}, InvalidRequest, "fixed 'yes'"),
         ({"every": "10m", "overlapp": "skip"}, InvalidRequest, "no option 'overlapp'"),
         ({"every": "10m", "overlap": "skip it"}, InvalidRequest, "skip it"),

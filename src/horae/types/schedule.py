@@ -9,6 +9,7 @@ from typing import Any, Final, TypedDict, get_origin, get_type_hints
 
 from horae.domain.backoff import Growth
 from horae.domain.cron.expression import CronExpression
+from horae.domain.cron.ranges import YEAR
 from horae.domain.cron.wall_clock import DstFold, DstGap
 from horae.domain.interval import Interval
 from horae.domain.schedule import CatchUp, Overlap, Rules
@@ -89,6 +90,8 @@ def trigger_of(given: TriggerKeywords) -> Trigger:
     start, fixed = given.get("initial_start"), of_kind("fixed", given.get("fixed", False), bool, "True or False")
     if start is not None:
         of_kind("initial_start", start, datetime, "a datetime with a time zone")
+        if not YEAR.low <= start.year <= YEAR.high:
+            raise InvalidRequest(f"initial_start is {start}; expected a year from {YEAR.low} to {YEAR.high}")
     return IntervalTrigger(Interval.parse(given.get("every", "")), fixed, start, zone)
 
 
