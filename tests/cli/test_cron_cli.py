@@ -135,3 +135,10 @@ def test_explain_tells_about_daylight_saving_in_a_zone(expression: str, options:
     result = run("explain", expression, *BERLIN, *options)
     assert "The wall clock is that of Europe/Berlin." in result.stdout
     assert words in result.stdout
+
+
+def test_explain_as_json() -> None:
+    said = json.loads(run("explain", "0 3 * * *", "--json").stdout)
+    assert said == {"expression": "0 3 * * *", "words": "At 03:00.", "timezone": "UTC", "daylight_saving": None}
+    berlin = json.loads(run("explain", "0 3 * * *", *BERLIN, "--json").stdout)
+    assert berlin["daylight_saving"] in run("explain", "0 3 * * *", *BERLIN).stdout

@@ -1,7 +1,7 @@
 """`docs/reference/cli.md` names every command, every option and every field that `--json` prints."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,26 +17,32 @@ ELSEWHERE: Final = ("migrate", "cron")
 BY_TYPER: Final = frozenset({"--help", "--install-completion", "--show-completion"})
 
 
-def commands(command: Any, *path: str) -> Iterator[tuple[str, list[str]]]:
+def commands(command: Any, *path: str, but: Collection[str] = ()) -> Iterator[tuple[str, list[str]]]:
     """Each command with its options."""
     yield (
         " ".join(path),
         [name for each in command.params for name in (*each.opts, *each.secondary_opts) if name[0] == "-"],
     )
     for name, below in getattr(command, "commands", {}).items():
-        if name not in ELSEWHERE:
-            yield from commands(below, *path, name)
+        if name not in but:
+            yield from commands(below, *path, name, but=but)
 
 
 def missing(names: Iterator[str], text: str) -> list[str]:
     return [name for name in names if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)]
 
 
-COMMANDS: Final = dict(commands(get_command(app), "horae"))
+COMMANDS: Final = dict(commands(get_command(app), "horae", but=ELSEWHERE))
 
 
 def test_all_commands_are_looked_at() -> None:
     assert {"horae run", "horae doctor", "horae jobs watch", "horae queues resume"} <= set(COMMANDS)
+
+
+def test_all_that_print_something_print_json_as_well() -> None:
+    every = dict(commands(get_command(app), "horae"))
+    groups = {name.rpartition(" ")[0] for name in every}
+    assert [name for name, options in every.items() if "--json" not in options and name not in groups] == ["horae run"]
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))

@@ -19,7 +19,7 @@ from tests.cli.conftest import Call, call, called, node_of, values
 JOB_FIELDS = {
     "id", "type", "queue", "priority", "state", "label", "progress_percentage", "owner", "params", "result", "error",
     "human_readable_error", "attempt", "max_attempts", "lease", "node_id", "unique_key", "run_at", "created_at",
-    "updated_at", "started_at", "finished_at", "cancelled_by", "meta",
+    "updated_at", "started_at", "finished_at", "cancelled_by", "meta", "schedule_id", "nominal_time", "deployment_id",
 }  # fmt: skip
 ATTEMPT_FIELDS = {
     "job_id", "lease", "attempt", "node_id", "started_at", "finished_at", "outcome", "error", "traceback",
@@ -30,7 +30,7 @@ def test_start_prints_the_id_or_the_job(horae: Call) -> None:
     assert horae("jobs", "start", "import_csv", "path=a.csv").stdout == "1\n"
     options = ["--owner", "ann", "--queue", "slow", "--priority", "7", "--unique-key", "k", "--max-attempts", "3"]
     job = values(horae("jobs", "start", "import_csv", "--params", '{"path": "b"}', "limit=3", *options, "--json"))
-    assert set(job) >= JOB_FIELDS
+    assert set(job) == JOB_FIELDS
     expected = {
         "owner": "ann",
         "queue": "slow",
@@ -114,7 +114,7 @@ def test_list_filters_and_pages(horae: Call, bare: Call) -> None:
     assert ids("--state", "pending", "--state", "failed") == [4, 3, 2, 1]
     first = values(bare("jobs", "list", "--json", "--limit", "3"))
     assert (len(first["jobs"]), first["next"]) == (3, "2")
-    assert set(first["jobs"][0]) >= JOB_FIELDS
+    assert set(first["jobs"][0]) == JOB_FIELDS
     assert ids("--cursor", first["next"]) == [1]
 
 
@@ -147,7 +147,7 @@ def test_list_refuses_a_state_that_there_is_not(bare: Call) -> None:
 def test_show(horae: Call, bare: Call) -> None:
     horae("jobs", "start", "refuse", "reason=rain", "--owner", "ann", "--sync")
     job = values(bare("jobs", "show", "1", "--json"))
-    assert set(job) >= JOB_FIELDS | {"attempts"}
+    assert set(job) == JOB_FIELDS | {"attempts"}
     assert (set(job["attempts"][0]), job["attempts"][0]["outcome"]) == (ATTEMPT_FIELDS, "failed")
     text = bare("jobs", "show", "1").stdout
     assert "ValueError: rain" in text
@@ -169,6 +169,10 @@ def test_cancel_goes_on_after_one_that_refuses(horae: Call, bare: Call, database
     assert job is not None
     assert (job.state, job.cancelled_by) == (JobState.CANCELLED, "operator")
     assert bare("jobs", "cancel", "1", "9").exit_code == 2
+    horae("jobs", "start", "import_csv", "path=b")
+    cancelled = values(bare("jobs", "cancel", "3", "--json"))
+    assert {**cancelled, "attempts": []} == values(bare("jobs", "show", "3", "--json"))
+    assert cancelled["state"] == "cancelled"
 
 
 def test_retry(horae: Call) -> None:
@@ -176,6 +180,8 @@ def test_retry(horae: Call) -> None:
     assert horae("jobs", "retry", "1").stdout == "2\n"
     assert values(horae("jobs", "show", "2", "--json"))["params"] == {"reason": "rain"}
     assert horae("jobs", "retry", "2").exit_code == 1
+    again = values(horae("jobs", "retry", "1", "--json"))
+    assert (set(again), again["id"], again["state"]) == (JOB_FIELDS, 3, "pending")
 
 
 def test_delete_and_clean(horae: Call, bare: Call) -> None:
@@ -186,8 +192,9 @@ def test_delete_and_clean(horae: Call, bare: Call) -> None:
     active = bare("jobs", "delete", "4")
     assert (active.exit_code, active.stdout) == (1, "")
     assert "cannot be deleted while it is pending" in active.stderr
+    assert values(bare("jobs", "delete", "2", "--json")) == {"deleted": 2}
     assert values(bare("jobs", "clean", "--json")) == {"deleted": 0}
-    assert bare("jobs", "clean", "--older-than", "0s").stdout == "2 jobs were deleted\n"
+    assert bare("jobs", "clean", "--older-than", "0s").stdout == "1 jobs were deleted\n"
     assert [job["id"] for job in values(bare("jobs", "list", "--json"))["jobs"]] == [4]
 
 

@@ -40,9 +40,13 @@ def test_up_status_and_down(database_url: str) -> None:
 def test_status_as_json(database_url: str) -> None:
     before = migrate(database_url, "status", "--json")
     assert json.loads(before.stdout) == {"current": None, "head": HEAD, "pending": list(REVISIONS), "ahead": False}
-    migrate(database_url, "up")
+    up = migrate(database_url, "up", "--json")
     after = migrate(database_url, "status", "--json")
     assert json.loads(after.stdout) == {"current": HEAD, "head": HEAD, "pending": [], "ahead": False}
+    assert up.stdout == after.stdout
+    sql = migrate(database_url, "down", "base", "--sql")
+    assert json.loads(migrate(database_url, "down", "base", "--sql", "--json").stdout) == {"sql": sql.stdout}
+    assert migrate(database_url, "down", "base", "--json").stdout == before.stdout
 
 
 def test_sql_is_printed_and_not_run(database_url: str) -> None:

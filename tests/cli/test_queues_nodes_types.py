@@ -39,6 +39,8 @@ def test_queues(horae: Call, bare: Call) -> None:
     assert bare("queues", "list").stdout.splitlines()[1].split()[:4] == ["slow", "paused", "1", "0"]
     assert bare("queues", "resume", "slow").stdout == "queue 'slow' is open\n"
     assert values(bare("queues", "list", "--json"))["queues"][0]["paused_at"] is None
+    assert values(bare("queues", "pause", "slow", "--json")) == {"name": "slow", "paused": True}
+    assert values(bare("queues", "resume", "slow", "--json")) == {"name": "slow", "paused": False}
 
 
 def test_queues_that_cannot_be_meant(bare: Call) -> None:

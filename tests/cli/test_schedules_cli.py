@@ -136,6 +136,11 @@ class TestOne:
         assert bare("schedules", "resume", "1").exit_code == 0
         assert (one(bare)["state"], one(bare)["pause_note"]) == ("idle", None)
 
+    @pytest.mark.parametrize(("command", "state"), [("pause", "disabled"), ("resume", "idle")])
+    def test_pause_and_resume_as_json(self, bare: Call, nightly: Call, command: str, state: str) -> None:
+        said = values(bare("schedules", command, "nightly", "--json"))
+        assert (set(said), said["state"]) == (SCHEDULE_FIELDS, state)
+
     def test_run_now_and_what_it_leaves(self, bare: Call, nightly: Call) -> None:
         job = values(bare("schedules", "run", "nightly", "--json"))["job_id"]
         again = bare("schedules", "run", "nightly")
@@ -151,9 +156,11 @@ class TestOne:
         assert (statistics["total_runs"], statistics["total_crashes"]) == (1, 1)
         assert "total_runs" in bare("schedules", "stats", "nightly").stdout
 
-    def test_delete(self, bare: Call, nightly: Call) -> None:
+    def test_delete(self, horae: Call, bare: Call, nightly: Call) -> None:
         assert bare("schedules", "delete", "nightly").stdout == "schedule nightly is deleted\n"
         assert values(bare("schedules", "list", "--json")) == {"schedules": []}
+        assert values(horae("schedules", "add", "import_csv", *NIGHTLY, "--json"))["id"] == 2
+        assert values(bare("schedules", "delete", "2", "--json")) == {"deleted": "2"}
         assert bare("schedules", "list").stdout.startswith("There is no schedule.")
 
     @pytest.mark.parametrize("command", ["show", "pause", "resume", "run", "delete", "ticks", "stats", "errors"])
@@ -198,6 +205,7 @@ class TestDeployments:
             "    +cron 0 3 * * * timezone=Europe/Berlin",
         ]
         assert "    +every 10m" in lines
+        assert values(call("schema", ROTA, "--json")) == {"module": MODULE, "schema": "\n".join(lines) + "\n"}
 
     def test_deploying_the_same_changes_nothing(self, url: str, bare: Call) -> None:
         first, second = self.deployed(url), self.deployed(url)
@@ -220,7 +228,8 @@ class TestDeployments:
         key = self.deployed(url)["deployment"]["key"]
         assert bare("deployments", "scale", key, "0").stdout == f"deployment {key} has 0 replicas\n"
         assert set(self.state(bare).values()) == {"deployment gone"}
-        assert bare("deployments", "scale", key, "2").exit_code == 0
+        scaled = values(bare("deployments", "scale", key, "2", "--json"))
+        assert (scaled["min_replicas"], scaled) == (2, values(bare("deployments", "show", key, "--json")))
         assert set(self.state(bare).values()) == {"idle"}
 
     def test_deployed_with_no_replicas_it_waits(self, url: str, bare: Call) -> None:
@@ -233,8 +242,12 @@ class TestDeployments:
         assert set(self.state(bare).values()) == {"deployment gone"}
         refused = bare("deployments", "scale", key, "1")
         assert (refused.exit_code, "has ended" in refused.stderr) == (2, True)
-        assert self.deployed(url)["deployment"]["key"] != key
+        other = self.deployed(url)["deployment"]["key"]
+        assert other != key
         assert set(self.state(bare).values()) == {"idle"}
+        ended = values(bare("deployments", "end", other, "--json"))
+        assert ended["ended_at"] is not None
+        assert ended == values(bare("deployments", "show", other, "--json"))
 
     def test_a_declared_schedule_is_not_deleted(self, url: str, bare: Call) -> None:
         self.deployed(url)

@@ -62,13 +62,19 @@ def explain(
     timezone: Timezone = "UTC",
     dst_gap: Gap = "shift",
     dst_fold: Fold = "first",
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
 ) -> None:
     """Say in words when an expression fires."""
     with refusals_on_stderr():
         cron = CronExpression.parse(expression, timezone=timezone, dst_gap=dst_gap, dst_fold=dst_fold)
-    typer.echo(in_words(cron))
-    if timezone != "UTC":
-        typer.echo(f"The wall clock is that of {timezone}. {daylight_saving_in_words(cron)}")
+    words, changes = in_words(cron), None if timezone == "UTC" else daylight_saving_in_words(cron)
+    if as_json:
+        said = {"expression": expression, "words": words, "timezone": timezone, "daylight_saving": changes}
+        typer.echo(json.dumps(said))
+        return
+    typer.echo(words)
+    if changes is not None:
+        typer.echo(f"The wall clock is that of {timezone}. {changes}")
 
 
 @contextmanager

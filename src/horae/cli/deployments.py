@@ -16,9 +16,10 @@ Key = Annotated[str, typer.Argument(metavar="KEY", help="The deployment.")]
 Replicas = Annotated[int, typer.Option(min=0, help="Nodes that the deployment wants; none stops its schedules.")]
 
 
-def schema(context: typer.Context, app: App) -> None:
+def schema(context: typer.Context, app: App, *, as_json: AsJson = False) -> None:
     """Print the schedules that an application declares, as a deployment stores them."""
-    typer.echo(target_of(context).load(app).schema, nl=False)
+    horae = target_of(context).load(app)
+    print_json({"module": horae.module, "schema": horae.schema}) if as_json else typer.echo(horae.schema, nl=False)
 
 
 def deploy(context: typer.Context, app: App, *, min_replicas: Replicas = 1, as_json: AsJson = False) -> None:
@@ -77,19 +78,21 @@ def scale(
     context: typer.Context,
     key: Key,
     min_replicas: Annotated[int, typer.Argument(min=0, metavar="REPLICAS", help="None stops its schedules.")],
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Set the replicas of a deployment: zero stops its schedules, more starts them again."""
     with opened(context) as horae:
         found = horae.deployments.scale(key, min_replicas)
-    typer.echo(f"deployment {found.key} has {found.min_replicas} replicas")
+    print_json(found) if as_json else typer.echo(f"deployment {found.key} has {found.min_replicas} replicas")
 
 
 @deployments_app.command()
-def end(context: typer.Context, key: Key) -> None:
+def end(context: typer.Context, key: Key, *, as_json: AsJson = False) -> None:
     """End a deployment and its schedules."""
     with opened(context) as horae:
-        horae.deployments.end(key)
-    typer.echo(f"deployment {key} has ended")
+        found = horae.deployments.end(key)
+    print_json(found) if as_json else typer.echo(f"deployment {key} has ended")
 
 
 def ring(context: typer.Context, *, as_json: AsJson = False) -> None:

@@ -13,6 +13,7 @@ from horae.cli.job_views import as_values, line_of, print_job, print_jobs
 from horae.cli.options import AsJson, JobId, JobIds, Owner
 from horae.cli.output import console, print_json
 from horae.cli.values import duration, moment, parameters
+from horae.domain.job import Job
 from horae.errors import HoraeError
 
 jobs_app = typer.Typer(help="Start, find, watch and end jobs.", no_args_is_help=True)
@@ -120,28 +121,31 @@ def cancel(
     *,
     owner: Owner = None,
     by: Annotated[str, typer.Option(metavar="TEXT", help="Who cancels, as the job will show.")] = "command line",
+    as_json: AsJson = False,
 ) -> None:
     """Cancel jobs that have not ended; their bodies are told to stop and their work is discarded."""
     with opened(context) as horae:
-        for_each(jobs, lambda job: typer.echo(line_of(horae.jobs.cancel(job, owner=owner, by=by))))
+        for_each(jobs, lambda job: _say(horae.jobs.cancel(job, owner=owner, by=by), line_of, as_json=as_json))
 
 
 @jobs_app.command()
-def retry(context: typer.Context, jobs: JobIds, *, owner: Owner = None) -> None:
+def retry(context: typer.Context, jobs: JobIds, *, owner: Owner = None, as_json: AsJson = False) -> None:
     """Start failed or cancelled jobs anew (needs --app or HORAE_APP); prints the new ids."""
     application = target_of(context).application
     with opened(context):
-        for_each(jobs, lambda job: typer.echo(application.jobs.retry(job, owner=owner).id))
+        for_each(
+            jobs, lambda job: _say(application.jobs.retry(job, owner=owner), lambda new: str(new.id), as_json=as_json)
+        )
 
 
 @jobs_app.command()
-def delete(context: typer.Context, jobs: JobIds, *, owner: Owner = None) -> None:
+def delete(context: typer.Context, jobs: JobIds, *, owner: Owner = None, as_json: AsJson = False) -> None:
     """Delete ended jobs. With --app, what their types left elsewhere goes as well (`before_delete`)."""
     with opened(context) as horae:
 
         def remove(job: int) -> None:
             horae.jobs.delete(job, owner=owner)
-            typer.echo(f"job {job} is deleted")
+            print_json({"deleted": job}) if as_json else typer.echo(f"job {job} is deleted")
 
         for_each(jobs, remove)
 
@@ -163,6 +167,10 @@ def clean(
         print_json({"deleted": deleted})
     else:
         console().print(f"{deleted} jobs were deleted")
+
+
+def _say(job: Job, text: Callable[[Job], str], *, as_json: bool) -> None:
+    print_json(as_values(job)) if as_json else typer.echo(text(job))
 
 
 def for_each(jobs: Sequence[int], act: Callable[[int], object]) -> None:

@@ -1,13 +1,13 @@
 """`horae migrate`: the tables of the database, up, down, and where they stand."""
 
-import json
 from collections.abc import Generator
 from contextlib import closing, contextmanager
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
+from horae.cli.options import AsJson
+from horae.cli.output import print_json
 from horae.errors import HoraeError, InvalidRequest
 from horae.storage.database import Database, normalised
 from horae.storage.migrations import runner
@@ -38,15 +38,16 @@ def up(
     database: DatabaseUrl = DEFAULT_DATABASE,
     sql: AsSql = False,
     start: Start = None,
+    as_json: AsJson = False,
 ) -> None:
     """Create or extend the tables; does nothing where they are up to date."""
     with failures_as_exit_codes():
         if sql:
-            print_sql(database, start, revision, up=True)
+            print_sql(database, start, revision, up=True, as_json=as_json)
         else:
             with closing(Database(database)) as opened:
                 runner.upgrade(opened, revision)
-                print_status(runner.status(opened))
+                print_status(runner.status(opened), as_json=as_json)
 
 
 @migrate_app.command()
@@ -56,35 +57,29 @@ def down(
     database: DatabaseUrl = DEFAULT_DATABASE,
     sql: AsSql = False,
     start: Start = None,
+    as_json: AsJson = False,
 ) -> None:
     """Return to an older revision; drops what newer ones had added, with its data."""
     with failures_as_exit_codes():
         if sql:
-            print_sql(database, start, revision, up=False)
+            print_sql(database, start, revision, up=False, as_json=as_json)
         else:
             with closing(Database(database)) as opened:
                 runner.downgrade(opened, revision)
-                print_status(runner.status(opened))
+                print_status(runner.status(opened), as_json=as_json)
 
 
 @migrate_app.command()
-def status(
-    *,
-    database: DatabaseUrl = DEFAULT_DATABASE,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-) -> None:
+def status(*, database: DatabaseUrl = DEFAULT_DATABASE, as_json: AsJson = False) -> None:
     """Show the revision of the database and what is pending; changes nothing."""
     with failures_as_exit_codes(), closing(Database(database)) as opened:
-        found = runner.status(opened)
-        if as_json:
-            typer.echo(json.dumps(asdict(found)))
-        else:
-            print_status(found)
+        print_status(runner.status(opened), as_json=as_json)
 
 
-def print_sql(database: str, start: str | None, end: str, *, up: bool) -> None:
+def print_sql(database: str, start: str | None, end: str, *, up: bool, as_json: bool) -> None:
     """Print the statements that lead to `end`; asks the database where it is unless `start` says so."""
-    typer.echo(runner.sql(dialect_of(database), start=start or current(database), end=end, up=up), nl=False)
+    statements = runner.sql(dialect_of(database), start=start or current(database), end=end, up=up)
+    print_json({"sql": statements}) if as_json else typer.echo(statements, nl=False)
 
 
 def dialect_of(database: str) -> str:
@@ -101,8 +96,11 @@ def current(database: str) -> str:
         return found.current or BASE
 
 
-def print_status(found: MigrationStatus) -> None:
+def print_status(found: MigrationStatus, *, as_json: bool) -> None:
     """Say where the database stands and what to do next."""
+    if as_json:
+        print_json(found)
+        return
     typer.echo(f"revision: {found.current or 'none'}")
     typer.echo(f"head:     {found.head}")
     if found.ahead:

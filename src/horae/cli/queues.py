@@ -44,19 +44,20 @@ def pause(
     name: Queue,
     *,
     note: Annotated[str | None, typer.Option(metavar="TEXT", help="Why; shown in the list.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Let no node begin a job of this queue; what has started goes on."""
     with opened(context) as horae:
         _queues(horae).pause(name, note)
-    typer.echo(f"queue {name!r} is paused")
+    print_json({"name": name, "paused": True}) if as_json else typer.echo(f"queue {name!r} is paused")
 
 
 @queues_app.command()
-def resume(context: typer.Context, name: Queue) -> None:
+def resume(context: typer.Context, name: Queue, *, as_json: AsJson = False) -> None:
     """Open a paused queue again."""
     with opened(context) as horae:
         _queues(horae).resume(name)
-    typer.echo(f"queue {name!r} is open")
+    print_json({"name": name, "paused": False}) if as_json else typer.echo(f"queue {name!r} is open")
 
 
 def _queues(horae: Horae) -> Queues:

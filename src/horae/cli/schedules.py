@@ -173,20 +173,21 @@ def pause(
     reference: Schedule,
     *,
     note: Annotated[Text, typer.Option(metavar="TEXT", help="Why; shown in the list.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Let no further run start; one that goes on ends by itself."""
     with opened(context) as horae:
         schedule = horae.schedules.pause(reference_of(reference), note)
-    typer.echo(f"schedule {schedule.id} ({schedule.name}) is paused")
+    _say(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) is paused")
 
 
 @schedules_app.command()
-def resume(context: typer.Context, reference: Schedule) -> None:
+def resume(context: typer.Context, reference: Schedule, *, as_json: AsJson = False) -> None:
     """Enable it again: the next start is computed anew, nothing is made up for."""
     with opened(context) as horae:
         schedule = horae.schedules.resume(reference_of(reference))
-    due = "never again" if schedule.next_start is None else local_time(schedule.next_start)
-    typer.echo(f"schedule {schedule.id} ({schedule.name}) is enabled; next start: {due}")
+    never = "; next start: never again" if schedule.next_start is None else ""
+    _say(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) is enabled{never}")
 
 
 @schedules_app.command()
@@ -198,11 +199,11 @@ def run(context: typer.Context, reference: Schedule, *, as_json: AsJson = False)
 
 
 @schedules_app.command()
-def delete(context: typer.Context, reference: Schedule) -> None:
+def delete(context: typer.Context, reference: Schedule, *, as_json: AsJson = False) -> None:
     """Delete a schedule that was added, with its ledger; a job of it that runs goes on."""
     with opened(context) as horae:
         horae.schedules.delete(reference_of(reference))
-    typer.echo(f"schedule {reference} is deleted")
+    print_json({"deleted": reference}) if as_json else typer.echo(f"schedule {reference} is deleted")
 
 
 @schedules_app.command()
