@@ -59,17 +59,18 @@ async def test_a_job_that_is_locked_meanwhile_is_rescued_soon_after(
 ) -> None:
     """As by the last statement of the dead, which the server may still be busy with."""
     monkeypatch.setattr(sweeper, "LOOK_EVERY", 10**9)
-    async with running_node(working, queues=("other",)) as node:
-        locked, free = await jobs_elsewhere(working, 2)
-        with working.parts.database.engine.begin() as connection:
-            connection.execute(text("SELECT 1 FROM horae_jobs WHERE id = :id FOR UPDATE"), {"id": locked})
+    locked, free = await jobs_elsewhere(working, 2)
+    with working.parts.database.engine.begin() as connection:
+        connection.execute(text("SELECT 1 FROM horae_jobs WHERE id = :id FOR UPDATE"), {"id": locked})
+        async with running_node(working, queues=("other",)) as node:
             list_the_dead(working)
             await until_state(working, free, "failed")
+            await until(lambda: "its process is gone" in caplog.text)
             assert (await working.aio.jobs.get(locked)).state is JobState.STARTED
             assert len(rows(working, "SELECT id FROM horae_nodes")) == 2
-        await until_state(working, locked, "failed")
-        await until(lambda: rows(working, "SELECT id FROM horae_nodes") == [(node.id,)])
-    assert "its process is gone" in caplog.text
+            connection.commit()
+            await until_state(working, locked, "failed")
+            await until(lambda: rows(working, "SELECT id FROM horae_nodes") == [(node.id,)])
 
 
 async def test_one_after_another_in_batches(working: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
