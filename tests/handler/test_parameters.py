@@ -1,5 +1,6 @@
 """What a job is given: a Pydantic model by default, a row of the application's own table where a type says so."""
 
+import math
 from collections.abc import Mapping
 from datetime import date
 from typing import Any
@@ -10,7 +11,16 @@ from sqlalchemy import BigInteger, ForeignKey, Integer, String, func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
-from horae import Horae, InvalidJobType, InvalidParameters, Job, JobContext, JobState, JobType, jobs_table
+from horae import (
+    Horae,
+    InvalidJobType,
+    InvalidParameters,
+    Job,
+    JobContext,
+    JobState,
+    JobType,
+    jobs_table,
+)
 from tests.harness.applications import claim_as_another_node, rows
 from tests.harness.nodes import running_node
 
@@ -51,6 +61,18 @@ class Counting(JobType[Range]):
 
     def run(self, job: JobContext[Range]) -> list[int]:
         return list(range(job.params.first, job.params.last + 1))
+
+
+class Weight(BaseModel):
+    kilograms: float
+
+
+class Weighing(JobType[Weight]):
+    type = "weighing"
+    params = Weight
+
+    def run(self, job: JobContext[Weight]) -> float:
+        return job.params.kilograms
 
 
 class Exporting(JobType[ExportJob]):
@@ -101,6 +123,25 @@ class TestModels:
         with pytest.raises(InvalidParameters) as caught:
             horae.jobs.start(Counting, first="x", last=0)
         assert [where for where, _ in caught.value.problems] == ["first", "last"]
+
+    @pytest.mark.parametrize("value", [math.nan, math.inf])
+    def test_what_the_worker_could_not_read_is_refused_at_the_caller(self, horae: Horae, value: float) -> None:
+        """Pydantic writes null for a number that JSON does not have."""
+        horae.register(Weighing)
+        with pytest.raises(InvalidParameters, match="kilograms: cannot be read again"):
+            horae.jobs.start(Weighing, kilograms=value)
+        assert horae.jobs.list().jobs == []
+
+    def test_a_number_too_long_to_be_read_again_is_refused(self, horae: Horae) -> None:
+        """One such row would keep every list of jobs from being read."""
+
+        @horae.job
+        def count_up(number: int) -> None:
+            del number
+
+        with pytest.raises(InvalidParameters, match="cannot be read again"):
+            horae.jobs.start(count_up, number=10**5000)
+        assert horae.jobs.list().jobs == []
 
     async def test_a_stored_call_that_no_longer_fits_fails_its_job_alone(self, horae: Horae) -> None:
         """Between two versions of a program the declaration may have changed."""

@@ -1,6 +1,7 @@
 """Waiting for a job: its result as its type annotates it, or the reason why there is none."""
 
 import asyncio
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
@@ -50,6 +51,10 @@ async def test_results_come_back_as_they_are_annotated(horae: Horae) -> None:
         return 1, date(2026, 1, 2)
 
     @horae.job
+    def endless() -> list[float]:
+        return [math.inf, -math.inf]
+
+    @horae.job
     def unannotated():  # type: ignore[no-untyped-def]  # noqa: ANN202 - as many people write
         return {"a": [1, None]}
 
@@ -61,6 +66,7 @@ async def test_results_come_back_as_they_are_annotated(horae: Horae) -> None:
         report: Report(day=date(2026, 1, 2), total=Decimal("12.50")),
         points: [Point(1, 2), Point(3, 4)],
         pair: (1, date(2026, 1, 2)),
+        endless: [math.inf, -math.inf],
         unannotated: {"a": [1, None]},
         nothing: None,
         Summing: {"sum": Decimal("0.10")},

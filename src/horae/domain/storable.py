@@ -1,6 +1,8 @@
-"""Which texts every database stores: PostgreSQL takes neither a NUL nor half of a surrogate pair."""
+"""Which texts every database stores, and Python reads again: no NUL, no half of a surrogate pair, no endless number."""
 
+import json
 import re
+import sys
 from typing import Final
 
 # An escaped NUL after an even number of backslashes; after an odd one it is the text "\u0000" itself.
@@ -15,6 +17,17 @@ def is_storable(text: str) -> bool:
 def is_storable_json(text: str) -> bool:
     """Whether JSON text, with nothing escaped but what must be, holds only strings that can be stored."""
     return not _has_surrogates(text) and _ESCAPED_NUL.search(text) is None
+
+
+def unreadable_json(text: str) -> str | None:
+    """Why Python would refuse to read this JSON text again, and every list with it: a whole number that is too long."""
+    if len(text) <= sys.int_info.default_max_str_digits:
+        return None
+    try:
+        json.loads(text)
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def storable(text: str) -> str:

@@ -6,17 +6,18 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, TypeAlias
 
+from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 from sqlalchemy import Connection
 
 from horae.domain.backoff import Backoff
 from horae.domain.job import Job, JobId, JobState
-from horae.domain.storable import is_storable, is_storable_json
+from horae.domain.storable import is_storable, is_storable_json, unreadable_json
 from horae.errors import DuplicateJob, InvalidParameters, InvalidRequest, MaxJobCountExceeded
 from horae.storage import creation, parameters, reading
 from horae.storage.creation import Inserted, NewJob
 from horae.types.job_type import JobType, has_hook
-from horae.types.parameters import MappedParameters, Stored, as_json
+from horae.types.parameters import MappedParameters, Stored, as_json, problems_of
 
 OnDuplicate: TypeAlias = Literal["refuse", "return"]
 LONGEST_NAME: Final = 200
@@ -104,7 +105,23 @@ def storable_parameters(job_type: JobType[Any], value: Any) -> Stored:
         raise InvalidParameters(job_type.type, [("", f"cannot be stored: {error}")]) from error
     if stored.text is not None and not is_storable_json(stored.text):
         raise InvalidParameters(job_type.type, [("", "a NUL character cannot be stored")])
+    if stored.text is not None:
+        _check_readable(job_type, stored.text)
     return stored
+
+
+def _check_readable(job_type: JobType[Any], text: str) -> None:
+    """Refuse what a worker could not read again; JSON has null for what it has no number for, such as NaN."""
+    why = unreadable_json(text)
+    if why is not None:
+        raise InvalidParameters(job_type.type, [("", f"cannot be read again: {why}")])
+    if "null" not in text:
+        return
+    try:
+        job_type.parameters.load(text)
+    except ValidationError as error:
+        problems = [(where, f"cannot be read again: {what}") for where, what in problems_of(error)]
+        raise InvalidParameters(job_type.type, problems) from error
 
 
 def create(connection: Connection, wanted: Creation) -> tuple[Job, bool]:

@@ -1,8 +1,6 @@
 """Runs one body: enters its transaction, calls it, and says what came of it. Never raises."""
 
-import json
 import logging
-import sys
 import traceback
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
@@ -16,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from horae.domain.backoff import Backoff
 from horae.domain.job import Cancelled, Claim, Failed, NodeId, Outcome, Succeeded, decide
-from horae.domain.storable import is_storable_json, storable
+from horae.domain.storable import is_storable_json, storable, unreadable_json
 from horae.errors import JobCancelled, JobStopped, LeaseLost, SoftTimeLimitExceeded
 from horae.storage import parameters, settling
 from horae.storage.database import Database
@@ -126,22 +124,14 @@ def result_text(result: Any) -> str | None:
     if result is None:
         return None
     try:
-        text = to_json(result, inf_nan_mode="null").decode()
+        text = to_json(result, inf_nan_mode="strings").decode()
     except PydanticSerializationError as error:
         raise TypeError(f"the result, a {type(result).__name__}, cannot be stored as JSON: {error}") from error
     if not is_storable_json(text):
         raise TypeError("the result contains a NUL character, which the database cannot store")
-    if len(text) > sys.int_info.default_max_str_digits:
-        _check_readable(text)
+    if (why := unreadable_json(text)) is not None:
+        raise TypeError(f"the result cannot be read again: {why}")
     return text
-
-
-def _check_readable(text: str) -> None:
-    """Raise TypeError for a whole number so long that Python refuses to read it again, and every list with it."""
-    try:
-        json.loads(text)
-    except ValueError as error:
-        raise TypeError(f"the result cannot be read again: {error}") from error
 
 
 def _run(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:

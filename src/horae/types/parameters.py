@@ -57,7 +57,7 @@ class ModelParameters:
         try:
             checked = self.model.model_validate(dict(values))
         except ValidationError as error:
-            raise InvalidParameters(job_type, _problems(error)) from error
+            raise InvalidParameters(job_type, problems_of(error)) from error
         return checked
 
     def store(self, value: BaseModel) -> Stored:
@@ -89,7 +89,7 @@ class MappedParameters:
         try:
             return self.model.model_validate(dict(values))
         except ValidationError as error:
-            raise InvalidParameters(job_type, _problems(error)) from error
+            raise InvalidParameters(job_type, problems_of(error)) from error
 
     def store(self, value: BaseModel) -> Stored:
         """The row, without its key; what the caller left out is the table's default."""
@@ -125,7 +125,8 @@ class NoParameters(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-def _problems(error: ValidationError) -> Sequence[tuple[str, str]]:
+def problems_of(error: ValidationError) -> Sequence[tuple[str, str]]:
+    """Where and what, without the values: some are secret."""
     return [(".".join(str(part) for part in item["loc"]), item["msg"]) for item in error.errors(include_input=False)]
 
 
