@@ -37,8 +37,8 @@ install: .venv/installed ## Create .venv with the locked requirements and the pa
 system: ## Install the Debian packages that the tests need (as root, where missing)
 	@scripts/install-system-packages $(SYSTEM_PACKAGES)
 
-test: install system web web-check ## Run every test (ARGS="-k cron" chooses some)
-	@$(BIN)/python -m pytest $(ARGS)
+test: install system web web-check ## Run every test, two files at a time (ARGS="-k cron" chooses some)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 lint: install web-check ## Check format, style, types and the direction of imports
 	$(BIN)/ruff format --check $(TREES)
