@@ -226,3 +226,23 @@ def test_what_stands_beside_a_file(tmp_path: Path) -> None:
 
 def test_the_driver_is_as_new_as_the_statements_need() -> None:
     assert sqlite3.sqlite_version_info >= (3, 35)  # RETURNING
+
+
+@POSTGRESQL
+@pytest.mark.parametrize("way", ["transact", "autocommit"])
+def test_the_first_call_after_a_restart_of_the_server_works(database: Database, way: str) -> None:
+    call = database.transact if way == "transact" else database.autocommit
+    pid = call(lambda connection: connection.execute(text("SELECT pg_backend_pid()")).scalar_one())
+    with closing(Database(database.url)) as other:
+        ended = text("SELECT pg_terminate_backend(:pid, 10000)")
+        assert other.transact(lambda connection: connection.execute(ended, {"pid": pid}).scalar_one())
+    assert call(creation.add, PLAIN).id
+
+
+def test_an_error_does_not_tell_what_a_job_was_given(database: Database) -> None:
+    def mistaken(connection: Connection) -> None:
+        connection.execute(text("SELECT :given FROM nowhere"), {"given": "sesame"})
+
+    with pytest.raises(DBAPIError) as caught:
+        database.autocommit(mistaken)
+    assert "sesame" not in str(caught.value)

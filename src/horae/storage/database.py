@@ -23,7 +23,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from horae.errors import ConfigurationError, DatabaseBusy
-from horae.storage import sqlite
+from horae.storage import liveness, sqlite
 from horae.storage.dialect import POSTGRESQL, SQLITE
 from horae.storage.lending import Lender
 
@@ -45,9 +45,11 @@ class Database:
         self.dialect = self.url.get_backend_name()
         self.busy_timeout = busy_timeout
         self._pool = _pool(self.dialect, threads, busy_timeout)
-        self.engine = _listen(create_engine(self.url, **self._pool))
+        # An error ends in logs, and the parameters of jobs are among those of statements.
+        silent = {**self._pool, "hide_parameters": True}
+        self.engine = _listen(create_engine(self.url, **silent))
         # A pool of its own: to turn one connection from the one kind to the other and back took a quarter of an insert.
-        self.autocommit_engine = _listen(create_engine(self.url, **self._pool, **_AUTOCOMMIT[self.dialect]))
+        self.autocommit_engine = _listen(create_engine(self.url, **silent, **_AUTOCOMMIT[self.dialect]))
         self._lender = Lender(self.autocommit_engine, threads)
         # Bodies keep their connections for long, so they have as many as there are slots, and never those of others.
         self._of_bodies = _listen(create_engine(self.url, **{**self._pool, "max_overflow": -1}))
@@ -245,4 +247,6 @@ def _listen(engine: Engine) -> Engine:
         event.listen(engine, "connect", sqlite.prepare)
         event.listen(engine, "begin", sqlite.begin)
         event.listen(engine, "before_cursor_execute", sqlite.begin_at_first_write)
+    else:
+        liveness.listen(engine)
     return engine

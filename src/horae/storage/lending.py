@@ -11,6 +11,9 @@ from contextlib import contextmanager
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
+from horae.storage.dialect import SQLITE
+from horae.storage.liveness import has_gone
+
 
 class Lender:
     """Lends connections of an engine in autocommit mode, and keeps at most `keep` that nobody uses. Thread-safe."""
@@ -46,7 +49,12 @@ class Lender:
         return given_up
 
     def _taken(self) -> Connection:
-        try:
-            return self._idle.pop()
-        except IndexError:
-            return self._engine.connect()
+        while True:
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                return self._engine.connect()
+            if self._engine.dialect.name == SQLITE or not has_gone(connection.connection.driver_connection):
+                return connection
+            connection.invalidate()
+            connection.close()
