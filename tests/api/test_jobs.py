@@ -47,6 +47,13 @@ async def test_starting_answers_with_the_job(horae: Horae, client: Client) -> No
     assert horae.jobs.get(job["id"]).owner == "alice"
 
 
+async def test_a_body_that_is_not_announced_as_json_is_told_so(client: Client) -> None:
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    response = await client("alice").post("/api/jobs/types/duplicate_table/", content='{"table_id": 7}', headers=form)
+    assert response.status_code == 400
+    assert "Content-Type: application/json" in response.json()["detail"]
+
+
 async def test_a_type_adds_to_a_job_everywhere_and_replaces_nothing(horae: Horae, client: Client) -> None:
     job_id = start(horae, kind="duplicate_table", table_id=1, name="other")
     one = (await client("alice").get(f"/api/jobs/{job_id}/")).json()
@@ -123,9 +130,13 @@ async def test_the_count_limit_has_its_code(client: Client) -> None:
     assert (await client("bob").post(path, json=body)).status_code == 202
 
 
-async def test_a_type_that_is_not_public_cannot_be_started(client: Client) -> None:
-    response = await client("root").post("/api/jobs/types/rebuild_index/", json={})
-    assert response.status_code in (404, 405)
+@pytest.mark.parametrize("name", ["rebuild_index", "nonsense"])
+async def test_a_type_that_is_not_public_looks_like_one_that_does_not_exist(client: Client, name: str) -> None:
+    response = await client("root").post(f"/api/jobs/types/{name}/", json={})
+    assert error_of(response) == (400, "ERROR_JOB_TYPE_DOES_NOT_EXIST")
+    known = response.json()["detail"].partition("known: ")[2]
+    assert "duplicate_table" in known
+    assert name not in known
 
 
 async def test_jobs_of_others_are_missing(horae: Horae, client: Client) -> None:

@@ -202,12 +202,14 @@ async def _on_http(_request: Request, error: Exception) -> Response:
     return problem(error.status_code, code, error.detail, error.headers)
 
 
-async def _on_validation(_request: Request, error: Exception) -> Response:
+async def _on_validation(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - as it was registered
     wrong = error.errors()
     place = wrong[0]["loc"][0]
     if place == "path":  # what cannot be the id of anything is the id of nothing
         return problem(404, NO_SUCH.get(str(wrong[0]["loc"][-1]), "ERROR_NOT_FOUND"), "there is no such id")
+    if place == "body" and "json" not in request.headers.get("content-type", ""):
+        return problem(400, BODY, "the body is read as JSON only with the header Content-Type: application/json")
     found = ((".".join(map(str, item["loc"][1:])), _text(item), str(item["type"])) for item in wrong)
     return problem(400, QUERY if place == "query" else BODY, complaints(found))
 

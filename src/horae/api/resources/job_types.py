@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from horae.api.dependencies import Changer, ServicesHere
 from horae.api.problems import Refused, documented
 from horae.api.resources.jobs import detail_of
 from horae.api.views.jobs import response_model_of
-from horae.errors import InvalidJobType
+from horae.errors import InvalidJobType, UnknownJobType
 from horae.handler.creation import StartOptions
 from horae.types.function import FunctionJobType
 from horae.types.job_type import ApiError, JobType
@@ -32,6 +32,7 @@ def router_of(registry: Registry) -> APIRouter:
     for job_type in registry:
         if job_type.public:
             _add(router, job_type)
+    _add_unknown(router, [job_type.type for job_type in registry if job_type.public])
     return router
 
 
@@ -52,6 +53,14 @@ def _add(router: APIRouter, job_type: JobType[Any]) -> None:
         response_model=response_model_of(job_type),
         responses=documented(400, 413, *statuses),
     )
+
+
+def _add_unknown(router: APIRouter, public: Sequence[str]) -> None:
+    """What is not public looks as if it did not exist."""
+
+    @router.post("/{job_type}/", include_in_schema=False)
+    async def start_unknown(job_type: str, _actor: Changer) -> Response:  # pyright: ignore[reportUnusedFunction]  # FastAPI has it
+        raise UnknownJobType(job_type, public)
 
 
 def _endpoint(job_type: JobType[Any]) -> Endpoint:
