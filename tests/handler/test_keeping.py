@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from horae import (
+    Backoff,
     DuplicateJob,
     Horae,
     Job,
@@ -17,6 +18,7 @@ from horae import (
     JobType,
     MaxJobCountExceeded,
 )
+from horae.storage import reading
 from tests.harness.applications import claim_as_another_node, execute, live_rows, rows
 
 
@@ -42,6 +44,13 @@ class TestRetry:
         assert (again.queue, again.unique_key, again.state) == ("slow", "x", JobState.PENDING)
         assert again.meta == {"trace": "t", "retry_of": failed.id}
         assert failing.jobs.get(failed.id) == failed
+
+    def test_it_waits_between_its_attempts_as_the_first_did(self, failing: Horae) -> None:
+        often = Backoff(base=timedelta(seconds=7), factor="linear")
+        failed = failing.jobs.start("fail", number=3, backoff=often)
+        failing.jobs.cancel(failed.id)
+        again = failing.jobs.retry(failed.id)
+        assert failing.parts.database.autocommit(reading.backoff, again.id) == often
 
     def test_a_cancelled_job_too(self, failing: Horae) -> None:
         job = failing.jobs.start("fail", number=3)

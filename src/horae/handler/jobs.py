@@ -225,6 +225,7 @@ class Jobs:
         options = StartOptions(
             owner=job.owner, priority=job.priority, queue=job.queue, unique_key=job.unique_key,
             max_attempts=job.max_attempts, meta={**job.meta, "retry_of": job.id},
+            backoff=self._database.autocommit(reading.backoff, job.id),
         )  # fmt: skip
         stored = kind.parameters.restore(job.params)
         wanted = Creation(kind, creation.new_job(kind, options, stored.text), stored.row or job.params or {}, stored)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Select, bindparam, func, select
 
+from horae.domain.backoff import Backoff
 from horae.domain.job import AttemptOutcome, Job, JobId, JobState, NodeId
 from horae.storage.dialect import IdList, PerDialect, TextList, member_of
 from horae.storage.tables import job_attempts, jobs
@@ -23,6 +24,7 @@ ATTEMPTS: Final = (
 LEASES: Final = PerDialect(
     lambda dialect: select(jobs.c.id, jobs.c.state, jobs.c.lease).where(member_of(dialect, jobs.c.id, "ids", of=IdList))
 )
+BACKOFF: Final = select(jobs.c.backoff).where(jobs.c.id == bindparam("job_id"))
 _LISTS: Final = {"states": jobs.c.state, "types": jobs.c.type, "ids": jobs.c.id, "queues": jobs.c.queue}
 COUNTS: Final = select(jobs.c.state, func.count()).group_by(jobs.c.state)
 
@@ -60,6 +62,12 @@ def get(connection: Connection, job_id: JobId) -> Job | None:
     """The job, or None."""
     row = connection.execute(GET, {"job_id": job_id}).one_or_none()
     return None if row is None else job_from(row)
+
+
+def backoff(connection: Connection, job_id: JobId) -> Backoff | None:
+    """The back-off that its caller chose, if any."""
+    stored = connection.execute(BACKOFF, {"job_id": job_id}).scalar_one_or_none()
+    return None if stored is None else Backoff.from_json(stored)
 
 
 def get_many(connection: Connection, job_ids: Collection[JobId]) -> list[Job]:
