@@ -1,0 +1,49 @@
+"""The guide of jobs: its code runs, and no option is missing."""
+
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from horae import Horae, JobState, JobType
+from horae.handler.jobs import Jobs
+from horae.types.function import JobKeywords
+
+GUIDE = (Path(__file__).parents[2] / "docs/guides/jobs.md").read_text()
+PROGRAM = "".join(re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL))
+
+
+def test_its_program_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": "shop"}
+    exec(compile(PROGRAM, "jobs.md", "exec", dont_inherit=True), names)
+    horae: Horae = names["horae"]
+    names["Base"].metadata.create_all(horae.parts.database.engine)
+    with horae.parts.database.engine.begin() as connection:
+        connection.execute(text("INSERT INTO tables VALUES (7)"))
+    assert horae.jobs.start("rebuild", tables=["a", "b"], sync=True).progress_percentage == 100
+    assert horae.jobs.start("copy_table", table_id=7, sync=True).result == 7
+    assert horae.jobs.count()[JobState.CANCELLED] == 1
+    horae.close()
+
+
+@pytest.mark.parametrize("option", JobKeywords.__annotations__)
+def test_it_names_each_option_of_a_type(option: str) -> None:
+    assert f"`{option}`" in GUIDE
+
+
+@pytest.mark.parametrize(
+    "option", [name for name, one in inspect.signature(Jobs.start).parameters.items() if one.kind == one.KEYWORD_ONLY]
+)
+def test_it_names_each_option_of_a_start(option: str) -> None:
+    assert f"`{option}`" in GUIDE
+
+
+@pytest.mark.parametrize(
+    "hook", [name for name, one in vars(JobType).items() if inspect.isfunction(one) and name[0] != "_"]
+)
+def test_it_names_each_hook(hook: str) -> None:
+    assert f"`{hook}" in GUIDE or f"def {hook}(" in GUIDE or hook == "explain"
