@@ -29,6 +29,49 @@ async def test_a_queue_that_was_never_held_cannot_be_opened(client: Client) -> N
     assert error_of(await client("root").post("/api/queues/none/resume/")) == (404, "ERROR_NOT_FOUND")
 
 
+async def test_a_queue_without_work_is_answered_when_it_is_opened(client: Client) -> None:
+    await client("root").post("/api/queues/slow/pause/", json={})
+    opened = await client("root").post("/api/queues/slow/resume/")
+    assert (opened.status_code, opened.json()["name"], opened.json()["paused"]) == (200, "slow", False)
+
+
+async def test_a_queue_is_limited_and_opened_wide_again(horae: Horae, client: Client) -> None:
+    for _ in range(3):
+        horae.jobs.start("rebuild_index", queue="slow")
+    root = client("root")
+    limited = (await root.post("/api/queues/slow/limit/", json={"concurrency_limit": 2})).json()
+    assert (limited["name"], limited["concurrency_limit"], limited["pending"]) == ("slow", 2, 3)
+    assert (await root.get("/api/queues/")).json()["queues"][0]["concurrency_limit"] == 2
+    assert claim_as_another_node(horae) == []  # it has not heard of the limit
+    opened = (await root.post("/api/queues/slow/limit/", json={"concurrency_limit": None})).json()
+    assert opened["concurrency_limit"] is None
+    assert len(claim_as_another_node(horae)) == 3
+    unknown = (await root.post("/api/queues/unknown/limit/", json={"concurrency_limit": None})).json()
+    assert (unknown["name"], unknown["pending"], unknown["paused"]) == ("unknown", 0, False)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"concurrency_limit": 0},
+        {"concurrency_limit": -1},
+        {"concurrency_limit": 2**31},
+        {"concurrency_limit": "many"},
+    ],
+)
+async def test_a_limit_that_cannot_be_meant(client: Client, body: dict[str, object]) -> None:
+    refused = await client("root").post("/api/queues/slow/limit/", json=body)
+    assert error_of(refused) == (400, "ERROR_REQUEST_BODY_VALIDATION")
+
+
+@pytest.mark.parametrize("who", ["alice", "auditor"])
+async def test_only_staff_limits_queues(client: Client, who: str) -> None:
+    refused = await client(who).post("/api/queues/slow/limit/", json={"concurrency_limit": 1})
+    assert refused.status_code == 403
+    assert (await client("auditor").get("/api/queues/")).json() == {"queues": []}
+
+
 async def test_nodes_are_listed_with_slots_and_life(horae: Horae, client: Client) -> None:
     assert (await client("auditor").get("/api/nodes/")).json() == {"nodes": []}
     async with running_node(horae, concurrency=3, name="kitchen"):
@@ -108,6 +151,8 @@ async def test_every_changing_call_is_recorded(client: Client) -> None:
     await client("bob").post(f"/api/jobs/{job_id}/cancel/")
     await root.post("/api/queues/slow/pause/", json={"note": "why not"})
     await root.post("/api/queues/slow/resume/")
+    await root.post("/api/queues/slow/limit/", json={"concurrency_limit": 2})
+    await root.post("/api/queues/slow/limit/", json={"concurrency_limit": None})
     await root.delete(f"/api/jobs/{job_id}/")
     entries = (await client("auditor").get("/api/audit/")).json()["entries"]
     assert [
@@ -120,6 +165,8 @@ async def test_every_changing_call_is_recorded(client: Client) -> None:
         ("bob", "job.cancel", str(job_id), "ERROR_JOB_DOES_NOT_EXIST", None),
         ("root", "queue.pause", "slow", "done", "why not"),
         ("root", "queue.resume", "slow", "done", None),
+        ("root", "queue.limit", "slow", "done", "2"),
+        ("root", "queue.limit", "slow", "done", "none"),
         ("root", "job.delete", str(job_id), "done", None),
     ]
 

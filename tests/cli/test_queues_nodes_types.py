@@ -4,6 +4,8 @@ from contextlib import closing
 from dataclasses import replace
 from queue import Queue
 
+import pytest
+
 from horae.cli import nodes as nodes_command
 from horae.handler.queues import Queues
 from horae.runtime.onlooker import look
@@ -16,7 +18,7 @@ from horae.wakeup.channel import Hint, HintKind
 from horae.wakeup.silent import SilentChannel
 from tests.cli.conftest import SHOP, Call, call, called, node_of, values
 
-QUEUE_FIELDS = {"name", "paused_at", "note", "pending", "started", "oldest_due"}
+QUEUE_FIELDS = {"name", "paused_at", "note", "concurrency_limit", "pending", "started", "oldest_due"}
 NODE_FIELDS = {
     "id", "name", "host", "pid", "version", "roles", "queues", "types", "concurrency", "running", "started_at",
     "heartbeat_at", "heartbeat_age", "lock", "alive", "cause_of_death",
@@ -41,6 +43,25 @@ def test_queues(horae: Call, bare: Call) -> None:
     assert values(bare("queues", "list", "--json"))["queues"][0]["paused_at"] is None
     assert values(bare("queues", "pause", "slow", "--json")) == {"name": "slow", "paused": True}
     assert values(bare("queues", "resume", "slow", "--json")) == {"name": "slow", "paused": False}
+
+
+def test_limits_of_queues(horae: Call, bare: Call) -> None:
+    horae("jobs", "start", "import_csv", "path=a", "--queue", "slow")
+    assert bare("queues", "limit", "slow", "3").stdout == "queue 'slow' runs at most 3 at a time\n"
+    assert values(bare("queues", "list", "--json"))["queues"][0]["concurrency_limit"] == 3
+    assert bare("queues", "list").stdout.splitlines()[1].split()[:5] == ["slow", "open", "1", "0", "3"]
+    assert values(bare("queues", "limit", "slow", "4", "--json")) == {"name": "slow", "concurrency_limit": 4}
+    assert bare("queues", "limit", "slow", "none").stdout == "queue 'slow' has no limit\n"
+    assert values(bare("queues", "limit", "slow", "none", "--json")) == {"name": "slow", "concurrency_limit": None}
+    assert values(bare("queues", "list", "--json"))["queues"][0]["concurrency_limit"] is None
+
+
+@pytest.mark.parametrize("number", ["0", "many", "", "1.5", "²", "2147483648", "9" * 5000])
+def test_limits_that_cannot_be_meant(bare: Call, number: str) -> None:
+    refused = bare("queues", "limit", "slow", number)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "expected" in refused.stderr
+    assert values(bare("queues", "list", "--json")) == {"queues": []}
 
 
 def test_queues_that_cannot_be_meant(bare: Call) -> None:

@@ -426,9 +426,9 @@ class TestDelays:
             def unknown_here() -> None: ...
 
             other.jobs.start("unknown_here")
-        assert database.autocommit(claims.due_in) == math.inf
+        assert database.autocommit(claims.look_ahead).due_in == math.inf
         await horae.aio.jobs.start(work, delay=timedelta(hours=1))
-        due_in = database.autocommit(claims.due_in)
+        due_in = database.autocommit(claims.look_ahead).due_in
         assert due_in is not None
         assert 3590 < due_in <= 3600
 
@@ -437,4 +437,4 @@ class TestDelays:
         async def work() -> None: ...
 
         await horae.aio.jobs.start_many(work, [{}] * claims.GLANCE, options=StartOptions(delay=timedelta(hours=1)))
-        assert database.autocommit(claims.due_in) is None
+        assert database.autocommit(claims.look_ahead).due_in is None

@@ -123,6 +123,7 @@ VIOLATIONS: Final[list[tuple[str, Table, Row]]] = [
     ("horae_ticks_job", ticks, {**TICK, "job_id": None}),
     ("horae_ticks_job", ticks, {**SKIPPED, "job_id": 1}),
     ("horae_ticks_fired", ticks, {**TICK, "count": 2}),
+    ("horae_queues_limit", queues, {"name": "q", "concurrency_limit": 0}),
 ]
 
 ALLOWED: Final[list[tuple[Table, Row]]] = [
@@ -135,6 +136,7 @@ ALLOWED: Final[list[tuple[Table, Row]]] = [
     (job_attempts, ATTEMPT),
     (nodes, NODE),
     (queues, {"name": "default"}),
+    (queues, {"name": "default", "concurrency_limit": 1}),
     (deployments, DEPLOYMENT),
     (schedules, SCHEDULE),
     (schedules, {**SCHEDULE, "state": "disabled", "enabled": False, "disabled_reason": "paused", "next_start": None}),
@@ -182,7 +184,9 @@ def insert(connection: Connection, table: Table, *rows: Row) -> None:
 
 def test_every_check_has_a_violation() -> None:
     tables = [*metadata.tables.values(), *live_metadata.tables.values()]
-    checks = {item.name for table in tables for item in table.constraints if isinstance(item, CheckConstraint)}
+    constraints = [item for table in tables for item in table.constraints]
+    constraints += [item for table in tables for column in table.columns for item in column.constraints]
+    checks = {item.name for item in constraints if isinstance(item, CheckConstraint)}
     assert {name for name, _, _ in VIOLATIONS} == checks
 
 

@@ -107,6 +107,7 @@ ROWS_AT: Final[dict[str, dict[str, dict[str, Any]]]] = {
         "horae_audit": {"id": 1, "at": NOW, "actor": "a", "action": "cancel", "target": "job 7", "outcome": "done"},
     },
     "0004": {},
+    "0005": {},
 }
 
 

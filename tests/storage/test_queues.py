@@ -45,7 +45,7 @@ def test_what_is_not_due_does_not_wait(database: Database) -> None:
     started(database, queue="later", delay=3600.0)
     running(database, queue="busy")
     assert view(database)["later"] == QueueView(
-        name="later", paused_at=None, note=None, pending=1, started=0, oldest_due=None
+        name="later", paused_at=None, note=None, concurrency_limit=None, pending=1, started=0, oldest_due=None
     )
     assert view(database)["busy"].oldest_due is None
     due = started(database, queue="later")
@@ -87,3 +87,26 @@ def test_a_queue_is_paused_again_after_it_was_resumed(database: Database) -> Non
     found = view(database)["q"]
     assert found.note == "two"
     assert found.paused_at is not None
+
+
+def test_a_limit_is_seen_until_it_is_taken_away(database: Database) -> None:
+    database.transact(queues.limit, "q", 3)
+    assert (view(database)["q"].concurrency_limit, view(database)["q"].paused_at) == (3, None)
+    database.transact(queues.limit, "q", 2)
+    assert view(database)["q"].concurrency_limit == 2
+    database.transact(queues.limit, "q", None)
+    database.transact(queues.limit, "never heard of", None)
+    assert view(database) == {}
+
+
+def test_a_limit_and_a_pause_leave_each_other_alone(database: Database) -> None:
+    database.transact(queues.pause, "q", "why")
+    database.transact(queues.limit, "q", 3)
+    found = view(database)["q"]
+    assert (found.note, found.concurrency_limit, found.paused_at is None) == ("why", 3, False)
+    database.transact(queues.pause, "q", "again")
+    database.transact(queues.resume, "q")
+    assert view(database)["q"].concurrency_limit == 3
+    database.transact(queues.pause, "q", "once more")
+    database.transact(queues.limit, "q", None)
+    assert (view(database)["q"].note, view(database)["q"].concurrency_limit) == ("once more", None)

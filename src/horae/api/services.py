@@ -85,7 +85,7 @@ class Services:
 
     @cached_property
     def queues(self) -> Queues:
-        """Pause and resume queues."""
+        """Pause, resume and limit queues."""
         return Queues(self.parts.database, self.parts.wakeup)
 
     @cached_property

@@ -1,6 +1,6 @@
-"""`horae queues`: what waits, and holding it."""
+"""`horae queues`: what waits, holding it, and how much of it runs at a time."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -8,33 +8,36 @@ from horae.app import Horae
 from horae.cli.context import opened
 from horae.cli.options import AsJson, Queue
 from horae.cli.output import brief, print_json, print_table
+from horae.errors import InvalidRequest
 from horae.handler.queues import Queues
 
-queues_app = typer.Typer(help="See, pause and resume queues.", no_args_is_help=True)
+LONGEST_NUMBER: Final = 10
+queues_app = typer.Typer(help="See, pause, resume and limit queues.", no_args_is_help=True)
 
 
 @queues_app.command("list")
 def list_queues(context: typer.Context, *, as_json: AsJson = False) -> None:
-    """List every queue that has work or was ever paused."""
+    """List every queue that has work, is paused or has a limit."""
     with opened(context) as horae:
         found = _queues(horae).list()
     if as_json:
         print_json({"queues": found})
         return
     print_table(
-        ("QUEUE", "STATE", "PENDING", "STARTED", "OLDEST DUE", "NOTE"),
+        ("QUEUE", "STATE", "PENDING", "STARTED", "LIMIT", "OLDEST DUE", "NOTE"),
         (
             (
                 queue.name,
                 "open" if queue.paused_at is None else "paused",
                 queue.pending,
                 queue.started,
+                queue.concurrency_limit,
                 brief(queue.oldest_due) if queue.oldest_due is not None and queue.oldest_due > 0 else "",
                 queue.note,
             )
             for queue in found
         ),
-        empty="No queue has work, and none is paused.",
+        empty="No queue has work, and none is paused or has a limit.",
     )
 
 
@@ -58,6 +61,32 @@ def resume(context: typer.Context, name: Queue, *, as_json: AsJson = False) -> N
     with opened(context) as horae:
         _queues(horae).resume(name)
     print_json({"name": name, "paused": False}) if as_json else typer.echo(f"queue {name!r} is open")
+
+
+@queues_app.command()
+def limit(
+    context: typer.Context,
+    name: Queue,
+    concurrency_limit: Annotated[str, typer.Argument(metavar="N", help="How many, or `none`.")],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Let no more than N jobs of this queue run at a time, over all nodes; what has started goes on."""
+    most = _read_limit(concurrency_limit)
+    with opened(context) as horae:
+        _queues(horae).limit(name, most)
+    if as_json:
+        print_json({"name": name, "concurrency_limit": most})
+    else:
+        typer.echo(f"queue {name!r} has no limit" if most is None else f"queue {name!r} runs at most {most} at a time")
+
+
+def _read_limit(text: str) -> int | None:
+    if text == "none":
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER):
+        raise InvalidRequest(f"{text!r} is no limit; expected a number from 1 on, or none")
+    return int(text)
 
 
 def _queues(horae: Horae) -> Queues:

@@ -1,4 +1,4 @@
-"""What callers do with queues: see what waits in them, hold them, open them again."""
+"""What callers do with queues: see what waits in them, hold them, open them again, limit what runs of them."""
 
 from typing import Final
 
@@ -9,16 +9,17 @@ from horae.storage.queues import QueueView
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
 LONGEST_NAME: Final = 200
+LARGEST_LIMIT: Final = 2**31 - 1
 
 
 class Queues:
-    """Pause and resume queues. A queue needs no declaration: it is there as soon as a job names it."""
+    """Pause, resume and limit queues. A queue needs no declaration: it is there as soon as a job names it."""
 
     def __init__(self, database: Database, wakeup: WakeupChannel) -> None:
         self._database, self._wakeup = database, wakeup
 
     def list(self) -> list[QueueView]:
-        """Every queue that was ever paused or has work, by name."""
+        """Every queue that is paused, has a limit or has work, by name."""
         return self._database.autocommit(queues.view)
 
     def pause(self, name: str, note: str | None = None) -> None:
@@ -26,8 +27,7 @@ class Queues:
 
         Raises `InvalidRequest` for a name that no queue can have.
         """
-        if not 0 < len(name) <= LONGEST_NAME:
-            raise InvalidRequest(f"queue: a name has 1 to {LONGEST_NAME} characters, this one has {len(name)}")
+        _check_name(name)
         self._database.autocommit(queues.pause, name, note)
 
     def resume(self, name: str) -> None:
@@ -38,3 +38,23 @@ class Queues:
         if not self._database.autocommit(queues.resume, name):
             raise NotFound(f"queue {name!r} was never paused")
         self._wakeup.send(Hint(HintKind.WORK))
+
+    def limit(self, name: str, concurrency_limit: int | None) -> None:
+        """Let no more jobs of the queue run at a time, over all nodes; None: as many as the nodes have slots.
+
+        What has started goes on: under a lower limit nothing begins until enough has ended. Raises `InvalidRequest`
+        for a limit below 1, and for a name that no queue can have.
+        """
+        _check_name(name)
+        if concurrency_limit is not None and not 0 < concurrency_limit <= LARGEST_LIMIT:
+            raise InvalidRequest(
+                f"concurrency_limit: {concurrency_limit} is not allowed; expected 1 to {LARGEST_LIMIT}, or none; "
+                "to let nothing begin, pause the queue"
+            )
+        self._database.autocommit(queues.limit, name, concurrency_limit)
+        self._wakeup.send(Hint(HintKind.WORK))
+
+
+def _check_name(name: str) -> None:
+    if not 0 < len(name) <= LONGEST_NAME:
+        raise InvalidRequest(f"queue: a name has 1 to {LONGEST_NAME} characters, this one has {len(name)}")

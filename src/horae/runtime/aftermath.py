@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final
@@ -62,6 +62,7 @@ class Aftermath:
                 self._call(partial(self._hooks.released, claim.id, claim.type, result.released[claim.id]))
             elif ended.settlement is not None:
                 log.info("the end of job %d was dropped: its lease %d has passed on", claim.id, claim.lease)
+        self._tell_of_room(ended.claim.queue for ended in batch)
         self._reporter.forget((ended.claim.id for ended in batch), cancelled)
         self._tell_of_own_ends([ended for ended in batch if ended.already])
         if over:
@@ -77,6 +78,11 @@ class Aftermath:
         for decision in decisions:
             if decision.stop is not None and decision.schedule.run_token is not None:
                 self._call(partial(self._stop_run, decision, JobId(decision.schedule.run_token)))
+
+    def _tell_of_room(self, queues: Iterable[str]) -> None:
+        """Where a queue with a limit has room again, another node may be the one that can use it."""
+        if self.worker is not None and self.worker.hint_of_room(queues):
+            self._wakeup.send(Hint(HintKind.WORK))
 
     def _tell_of_own_ends(self, batch: Sequence[Ended]) -> None:
         """Some bodies finished their jobs in their own transactions, and with them the runs of schedules."""
@@ -130,6 +136,7 @@ class Aftermath:
             else:
                 over.append(claim.id)
                 self._call(partial(self._hooks.released, claim.id, claim.type, state))
+        self._tell_of_room(rescued.claim.queue for rescued in batch)
         self._reporter.forget((), (rescued.claim.id for rescued in batch))
         if over:
             self._wakeup.send(Hint(HintKind.ENDED, tuple(over)))

@@ -12,12 +12,13 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from random import Random
 from typing import Any, Final
 
 from horae.domain.job import Claim, JobId
 from horae.errors import LeaseLost
+from horae.runtime.claimer import Claimer
 from horae.runtime.reporter import Reporter
 from horae.runtime.run import Executor, Run
 from horae.runtime.runner import Interrupted, Performed, Stage, outcome_of
@@ -53,7 +54,8 @@ class Worker:
         choose: Choose, slots: Slots, hinted: Callable[[], bool], rng: Random,
     ) -> None:  # fmt: skip
         self.running: dict[JobId, Run] = {}
-        self._stage, self._served, self._registry = stage, served, registry
+        self._stage, self._registry = stage, registry
+        self._claimer = Claimer(stage.database, served, rng)
         self._settler, self._reporter = settler, reporter
         self._choose, self._slots, self._hinted, self._rng = choose, slots, hinted, rng
         self._prefetched: deque[tuple[Claim, float]] = deque()
@@ -80,6 +82,14 @@ class Worker:
         self._hints += 1
         self._exhausted = False
         self._wake.set()
+
+    def hint_of_room(self, queues: Iterable[str]) -> bool:
+        """Jobs of these queues have ended: look for work if one of the queues has a limit, and say so."""
+        limited = self._claimer.limited
+        if not limited or limited.isdisjoint(queues):
+            return False
+        self.hint()
+        return True
 
     def hint_in(self, seconds: float) -> None:
         """Look for work when something is due."""
@@ -117,34 +127,37 @@ class Worker:
     async def _claim(self, room: int) -> None:
         hints = self._hints
         try:
-            taken = await self._stage.database.autocommit_async(claims.claim, self._served, room)
+            taken = await self._claimer.claim(room)
         except Exception as error:  # noqa: BLE001 - the database may be away for a while; the node stays
             log.warning("no jobs can be claimed: %s", error)
             self._doubtful_until = time.monotonic() + DOUBT
             await asyncio.sleep(self._rng.uniform(0.2, 1.0))
             return
-        self._exhausted = len(taken) < room and hints == self._hints
+        self._exhausted = self._claimer.exhausted and hints == self._hints
         if taken:
             self._poll = POLL_ALONE[0]
-        self._looked_ahead = False
+        self._looked_ahead, self._due_at = False, None  # a moment that has passed would be waited for without a pause
         now = time.monotonic()
         self._prefetched.extend((claim, now) for claim in taken)
         self._begin_prefetched()
 
     async def _look_ahead(self) -> None:
-        """Find out when the next job will be due, if that can be told."""
+        """Find out when the next job will be due, if that can be told, and which queues have limits now."""
         self._looked_ahead = True
+        known = self._claimer.limited
         try:
-            due_in = await self._stage.database.autocommit_async(claims.due_in)
+            due_in = await self._claimer.look_ahead()
         except Exception as error:  # noqa: BLE001 - as for a claim
             log.warning("it is not known when the next job is due: %s", error)
             due_in = None
         self._due_at = None if due_in is None else time.monotonic() + due_in
+        if self._claimer.limited - known:
+            self.hint()
 
     async def _wait(self) -> None:
-        if self._exhausted and not self._looked_ahead and self._hinted():
+        if not self._looked_ahead and (self._claimer.is_stale or (self._exhausted and self._hinted())):
             await self._look_ahead()
-        timeout = self._poll_interval()
+        timeout = min(self._poll_interval(), self._claimer.pause)
         if self._prefetched:
             timeout = min(timeout, LONGEST_WAIT / 4)
         try:

@@ -1,17 +1,19 @@
 """Claims: a pending job becomes a node's, with a new lease. What is not begun is handed back."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from typing import cast as cast_type
 
 from sqlalchemy import (
     BigInteger,
     Boolean,
+    Column,
     Connection,
     Executable,
     Integer,
+    Select,
     Text,
     Update,
     bindparam,
@@ -25,11 +27,32 @@ from sqlalchemy import (
 )
 
 from horae.domain.job import Claim, JobId, JobState, NodeId
-from horae.storage.dialect import SQLITE, IdList, PerDialect, database_now, json_rows, member_of, one_of, seconds_since
+from horae.storage.dialect import (
+    SQLITE,
+    IdList,
+    Json,
+    PerDialect,
+    database_now,
+    json_rows,
+    member_of,
+    one_of,
+    seconds_since,
+)
 from horae.storage.tables import jobs, queues, ready_order
 
 _AS_TEXT: Final = frozenset({"params", "backoff", "meta"})  # parsed once, by whoever needs it
 CLAIMED: Final = tuple(cast(jobs.c[name], Text()) if name in _AS_TEXT else jobs.c[name] for name in Claim._fields)
+
+
+class Ahead(NamedTuple):
+    """What is ahead of a node that finds nothing to do.
+
+    `due_in`: seconds until the next pending job becomes due, infinite if none will; None if too many wait to tell.
+    `limited`: the queues of which only so many jobs may run at a time.
+    """
+
+    due_in: float | None
+    limited: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,10 +74,10 @@ _STARTED: Final = {
 }
 
 
-def _claim(dialect: str) -> Executable:
-    paused = select(queues.c.name).where(queues.c.paused_at.is_not(None))
-    due = (
-        select(jobs.c.id)
+def due_of(dialect: str, closed: Select[Any], *columns: Column[Any]) -> Select[Any]:
+    """What a node may take, in order: of the types it knows, in the queues that it serves and that are not closed."""
+    return (
+        select(*columns)
         .where(
             jobs.c.state == JobState.PENDING,
             jobs.c.run_at <= database_now(),
@@ -63,21 +86,31 @@ def _claim(dialect: str) -> Executable:
                 bindparam("every_queue", type_=Boolean()),
                 member_of(dialect, jobs.c.queue, "queues"),
             ),
-            jobs.c.queue.not_in(paused),
+            jobs.c.queue.not_in(closed),
         )
         .order_by(*ready_order)
         # As a subquery, so that the plan does not depend on its value: PostgreSQL then takes it for a tenth of what is
         # ready and walks the index in its order. Told a number that is large against what it believes to be ready, it
         # reads and sorts all that is ready, for each claim.
         .limit(select(bindparam("limit", type_=Integer())).scalar_subquery())
-        .with_for_update(skip_locked=True)  # rivals pass over our rows instead of queueing behind them
-        .cte("due")
     )
-    claimed = update(jobs).where(one_of(dialect, jobs.c.id, select(due.c.id))).values(_STARTED)
-    if dialect == SQLITE:  # has no form around RETURNING, so `claim` brings the rows into their order
+
+
+def start_of(dialect: str, chosen: Select[Any]) -> Executable:
+    """Start the jobs with the chosen ids, and return them in order."""
+    claimed = update(jobs).where(one_of(dialect, jobs.c.id, chosen)).values(_STARTED)
+    if dialect == SQLITE:  # has no form around RETURNING, so `taken` brings the rows into their order
         return claimed.returning(*CLAIMED, type_coerce(jobs.c.run_at, BigInteger()).label("run_at"))
     rows = claimed.returning(*CLAIMED, jobs.c.run_at).cte("claimed")
     return select(*(rows.c[name] for name in Claim._fields)).order_by(rows.c.priority.desc(), rows.c.run_at, rows.c.id)
+
+
+def _claim(dialect: str) -> Executable:
+    # Of a queue with a limit only `limited_claims` takes, which counts what runs there.
+    closed = select(queues.c.name).where(or_(queues.c.paused_at.is_not(None), queues.c.concurrency_limit.is_not(None)))
+    due = due_of(dialect, closed, jobs.c.id)
+    # Rivals pass over our rows instead of queueing behind them.
+    return start_of(dialect, select(due.with_for_update(skip_locked=True).cte("due").c.id))
 
 
 CLAIM: Final = PerDialect(_claim)
@@ -98,9 +131,16 @@ GLANCE: Final = 1000
 """Pending jobs that are looked at for the next one to become due."""
 
 _waiting = select(jobs.c.run_at).where(jobs.c.state == JobState.PENDING).limit(GLANCE).subquery("waiting")
-DUE_IN: Final = select(
-    func.count(), -seconds_since(func.min(case((_waiting.c.run_at > database_now(), _waiting.c.run_at))))
-).select_from(_waiting)
+
+
+def _ahead(dialect: str) -> Executable:
+    together = func.json_group_array if dialect == SQLITE else func.json_agg
+    limited = select(type_coerce(together(queues.c.name), Json())).where(queues.c.concurrency_limit.is_not(None))
+    first = func.min(case((_waiting.c.run_at > database_now(), _waiting.c.run_at)))
+    return select(func.count(), -seconds_since(first), limited.scalar_subquery()).select_from(_waiting)
+
+
+AHEAD: Final = PerDialect(_ahead)
 
 
 def _hand_back(dialect: str) -> Update:
@@ -129,25 +169,30 @@ STRAYS: Final = PerDialect(
 
 def claim(connection: Connection, served: Served, limit: int) -> list[Claim]:
     """Take up to `limit` due jobs, the highest priority first, then the longest due."""
-    parameters: dict[str, Any] = {
-        "node": served.node,
-        "types": served.types,
-        "every_queue": served.queues is None,
-        "queues": served.queues or (),
-        "limit": limit,
-    }
-    rows = connection.execute(CLAIM.on(connection), parameters).all()
+    return taken(connection, CLAIM, {"node": served.node, "limit": limit, **asked_by(served)})
+
+
+def asked_by(served: Served) -> dict[str, Any]:
+    """The parameters of `due_of`, but the limit."""
+    return {"types": served.types, "every_queue": served.queues is None, "queues": served.queues or ()}
+
+
+def taken(connection: Connection, statement: PerDialect[Executable], parameters: Mapping[str, Any]) -> list[Claim]:
+    """The claims of a statement that ends with `start_of`."""
+    rows = connection.execute(statement.on(connection), parameters).all()
     if connection.dialect.name != SQLITE:
         return [Claim._make(row) for row in rows]
     return [Claim._make(row[:-1]) for row in sorted(rows, key=lambda row: (-row.priority, row.run_at, row.id))]
 
 
-def due_in(connection: Connection) -> float | None:
-    """Seconds until the next pending job becomes due, infinite if none will; None if too many wait to tell."""
-    waiting, seconds = cast_type("tuple[int, float | None]", connection.execute(DUE_IN).one())
+def look_ahead(connection: Connection) -> Ahead:
+    """When there may be something to do, and which queues have limits."""
+    row = connection.execute(AHEAD.on(connection)).one()
+    waiting, seconds, limited = cast_type("tuple[int, float | None, list[str] | None]", row)
+    names = frozenset(limited or ())
     if waiting >= GLANCE:
-        return None
-    return math.inf if seconds is None else max(0.0, seconds)
+        return Ahead(None, names)
+    return Ahead(math.inf if seconds is None else max(0.0, seconds), names)
 
 
 def claim_one(connection: Connection, job_id: JobId, node: NodeId) -> Claim | None:

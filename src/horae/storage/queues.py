@@ -1,11 +1,11 @@
-"""Queues: a row for each one that somebody paused; without a row a queue is open."""
+"""Queues: a row for each one that somebody paused or limited; without a row a queue is open, and has no limit."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, case, func, null, outerjoin, select, update
+from sqlalchemy import Connection, bindparam, case, func, null, or_, outerjoin, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from horae.domain.job import JobState
@@ -15,11 +15,16 @@ from horae.storage.tables import jobs, queues
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueView:
-    """A queue with what waits and runs in it. `oldest_due`: seconds that its longest due job has waited."""
+    """A queue with what waits and runs in it.
+
+    `concurrency_limit`: jobs that may run at a time, over all nodes; None: as many as there are slots. `oldest_due`:
+    seconds that its longest due job has waited.
+    """
 
     name: str
     paused_at: datetime | None
     note: str | None
+    concurrency_limit: int | None
     pending: int
     started: int
     oldest_due: float | None
@@ -44,6 +49,16 @@ RESUME: Final = (
     .values(paused_at=null(), note=null())
 )
 
+
+def _limit(dialect: str) -> Any:
+    limited: dict[str, Any] = {"concurrency_limit": bindparam("concurrency_limit")}
+    row = _INSERT[dialect](queues).values(name=bindparam("name"), **limited)
+    return row.on_conflict_do_update(index_elements=[queues.c.name], set_=limited)
+
+
+LIMIT: Final = PerDialect(_limit)
+UNLIMIT: Final = update(queues).where(queues.c.name == bindparam("queue")).values(concurrency_limit=null())
+
 _due = (jobs.c.state == JobState.PENDING) & (jobs.c.run_at <= database_now())
 _busy = (
     select(
@@ -56,12 +71,14 @@ _busy = (
     .group_by(jobs.c.queue)
     .subquery("busy")
 )
-_names = select(queues.c.name).where(queues.c.paused_at.is_not(None)).union(select(_busy.c.name)).subquery("names")
+_kept = or_(queues.c.paused_at.is_not(None), queues.c.concurrency_limit.is_not(None))
+_names = select(queues.c.name).where(_kept).union(select(_busy.c.name)).subquery("names")
 VIEW: Final = (
     select(
         _names.c.name,
         queues.c.paused_at,
         queues.c.note,
+        queues.c.concurrency_limit,
         func.coalesce(_busy.c.pending, 0).label("pending"),
         func.coalesce(_busy.c.started, 0).label("started"),
         _busy.c.oldest_due,
@@ -87,6 +104,14 @@ def resume(connection: Connection, name: str) -> bool:
     return connection.execute(RESUME, {"queue": name}).rowcount > 0
 
 
+def limit(connection: Connection, name: str, concurrency_limit: int | None) -> None:
+    """Let no more jobs of this queue run at a time, None: no limit; what has started goes on."""
+    if concurrency_limit is None:
+        connection.execute(UNLIMIT, {"queue": name})
+    else:
+        connection.execute(LIMIT.on(connection), {"name": name, "concurrency_limit": concurrency_limit})
+
+
 def view(connection: Connection) -> list[QueueView]:
-    """Every queue that is paused or has work, by name."""
+    """Every queue that is paused, has a limit or has work, by name."""
     return [QueueView(**row) for row in connection.execute(VIEW).mappings()]

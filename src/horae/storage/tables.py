@@ -162,6 +162,7 @@ queues = Table(
     Column("name", String(200), primary_key=True),
     Column("paused_at", Instant),
     Column("note", Text),
+    Column("concurrency_limit", Integer, CheckConstraint("concurrency_limit > 0", name="limit")),
 )
 
 # What a running job shows, and what it is asked to do, apart from each other so that no report can overwrite a request.

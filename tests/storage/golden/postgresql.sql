@@ -127,6 +127,8 @@ CREATE TABLE horae_queues (
     name character varying(200) NOT NULL,
     paused_at timestamp with time zone,
     note text,
+    concurrency_limit integer,
+    CONSTRAINT horae_queues_limit CHECK ((concurrency_limit > 0)),
     CONSTRAINT horae_queues_pkey PRIMARY KEY (name)
 );
 CREATE TABLE horae_schedule_statistics (

@@ -94,6 +94,7 @@ CREATE TABLE horae_queues (
     name VARCHAR(200) NOT NULL,
     paused_at BIGINT,
     note TEXT,
+    concurrency_limit INTEGER CONSTRAINT horae_queues_limit CHECK (concurrency_limit > 0),
     CONSTRAINT horae_queues_pkey PRIMARY KEY (name)
 );
 CREATE TABLE horae_schedule_statistics (

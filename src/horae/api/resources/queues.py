@@ -1,4 +1,4 @@
-"""`/api/queues/`: see what waits, hold a queue, open it again."""
+"""`/api/queues/`: see what waits, hold a queue, open it again, limit what runs of it."""
 
 from functools import partial
 from typing import Annotated
@@ -10,8 +10,8 @@ from horae.api.dependencies import Onlooker, ServicesHere, Staff
 from horae.api.fields import LONGEST_NAME, STORABLE, Storable
 from horae.api.problems import documented
 from horae.api.services import Services
-from horae.api.views.operations import QueueItem, QueueList, queue_item
-from horae.errors import NotFound
+from horae.api.views.operations import QueueItem, QueueList, idle_queue_item, queue_item
+from horae.handler.queues import LARGEST_LIMIT
 
 router = APIRouter(prefix="/api/queues", tags=["operations"])
 
@@ -28,9 +28,19 @@ class Pause(BaseModel):
     note: Storable | None = Field(None, max_length=2000, pattern=STORABLE, description="Why; shown in the list.")
 
 
+class Limit(BaseModel):
+    """How much of a queue runs at a time."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    concurrency_limit: int | None = Field(
+        ge=1, le=LARGEST_LIMIT, description="Jobs that may run at a time, over all nodes; null for no limit."
+    )
+
+
 @router.get("/", responses=documented())
 async def list_queues(services: ServicesHere, _actor: Onlooker) -> QueueList:
-    """List every queue that has work or was ever paused."""
+    """List every queue that has work, is paused or has a limit."""
     found = await services.on_thread(services.queues.list)
     return QueueList(queues=[queue_item(view) for view in found])
 
@@ -51,9 +61,15 @@ async def resume_queue(services: ServicesHere, actor: Staff, queue: QueueName) -
     return await _item(services, queue)
 
 
+@router.post("/{queue}/limit/", responses=documented(400, 413))
+async def limit_queue(services: ServicesHere, actor: Staff, queue: QueueName, limit: Limit) -> QueueItem:
+    """Let no more jobs of this queue run at a time; what has started goes on."""
+    most = limit.concurrency_limit
+    async with services.audited(actor, "queue.limit", queue, "none" if most is None else str(most)):
+        await services.on_thread(partial(services.queues.limit, queue, most))
+    return await _item(services, queue)
+
+
 async def _item(services: Services, queue: str) -> QueueItem:
     found = await services.on_thread(services.queues.list)
-    for view in found:
-        if view.name == queue:
-            return queue_item(view)
-    raise NotFound(f"queue {queue!r} has no work and was never paused")
+    return next((queue_item(view) for view in found if view.name == queue), idle_queue_item(queue))

@@ -16,13 +16,14 @@ class QueueItem(BaseModel):
     paused: bool
     paused_on: datetime | None
     note: str | None = Field(description="Why it is paused.")
+    concurrency_limit: int | None = Field(description="Jobs that may run at a time, over all nodes; null for no limit.")
     pending: int = Field(description="Jobs that wait, those that are due later too.")
     started: int
     oldest_seconds: float | None = Field(description="How long its longest waiting job has been due; null for none.")
 
 
 class QueueList(BaseModel):
-    """Every queue that has work or was ever paused, by name."""
+    """Every queue that has work, is paused or has a limit, by name."""
 
     queues: list[QueueItem]
 
@@ -117,10 +118,19 @@ def queue_item(view: QueueView) -> QueueItem:
         paused=view.paused_at is not None,
         paused_on=view.paused_at,
         note=view.note,
+        concurrency_limit=view.concurrency_limit,
         pending=view.pending,
         started=view.started,
         oldest_seconds=due,
     )
+
+
+def idle_queue_item(name: str) -> QueueItem:
+    """A queue of which nothing is known: it is open, has no limit and no work."""
+    view = QueueView(
+        name=name, paused_at=None, note=None, concurrency_limit=None, pending=0, started=0, oldest_due=None
+    )
+    return queue_item(view)
 
 
 def node_item(seen: SeenNode, ring_share: float) -> NodeItem:

@@ -1,0 +1,72 @@
+"""How a node claims: with one statement as a rule, with three where queues that it serves have limits.
+
+It learns of limits with the look ahead that an idle node makes anyway, and a busy one every few seconds. Until then
+it takes nothing of such a queue, so a new limit holds from the first moment.
+"""
+
+import math
+import time
+from collections.abc import Sequence
+from random import Random
+from typing import Final
+
+from horae.domain.job import Claim
+from horae.storage import claims, limited_claims
+from horae.storage.claims import Served
+from horae.storage.database import Database
+from horae.storage.limited_claims import Taken
+
+FRESH: Final = 5.0
+PAUSES: Final[tuple[float, float]] = (0.02, 1.0)
+"""Seconds: how long a look holds; shortest and longest before a queue is tried again that a rival was at."""
+
+
+class Claimer:
+    """The claims of one node, and what it knows of limits."""
+
+    def __init__(self, database: Database, served: Served, rng: Random) -> None:
+        self.limited = frozenset[str]()
+        """The queues that have limits, of those that the node serves."""
+        self.exhausted = False
+        """Whether the last claim took all that there was."""
+        self.pause = math.inf
+        """Seconds after which another claim may take what the last one had to pass over."""
+        self._database, self._served, self._rng = database, served, rng
+        self._looked_at = -math.inf
+        self._next_pause = PAUSES[0]
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether limits may have come or gone since the last look."""
+        return time.monotonic() - self._looked_at > FRESH
+
+    async def claim(self, room: int) -> Sequence[Claim]:
+        """Take up to `room` due jobs; raises what the database raises."""
+        self.pause = math.inf
+        names = await self._within_reach(room) if self.limited else ()
+        if not names:
+            taken = await self._database.autocommit_async(claims.claim, self._served, room)
+            self.exhausted = len(taken) < room
+            return taken
+        result = await self._database.transact_async(limited_claims.claim, self._served, room, names)
+        self._take_note(result)
+        return result.claims
+
+    async def look_ahead(self) -> float | None:
+        """Learn of limits; seconds until the next job is due, as `claims.look_ahead` says."""
+        ahead = await self._database.autocommit_async(claims.look_ahead)
+        self._looked_at = time.monotonic()
+        served = self._served.queues
+        self.limited = ahead.limited if served is None else ahead.limited.intersection(served)
+        return ahead.due_in
+
+    async def _within_reach(self, room: int) -> Sequence[str]:
+        return await self._database.autocommit_async(limited_claims.within_reach, self._served, room)
+
+    def _take_note(self, taken: Taken) -> None:
+        self.exhausted = taken.contended  # else there may be more behind what did not fit, so the next claim comes soon
+        if taken.contended:
+            self.pause = self._next_pause * self._rng.uniform(0.5, 1.0)
+            self._next_pause = min(self._next_pause * 2, PAUSES[1])
+        else:
+            self._next_pause = PAUSES[0]

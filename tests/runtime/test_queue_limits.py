@@ -1,0 +1,291 @@
+"""Queues with limits on running nodes: the next job begins when one ends, here or elsewhere, and others never wait."""
+
+import asyncio
+import math
+import threading
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import select
+
+from horae import Horae, JobState
+from horae.handler.queues import Queues
+from horae.runtime import claimer, worker
+from horae.storage import creation, tables
+from horae.storage.creation import NewJob
+from horae.storage.database import Database
+from horae.wakeup.channel import Hint, HintKind
+from tests.harness.applications import application, counted_statements, rows
+from tests.harness.nodes import running_node, until, until_state
+
+Declare = Callable[[Horae], None]
+
+
+@pytest.fixture
+def no_polls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node looks only when it hears of something; and may look at once for what a rival was at."""
+    for name in ("POLL_WITH_HINTS", "POLL_IDLE"):
+        monkeypatch.setattr(worker, name, 600.0)
+    monkeypatch.setattr(worker, "POLL_ALONE", (600.0, 600.0))
+    monkeypatch.setattr(claimer, "FRESH", 600.0)
+
+
+def limit(horae: Horae, name: str, concurrency_limit: int | None) -> None:
+    Queues(horae.parts.database, horae.parts.wakeup).limit(name, concurrency_limit)
+
+
+def states(horae: Horae, queue: str) -> Counter[str]:
+    found = rows(horae, "SELECT state, count(*) FROM horae_jobs WHERE queue = :queue GROUP BY state", queue=queue)
+    return Counter(dict(found))
+
+
+@asynccontextmanager
+async def two_nodes(database: Database, *declared: Declare) -> AsyncGenerator[list[Horae]]:
+    """Two applications on one database, each with a node and what it declares."""
+    async with AsyncExitStack() as stack:
+        applications: list[Horae] = []
+        for declare in declared:
+            each = stack.enter_context(application(database))
+            declare(each)
+            await stack.enter_async_context(running_node(each, concurrency=4))
+            applications.append(each)
+        yield applications
+
+
+@pytest.mark.usefixtures("no_polls")
+async def test_one_after_another_on_two_nodes(database: Database) -> None:
+    now, most, ran = 0, 0, list[int]()
+
+    def declare(horae: Horae) -> None:
+        @horae.job(queue="slow")
+        async def work(number: int) -> None:
+            nonlocal now, most
+            now += 1
+            most = max(most, now)
+            ran.append(number)
+            await asyncio.sleep(0.001)
+            now -= 1
+
+    async with two_nodes(database, declare, declare) as (horae, _):
+        limit(horae, "slow", 1)
+        await horae.aio.jobs.start_many("work", [{"number": number} for number in range(40)])
+        await until(lambda: states(horae, "slow") == {"finished": 40})
+    assert (most, sorted(ran)) == (1, list(range(40)))
+
+
+@pytest.mark.usefixtures("no_polls")
+async def test_without_hints_a_node_goes_on_by_itself(database: Database) -> None:
+    with application(database, hints=False) as horae:
+
+        @horae.job(queue="slow")
+        async def work() -> None: ...
+
+        limit(horae, "slow", 1)
+        await horae.aio.jobs.start_many(work, [{}] * 5)
+        async with running_node(horae):
+            await until(lambda: states(horae, "slow") == {"finished": 5})
+
+
+@pytest.mark.usefixtures("no_polls")
+async def test_a_node_without_work_hears_that_there_is_room(database: Database) -> None:
+    """What waits is of a type that only the other node knows."""
+    begun, release = threading.Event(), threading.Event()
+
+    def first(horae: Horae) -> None:
+        @horae.job(queue="slow")
+        def block() -> None:
+            begun.set()
+            release.wait(20)
+
+    def second(horae: Horae) -> None:
+        @horae.job(queue="slow")
+        async def work() -> None: ...
+
+    async with two_nodes(database, first, second) as (one, other):
+        limit(one, "slow", 1)
+        await one.aio.jobs.start("block")
+        await until(begun.is_set)
+        job = await other.aio.jobs.start("work")
+        quick = await other.aio.jobs.start("work", queue="default")
+        await until_state(other, quick.id, "finished")
+        assert (await other.aio.jobs.get(job.id)).state is JobState.PENDING
+        release.set()
+        await until_state(other, job.id, "finished")
+
+
+@pytest.mark.usefixtures("no_polls")
+async def test_the_jobs_of_a_dead_node_make_room(database: Database) -> None:
+    def declare(horae: Horae) -> None:
+        @horae.job(queue="slow")
+        async def work() -> None: ...
+
+    def claim_and_die(horae: Horae) -> None:
+        rows(
+            horae,
+            "UPDATE horae_jobs SET state = 'started', node_id = 'gone', lease = 1, attempt = 1, "
+            "started_at = created_at WHERE id = 1 RETURNING id",
+        )
+
+    async with AsyncExitStack() as stack:
+        horae = stack.enter_context(application(database))
+        declare(horae)
+        limit(horae, "slow", 1)
+        lost, waiting = await horae.aio.jobs.start("work"), await horae.aio.jobs.start("work")
+        claim_and_die(horae)
+        await stack.enter_async_context(running_node(horae))
+        await until_state(horae, lost.id, "failed")
+        await until_state(horae, waiting.id, "finished")
+
+
+@pytest.mark.usefixtures("no_polls")
+async def test_a_full_queue_holds_up_no_other(horae: Horae) -> None:
+    begun, release = threading.Event(), threading.Event()
+
+    @horae.job(queue="slow")
+    def block() -> None:
+        begun.set()
+        release.wait(20)
+
+    @horae.job
+    async def quick() -> None: ...
+
+    limit(horae, "slow", 1)
+    async with running_node(horae, concurrency=2):
+        await horae.aio.jobs.start_many(block, [{}] * 20)
+        await until(begun.is_set)
+        for _ in range(20):
+            job = await horae.aio.jobs.start(quick)
+            await until_state(horae, job.id, "finished")
+        assert states(horae, "slow") == {"started": 1, "pending": 19}
+        release.set()
+        await until(lambda: states(horae, "slow") == {"finished": 20})
+
+
+@pytest.mark.usefixtures("no_polls")
+async def test_what_stands_behind_a_full_queue_is_looked_for_at_once(horae: Horae) -> None:
+    release = threading.Event()
+
+    @horae.job(queue="slow", priority=5)
+    def block() -> None:
+        release.wait(20)
+
+    @horae.job
+    async def quick() -> None: ...
+
+    limit(horae, "slow", 1)
+    with counted_statements(horae) as statements:
+        async with running_node(horae, concurrency=2):
+            await until(lambda: any("held.running" in each for each in statements))  # it has heard of the limit
+            with horae.parts.database.engine.begin() as connection:
+                for kind, queue, priority in (("block", "slow", 5), ("block", "slow", 5), ("quick", "default", 0)):
+                    creation.add(connection, NewJob(type=kind, queue=queue, priority=priority, params=None))
+            horae.parts.wakeup.send(Hint(HintKind.WORK))
+            await until(lambda: states(horae, "default") == {"finished": 1})
+            await until(lambda: states(horae, "slow") == {"started": 1, "pending": 1})
+            release.set()
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)  # SQLite has one writer: it is waited for
+@pytest.mark.usefixtures("no_polls")
+async def test_a_queue_that_a_rival_was_at_is_tried_again(horae: Horae) -> None:
+    @horae.job(queue="slow")
+    async def work() -> None: ...
+
+    limit(horae, "slow", 1)
+    locking = select(tables.queues.c.name).with_for_update()
+    async with running_node(horae):
+        known = await horae.aio.jobs.start(work)
+        await until_state(horae, known.id, "finished")
+        with counted_statements(horae) as statements:
+            with horae.parts.database.transaction("read committed") as rival:
+                rival.execute(locking)
+                job = await horae.aio.jobs.start(work)
+                await until(lambda: any("horae_queues.name FOR UPDATE SKIP" in each for each in statements))
+            await until_state(horae, job.id, "finished")
+
+
+@pytest.mark.usefixtures("no_polls")
+async def test_limits_come_change_and_go_while_a_node_runs(horae: Horae) -> None:
+    release = threading.Event()
+
+    @horae.job(queue="slow")
+    def block() -> None:
+        release.wait(20)
+
+    async with running_node(horae, concurrency=8):
+        limit(horae, "slow", 2)
+        await horae.aio.jobs.start_many(block, [{}] * 20)
+        await until(lambda: states(horae, "slow") == {"started": 2, "pending": 18})
+        limit(horae, "slow", 3)
+        await until(lambda: states(horae, "slow") == {"started": 3, "pending": 17})
+        limit(horae, "slow", None)
+        await until(lambda: states(horae, "slow") == {"started": 8, "pending": 12})
+        limit(horae, "slow", 1)
+        release.set()
+        await until(lambda: states(horae, "slow") == {"finished": 20})
+
+
+@pytest.mark.parametrize("hints", [True, False])
+async def test_a_limit_of_which_no_hint_tells_is_noticed(
+    database: Database, monkeypatch: pytest.MonkeyPatch, *, hints: bool
+) -> None:
+    monkeypatch.setattr(worker, "POLL_IDLE", 0.2)
+    monkeypatch.setattr(claimer, "FRESH", 0.2)
+    with application(database, hints=hints) as horae:
+
+        @horae.job(queue="slow")
+        async def work() -> None: ...
+
+        async with running_node(horae):
+            job = await horae.aio.jobs.start(work, queue="default")
+            await until_state(horae, job.id, "finished")
+            rows(horae, "INSERT INTO horae_queues (name, concurrency_limit) VALUES ('slow', 1) RETURNING name")
+            first = await horae.aio.jobs.start(work)
+            await until_state(horae, first.id, "finished")
+
+
+async def test_what_runs_is_counted_only_where_there_are_limits(horae: Horae) -> None:
+    @horae.job
+    async def work() -> None: ...
+
+    async def counts() -> int:
+        with counted_statements(horae) as statements:
+            job = await horae.aio.jobs.start(work)
+            await until_state(horae, job.id, "finished")
+        return sum("held.running" in each for each in statements)
+
+    async with running_node(horae):
+        assert await counts() == 0
+        limit(horae, "default", 1)
+        job = await horae.aio.jobs.start(work)
+        await until_state(horae, job.id, "finished")
+        assert await counts() > 0
+
+
+async def test_a_job_that_was_due_leaves_no_busy_loop_behind(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All slots are taken, by the very job whose time the node was waiting for."""
+    begun, release, waits = threading.Event(), threading.Event(), list[float]()
+    interval = worker.Worker._poll_interval  # noqa: SLF001 - how long it means to wait
+
+    def noted(self: worker.Worker) -> float:
+        waits.append(interval(self))
+        return waits[-1]
+
+    @horae.job
+    def block() -> None:
+        begun.set()
+        release.wait(20)
+
+    monkeypatch.setattr(worker.Worker, "_poll_interval", noted)
+    async with running_node(horae, concurrency=1):
+        await horae.aio.jobs.start(block, delay=timedelta(seconds=0.3))
+        await until(begun.is_set)
+        waits.clear()
+        await until(lambda: len(waits) > 1)
+        release.set()
+    assert min(waits) > 0
+    assert math.isfinite(max(waits))
