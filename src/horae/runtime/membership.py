@@ -6,7 +6,6 @@ from a thread of their own: a body that blocks the loop does not stop them, and 
 """
 
 import fcntl
-import logging
 import os
 import threading
 import time
@@ -21,6 +20,7 @@ from sqlalchemy import Connection
 
 from horae.domain.job import NodeId
 from horae.domain.liveness import BEAT, Signs, cause_of_death
+from horae.runtime.complaints import Complaint
 from horae.runtime.identity import decoded, is_gone
 from horae.storage import nodes
 from horae.storage.database import Database, side_car
@@ -29,8 +29,6 @@ from horae.storage.nodes import NodeRecord, NodeView
 
 ORPHANED_AFTER: Final = 60.0
 """Seconds after which a file that no row names is nobody's."""
-
-log = logging.getLogger("horae.runtime")
 
 
 class Membership(Protocol):
@@ -72,6 +70,7 @@ class DatabaseMembership:
         self._watching_since = time.monotonic()
         self._on_death: Callable[[], None] = _nothing
         self._on_suspicion: Callable[[], None] = _nothing
+        self._away = Complaint()
 
     def join(self, on_death: Callable[[], None], on_suspicion: Callable[[], None]) -> None:
         """Write the row, take the lock, begin to beat."""
@@ -102,7 +101,7 @@ class DatabaseMembership:
             try:
                 self._beat_while_connected()
             except Exception as error:  # noqa: BLE001 - whatever is wrong with the connection, a new one may be right
-                log.warning("the heartbeat lost its connection: %s", error)
+                self._away.warn("the heartbeat lost its connection: %s", error)
                 self._stopped.wait(BEAT / 2)
 
     def _beat_while_connected(self) -> None:
@@ -111,6 +110,7 @@ class DatabaseMembership:
             self._watching_since = time.monotonic()
             while not self._stopped.is_set():
                 suspects = nodes.beat(connection, self._record.id)
+                self._away.settle()
                 if suspects is None:
                     self._stopped.set()
                     self._on_death()

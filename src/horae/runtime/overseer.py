@@ -14,6 +14,7 @@ from typing import Final
 from horae.domain.job import JobId, JobState
 from horae.errors import JobCancelled, LeaseLost, SoftTimeLimitExceeded
 from horae.live.store import TERMINATING, LiveStore
+from horae.runtime.complaints import Complaint
 from horae.runtime.reporter import Reporter
 from horae.runtime.run import Run
 from horae.storage import reading
@@ -35,6 +36,7 @@ class Overseer:
         self._database = database
         self._hinted = asyncio.Event()
         self._rounds = 0
+        self._away = Complaint()
 
     def on_hint(self, hint: Hint) -> None:
         """Look at once when a running body may have been cancelled. Called on the node's loop."""
@@ -81,8 +83,9 @@ class Overseer:
             if reread:
                 orders |= self._ended_or_taken(asked)
             orders |= {job_id: JobCancelled(by) for job_id, by in self._live.cancel_requests(asked).items()}
+            self._away.settle()
         except Exception as error:  # noqa: BLE001 - settling respects the row, whatever a body hears
-            log.warning("cancel requests cannot be read: %s", error)
+            self._away.warn("cancel requests cannot be read: %s", error)
         return orders
 
     def _ended_or_taken(self, asked: Collection[JobId]) -> Mapping[JobId, BaseException]:

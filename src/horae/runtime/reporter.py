@@ -1,15 +1,13 @@
 """What the running bodies say of themselves: kept in memory, written together, at most ten times a second each."""
 
-import logging
 import threading
 from collections.abc import Iterable
 from functools import partial
 
 from horae.domain.job import Claim, JobId
 from horae.live.store import LiveReport, LiveStore
+from horae.runtime.complaints import Complaint
 from horae.types.context import Report
-
-log = logging.getLogger("horae.runtime")
 
 
 class Reporter:
@@ -21,6 +19,7 @@ class Reporter:
         self._latest: dict[JobId, LiveReport] = {}
         self._ended: list[JobId] = []
         self._lock = threading.Lock()
+        self._away = Complaint()
 
     def follow(self, claim: Claim) -> Report:
         """The callback through which this claim's progress reports; may be called from any thread."""
@@ -62,8 +61,9 @@ class Reporter:
                 self._live.publish(list(new.values()))
             if ended:
                 self._live.forget(ended)
+            self._away.settle()
         except Exception as error:  # noqa: BLE001 - a store that is away must not stop a body
-            log.warning("live state of %d jobs waits: %s", len(new), error)
+            self._away.warn("live state of %d jobs waits: %s", len(new), error)
             with self._lock:
                 self._new = {**new, **self._new}
                 self._ended = ended + self._ended

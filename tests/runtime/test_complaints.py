@@ -1,0 +1,35 @@
+"""An outage is told at once, and does not fill the disk with what is known already."""
+
+from unittest.mock import create_autospec
+
+import pytest
+
+from horae.domain.job import Claim, JobId
+from horae.live.store import LiveStore
+from horae.runtime.complaints import AGAIN_AFTER, Complaint
+from horae.runtime.reporter import Reporter
+
+
+def test_the_same_is_said_at_once_and_then_now_and_again(caplog: pytest.LogCaptureFixture) -> None:
+    now = 0.0
+    complaint = Complaint(lambda: now)
+    for second in range(60):
+        now = float(second)
+        complaint.warn("the store is away: %s", "refused")
+    assert caplog.messages == ["the store is away: refused"] * int(60 / AGAIN_AFTER)
+    complaint.settle()
+    complaint.warn("the store is away: %s", "timed out")
+    assert caplog.messages[-1] == "the store is away: timed out"
+
+
+def test_reports_that_wait_are_told_once_for_each_outage(caplog: pytest.LogCaptureFixture) -> None:
+    live = create_autospec(LiveStore, instance=True)
+    reporter = Reporter(live)
+    claim = Claim(JobId(7), "import", "default", 0, None, None, 1, 1, 1, None, "{}")
+    reporter.follow(claim)(5, None)
+    for error in (ConnectionError("refused"), ConnectionError("refused"), None, ConnectionError("refused")):
+        live.publish.side_effect = error
+        reporter.publish()
+        if error is None:
+            reporter.follow(claim)(6, None)
+    assert caplog.messages == ["live state of 1 jobs waits: refused"] * 2
