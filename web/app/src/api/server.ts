@@ -33,6 +33,10 @@ export const server = {
     json<Queue>('POST', `/api/queues/${encodeURIComponent(name)}/pause/`, { body: { note } }),
   resumeQueue: (name: string) =>
     json<Queue>('POST', `/api/queues/${encodeURIComponent(name)}/resume/`),
+  limitQueue: (name: string, limit: number | null) =>
+    json<Queue>('POST', `/api/queues/${encodeURIComponent(name)}/limit/`, {
+      body: { concurrency_limit: limit },
+    }),
   audit: (cursor: string | null, signal?: AbortSignal) =>
     json<AuditPage>('GET', '/api/audit/', { query: { cursor, limit: 100 }, signal }),
 } as const

@@ -274,11 +274,31 @@ export interface paths {
         };
         /**
          * List Queues
-         * @description List every queue that has work or was ever paused.
+         * @description List every queue that has work, is paused or has a limit.
          */
         get: operations["list_queues"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/queues/{queue}/limit/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Limit Queue
+         * @description Let no more jobs of this queue run at a time; what has started goes on.
+         */
+        post: operations["limit_queue"];
         delete?: never;
         options?: never;
         head?: never;
@@ -983,6 +1003,17 @@ export interface components {
             [key: string]: unknown;
         };
         /**
+         * Limit
+         * @description How much of a queue runs at a time.
+         */
+        Limit: {
+            /**
+             * Concurrency Limit
+             * @description Jobs that may run at a time, over all nodes; null for no limit.
+             */
+            concurrency_limit: number | null;
+        };
+        /**
          * Login
          * @description A token of the settings.
          */
@@ -1297,6 +1328,11 @@ export interface components {
          * @description A queue, with what waits and runs in it.
          */
         QueueItem: {
+            /**
+             * Concurrency Limit
+             * @description Jobs that may run at a time, over all nodes; null for no limit.
+             */
+            concurrency_limit: number | null;
             /** Name */
             name: string;
             /**
@@ -1323,7 +1359,7 @@ export interface components {
         };
         /**
          * QueueList
-         * @description Every queue that has work or was ever paused, by name.
+         * @description Every queue that has work, is paused or has a limit, by name.
          */
         QueueList: {
             /** Queues */
@@ -2632,6 +2668,78 @@ export interface operations {
             };
             /** @description Not allowed, or a request from another site. */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot serve this now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    limit_queue: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a queue. */
+                queue: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Limit"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueItem"];
+                };
+            };
+            /** @description The request is wrong, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody that is known here. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };
