@@ -31,7 +31,9 @@ async function shown(me: typeof STAFF, ...queues: Queue[]): Promise<HTMLElement>
   const place = document.body.appendChild(document.createElement('div'))
   app = createApp(QueuesPage)
   app.use(pinia)
-  app.component('RouterLink', (_: unknown, { slots }: Pick<SetupContext, 'slots'>) => h('a', slots['default']?.()))
+  app.component('RouterLink', (_: unknown, { slots }: Pick<SetupContext, 'slots'>) =>
+    h('a', slots['default']?.()),
+  )
   app.mount(place)
   await vi.waitFor(() => expect(place.querySelector('[data-testid=queues]')).not.toBeNull())
   return place
