@@ -4,7 +4,7 @@ from contextlib import closing
 
 import pytest
 
-from horae import Horae, JobDoesNotExist, JobNotCancellable, JobState
+from horae import Horae, InvalidRequest, JobDoesNotExist, JobNotCancellable, JobState
 from horae.domain.job import AttemptOutcome, JobId, Settlement
 from horae.live.store import LiveReport
 from horae.storage import settling
@@ -28,6 +28,14 @@ def test_a_pending_job_is_cancelled_at_once(working: Horae) -> None:
     assert cancelled.finished_at is not None
     assert working.jobs.get(job.id) == cancelled
     assert claim_as_another_node(working) == []
+
+
+@pytest.mark.parametrize("by", ["", "x" * 201, "a\x00b"])
+def test_who_cancels_must_be_a_name_that_can_be_stored(working: Horae, by: str) -> None:
+    job = working.jobs.start("work")
+    with pytest.raises(InvalidRequest, match="by"):
+        working.jobs.cancel(job.id, by=by)
+    assert working.jobs.get(job.id).state is JobState.PENDING
 
 
 def test_a_started_job_is_cancelled_and_held_until_its_body_stops(working: Horae) -> None:

@@ -1,6 +1,6 @@
 """Creating jobs: checked at the caller, all or nothing."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -100,6 +100,16 @@ def test_an_unknown_type_is_named_with_those_that_are_known(counting: Horae) -> 
         {"meta": {"text": "\ud800"}},
         {"owner": "a\x00b"},
         {"queue": "\ud800"},
+        {"on_duplicate": "replace"},
+        {"priority": 1.5},
+        {"max_attempts": "3"},
+        {"owner": 7},
+        {"backoff": 5},
+        {"meta": [1]},
+        {"delay": "5s"},
+        {"delay": timedelta.max},
+        {"run_at": "2030-01-01"},
+        {"run_at": datetime.max.replace(tzinfo=timezone(timedelta(hours=-1)))},
     ],
 )
 def test_options_that_cannot_be_meant_are_refused(counting: Horae, options: dict[str, Any]) -> None:

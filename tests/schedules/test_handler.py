@@ -489,8 +489,16 @@ def test_who_asks_for_what_is_not_there_is_told(stage: Stage) -> None:
                 schedules.statistics, schedules.ticks, schedules.errors):  # fmt: skip
         with pytest.raises(ScheduleDoesNotExist, match="'nothing'"):
             ask("nothing")
-        with pytest.raises(ScheduleDoesNotExist, match="77"):
-            ask(77)
+        for reference in (77, 2**70, "a\x00b"):
+            with pytest.raises(ScheduleDoesNotExist):
+                ask(reference)
+
+
+def test_a_note_that_cannot_be_stored_is_refused(stage: Stage) -> None:
+    stage.horae.schedules.add("work", every="10m")
+    with pytest.raises(InvalidRequest, match="note"):
+        stage.horae.schedules.pause("work", "a\x00b")
+    assert stage.horae.schedules.get("work").enabled
 
 
 async def test_coroutines_have_the_same_verbs(stage: Stage) -> None:

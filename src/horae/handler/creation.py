@@ -4,13 +4,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 from sqlalchemy import Connection
 
-from horae.domain.backoff import Backoff
+from horae.domain.backoff import LONGEST_DELAY, Backoff
 from horae.domain.job import Job, JobId, JobState
 from horae.domain.storable import is_storable, is_storable_json, unreadable_json
 from horae.errors import DuplicateJob, InvalidParameters, InvalidRequest, MaxJobCountExceeded
@@ -18,10 +18,25 @@ from horae.storage import creation, parameters, reading
 from horae.storage.creation import Inserted, NewJob
 from horae.types.job_type import JobType, has_hook
 from horae.types.parameters import MappedParameters, Stored, as_json, problems_of
+from horae.types.schedule import of_kind
 
 OnDuplicate: TypeAlias = Literal["refuse", "return"]
 LONGEST_NAME: Final = 200
 LARGEST_NUMBER: Final = 2**31 - 1
+YEARS: Final = range(2, 9999)
+"""Of `run_at`: in no zone does one of them leave what a datetime can hold."""
+
+KINDS: Final[Mapping[str, tuple[type, str]]] = {
+    "owner": (str, "a text"),
+    "run_at": (datetime, "an aware datetime"),
+    "delay": (timedelta, "a timedelta"),
+    "priority": (int, "a whole number"),
+    "queue": (str, "a text"),
+    "unique_key": (str, "a text"),
+    "max_attempts": (int, "a whole number"),
+    "backoff": (Backoff, "a Backoff"),
+    "meta": (Mapping, "a mapping"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,20 +59,37 @@ class StartOptions:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be meant."""
-        if self.run_at is not None and self.run_at.tzinfo is None:
-            raise InvalidRequest(f"run_at {self.run_at} has no time zone; use an aware datetime")
-        if self.run_at is not None and self.delay is not None:
-            raise InvalidRequest("run_at and delay exclude each other")
+        for name, (kind, expected) in KINDS.items():
+            if (value := getattr(self, name)) is not None:
+                of_kind(name, value, kind, expected)
+        self._check_time()
+        if self.on_duplicate not in get_args(OnDuplicate):
+            raise InvalidRequest(f"on_duplicate {self.on_duplicate!r}: expected 'refuse' or 'return'")
         if self.max_attempts is not None and not 1 <= self.max_attempts <= LARGEST_NUMBER:
             raise InvalidRequest(f"max_attempts is {self.max_attempts}, expected 1 to {LARGEST_NUMBER}")
         if self.priority is not None and abs(self.priority) > LARGEST_NUMBER:
             raise InvalidRequest(f"priority is {self.priority}, expected -{LARGEST_NUMBER} to {LARGEST_NUMBER}")
         for name in ("owner", "queue", "unique_key"):
-            text = getattr(self, name)
-            if text is not None and not 0 < len(text) <= LONGEST_NAME:
-                raise InvalidRequest(f"{name} has {len(text)} characters, expected 1 to {LONGEST_NAME}")
-            if text is not None and not is_storable(text):
-                raise InvalidRequest(f"{name} {text!r} has a character that cannot be stored")
+            check_name(name, getattr(self, name))
+
+    def _check_time(self) -> None:
+        """A moment that could be stored, and not be read again, would keep every list from being read."""
+        if self.run_at is not None and self.run_at.tzinfo is None:
+            raise InvalidRequest(f"run_at {self.run_at} has no time zone; use an aware datetime")
+        if self.run_at is not None and self.run_at.year not in YEARS:
+            raise InvalidRequest(f"run_at {self.run_at}: expected a year from {YEARS[0]} to {YEARS[-1]}")
+        if self.run_at is not None and self.delay is not None:
+            raise InvalidRequest("run_at and delay exclude each other")
+        if self.delay is not None and abs(self.delay) > LONGEST_DELAY:
+            raise InvalidRequest(f"delay {self.delay}: it must not be longer than 100 years")
+
+
+def check_name(name: str, text: str | None) -> None:
+    """Refuse a name that the database would refuse."""
+    if text is not None and not 0 < len(text) <= LONGEST_NAME:
+        raise InvalidRequest(f"{name} has {len(text)} characters, expected 1 to {LONGEST_NAME}")
+    if text is not None and not is_storable(text):
+        raise InvalidRequest(f"{name} {text!r} has a character that cannot be stored")
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,6 +194,7 @@ class Jobs:
 
         Cancelling twice is no error. Raises `JobNotCancellable` for a finished or failed job, `JobDoesNotExist`.
         """
+        creation.check_name("by", by)
         job = self._stored(job_id, owner)
         if job.state is JobState.CANCELLED:
             return job

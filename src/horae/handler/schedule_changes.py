@@ -119,7 +119,7 @@ def delete(connection: Connection, reference: int | str) -> StoredSchedule:
 
 def locked(connection: Connection, reference: int | str) -> StoredSchedule:
     """The schedule of this id or name, locked. Raises `ScheduleDoesNotExist`."""
-    schedule_id = reference if isinstance(reference, int) else schedules.find_by_name(connection, reference)
+    schedule_id = schedules.find(connection, reference)
     rows = [] if schedule_id is None else schedules.lock(connection, [schedule_id])
     if not rows:
         raise ScheduleDoesNotExist(reference)

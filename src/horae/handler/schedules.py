@@ -11,6 +11,7 @@ from typing_extensions import Unpack
 from horae.domain.job import JobId
 from horae.domain.schedule import DisabledReason
 from horae.domain.statistics import Statistics
+from horae.domain.storable import is_storable
 from horae.errors import InvalidRequest, ScheduleDoesNotExist
 from horae.handler import schedule_changes
 from horae.handler.creation import storable_parameters
@@ -101,6 +102,8 @@ class Schedules:
 
     def pause(self, reference: Reference, note: str | None = None) -> ScheduleView:
         """Let no further run start; to pause is not to cancel."""
+        if note is not None and not is_storable(note):
+            raise InvalidRequest(f"note {note!r} has a character that cannot be stored")
         return self._changed(self._database.transact(schedule_changes.pause, reference, note, DisabledReason.PAUSED))
 
     def resume(self, reference: Reference) -> ScheduleView:

@@ -38,6 +38,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.types import TypeEngine
 
+from horae.domain.storable import is_storable
 from horae.storage.dialect import (
     POSTGRESQL,
     SQLITE,
@@ -277,15 +278,21 @@ def by_partition(connection: Connection) -> dict[int, int]:
     return {row.partition: row.schedules for row in rows}
 
 
-def find_by_name(connection: Connection, name: str) -> int | None:
-    """The id of the schedule of this name; one that was added at run time before a declared one."""
-    return connection.execute(FIND_BY_NAME, {"name": name}).scalars().first()
+def find(connection: Connection, reference: int | str) -> int | None:
+    """The id of the schedule of this name, one that was added at run time before a declared one; or an id as it is.
+
+    None for what neither can be.
+    """
+    if isinstance(reference, int):
+        return reference if abs(reference) < 2**63 else None
+    if not is_storable(reference):
+        return None
+    return connection.execute(FIND_BY_NAME, {"name": reference}).scalars().first()
 
 
 def get(connection: Connection, reference: int | str) -> StoredSchedule | None:
     """The schedule of this id or name."""
-    schedule_id = reference if isinstance(reference, int) else find_by_name(connection, reference)
-    row = connection.execute(GET, {"schedule_id": schedule_id}).one_or_none()
+    row = connection.execute(GET, {"schedule_id": find(connection, reference)}).one_or_none()
     return None if row is None else stored(row)
 
 
