@@ -13,12 +13,11 @@ import pytest
 
 from horae import Horae, JobContext, JobState
 from horae.handler.creation import StartOptions
-from horae.runtime import settler, worker
+from horae.runtime import claimer, frontier, settler, worker
 from horae.runtime.throughput import Throughput
 from horae.storage import claims, queues
-from horae.storage.claims import Served
 from horae.storage.database import Database
-from tests.harness.applications import application, attempts_of, counted_statements, rows
+from tests.harness.applications import application, attempts_of, counted_statements, execute, rows
 from tests.harness.figures import figure
 from tests.harness.nodes import running_node, until, until_released, until_state
 
@@ -316,8 +315,8 @@ class TestLostAnswers:
     ) -> None:
         claim, lost = claims.claim, list[int]()
 
-        def claim_and_lose_the_answer(connection: object, served: Served, limit: int) -> object:
-            taken = claim(connection, served, limit)  # type: ignore[arg-type]
+        def claim_and_lose_the_answer(connection: object, *asked: object) -> object:
+            taken = claim(connection, *asked)  # type: ignore[arg-type]
             if taken and not lost:
                 lost.extend(each.id for each in taken)
                 connection.commit()  # type: ignore[attr-defined]
@@ -342,10 +341,10 @@ class TestLostAnswers:
         strays, claim = claims.strays, claims.claim
         runs: list[int] = []
 
-        def claim_once_then_fail(connection: object, served: Served, limit: int) -> object:
+        def claim_once_then_fail(connection: object, *asked: object) -> object:
             if begun.is_set() and not doubted.is_set():
                 raise ConnectionResetError("no answer")
-            return claim(connection, served, limit)  # type: ignore[arg-type]
+            return claim(connection, *asked)  # type: ignore[arg-type]
 
         def note(*arguments: object) -> object:
             doubted.set()
@@ -438,3 +437,39 @@ class TestDelays:
 
         await horae.aio.jobs.start_many(work, [{}] * claims.GLANCE, options=StartOptions(delay=timedelta(hours=1)))
         assert database.autocommit(claims.look_ahead).due_in is None
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+class TestSlowLooks:
+    """As if an old transaction had made it slow to look at everything (ADR 0008)."""
+
+    @pytest.fixture(autouse=True)
+    def slow(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(frontier, "SLOW", -1.0)
+        monkeypatch.setattr(frontier, "GAIN", 0)
+        monkeypatch.setattr(claimer, "REST", 30)
+
+    async def test_jobs_are_still_done_by_whatever_priority_and_time(self, horae: Horae) -> None:
+        @horae.job
+        async def work() -> None: ...
+
+        async with running_node(horae):
+            for number in range(60):
+                await horae.aio.jobs.start(work, priority=number % 3)
+                execute(horae, "UPDATE horae_jobs SET run_at = run_at - interval '1 hour' WHERE state = 'pending'")
+            await until(lambda: states(horae) == Counter(finished=60))
+
+    async def test_meanwhile_nothing_else_is_looked_for(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(claimer, "REST", 10**6)
+
+        @horae.job
+        async def work() -> None: ...
+
+        async with running_node(horae):
+            first = await horae.aio.jobs.start(work)
+            await until_state(horae, first.id, "finished")
+            waiting = await horae.aio.jobs.start(work, priority=1)
+            behind = await horae.aio.jobs.start(work)
+            await until_state(horae, behind.id, "finished")
+            assert (await horae.aio.jobs.get(waiting.id)).state is JobState.PENDING

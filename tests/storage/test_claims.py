@@ -4,13 +4,15 @@ from datetime import timedelta
 from functools import partial
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import bindparam, event, func, select, text, update
 
 from horae.domain.job import Claim, JobId, JobState, NodeId
 from horae.storage import claims, creation, ending, queues
 from horae.storage.claims import Served
 from horae.storage.creation import NewJob
 from horae.storage.database import Database
+from horae.storage.dialect import seconds_from_now
+from horae.storage.tables import jobs
 from tests.storage.arrange import (
     NODE,
     OTHER,
@@ -280,3 +282,80 @@ def test_ten_thousand_waiting_jobs_of_others_do_not_hide_one(database: Database)
     database.transact(creation.add_many, busy, "[" + ",".join(["null"] * 10_000) + "]")
     mine = started(database)
     assert ids(claimed(database, limit=3)) == [mine]
+
+
+def claimed_beyond(database: Database, last: JobId, limit: int = 10) -> list[JobId]:
+    served = Served(node=NODE, types=["import"])
+    return ids(database.autocommit(claims.claim, served, limit, last))
+
+
+@POSTGRESQL
+class TestBeyond:
+    def test_it_takes_what_comes_after_the_job_in_order(self, database: Database) -> None:
+        before, last, same, after = [started(database) for _ in range(4)]
+        high, low = started(database, priority=1), started(database, priority=-1)
+        for job_id, seconds in ((before, 30), (last, 20), (same, 20), (after, 10), (high, 10), (low, 10)):
+            age(database, job_id, "run_at", seconds)
+        with database.engine.begin() as connection:  # equal to the microsecond
+            connection.execute(EQUAL, {"last": last, "same": same})
+        assert ids([running_now(database, last)]) == [last]
+        assert claimed_beyond(database, last) == [same, after]
+        assert ids(claimed(database, limit=10)) == [high, before, low]
+
+    def test_what_is_due_since_a_second_may_have_come_by_a_later_commit(self, database: Database) -> None:
+        late, lately, last = started(database), started(database), started(database)
+        age(database, late, "run_at", 60)
+        assert ids([running_now(database, last)]) == [last]
+        with database.engine.begin() as connection:  # at once: this is about less than a second
+            connection.execute(update(jobs).where(jobs.c.id == lately).values(run_at=seconds_from_now(-0.5)))
+            assert ids(claims.claim(connection, Served(node=NODE, types=["import"]), 10, last)) == [lately]
+
+    def test_it_takes_no_more_than_the_limit_and_nothing_that_is_not_due(self, database: Database) -> None:
+        last, first, _second = started(database), started(database), started(database)
+        started(database, delay=60.0)
+        assert ids([running_now(database, last)]) == [last]
+        assert claimed_beyond(database, last, limit=1) == [first]
+        assert len(claimed_beyond(database, first)) == 1
+
+    def test_without_the_job_there_is_nothing_beyond_it(self, database: Database) -> None:
+        started(database)
+        assert claimed_beyond(database, JobId(10**9)) == []
+
+    def test_it_does_not_read_again_what_an_open_transaction_keeps(self, database: Database) -> None:
+        with database.engine.connect().execution_options(isolation_level="REPEATABLE READ") as analyst:
+            analyst.execute(select(func.count()).select_from(jobs))
+            many = [started(database) for _ in range(200)]
+            for job_id in many:
+                age(database, job_id, "run_at", 10)
+            *_, last = claimed(database, limit=199)
+            age(database, many[-1], "run_at", 5)
+            whole = entries_read(database, None)
+            age(database, started(database), "run_at", 1)
+            assert whole >= 200
+            assert entries_read(database, last.id) < 20
+
+
+EQUAL = update(jobs).where(jobs.c.id == bindparam("same")).values(
+    run_at=select(jobs.c.run_at).where(jobs.c.id == bindparam("last")).scalar_subquery()
+)  # fmt: skip
+READ = text("SELECT idx_tup_read FROM pg_stat_user_indexes WHERE indexrelname = 'horae_jobs_ready'")
+
+
+def running_now(database: Database, job_id: JobId) -> Claim:
+    claim = database.autocommit(claims.claim_one, job_id, NODE)
+    assert claim is not None
+    return claim
+
+
+def entries_read(database: Database, beyond: JobId | None) -> int:
+    """Entries of the index of ready jobs that a claim of one job reads."""
+
+    def counter() -> int:
+        with database.engine.begin() as connection:
+            return int(connection.execute(READ).scalar_one())
+
+    before = counter()
+    with database.engine.begin() as connection:
+        assert len(claims.claim(connection, Served(node=NODE, types=["import"]), 1, beyond)) == 1
+        connection.execute(text("SELECT pg_stat_force_next_flush()"))
+    return counter() - before

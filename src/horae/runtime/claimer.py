@@ -11,9 +11,11 @@ from random import Random
 from typing import Final
 
 from horae.domain.job import Claim
+from horae.runtime.frontier import REST, Frontier
 from horae.storage import claims, limited_claims
 from horae.storage.claims import Served
 from horae.storage.database import Database
+from horae.storage.dialect import POSTGRESQL
 from horae.storage.limited_claims import Taken
 
 FRESH: Final = 5.0
@@ -32,6 +34,7 @@ class Claimer:
         self.pause = math.inf
         """Seconds after which another claim may take what the last one had to pass over."""
         self._database, self._served, self._rng = database, served, rng
+        self._frontier = Frontier(REST if database.dialect == POSTGRESQL else 0)
         self._looked_at = -math.inf
         self._next_pause = PAUSES[0]
 
@@ -45,15 +48,24 @@ class Claimer:
         self.pause = math.inf
         names = await self._within_reach(room) if self.limited else ()
         if not names:
-            taken = await self._database.autocommit_async(claims.claim, self._served, room)
-            self.exhausted = len(taken) < room
-            return taken
+            return await self._claim_unlimited(room)
         result = await self._database.transact_async(limited_claims.claim, self._served, room, names)
         self._take_note(result)
         return result.claims
 
+    async def _claim_unlimited(self, room: int) -> Sequence[Claim]:
+        began = time.monotonic()
+        beyond = self._frontier.beyond(began)
+        taken = await self._database.autocommit_async(claims.claim, self._served, room, beyond)
+        ended = time.monotonic()
+        self._frontier.move(taken, beyond=beyond, began=began, ended=ended)
+        self.exhausted = len(taken) < room
+        return taken
+
     async def look_ahead(self) -> float | None:
         """Learn of limits; seconds until the next job is due, as `claims.look_ahead` says."""
+        if not self.is_stale and self._frontier.rest(time.monotonic()):
+            return None  # it would read all that a claim has just passed by
         ahead = await self._database.autocommit_async(claims.look_ahead)
         self._looked_at = time.monotonic()
         served = self._served.queues

@@ -10,18 +10,21 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    ColumnElement,
     Connection,
     Executable,
     Integer,
     Select,
     Text,
     Update,
+    and_,
     bindparam,
     case,
     cast,
     func,
     or_,
     select,
+    tuple_,
     type_coerce,
     update,
 )
@@ -36,6 +39,7 @@ from horae.storage.dialect import (
     json_rows,
     member_of,
     one_of,
+    seconds_from_now,
     seconds_since,
 )
 from horae.storage.tables import jobs, queues, ready_order
@@ -105,15 +109,29 @@ def start_of(dialect: str, chosen: Select[Any]) -> Executable:
     return select(*(rows.c[name] for name in Claim._fields)).order_by(rows.c.priority.desc(), rows.c.run_at, rows.c.id)
 
 
-def _claim(dialect: str) -> Executable:
+def _claim(dialect: str, *where: ColumnElement[bool]) -> Executable:
     # Of a queue with a limit only `limited_claims` takes, which counts what runs there.
     closed = select(queues.c.name).where(or_(queues.c.paused_at.is_not(None), queues.c.concurrency_limit.is_not(None)))
-    due = due_of(dialect, closed, jobs.c.id)
+    due = due_of(dialect, closed, jobs.c.id).where(*where)
     # Rivals pass over our rows instead of queueing behind them.
     return start_of(dialect, select(due.with_for_update(skip_locked=True).cte("due").c.id))
 
 
+def _beyond() -> ColumnElement[bool]:
+    """Due after this job, or within the last second: a job that is started now may come to be by a later commit."""
+    last, lately = jobs.alias("last"), seconds_from_now(-1.0)
+
+    def of_last(value: ColumnElement[Any]) -> Any:
+        return select(value).where(last.c.id == bindparam("beyond")).scalar_subquery()
+
+    place = tuple_(
+        of_last(func.least(last.c.run_at, lately)), of_last(case((last.c.run_at < lately, last.c.id), else_=0))
+    )
+    return and_(jobs.c.priority == of_last(last.c.priority), tuple_(jobs.c.run_at, jobs.c.id) > place)
+
+
 CLAIM: Final = PerDialect(_claim)
+CLAIM_BEYOND: Final = PerDialect(lambda dialect: _claim(dialect, _beyond()))
 
 CLAIM_ONE: Final = (
     update(jobs)
@@ -167,9 +185,15 @@ STRAYS: Final = PerDialect(
 )
 
 
-def claim(connection: Connection, served: Served, limit: int) -> list[Claim]:
-    """Take up to `limit` due jobs, the highest priority first, then the longest due."""
-    return taken(connection, CLAIM, {"node": served.node, "limit": limit, **asked_by(served)})
+def claim(connection: Connection, served: Served, limit: int, beyond: JobId | None = None) -> list[Claim]:
+    """Take up to `limit` due jobs, the highest priority first, then the longest due.
+
+    `beyond`: only those of the same priority that come after this job; on PostgreSQL alone (ADR 0008).
+    """
+    parameters = {"node": served.node, "limit": limit, **asked_by(served)}
+    if beyond is None:
+        return taken(connection, CLAIM, parameters)
+    return taken(connection, CLAIM_BEYOND, {**parameters, "beyond": beyond})
 
 
 def asked_by(served: Served) -> dict[str, Any]:
