@@ -54,7 +54,7 @@ from horae.handler import creation as handler
 from horae.handler.creation import StartOptions
 from horae.runtime import sweeper
 from horae.runtime.verdict import backoff_of
-from horae.storage import claims, creation, ending, nodes, queues, reading, settling, sqlite
+from horae.storage import claims, creation, ending, limited_claims, nodes, queues, reading, settling, sqlite
 from horae.storage.claims import Served
 from horae.storage.database import Database
 from horae.storage.dialect import SQLITE
@@ -177,6 +177,7 @@ class JobLife(RuleBasedStateMachine):
         self.alive: list[NodeId] = []
         self.crashed: set[NodeId] = set()
         self.paused: set[str] = set()
+        self.limits: dict[str, int] = {}
         self.held: list[tuple[NodeId, Claim]] = []  # and never let go of: what is over is a zombie's
         self.written: list[tuple[NodeId, Settlement]] = []
         self.nodes_so_far = 0
@@ -193,7 +194,7 @@ class JobLife(RuleBasedStateMachine):
         self.join()
         for wish in wishes:
             self.start(wish)
-        self.claim(0, 3, None)
+        self.claim(0, 3, None, knows=False)
 
     @rule()
     def join(self) -> None:
@@ -247,6 +248,11 @@ class JobLife(RuleBasedStateMachine):
     def resume(self, queue: str) -> None:
         assert self.database.transact(queues.resume, queue) == (queue in self.paused)
         self.paused.discard(queue)
+
+    @rule(queue=st.sampled_from(QUEUES), most=st.sampled_from([None, 1, 1, 2]))
+    def limit(self, queue: str, most: int | None) -> None:
+        self.database.transact(queues.limit, queue, most)
+        self.limits = {name: number for name, number in {**self.limits, queue: most}.items() if number is not None}
 
     # Callers
 
@@ -302,14 +308,26 @@ class JobLife(RuleBasedStateMachine):
 
     # Bodies
 
-    @rule(which=WHICH, limit=st.integers(1, 3), served=st.sampled_from([None, None, ["a"], ["b"], ["a", "b"]]))
-    def claim(self, which: int, limit: int, served: list[str] | None) -> None:
+    @rule(
+        which=WHICH,
+        limit=st.integers(1, 3),
+        served=st.sampled_from([None, None, ["a"], ["b"], ["a", "b"]]),
+        knows=st.sampled_from([True, True, False]),
+    )
+    def claim(self, which: int, limit: int, served: list[str] | None, *, knows: bool) -> None:
+        """`knows`: whether the node has heard of limits; if not, it takes nothing of a queue that has one."""
         node = self.alive[which % len(self.alive)]
-        due = [job for job in self.jobs.values() if self._is_due(job, served)]
+        room = {name: self._room(name) if knows else 0 for name in self.limits}
+        due = [job for job in self.jobs.values() if self._is_due(job, served) and room.get(job.wish.queue, 1) > 0]
         rows = {row.id: row for row in self.database.transact(reading.get_many, [job.id for job in due])}
         due.sort(key=lambda job: (-job.wish.priority, rows[job.id].run_at, job.id))
-        taken = self.database.autocommit(claims.claim, Served(node=node, types=["work"], queues=served), limit)
-        assert [claim.id for claim in taken] == [job.id for job in due[:limit]]
+        expected = list[JobId]()
+        for job in due[:limit]:
+            queue = job.wish.queue
+            expected.extend([job.id] if room.get(queue, 1) > 0 else [])
+            room[queue] = room.get(queue, limit + 1) - 1
+        taken = self._claim(Served(node=node, types=["work"], queues=served), limit, knows=knows)
+        assert [claim.id for claim in taken] == expected
         for claim in taken:
             job = self.jobs[claim.id]
             job.move(JobEvent.CLAIM, self.now)
@@ -444,6 +462,16 @@ class JobLife(RuleBasedStateMachine):
 
     def _occupying(self, owner: str) -> int:
         return sum(job.wish.owner == owner and job.occupied for job in self.jobs.values())
+
+    def _claim(self, served: Served, limit: int, *, knows: bool) -> list[Claim]:
+        names = self.database.autocommit(limited_claims.within_reach, served, limit) if knows else []
+        if not names:
+            return self.database.autocommit(claims.claim, served, limit)
+        return self.database.transact(limited_claims.claim, served, limit, names).claims
+
+    def _room(self, queue: str) -> int:
+        held = sum(job.held_by is not None and job.wish.queue == queue for job in self.jobs.values())
+        return self.limits[queue] - held
 
     def _is_due(self, job: Expected, served: list[str] | None) -> bool:
         served_now = (served is None or job.wish.queue in served) and job.wish.queue not in self.paused
