@@ -61,7 +61,7 @@ async def resume_queue(services: ServicesHere, actor: Staff, queue: QueueName) -
     return await _item(services, queue)
 
 
-@router.post("/{queue}/limit/", responses=documented(400, 413))
+@router.post("/{queue}/limit/", responses=documented(400, 404, 413))
 async def limit_queue(services: ServicesHere, actor: Staff, queue: QueueName, limit: Limit) -> QueueItem:
     """Let no more jobs of this queue run at a time; what has started goes on."""
     most = limit.concurrency_limit
