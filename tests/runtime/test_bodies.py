@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from horae import Horae, JobContext, JobNotCancellable, JobState, JobStopped
+from horae import Horae, JobContext, JobNotCancellable, JobState, JobStopped, LeaseLost
 from horae.live.store import LiveReport
 from horae.types.logging import JobLogFilter
 from tests.harness.applications import attempts_of, execute, live_rows
@@ -281,6 +281,16 @@ class TestCancel:
 
 
 class TestLeases:
+    async def test_a_body_that_says_so_itself_has_failed(self, horae: Horae) -> None:
+        @horae.job
+        def lose() -> None:
+            raise LeaseLost("says the body")
+
+        async with running_node(horae):
+            job = await horae.aio.jobs.start(lose)
+            ended = await until_state(horae, job.id, "failed")
+        assert str(ended.error).startswith("LeaseLost")
+
     async def test_a_body_whose_lease_was_taken_stops_and_changes_nothing(self, horae: Horae) -> None:
         begun, stopped = threading.Event(), threading.Event()
 

@@ -25,7 +25,7 @@ async def actor_of(request: Request, services: ServicesHere) -> Actor:
     found = services.authenticate(request)
     actor = await found if inspect.isawaitable(found) else found
     if actor is None:
-        raise NotAuthenticated("say who you are: this needs a token")
+        raise NotAuthenticated("say who you are: this is for known users only")
     request.state.actor = actor
     return actor
 

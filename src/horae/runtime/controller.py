@@ -16,6 +16,7 @@ from typing import Final
 
 from horae.domain.job import NodeId
 from horae.domain.ring import Ring
+from horae.runtime.complaints import Complaint
 from horae.storage import ahead, nodes, runs, schedules
 from horae.storage.ahead import PlannedFire
 from horae.storage.database import Database, is_disconnect
@@ -53,6 +54,7 @@ class Controller:
         self._adopted: dict[int, float] = {}
         self._asked: set[int] = set()
         self._planned: dict[int, PlannedFire | None] = {}
+        self._away = Complaint()
         self._wake = asyncio.Event()
         self.calm = asyncio.Event()
         """Not set while more is due than one transaction fires."""
@@ -85,9 +87,10 @@ class Controller:
                 await self._fire_due()
                 await self._plan_ahead()
             except Exception as error:  # noqa: BLE001 - the database may be away for a while; the node stays
-                log.warning("schedules wait for the database: %s", error)
+                self._away.warn("schedules wait for the database: %s", error)
                 await asyncio.sleep(self._rng.uniform(0.3, 1.0))
                 continue
+            self._away.settle()
             await self._sleep()
 
     async def _look(self) -> None:

@@ -35,6 +35,10 @@ class Performed(NamedTuple):
     error: BaseException | None = None
 
 
+class Overtaken(LeaseLost):
+    """A body has ended, in a transaction of its own, when the job was no longer its."""
+
+
 class Interrupted(JobStopped):
     """The node is shutting down and the grace is over."""
 
@@ -86,7 +90,7 @@ def outcome_of(job_type: JobType[Any], context: JobContext[Any], error: BaseExce
     match reason:
         case JobCancelled():
             return Cancelled(reason.by)
-        case LeaseLost():
+        case LeaseLost() if reason is order or isinstance(reason, Overtaken):  # else the body says it, and is wrong
             return None
         case Interrupted():
             return Failed("the node stopped before the job ended", "This job was interrupted; please start it again.")
@@ -175,12 +179,12 @@ async def _run_async(job_type: JobType[Any], context: JobContext[Any], stage: St
 
 
 def settle_within(connection: Connection, context: JobContext[Any], result: str | None, node: NodeId) -> None:
-    """Finish the job as the last statement of its own transaction; raises `LeaseLost` so that it rolls back."""
+    """Finish the job as the last statement of its own transaction; raises `Overtaken` so that it rolls back."""
     claim = context.claim
     settlement = decide(claim, Succeeded(result), Backoff(), Random(0))  # noqa: S311 - success draws nothing
     settlement = settlement._replace(label=context.label)
     if claim.id not in settling.settle(connection, node, [settlement]).settled:
-        raise LeaseLost
+        raise Overtaken
 
 
 def _own_connection(entered: Any, database: Database) -> Connection | None:

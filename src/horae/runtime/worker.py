@@ -19,6 +19,7 @@ from typing import Any, Final
 from horae.domain.job import Claim, JobId
 from horae.errors import LeaseLost
 from horae.runtime.claimer import Claimer
+from horae.runtime.complaints import Complaint
 from horae.runtime.reporter import Reporter
 from horae.runtime.run import Executor, Run
 from horae.runtime.runner import Interrupted, Performed, Stage, outcome_of
@@ -61,6 +62,7 @@ class Worker:
         self._prefetched: deque[tuple[Claim, float]] = deque()
         self._dropped: list[Claim] = []
         self._throughput = Throughput()
+        self._away = Complaint()
         self._wake = asyncio.Event()
         self._hints = 0
         self._exhausted = False
@@ -129,10 +131,11 @@ class Worker:
         try:
             taken = await self._claimer.claim(room)
         except Exception as error:  # noqa: BLE001 - the database may be away for a while; the node stays
-            log.warning("no jobs can be claimed: %s", error)
+            self._away.warn("no jobs can be claimed: %s", error)
             self._doubtful_until = time.monotonic() + DOUBT
             await asyncio.sleep(self._rng.uniform(0.2, 1.0))
             return
+        self._away.settle()
         self._exhausted = self._claimer.exhausted and hints == self._hints
         if taken:
             self._poll = POLL_ALONE[0]
@@ -148,7 +151,7 @@ class Worker:
         try:
             due_in = await self._claimer.look_ahead()
         except Exception as error:  # noqa: BLE001 - as for a claim
-            log.warning("it is not known when the next job is due: %s", error)
+            self._away.warn("it is not known when the next job is due: %s", error)
             due_in = None
         self._due_at = None if due_in is None else time.monotonic() + due_in
         if self._claimer.limited - known:
@@ -249,7 +252,7 @@ class Worker:
             if strays:
                 await self._return(strays)
         except Exception as error:  # noqa: BLE001 - as for a claim
-            log.warning("it is not known whether jobs were claimed: %s", error)
+            self._away.warn("it is not known whether jobs were claimed: %s", error)
             self._doubtful_until = time.monotonic() + DOUBT
             await asyncio.sleep(self._rng.uniform(0.2, 1.0))
             return
