@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import psycopg
 
 COLUMNS = "type, queue, priority, state, params, max_attempts, meta, run_at, created_at, updated_at"
+END_ALL = "UPDATE horae_jobs SET state = 'cancelled', finished_at = run_at WHERE state = 'pending'"
 CLEARED = ("horae_jobs", "horae_job_attempts", "bare_jobs")
 
 
@@ -41,6 +42,10 @@ class Raw(Protocol):
 
     def unfinished(self) -> int:
         """Count Horae's jobs that have not ended."""
+        ...
+
+    def end_all(self) -> None:
+        """End every one of Horae's jobs that waits, and tidy up after that as far as can be."""
         ...
 
     def analyze(self) -> None:
@@ -118,6 +123,10 @@ class RawPostgres:
             self._one("SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()")
         )
 
+    def end_all(self) -> None:
+        self._execute(END_ALL)
+        self._execute("VACUUM ANALYZE horae_jobs")
+
     def analyze(self) -> None:
         self._execute(f"ANALYZE {', '.join(CLEARED)}")
 
@@ -189,6 +198,10 @@ class RawSqlite:
 
     def unfinished(self) -> int:
         return int(self._connection.execute("SELECT count(*) FROM horae_jobs WHERE finished_at IS NULL").fetchone()[0])
+
+    def end_all(self) -> None:
+        self._connection.execute(END_ALL)
+        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def analyze(self) -> None:
         """SQLite does it only when told to, and nobody tells it."""
