@@ -65,6 +65,7 @@ def busy(node: Served) -> dict[str, str]:
     schedules = {each["name"]: each["id"] for each in node.read("schedules/")["schedules"]}
     change(node, f"schedules/{schedules['back_up_database']}/pause/", note="The disk is being exchanged until Friday")
     change(node, "queues/mail/pause/", note="The mail provider is down")
+    change(node, "queues/export/limit/", concurrency_limit=2)
     for issue in (41, 42, 43):
         node.begin("send_newsletter", issue=issue)
     failed = node.begin("export_table", table="wishes")
