@@ -12,7 +12,7 @@ from typing import Final
 from horae.domain.job import Claim, JobId
 
 SLOW: Final = 0.02
-REST: Final = 20
+REST: Final = 30
 GAIN: Final = 2
 """Seconds that a look at everything may take; how many times as long as a slower one took the next is put off; how much
 faster the claims between them have to be, or it is something else that is slow."""
