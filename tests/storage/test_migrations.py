@@ -108,6 +108,9 @@ ROWS_AT: Final[dict[str, dict[str, dict[str, Any]]]] = {
     },
     "0004": {},
     "0005": {},
+    "0006": {
+        "horae_sessions": {"key_hash": "k", "token_hash": "t", "created_at": NOW, "expires_at": NOW},
+    },
 }
 
 

@@ -2,7 +2,7 @@
 
 from sqlalchemy import Column, Index, String, Table, Text
 
-from horae.storage.dialect import Instant
+from horae.storage.dialect import Instant, Json
 from horae.storage.tables import metadata, row_id
 
 audit = Table(
@@ -15,7 +15,22 @@ audit = Table(
     Column("target", String(300), nullable=False),
     Column("outcome", String(100), nullable=False),
     Column("note", Text),
+    Column("channel", String(16)),  # http, cli or python
+    Column("before", Json),
+    Column("after", Json),
     sqlite_autoincrement=True,
 )
 
 Index("horae_audit_at", audit.c.at)
+
+# A browser's log-in. The cookie holds the key of which only the hash is here.
+sessions = Table(
+    "horae_sessions",
+    metadata,
+    Column("key_hash", String(64), primary_key=True),
+    Column("token_hash", String(64), nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("expires_at", Instant, nullable=False),
+)
+
+Index("horae_sessions_expires_at", sessions.c.expires_at)

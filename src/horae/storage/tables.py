@@ -5,8 +5,10 @@ Names carry the prefix `horae_`, because they live in the application's own data
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
+    Float,
     Index,
     Integer,
     MetaData,
@@ -14,6 +16,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    false,
     text,
 )
 
@@ -63,6 +66,15 @@ jobs = Table(
     Column("schedule_id", row_id),
     Column("nominal_time", Instant),
     Column("deployment_id", row_id),
+    Column("max_runtime", Float, CheckConstraint("max_runtime > 0", name="max_runtime")),  # seconds; of its schedule
+    Column("run_reason", String(32)),  # why its schedule started it
+    Column("retry_of", row_id),
+    Column(
+        "hook_owed",
+        String(16),
+        CheckConstraint("hook_owed IN ('on_error', 'on_cancelled')", name="hook_owed"),
+    ),
+    Column("hook_taken_at", Instant),  # by a process that is calling the hook, or was when it died
     CheckConstraint("state IN ('pending', 'started', 'finished', 'failed', 'cancelled')", name="state"),
     CheckConstraint("(finished_at IS NOT NULL) = (state IN ('finished', 'failed', 'cancelled'))", name="ended"),
     # A node holds what is started, and for a while what was cancelled or failed under a body that has not stopped yet.
@@ -123,6 +135,9 @@ Index(
 )
 _scheduled = text("schedule_id IS NOT NULL")
 Index("horae_jobs_schedule", jobs.c.schedule_id, jobs.c.id, postgresql_where=_scheduled, sqlite_where=_scheduled)
+
+_hook_owed = text("hook_owed IS NOT NULL")
+Index("horae_jobs_hook_owed", jobs.c.id, postgresql_where=_hook_owed, sqlite_where=_hook_owed)
 
 job_attempts = Table(
     "horae_job_attempts",
@@ -185,4 +200,5 @@ live_cancels = Table(
     Column("job_id", row_id, primary_key=True, autoincrement=False),
     Column("requested_by", String(200)),
     Column("requested_at", Instant, nullable=False),
+    Column("forced", Boolean, nullable=False, server_default=false()),
 )

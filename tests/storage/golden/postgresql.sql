@@ -10,6 +10,9 @@ CREATE TABLE horae_audit (
     target character varying(300) NOT NULL,
     outcome character varying(100) NOT NULL,
     note text,
+    channel character varying(16),
+    before jsonb,
+    after jsonb,
     CONSTRAINT horae_audit_pkey PRIMARY KEY (id)
 );
 CREATE INDEX horae_audit_at ON horae_audit USING btree (at);
@@ -72,6 +75,11 @@ CREATE TABLE horae_jobs (
     schedule_id bigint,
     nominal_time timestamp with time zone,
     deployment_id bigint,
+    max_runtime double precision,
+    run_reason character varying(32),
+    retry_of bigint,
+    hook_owed character varying(16),
+    hook_taken_at timestamp with time zone,
     CONSTRAINT horae_jobs_attempts CHECK (((attempt >= 0) AND (max_attempts >= 1) AND (lease >= attempt))),
     CONSTRAINT horae_jobs_cancelled_by CHECK (((cancelled_by IS NULL) OR ((state)::text = 'cancelled'::text))),
     CONSTRAINT horae_jobs_ended CHECK (((finished_at IS NOT NULL) = ((state)::text = ANY ((ARRAY['finished'::character varying, 'failed'::character varying, 'cancelled'::character varying])::text[])))),
@@ -82,12 +90,15 @@ CASE state
     WHEN 'finished'::text THEN (node_id IS NULL)
     ELSE true
 END),
+    CONSTRAINT horae_jobs_hook_owed CHECK (((hook_owed)::text = ANY ((ARRAY['on_error'::character varying, 'on_cancelled'::character varying])::text[]))),
+    CONSTRAINT horae_jobs_max_runtime CHECK ((max_runtime > (0)::double precision)),
     CONSTRAINT horae_jobs_pkey PRIMARY KEY (id),
     CONSTRAINT horae_jobs_progress CHECK (((progress_percentage >= 0) AND (progress_percentage <= 100))),
     CONSTRAINT horae_jobs_state CHECK (((state)::text = ANY ((ARRAY['pending'::character varying, 'started'::character varying, 'finished'::character varying, 'failed'::character varying, 'cancelled'::character varying])::text[])))
 );
 CREATE INDEX horae_jobs_ended ON horae_jobs USING btree (finished_at) WHERE (finished_at IS NOT NULL);
 CREATE INDEX horae_jobs_held ON horae_jobs USING btree (node_id) WHERE (node_id IS NOT NULL);
+CREATE INDEX horae_jobs_hook_owed ON horae_jobs USING btree (id) WHERE (hook_owed IS NOT NULL);
 CREATE INDEX horae_jobs_occupying ON horae_jobs USING btree (owner, type) WHERE ((owner IS NOT NULL) AND ((finished_at IS NULL) OR (node_id IS NOT NULL)));
 CREATE INDEX horae_jobs_owner ON horae_jobs USING btree (owner, id) WHERE (owner IS NOT NULL);
 CREATE INDEX horae_jobs_ready ON horae_jobs USING btree (priority DESC, run_at, id, queue, type) WHERE ((state)::text = 'pending'::text);
@@ -98,6 +109,7 @@ CREATE UNLOGGED TABLE horae_live_cancels (
     job_id bigint NOT NULL,
     requested_by character varying(200),
     requested_at timestamp with time zone NOT NULL,
+    forced boolean NOT NULL DEFAULT false,
     CONSTRAINT horae_live_cancels_pkey PRIMARY KEY (job_id)
 );
 CREATE UNLOGGED TABLE horae_live_jobs (
@@ -188,6 +200,14 @@ CREATE INDEX horae_schedules_due ON horae_schedules USING btree (next_start) WHE
 CREATE UNIQUE INDEX horae_schedules_name ON horae_schedules USING btree (module, name);
 CREATE INDEX horae_schedules_running ON horae_schedules USING btree (run_token) WHERE (run_token IS NOT NULL);
 CREATE INDEX horae_schedules_updated ON horae_schedules USING btree (updated_at);
+CREATE TABLE horae_sessions (
+    key_hash character varying(64) NOT NULL,
+    token_hash character varying(64) NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT horae_sessions_pkey PRIMARY KEY (key_hash)
+);
+CREATE INDEX horae_sessions_expires_at ON horae_sessions USING btree (expires_at);
 CREATE TABLE horae_ticks (
     schedule_id bigint NOT NULL,
     nominal_time timestamp with time zone NOT NULL,

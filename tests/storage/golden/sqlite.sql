@@ -9,7 +9,10 @@ CREATE TABLE horae_audit (
     action VARCHAR(100) NOT NULL,
     target VARCHAR(300) NOT NULL,
     outcome VARCHAR(100) NOT NULL,
-    note TEXT
+    note TEXT,
+    channel VARCHAR(16),
+    "before" TEXT,
+    "after" TEXT
 );
 CREATE TABLE horae_deployments (
     id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
@@ -68,6 +71,11 @@ CREATE TABLE horae_jobs (
     schedule_id INTEGER,
     nominal_time BIGINT,
     deployment_id INTEGER,
+    max_runtime FLOAT CONSTRAINT horae_jobs_max_runtime CHECK (max_runtime > 0),
+    run_reason VARCHAR(32),
+    retry_of INTEGER,
+    hook_owed VARCHAR(16) CONSTRAINT horae_jobs_hook_owed CHECK (hook_owed IN ('on_error', 'on_cancelled')),
+    hook_taken_at BIGINT,
     CONSTRAINT horae_jobs_attempts CHECK (attempt >= 0 AND max_attempts >= 1 AND lease >= attempt),
     CONSTRAINT horae_jobs_cancelled_by CHECK (cancelled_by IS NULL OR state = 'cancelled'),
     CONSTRAINT horae_jobs_ended CHECK ((finished_at IS NOT NULL) = (state IN ('finished', 'failed', 'cancelled'))),
@@ -149,6 +157,13 @@ CREATE TABLE horae_schedules (
     CONSTRAINT horae_schedules_trigger_kind CHECK (trigger_kind IN ('cron', 'interval')),
     CONSTRAINT horae_schedules_waiting CHECK (state <> 'idle' OR (enabled AND next_start IS NOT NULL))
 );
+CREATE TABLE horae_sessions (
+    key_hash VARCHAR(64) NOT NULL,
+    token_hash VARCHAR(64) NOT NULL,
+    created_at BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL,
+    CONSTRAINT horae_sessions_pkey PRIMARY KEY (key_hash)
+);
 CREATE TABLE horae_ticks (
     schedule_id INTEGER NOT NULL,
     nominal_time BIGINT NOT NULL,
@@ -170,6 +185,7 @@ CREATE INDEX horae_audit_at ON horae_audit (at);
 CREATE UNIQUE INDEX horae_deployments_current ON horae_deployments (module) WHERE ended_at IS NULL;
 CREATE INDEX horae_jobs_ended ON horae_jobs (finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX horae_jobs_held ON horae_jobs (node_id) WHERE node_id IS NOT NULL;
+CREATE INDEX horae_jobs_hook_owed ON horae_jobs (id) WHERE hook_owed IS NOT NULL;
 CREATE INDEX horae_jobs_occupying ON horae_jobs (owner, type) WHERE owner IS NOT NULL AND (finished_at IS NULL OR node_id IS NOT NULL);
 CREATE INDEX horae_jobs_owner ON horae_jobs (owner, id) WHERE owner IS NOT NULL;
 CREATE INDEX horae_jobs_ready ON horae_jobs (priority DESC, run_at, id, queue, type) WHERE state = 'pending';
@@ -180,3 +196,4 @@ CREATE INDEX horae_schedules_due ON horae_schedules (next_start) WHERE next_star
 CREATE UNIQUE INDEX horae_schedules_name ON horae_schedules (module, name);
 CREATE INDEX horae_schedules_running ON horae_schedules (run_token) WHERE run_token IS NOT NULL;
 CREATE INDEX horae_schedules_updated ON horae_schedules (updated_at);
+CREATE INDEX horae_sessions_expires_at ON horae_sessions (expires_at);
