@@ -26,6 +26,15 @@ def postgres_server() -> Iterator[PostgresServer]:
         yield server
 
 
+@pytest.fixture
+def sqlite_database(migrated_sqlite: Path, tmp_path: Path) -> Iterator[Database]:
+    """A database for what does not depend on its kind: a test module names it `database`."""
+    file = tmp_path / "horae.db"
+    shutil.copy(migrated_sqlite, file)
+    with closing(Database(f"sqlite:///{file}")) as database:
+        yield database
+
+
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The URL of a fresh database without tables, once for each kind of database."""

@@ -1,9 +1,6 @@
 """The application of the tables, on each kind of database, and clients of its API."""
 
-import shutil
 from collections.abc import Iterator
-from contextlib import closing
-from pathlib import Path
 
 import pytest
 
@@ -13,15 +10,6 @@ from horae.storage.database import Database
 from tests.api.clients import Client, application_of, client_of
 from tests.api.tables import add_types
 from tests.harness.applications import application
-
-
-@pytest.fixture
-def sqlite_database(migrated_sqlite: Path, tmp_path: Path) -> Iterator[Database]:
-    """A database for what does not depend on its kind: a test module names it `database`."""
-    file = tmp_path / "horae.db"
-    shutil.copy(migrated_sqlite, file)
-    with closing(Database(f"sqlite:///{file}")) as database:
-        yield database
 
 
 @pytest.fixture

@@ -82,7 +82,12 @@ async def listening(
     stream = Stream()
     if not slow:
         stream.open.set()
-    given = {WHO: who, "host": "localhost", **({} if last_event_id is None else {"last-event-id": last_event_id})}
+    given = {
+        WHO: who,
+        "host": "localhost",
+        "accept-encoding": "gzip, br",
+        **({} if last_event_id is None else {"last-event-id": last_event_id}),
+    }
     scope: dict[str, Any] = {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http",
         "path": "/api/events/", "raw_path": b"/api/events/", "query_string": b"", "root_path": "",

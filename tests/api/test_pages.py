@@ -83,3 +83,46 @@ async def test_mounted_in_another_application(app: HttpInterface) -> None:
         assert (await client.get("/work/api/jobs/")).json() == {"jobs": [], "next": None}
         started = await client.post("/work/api/jobs/types/export_table/", json={"table_id": 1})
         assert started.status_code == 202
+
+
+@pytest.fixture
+def compressed(built: Path) -> Path:
+    """The same with its script compressed, as the build leaves it."""
+    for suffix in (".br", ".gz"):
+        (built / "assets" / f"app-1a2b.js{suffix}").write_bytes(suffix.encode())
+    return built
+
+
+@pytest.mark.usefixtures("compressed")
+@pytest.mark.parametrize(
+    ("accepted", "encoding", "content"),
+    [
+        ("gzip, deflate, br, zstd", "br", b".br"),
+        ("gzip;q=1.0, br;q=0", "gzip", b".gz"),
+        ("br;q=0.5", "br", b".br"),
+        ("GZIP", "gzip", b".gz"),
+        ("identity", None, b"1"),
+        ("brotli, gzipped", None, b"1"),
+        ("", None, b"1"),
+    ],
+)
+async def test_a_file_travels_in_the_smallest_form_that_is_accepted(
+    app: HttpInterface, accepted: str, encoding: str | None, content: bytes
+) -> None:
+    async with client_of(app).stream("GET", "/assets/app-1a2b.js", headers={"accept-encoding": accepted}) as response:
+        raw = b"".join([chunk async for chunk in response.aiter_raw()])
+    assert (raw, response.headers.get("content-encoding")) == (content, encoding)
+    assert "javascript" in response.headers["content-type"]
+    assert response.headers["cache-control"] == pages.FOR_EVER
+    assert response.headers["vary"].lower() == "accept-encoding"
+
+
+async def test_long_answers_travel_compressed_and_short_ones_as_they_are(app: HttpInterface) -> None:
+    client = client_of(app, "alice")
+    document = await client.get("/api/openapi.json", headers={"accept-encoding": "gzip"})
+    assert document.headers["content-encoding"] == "gzip"
+    assert int(document.headers["content-length"]) < len(document.content) / 4
+    assert document.headers["x-content-type-options"] == "nosniff"
+    assert "content-encoding" not in (await client.get("/api/session/", headers={"accept-encoding": "gzip"})).headers
+    plain = await client.get("/api/openapi.json", headers={"accept-encoding": "identity"})
+    assert "content-encoding" not in plain.headers

@@ -26,7 +26,11 @@ class Served:
             *(sys.executable, "-m", "horae", "run", app, "--database", database, "--port", str(self.port)),
             *("--grace", "0", *arguments),
         ]
-        self._environment = {**os.environ, "HORAE_DATABASE": database, "PYTHONPATH": str(ROOT)}
+        self._environment = {
+            **os.environ,
+            "HORAE_DATABASE": database,
+            "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
+        }
         self._log_file = folder / f"node-{self.port}.log"
         self._process: subprocess.Popen[str] | None = None
 

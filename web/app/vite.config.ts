@@ -3,10 +3,12 @@ import { fileURLToPath, URL } from 'node:url'
 import vue from '@vitejs/plugin-vue'
 import { defineConfig } from 'vitest/config'
 
+import { compressed } from './compressed'
+
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url))
 
 export default defineConfig({
-  plugins: [vue()],
+  plugins: [vue(), compressed()],
   // Wherever the application is mounted: the server says where that is by a `<base>`.
   base: './',
   resolve: {
@@ -18,6 +20,20 @@ export default defineConfig({
     emptyOutDir: true,
     // A data: address in a style sheet would need an exception in the content security policy.
     assetsInlineLimit: 0,
+    // Few files: below some kilobytes a request costs more than what it brings. Charts are only the overview's.
+    cssCodeSplit: false,
+    rolldownOptions: {
+      output: {
+        codeSplitting: {
+          groups: [
+            { name: 'charts', test: /uplot|src\/charts\/|views\/overview\//, priority: 2 },
+            { name: 'views', test: /src\/(views|jobs|schedules)\//, priority: 1 },
+            { name: 'base', test: /./ },
+          ],
+          includeDependenciesRecursively: false,
+        },
+      },
+    },
   },
   server: {
     proxy: { '/api': process.env['HORAE_SERVER'] ?? 'http://127.0.0.1:8000' },

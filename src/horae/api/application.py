@@ -7,6 +7,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.gzip import GZipMiddleware
 from typing_extensions import override
 
 from horae.api import problems
@@ -40,6 +41,10 @@ HEADERS: Final = ("authorization", "content-type", "last-event-id")
 ROUTERS: Final = (
     jobs, schedules, deployments, events, queues, nodes, overview, audit, session, health, metrics, document,
 )  # fmt: skip
+LEAST_COMPRESSED: Final = 1000
+"""Bytes below which an answer fits one packet as it is."""
+COMPRESSION: Final = 4
+"""Of gzip's levels: higher ones take several times as long, and make JSON hardly smaller."""
 OPEN: Final = frozenset({"health", "readiness", "log_in", "log_out"})
 """Operations that ask for no name."""
 
@@ -90,6 +95,7 @@ def http_interface(services: Services) -> HttpInterface:
 def _middleware(settings: Settings, *, known: bool) -> list[Middleware]:
     """The outermost first."""
     layers = [
+        Middleware(GZipMiddleware, LEAST_COMPRESSED, COMPRESSION),  # streams of events are left as they are
         Middleware(Answering),
         Middleware(Gate, allowed_hosts(settings, known=known), settings.trusted_origins, settings.max_body),
     ]

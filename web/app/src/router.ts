@@ -2,11 +2,15 @@ import { createRouter, createWebHistory, type RouteRecordRaw, type Router } from
 
 import { mountPath, server } from '@/api/server'
 import { errorText, notify } from '@/notices/notices'
-import OverviewPage from '@/views/overview/OverviewPage.vue'
 
 /** A job and a schedule know their own title; the others have it here. */
 const routes: RouteRecordRaw[] = [
-  { path: '/', name: 'overview', component: OverviewPage, meta: { title: 'Overview' } },
+  {
+    path: '/',
+    name: 'overview',
+    component: () => import('@/views/overview/OverviewPage.vue'),
+    meta: { title: 'Overview' },
+  },
   {
     path: '/jobs',
     name: 'jobs',

@@ -1,0 +1,67 @@
+"""What a visit costs: everything that the browser gets over the network until the page has all that it wants."""
+
+from functools import partial
+from typing import Any, Final
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from horae.storage.database import Database
+from tests.e2e.serving import Served
+from tests.harness.node_processes import look_until
+
+FIRST_VISIT: Final = 120_000
+"""Bytes, with the headers of the answers: those of the view that is opened, and of all others that are fetched ahead."""
+
+
+@pytest.fixture
+def database(sqlite_database: Database) -> Database:
+    return sqlite_database
+
+
+class Transfers:
+    """The answers that have come to a page, by address: what they took on the network, and how they were packed."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._addresses: dict[str, str] = {}
+        self.bytes: dict[str, int] = {}
+        self.encodings: dict[str, str | None] = {}
+        network = page.context.new_cdp_session(page)
+        network.send("Network.enable")
+        network.on("Network.responseReceived", self._on_response)
+        network.on("Network.loadingFinished", self._on_end)
+
+    def have(self, part: str) -> bool:
+        """Whether something with this in its address has come."""
+        self._page.evaluate("() => null")  # lets the driver hand out what it has heard
+        return any(part in address for address in self.bytes)
+
+    def _on_response(self, event: dict[str, Any]) -> None:
+        response = event["response"]
+        headers = {name.lower(): value for name, value in response["headers"].items()}
+        self._addresses[event["requestId"]] = response["url"]
+        self.encodings[response["url"]] = headers.get("content-encoding")
+
+    def _on_end(self, event: dict[str, Any]) -> None:
+        address = self._addresses.get(event["requestId"])
+        if address is not None:
+            self.bytes[address] = self.bytes.get(address, 0) + int(event["encodedDataLength"])
+
+
+def test_a_first_visit_is_small_and_everything_long_is_compressed(page: Page, node: Served) -> None:
+    for _ in range(20):
+        node.begin("import_people", rows=1)
+    transfers = Transfers(page)
+    page.goto("")
+    expect(page.get_by_test_id("live")).to_have_text("Live")
+    for ahead in ("/views-", "/charts-"):
+        look_until(partial(transfers.have, ahead))
+    page.get_by_test_id("nav-jobs").click()
+    expect(page.get_by_test_id("jobs")).to_be_visible()
+    look_until(partial(transfers.have, "/api/jobs/"))
+    scripts = {address for address in transfers.bytes if address.endswith((".js", ".css"))}
+    large = {address for address in scripts if transfers.bytes[address] > 2000}
+    assert {transfers.encodings[address] for address in large} <= {"br", "gzip"}
+    assert {transfers.encodings[address] for address in transfers.bytes if "/api/jobs/" in address} == {"gzip"}
+    assert sum(transfers.bytes.values()) <= FIRST_VISIT
