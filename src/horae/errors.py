@@ -44,6 +44,13 @@ from collections.abc import Iterable
 from typing_extensions import override
 
 
+def quoted(text: object, longest: int = 60) -> str:
+    """Quote what a caller wrote, cut where it would drown the message."""
+    written = text if isinstance(text, str) else repr(text)
+    cut = written if len(written) <= longest else written[:longest] + "…"
+    return repr(cut) if isinstance(text, str) else cut
+
+
 class HoraeError(Exception):
     """Base of every error that Horae raises to a caller."""
 
@@ -116,7 +123,7 @@ class UnknownJobType(InvalidRequest):
         self.name = name
         self.known = sorted(known)
         listed = ", ".join(self.known) or "none; is the module that declares it imported?"
-        super().__init__(f"unknown job type {name!r} (known: {listed})")
+        super().__init__(f"unknown job type {quoted(name)} (known: {listed})")
 
 
 class NotFound(HoraeError, LookupError):
@@ -135,7 +142,7 @@ class ScheduleDoesNotExist(NotFound):
     """No schedule of this id or name."""
 
     def __init__(self, reference: int | str) -> None:
-        super().__init__(f"schedule {reference!r} does not exist")
+        super().__init__(f"schedule {quoted(reference)} does not exist")
         self.reference = reference
 
 
@@ -143,7 +150,7 @@ class DeploymentDoesNotExist(NotFound):
     """No deployment of this key."""
 
     def __init__(self, key: str) -> None:
-        super().__init__(f"deployment {key!r} does not exist")
+        super().__init__(f"deployment {quoted(key)} does not exist")
         self.key = key
 
 
@@ -203,7 +210,7 @@ class ScheduleAlreadyExists(Conflict):
     """A schedule of this name exists."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"schedule {name!r} already exists; alter it, or choose another name")
+        super().__init__(f"schedule {quoted(name)} already exists; alter it, or choose another name")
         self.name = name
 
 

@@ -2,11 +2,12 @@
 
 from datetime import UTC, datetime, timedelta
 from random import Random
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from horae.domain.zone import DAY, EPOCH, span_at, to_instant
+from horae.domain.zone import DAY, EPOCH, load_zone, span_at, to_instant, zone_names
+from horae.errors import InvalidRequest
 
 WALL_EPOCH = EPOCH.replace(tzinfo=None)
 
@@ -23,7 +24,7 @@ def instant_of(moment: datetime) -> int:
 
 def test_a_span_has_the_offset_of_its_zone_throughout() -> None:
     rng = Random(2026)
-    for zone in sorted(available_timezones()):
+    for zone in sorted(zone_names()):
         instant = rng.randrange(-DAY, 47_482 * DAY)
         span = span_at(zone, instant)
         assert span.start <= instant < span.end
@@ -68,3 +69,41 @@ def test_a_wall_time_is_its_first_pass_or_the_end_of_its_gap(zone: str, wall: st
     seconds = round((datetime.fromisoformat(wall) - WALL_EPOCH).total_seconds())
     expected = instant_of(datetime.fromisoformat(instant).replace(tzinfo=UTC))
     assert to_instant(zone, seconds) == expected
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [
+        ("localtime", "it is what this machine is set to"),
+        ("posixrules", "give an IANA name like Europe/Berlin"),
+        ("Factory", "give an IANA name like Europe/Berlin"),
+        ("right/UTC", "write UTC"),
+        ("posix/Europe/Berlin", "write Europe/Berlin"),
+        ("/usr/share/zoneinfo/Europe/Berlin", "write Europe/Berlin"),
+        ("../zoneinfo/Europe/Berlin", "write Europe/Berlin"),
+        ("europe/berlin", "write Europe/Berlin"),
+        ("utc", "write UTC"),
+        ("Europe/Berlijn", "did you mean Europe/Berlin"),
+        ("Europe", "did you mean Europe/"),
+        ("zone.tab", "give an IANA name like Europe/Berlin"),
+        ("", "give an IANA name like Europe/Berlin"),
+        ("Europe/Berlin\0", "did you mean Europe/Berlin"),
+    ],
+)
+def test_a_name_that_is_not_in_the_time_zone_database_is_refused_with_a_hint(key: str, hint: str) -> None:
+    with pytest.raises(InvalidRequest, match="unknown time zone") as refused:
+        load_zone(key)
+    assert hint in str(refused.value)
+
+
+def test_a_long_name_of_a_zone_is_echoed_in_part() -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        load_zone("Europe/" + "x" * 10_000_000)
+    assert len(str(refused.value)) < 200
+
+
+@pytest.mark.parametrize(
+    "key", ["UTC", "Etc/UTC", "EST5EDT", "US/Eastern", "GMT+0", "America/Argentina/ComodRivadavia"]
+)
+def test_old_names_of_the_time_zone_database_are_known(key: str) -> None:
+    assert load_zone(key)

@@ -11,7 +11,7 @@ import typer
 from horae.domain.cron.expression import CronExpression
 from horae.domain.cron.wall_clock import DstFold, DstGap
 from horae.domain.zone import load_zone
-from horae.errors import InvalidRequest
+from horae.errors import InvalidRequest, quoted
 from horae.handler.cron_words import daylight_saving_in_words, in_words
 
 cron_app = typer.Typer(help="Try out cron expressions.", no_args_is_help=True)
@@ -95,5 +95,5 @@ def _moment(text: str | None, timezone: str) -> datetime:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
         example = "2026-03-29T01:30 or 2026-03-29T01:30+01:00"
-        raise InvalidRequest(f"--after {text!r}: expected an ISO time such as {example}") from error
+        raise InvalidRequest(f"--after {quoted(text)}: expected an ISO time such as {example}") from error
     return moment if moment.tzinfo else moment.replace(tzinfo=load_zone(timezone))

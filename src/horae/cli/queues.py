@@ -8,7 +8,7 @@ from horae.app import Horae
 from horae.cli.context import opened
 from horae.cli.options import AsJson, Queue
 from horae.cli.output import brief, print_json, print_table
-from horae.errors import InvalidRequest
+from horae.errors import InvalidRequest, quoted
 from horae.handler.queues import Queues
 
 LONGEST_NUMBER: Final = 10
@@ -85,7 +85,7 @@ def _read_limit(text: str) -> int | None:
     if text == "none":
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER):
-        raise InvalidRequest(f"{text!r} is no limit; expected a number from 1 on, or none")
+        raise InvalidRequest(f"{quoted(text)} is no limit; expected a number from 1 on, or none")
     return int(text)
 
 

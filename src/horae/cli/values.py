@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, cast
 
 from horae.domain.interval_text import read_interval
-from horae.errors import InvalidParameters, InvalidRequest
+from horae.errors import InvalidParameters, InvalidRequest, quoted
 from horae.types.declaration import START_OPTIONS
 from horae.types.job_type import JobType
 
@@ -18,7 +18,7 @@ def duration(text: str) -> timedelta:
     try:
         return timedelta(seconds=_seconds(text)) if _is_number(text) else _length(text)
     except OverflowError as error:
-        raise InvalidRequest(f"{text!r} is too long") from error
+        raise InvalidRequest(f"{quoted(text)} is too long") from error
 
 
 def moment(text: str, option: str = "--run-at") -> datetime:
@@ -27,7 +27,7 @@ def moment(text: str, option: str = "--run-at") -> datetime:
         return datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError) as error:
         example = "2026-03-29T01:30 or 2026-03-29T01:30+01:00"
-        raise InvalidRequest(f"{option} {text!r}: expected an ISO time such as {example}") from error
+        raise InvalidRequest(f"{option} {quoted(text)}: expected an ISO time such as {example}") from error
 
 
 def parameters(job_type: JobType[Any], pairs: Sequence[str], params: str | None) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def _refused(job_type: JobType[Any], values: Mapping[str, Any]) -> set[str]:
 def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not (name and equals):
-        raise InvalidRequest(f"parameter {text!r}: write name=value, as in path=people.csv or limit=10")
+        raise InvalidRequest(f"parameter {quoted(text)}: write name=value, as in path=people.csv or limit=10")
     return name, value
 
 
@@ -77,9 +77,9 @@ def _object(text: str | None) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except ValueError as error:
-        raise InvalidRequest(f"--params {text!r} is not JSON: {error}") from error
+        raise InvalidRequest(f"--params {quoted(text)} is not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise InvalidRequest(f'--params {text!r}: expected a JSON object, as in {{"path": "people.csv"}}')
+        raise InvalidRequest(f'--params {quoted(text)}: expected a JSON object, as in {{"path": "people.csv"}}')
     return cast("dict[str, Any]", value)
 
 

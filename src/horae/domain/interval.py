@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from horae.domain.interval_text import Amounts, read_interval, write_interval
 from horae.domain.zone import DAY, EPOCH, load_zone, to_instant
-from horae.errors import InvalidInterval, InvalidRequest
+from horae.errors import InvalidInterval, InvalidRequest, quoted
 
 _MICROSECOND: Final = timedelta(microseconds=1)
 _EPOCH_ORDINAL: Final = EPOCH.toordinal()
@@ -56,7 +56,7 @@ class Interval:
             return cls(days=value.days)
         parts = read_interval(str(value))  # whatever it is: a bare number is told what it lacks
         if problem := _problem_with(parts):
-            raise InvalidInterval(f"interval {value!r}: {problem}")
+            raise InvalidInterval(f"interval {quoted(value)}: {problem}")
         return cls(*parts)
 
     @property

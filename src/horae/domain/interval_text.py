@@ -4,7 +4,7 @@ import re
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from horae.errors import InvalidInterval
+from horae.errors import InvalidInterval, quoted
 
 _SECOND: Final = 1_000_000
 _MINUTE: Final = 60 * _SECOND
@@ -54,7 +54,7 @@ def read_interval(text: str) -> Amounts:
     """Add up the parts of a text; `InvalidInterval` says what is wrong with it."""
     stripped = text.strip()
     if len(stripped) > _LONGEST_TEXT:
-        raise _refusal(stripped[:_LONGEST_TEXT] + "…", "it is too long")
+        raise _refusal(stripped, "it is too long")
     if iso := _ISO.fullmatch(stripped):
         parts = [(number, unit) for number, unit in zip(iso.groups(), _ISO_UNITS, strict=True) if number]
     elif _PARTS.fullmatch(stripped):
@@ -111,4 +111,4 @@ def _problem_of(text: str) -> str:
 
 
 def _refusal(text: str, problem: str) -> InvalidInterval:
-    return InvalidInterval(f"interval {text!r}: {problem}; expected one {_EXAMPLES}")
+    return InvalidInterval(f"interval {quoted(text)}: {problem}; expected one {_EXAMPLES}")

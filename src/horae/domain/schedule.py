@@ -19,7 +19,7 @@ from typing import Final, NewType, get_args
 from horae.domain.backoff import LONGEST_DELAY, Growth
 from horae.domain.interval import Interval
 from horae.domain.trigger import IntervalTrigger, Trigger
-from horae.errors import InvalidRequest
+from horae.errors import InvalidRequest, quoted
 
 ScheduleId = NewType("ScheduleId", int)
 DeploymentId = NewType("DeploymentId", int)
@@ -176,4 +176,4 @@ def _member(choices: type[StrEnum], name: str, value: str) -> StrEnum:
 
 def _refuse_unless(allowed: bool, name: str, value: object, expected: str) -> None:  # noqa: FBT001 - a condition
     if not allowed:
-        raise InvalidRequest(f"{name} {value!r}: expected {expected}")
+        raise InvalidRequest(f"{name} {quoted(value)}: expected {expected}")

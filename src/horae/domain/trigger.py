@@ -16,7 +16,7 @@ from horae.domain.cron.expression import CronExpression
 from horae.domain.grid import Grid
 from horae.domain.interval import Interval
 from horae.domain.zone import load_zone
-from horae.errors import InvalidRequest
+from horae.errors import InvalidRequest, quoted
 
 TriggerKind: TypeAlias = Literal["cron", "interval"]
 
@@ -71,7 +71,7 @@ class IntervalTrigger:
         """Refuse what is no instant."""
         load_zone(self.timezone)
         if self.initial_start is not None and self.initial_start.utcoffset() is None:
-            raise InvalidRequest(f"initial_start {self.initial_start!r}: expected a datetime with a time zone")
+            raise InvalidRequest(f"initial_start {quoted(self.initial_start)}: expected a datetime with a time zone")
 
     @property
     def text(self) -> str:
@@ -108,7 +108,7 @@ def parse_trigger(kind: str, text: str, timezone: str = "UTC") -> Trigger:
             start = _moment(text, options["initial_start"]) if "initial_start" in options else None
             return IntervalTrigger(Interval.parse(body), "fixed" in options, start, timezone)
         case _:
-            raise InvalidRequest(f"trigger kind {kind!r}: expected cron or interval")
+            raise InvalidRequest(f"trigger kind {quoted(kind)}: expected cron or interval")
 
 
 def _joined(body: str, options: Mapping[str, str | None]) -> str:
@@ -120,18 +120,18 @@ def _joined(body: str, options: Mapping[str, str | None]) -> str:
 def _option(text: str, part: str) -> tuple[str, Any]:
     name, equals, value = part.partition("=")
     if (name == "fixed") == bool(equals):  # the only one that has no value
-        raise InvalidRequest(f"trigger {text!r}: cannot read {part!r}")
+        raise InvalidRequest(f"trigger {quoted(text)}: cannot read {quoted(part)}")
     return name, value
 
 
 def _refuse_others(text: str, options: Mapping[str, str], known: tuple[str, ...]) -> None:
     if unknown := options.keys() - set(known):
         names = " and ".join(sorted(unknown))
-        raise InvalidRequest(f"trigger {text!r}: {names} is unknown, expected {' or '.join(known)}")
+        raise InvalidRequest(f"trigger {quoted(text)}: {names} is unknown, expected {' or '.join(known)}")
 
 
 def _moment(text: str, value: str) -> datetime:
     try:
         return datetime.fromisoformat(value)
     except ValueError as error:
-        raise InvalidRequest(f"trigger {text!r}: {value!r} is no moment, expected ISO 8601") from error
+        raise InvalidRequest(f"trigger {quoted(text)}: {quoted(value)} is no moment, expected ISO 8601") from error

@@ -8,11 +8,12 @@ and on the wall for a wall time; `wall = instant + offset`.
 from datetime import UTC, datetime, timedelta, tzinfo
 from difflib import get_close_matches
 from functools import lru_cache
+from importlib import resources
 from itertools import pairwise
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo, available_timezones
 
-from horae.errors import InvalidRequest
+from horae.errors import InvalidRequest, quoted
 
 DAY: Final = 86_400
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -32,19 +33,41 @@ class Span(NamedTuple):
     next_offset: int
 
 
+# The longest name of the database has 32 characters. These are files in its folders, and no places.
+_LONGEST_NAME: Final = 100
+_NO_ZONES: Final = frozenset({"Factory", "localtime", "posixrules"})
+
 # UTC needs no blocks. Its one span covers every year that a datetime can express.
 _FOREVER: Final = Span(-(1 << 40), 1 << 40, 0, 0, 0)
 
 
 @lru_cache(maxsize=1024)
 def load_zone(key: str) -> tzinfo:
-    """Find a zone by its IANA name; `InvalidRequest` names the nearest ones if there is none."""
+    """Find a zone by its IANA name; `InvalidRequest` says what to write instead if there is none.
+
+    Only the names of the time zone database count: zoneinfo opens any file by its path, so `localtime`, `right/UTC` or
+    another spelling would be a zone on one machine, and none or another one on the next.
+    """
     if key == "UTC":
         return UTC
+    if key not in _packaged_names() and key not in zone_names():
+        raise InvalidRequest(f"unknown time zone {quoted(key)}: {_instead_of(key)}")
     try:
         return ZoneInfo(key)
     except (LookupError, OSError, TypeError, ValueError) as error:
-        raise InvalidRequest(_unknown_zone(key)) from error
+        raise InvalidRequest(f"time zone {key!r} cannot be read on this machine: {error}") from error
+
+
+@lru_cache(maxsize=1)
+def zone_names() -> frozenset[str]:
+    """The names of the time zone database: the package's, and those that only this machine knows yet."""
+    return (_packaged_names() | available_timezones()) - _NO_ZONES
+
+
+@lru_cache(maxsize=1)
+def _packaged_names() -> frozenset[str]:
+    """The names that the tzdata package lists: one small file, where a look at the machine's is hundreds."""
+    return frozenset(resources.files("tzdata").joinpath("zones").read_text("utf-8").split()) - _NO_ZONES
 
 
 def span_at(key: str, instant: int) -> Span:
@@ -116,7 +139,16 @@ def _offset(zone: tzinfo, instant: int) -> int:
     return 0 if offset is None else offset.days * DAY + offset.seconds
 
 
-def _unknown_zone(key: str) -> str:
-    near = get_close_matches(str(key), sorted(available_timezones()), n=3)
-    hint = f"did you mean {' or '.join(near)}?" if near else "give an IANA name like Europe/Berlin"
-    return f"unknown time zone {key!r}: {hint}"
+def _instead_of(key: str) -> str:
+    """Say which name is meant."""
+    text = str(key)[-_LONGEST_NAME:]
+    if text == "localtime":
+        return "it is what this machine is set to; name the zone, such as Europe/Berlin"
+    names = zone_names()
+    by_spelling = {name.lower(): name for name in names}
+    parts = text.lower().split("/")
+    for first in range(len(parts)):  # a path, or the name in another spelling
+        if (name := by_spelling.get("/".join(parts[first:]))) is not None:
+            return f"write {name}"
+    near = get_close_matches(text, sorted(names), n=3)
+    return f"did you mean {' or '.join(near)}?" if near else "give an IANA name like Europe/Berlin"

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from horae.errors import InvalidRequest, NotFound
+from horae.errors import InvalidRequest, NotFound, quoted
 from horae.storage import queues
 from horae.storage.database import Database
 from horae.storage.queues import QueueView
@@ -36,7 +36,7 @@ class Queues:
         Raises `NotFound` for a queue that was never paused.
         """
         if not self._database.autocommit(queues.resume, name):
-            raise NotFound(f"queue {name!r} was never paused")
+            raise NotFound(f"queue {quoted(name)} was never paused")
         self._wakeup.send(Hint(HintKind.WORK))
 
     def limit(self, name: str, concurrency_limit: int | None) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from horae.domain.storable import is_storable
-from horae.errors import InvalidRequest
+from horae.errors import InvalidRequest, quoted
 from horae.handler.schedule_views import ScheduleView
 from horae.handler.schedules import readable
 from horae.storage import schedule_lists
@@ -52,9 +52,9 @@ def place_of(cursor: str) -> tuple[str, str]:
     try:
         found: Any = json.loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
     except ValueError as error:
-        raise InvalidRequest(f"cursor {cursor!r} is not one that a list has given") from error
+        raise InvalidRequest(f"cursor {quoted(cursor)} is not one that a list has given") from error
     if not isinstance(found, list) or len(found) != _PAIR or not all(_is_name(part) for part in found):
-        raise InvalidRequest(f"cursor {cursor!r} is not one that a list has given")
+        raise InvalidRequest(f"cursor {quoted(cursor)} is not one that a list has given")
     module, name = found
     return module, name
 

@@ -12,7 +12,7 @@ from horae.domain.job import JobId
 from horae.domain.schedule import DisabledReason
 from horae.domain.statistics import Statistics
 from horae.domain.storable import is_storable
-from horae.errors import InvalidRequest, ScheduleDoesNotExist
+from horae.errors import InvalidRequest, ScheduleDoesNotExist, quoted
 from horae.handler import schedule_changes
 from horae.handler.creation import storable_parameters
 from horae.handler.schedule_changes import Definition
@@ -103,7 +103,7 @@ class Schedules:
     def pause(self, reference: Reference, note: str | None = None) -> ScheduleView:
         """Let no further run start; to pause is not to cancel."""
         if note is not None and not is_storable(note):
-            raise InvalidRequest(f"note {note!r} has a character that cannot be stored")
+            raise InvalidRequest(f"note {quoted(note)} has a character that cannot be stored")
         return self._changed(self._database.transact(schedule_changes.pause, reference, note, DisabledReason.PAUSED))
 
     def resume(self, reference: Reference) -> ScheduleView:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from horae.domain.job import JobState
-from horae.errors import InvalidRequest
+from horae.errors import InvalidRequest, quoted
 
 
 def wanted_states(texts: Iterable[str] | None) -> frozenset[JobState] | None:
@@ -27,5 +27,5 @@ def _state(text: str) -> JobState:
     except ValueError:
         allowed = ", ".join(JobState)
         raise InvalidRequest(
-            f"state {text!r} is unknown; allowed are {allowed}, each with ! in front to leave it out"
+            f"state {quoted(text)} is unknown; allowed are {allowed}, each with ! in front to leave it out"
         ) from None

@@ -14,7 +14,7 @@ from horae.domain.cron.wall_clock import DstFold, DstGap
 from horae.domain.interval import Interval
 from horae.domain.schedule import CatchUp, Overlap, Rules
 from horae.domain.trigger import CronTrigger, IntervalTrigger, Trigger
-from horae.errors import InvalidRequest, SchemaError
+from horae.errors import InvalidRequest, SchemaError, quoted
 from horae.types.context import JobContext
 from horae.types.function import BodyKeywords
 
@@ -122,7 +122,7 @@ def check_options(given: Mapping[str, Any], *kinds: Any) -> None:
     allowed = [name for kind in kinds for name in kind.__annotations__]
     unknown = given.keys() - set(allowed)
     if unknown:
-        raise InvalidRequest(f"a schedule has no option {min(unknown)!r}; there are {', '.join(allowed)}")
+        raise InvalidRequest(f"a schedule has no option {quoted(min(unknown))}; there are {', '.join(allowed)}")
 
 
 def rules_of(key: str, trigger: Trigger, given: RuleKeywords) -> Rules:
@@ -156,7 +156,7 @@ def _read_rule(name: str, value: Any) -> Any:
 def of_kind(name: str, value: Any, kind: type, expected: str) -> Any:
     """The value, if it is of this kind. Raises `InvalidRequest`."""
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise InvalidRequest(f"{name} {value!r}: expected {expected}")
+        raise InvalidRequest(f"{name} {quoted(value)}: expected {expected}")
     return value
 
 
@@ -164,7 +164,7 @@ def _choice(name: str, kind: type[Overlap] | type[CatchUp], value: str) -> Overl
     try:
         return kind(value)
     except ValueError:
-        raise InvalidRequest(f"{name} {value!r}: expected {', '.join(kind)}") from None
+        raise InvalidRequest(f"{name} {quoted(value)}: expected {', '.join(kind)}") from None
 
 
 def part_of(options: Mapping[str, Any], kind: Any) -> Any:
@@ -191,7 +191,7 @@ def check_name(name: Any, of: str = "schedule name") -> None:
     expected = f"1 to {LONGEST_NAME} printable characters"
     of_kind(of, name, str, expected)
     if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
-        raise InvalidRequest(f"{of} {name!r}: expected {expected}")
+        raise InvalidRequest(f"{of} {quoted(name)}: expected {expected}")
 
 
 def check_priority(priority: Any) -> None:

@@ -57,6 +57,9 @@ def test_an_error_names_field_text_and_allowed_values() -> None:
         ("@HOURLY", None, "@HOURLY", "write 0 * * * *"),
         ("@every 5m", None, "@every 5m", "for a period, use an interval"),
         ("*****", None, "*****", "put spaces between the fields"),
+        ("1h30m", None, "1h30m", 'this is an interval: write every="1h30m", or @horae.every("1h30m")'),
+        ("2 days", None, "2 days", 'this is an interval: write every="2 days", or @horae.every("2 days")'),
+        ("0 0 * * L", "day of week", "L", "write 6"),
     ],
 )
 def test_an_error_says_what_to_write_instead(text: str, field: str | None, written: str, hint: str | None) -> None:
@@ -73,10 +76,12 @@ def test_an_error_says_what_to_write_instead(text: str, field: str | None, writt
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("0 0 L * *", "last day"),
-        ("0 0 LW * *", "last day"),
-        ("0 0 L-3 * *", "last day"),
-        ("0 0 * * 5L", "last day"),
+        ("0 0 L * *", "'L' (the last day of the month) is not supported"),
+        ("0 0 LW * *", "'LW' (the last workday of the month) is not supported"),
+        ("0 0 lw * *", "run on 26-31 and check"),
+        ("0 0 L-3 * *", "'L-3' (days before the end of the month)"),
+        ("0 0 * * 5L", "'5L' (the last Friday of the month) is not supported"),
+        ("0 0 * * 5L", "run on 5 (every Friday) and check that seven days later is another month"),
         ("0 0 15W * *", "nearest weekday"),
         ("0 0 * * 5#3", "n-th weekday"),
         ("*/90 * * * *", "longer than the field"),
@@ -140,3 +145,14 @@ def test_everything_else_is_refused(text: str) -> None:
 def test_a_step_as_long_as_the_field_means_its_first_value() -> None:
     for text in ("*/60 * * * *", "0 */24 * * *", "0 0 */31 * *", "0 0 1 */12 *", "0 0 * * */7"):
         CronExpression.parse(text)
+
+
+@pytest.mark.parametrize("text", ["9" * 9_000 + " * * * *", "* " * 9_000, "0 0 * * " + "1," * 600 + "1"])
+def test_a_long_text_is_refused_for_its_length_and_echoed_in_part(text: str) -> None:
+    error = refused(text)
+    assert "characters" in str(error)
+    assert len(str(error)) < 300
+
+
+def test_an_error_echoes_sixty_characters_of_what_was_written() -> None:
+    assert repr("1" * 60 + "…") in str(refused("1" * 61 + " * * * *"))

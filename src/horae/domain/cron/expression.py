@@ -13,7 +13,7 @@ from horae.domain.cron.layout import FIELD_RANGES, complete, never_fires, split_
 from horae.domain.cron.search import EARLIEST, WallPattern, first_fire
 from horae.domain.cron.wall_clock import DstFold, DstGap, WallClock
 from horae.domain.zone import DAY, EPOCH, load_zone
-from horae.errors import InvalidRequest
+from horae.errors import InvalidRequest, quoted
 
 _COUNT_LIMIT: Final = 100_000
 
@@ -121,7 +121,7 @@ def _first_second(moment: datetime, *, inclusive: bool) -> int:
     try:
         since = moment - EPOCH
     except TypeError as error:
-        raise InvalidRequest(f"{moment!r}: expected a datetime with a time zone") from error
+        raise InvalidRequest(f"{quoted(moment)}: expected a datetime with a time zone") from error
     whole = inclusive and not since.microseconds
     return since.days * DAY + since.seconds + (0 if whole else 1)
 
@@ -138,4 +138,4 @@ def _follows_wall_clock(fields: tuple[Field, ...]) -> bool:
 
 def _refuse_unknown(name: str, value: object, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
-        raise InvalidRequest(f"{name} {value!r}: expected one of {', '.join(allowed)}")
+        raise InvalidRequest(f"{name} {quoted(value)}: expected one of {', '.join(allowed)}")

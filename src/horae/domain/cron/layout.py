@@ -13,14 +13,18 @@ from horae.domain.cron.ranges import (
     YEAR,
     read_number,
 )
-from horae.domain.cron.refusals import quoted, refusal
-from horae.errors import CronSyntaxError
+from horae.domain.cron.refusals import refusal
+from horae.domain.interval_text import read_interval
+from horae.errors import CronSyntaxError, InvalidInterval, quoted
 
 FIELD_RANGES: Final = (SECOND, MINUTE, HOUR, DAY_OF_MONTH, MONTH, WEEKDAY, YEAR)
 
 _WITHOUT_SECOND: Final = 5
 _WITHOUT_YEAR: Final = 6
 _COMPLETE: Final = 7
+
+# Each field as a list of all its values has 1,160 characters; nobody means that.
+_LONGEST: Final = 1_000
 
 # Not str.split(): that also splits at no-break spaces and control characters, which no one can see.
 _SPACE: Final = re.compile(r"[ \t\r\n]+")
@@ -40,12 +44,14 @@ _SHORTHANDS: Final = {
 
 def split_expression(text: str) -> tuple[str, ...]:
     """Split an expression into its fields as written; refuse every other count than 5, 6 and 7."""
+    if len(text) > _LONGEST:
+        raise _malformed(text, f"it has {len(text)} characters, at most {_LONGEST} are read")
     fields = tuple(field for field in _SPACE.split(text) if field)
     if fields and fields[0].startswith("@"):
         raise _shorthand(text, fields[0])
     if not _WITHOUT_SECOND <= len(fields) <= _COMPLETE:
         problem = f"{len(fields)} field{'' if len(fields) == 1 else 's'}"
-        raise _malformed(text, problem, _hint_for_count(fields))
+        raise _malformed(text, problem, _hint_for_count(text, fields))
     if len(fields) < _COMPLETE:
         _refuse_year_as_weekday(fields)
     return fields
@@ -81,10 +87,15 @@ def _shorthand(text: str, word: str) -> CronSyntaxError:
     return _malformed(text, "words with @ are not supported", hint)
 
 
-def _hint_for_count(fields: tuple[str, ...]) -> str | None:
+def _hint_for_count(text: str, fields: tuple[str, ...]) -> str | None:
     if len(fields) == 1 and set(fields[0]) == {"*"}:
         return "put spaces between the fields"
-    return None
+    try:
+        read_interval(text)
+    except InvalidInterval:
+        return None
+    length = text.strip()
+    return f'this is an interval: write every="{length}", or @horae.every("{length}")'
 
 
 def _refuse_year_as_weekday(fields: tuple[str, ...]) -> None:

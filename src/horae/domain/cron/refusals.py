@@ -5,9 +5,7 @@ import unicodedata
 from typing import Final
 
 from horae.domain.cron.ranges import DAY_OF_MONTH, HOUR, MONTH, WEEKDAY, FieldRange, read_number
-from horae.errors import CronSyntaxError
-
-_LONGEST_QUOTE: Final = 80
+from horae.errors import CronSyntaxError, quoted
 
 _WEEKDAYS: Final = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
 _MONTHS: Final = (
@@ -30,29 +28,31 @@ _NAMES: Final = {
 }
 _SHORTEST_NAME: Final = 3
 
-# A list of days cannot say these; the job itself, or a calendar interval, can.
-_SPECIALS: Final = (
+# Quartz's notations, and how to say the same: no list of days can, but the job itself or a calendar interval.
+_DAY_SPECIALS: Final = (
     (
-        re.compile(r"[0-9]*LW?|L-[0-9]+", re.IGNORECASE),
-        "'L' (the last day) is not supported",
+        re.compile("L", re.IGNORECASE),
+        "(the last day of the month)",
         "use a fixed interval of 1 month from the 31st, or run on 28-31 and check the date",
     ),
     (
-        re.compile(r"[0-9]+W", re.IGNORECASE),
-        "'W' (the nearest weekday) is not supported",
+        re.compile("LW|WL", re.IGNORECASE),
+        "(the last workday of the month)",
+        "run on 26-31 and check that it is the last day from Monday to Friday",
+    ),
+    (
+        re.compile("L-[0-9]+W?", re.IGNORECASE),
+        "(days before the end of the month)",
         "run on the days that can be meant and check the date",
     ),
     (
-        re.compile(r"[0-9A-Z]+#[0-9]*", re.IGNORECASE),
-        "'#' (the n-th weekday of a month) is not supported",
-        "run on every such weekday and check the date",
+        re.compile("[0-9]+W", re.IGNORECASE),
+        "(the nearest weekday)",
+        "run on the days that can be meant and check the date",
     ),
 )
-
-
-def quoted(text: str) -> str:
-    """Quote a user's text, cut where it would drown the message."""
-    return repr(text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "…")
+_LAST_WEEKDAY: Final = re.compile("([0-7]|[A-Z]{3,9})L", re.IGNORECASE)
+_NTH_WEEKDAY: Final = re.compile("[0-9A-Z]+#[0-9]*", re.IGNORECASE)
 
 
 def refusal(field: FieldRange, text: str, problem: str, hint: str | None = None) -> CronSyntaxError:
@@ -99,11 +99,32 @@ def unreadable(field: FieldRange, text: str, item: str) -> CronSyntaxError:
         return refusal(field, text, "'?' is not supported", "write *")
     if (numbers := _names_as_numbers(field, text)) is not None:
         return refusal(field, text, "names are not supported", _hint_for(field, numbers))
-    for pattern, problem, hint in _SPECIALS:
-        if field in (DAY_OF_MONTH, WEEKDAY) and pattern.fullmatch(item):
-            return refusal(field, text, problem, hint)
+    if (special := _special(field, item)) is not None:
+        meaning, hint = special
+        return refusal(field, text, f"{quoted(item)} {meaning} is not supported", hint)
     problem = f"{quoted(item)} is not one of *, */n, n, n-m, n/n, n-m/n"
     return refusal(field, text, problem)
+
+
+def _special(field: FieldRange, item: str) -> tuple[str, str] | None:
+    """What a notation of Quartz means in this field, and how to say it otherwise."""
+    if field is DAY_OF_MONTH:
+        return next(((meaning, hint) for sign, meaning, hint in _DAY_SPECIALS if sign.fullmatch(item)), None)
+    if field is WEEKDAY and item.upper() == "L":
+        return "(Saturday)", "write 6"
+    if field is WEEKDAY and _NTH_WEEKDAY.fullmatch(item):
+        return "(the n-th weekday of a month)", "run on every such weekday and check the date"
+    last = _LAST_WEEKDAY.fullmatch(item) if field is WEEKDAY else None
+    return None if last is None else _last_weekday(last[1])
+
+
+def _last_weekday(day: str) -> tuple[str, str] | None:
+    number = _names_as_numbers(WEEKDAY, day) or day
+    if not number.isdigit():
+        return None
+    name = _WEEKDAYS[int(number) % len(_WEEKDAYS)].capitalize()
+    hint = f"run on {number} (every {name}) and check that seven days later is another month"
+    return f"(the last {name} of the month)", hint
 
 
 def _not_ascii(field: FieldRange, text: str) -> CronSyntaxError:
