@@ -252,6 +252,16 @@ async def test_it_is_added_and_deleted(horae: Horae, client: Client) -> None:
     assert [schedule.name for schedule in horae.schedules.list()] == ["rebuild_index"]
 
 
+async def test_the_next_start_of_an_interval_can_be_set(client: Client) -> None:
+    root = client("root")
+    body = {"job_type": "rebuild_index", "every": "1h", "next_start": "2031-01-01T03:00:00+01:00"}
+    added = (await root.post("/api/schedules/", json=body)).json()
+    assert added["next_start_on"] == "2031-01-01T02:00:00Z"
+    path = f"/api/schedules/{added['id']}/"
+    altered = (await root.patch(path, json={"next_start": "2032-01-01T00:00:00Z"})).json()
+    assert altered["next_start_on"] == "2032-01-01T00:00:00Z"
+
+
 async def test_only_what_is_named_changes(horae: Horae, client: Client) -> None:
     schedule_id = nightly(horae, config={"shards": 2}, retry_period="1m", max_retries=3)
     before, path = await read(client, schedule_id), f"/api/schedules/{schedule_id}/"
@@ -288,6 +298,9 @@ async def test_only_what_is_named_changes(horae: Horae, client: Client) -> None:
         ({"queue": "a\0b"}, BODY, "queue"),
         ({"enabled": False}, BODY, "enabled"),
         ({"params": {"shards": "many"}}, BODY, "shards"),
+        ({"next_start": "2031-01-01T00:00:00Z"}, INVALID, "next_start does not go with cron"),
+        ({"next_start": "2031-01-01T00:00:00"}, BODY, "next_start"),
+        ({"cron": "* * * * * * 2020"}, (400, "ERROR_CRON_SYNTAX"), "never fire again"),
     ],
 )
 async def test_a_change_that_cannot_be_meant_changes_nothing(

@@ -57,6 +57,13 @@ class TestAddAndAlter:
         } == added  # fmt: skip
         assert one(horae) == added | {"upcoming": one(horae)["upcoming"]}
 
+    def test_the_next_start_of_an_interval_can_be_set(self, horae: Call) -> None:
+        every = ("--every", "1h", "--config", "path=a", "--name", "hourly", "--json")
+        added = values(horae("schedules", "add", "import_csv", *every, "--next-start", "2031-01-01T03:00+01:00"))
+        assert instant(added["next_start"]) == instant("2031-01-01T02:00Z")
+        altered = values(horae("schedules", "alter", "hourly", "--next-start", "2032-01-01T03:00Z", "--json"))
+        assert instant(altered["next_start"]) == instant("2032-01-01T03:00Z")
+
     def test_an_interval_on_a_grid(self, horae: Call) -> None:
         start = ("--every", "1 day", "--fixed", "--initial-start", "2030-01-01T03:00+01:00")
         added = values(horae("schedules", "add", "refuse", *start, "--json"))
@@ -100,6 +107,8 @@ class TestAddAndAlter:
             (("--every", "1h", "--jitter", "-5s"), 2, "must be positive"),
             (("--every", "1h", "--max-retries", "-1"), 2, "max_retries -1"),
             (("--every", "1h", "--max-runtime", "soon"), 2, "soon"),
+            (("--cron", "* * * * * * 2020"), 2, "it can never fire again"),
+            (("--every", "1h", "--next-start", "soon"), 2, "--next-start 'soon': expected an ISO time"),
             (("--every", "1h", "--initial-start", "soon"), 2, "--initial-start 'soon': expected an ISO time"),
             (("--every", "1h", "--timezone", "Mars/Olympus"), 2, "Mars/Olympus"),
             (("--every", "1h", "--backoff", "wild"), 2, "backoff 'wild': expected"),

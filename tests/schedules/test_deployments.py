@@ -251,6 +251,14 @@ class TestPausedByHand:
         version(purge="0 0 12 2 3 * 2027").deploy()
         assert stage.get("purge").enabled
 
+    def test_one_whose_years_are_over_is_deployed_disabled_and_named_in_the_log(
+        self, stage: Stage, version: Version, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """A program whose code names a year goes on when the year is over."""
+        version(purge="0 0 12 2 3 * 2020", bill="0 3 * * *").deploy()
+        assert (stage.get("purge").disabled_reason, stage.get("bill").enabled) == ("exhausted", True)
+        assert "schedule purge can never fire again" in caplog.text
+
 
 class TestScale:
     def test_to_none_and_back(self, stage: Stage, version: Version) -> None:

@@ -98,6 +98,63 @@ class TestAdd:
         assert rules.trigger.text == "0 3 * * *; dst_gap=skip; dst_fold=both"
 
 
+class TestNextStart:
+    """The first start of an interval that counts from the finish, given by hand."""
+
+    def test_it_is_given_when_the_schedule_is_added(self, stage: Stage) -> None:
+        first = stage.clock.now + 3 * HOUR
+        added = stage.horae.schedules.add("work", every="10m", next_start=first)
+        assert (added.next_start, stage.get("work").next_start) == (first, first)
+        assert stage.fire_due() == []
+        stage.clock.advance(hours=3)
+        assert len(stage.run(seconds=60)) == 1
+        assert stage.get("work").next_start == first + MINUTE + 10 * MINUTE
+
+    def test_it_is_set_later_and_one_that_is_over_means_at_once(self, stage: Stage) -> None:
+        stage.horae.schedules.add("work", every="1 day")
+        stage.run()
+        later = stage.clock.now + 5 * HOUR
+        assert stage.horae.schedules.alter("work", next_start=later).next_start == later
+        assert stage.horae.schedules.alter("work", every="2 days", next_start=later).next_start == later
+        altered = stage.horae.schedules.alter("work", next_start=stage.clock.now - HOUR)
+        assert altered.next_start == stage.clock.now
+        assert len(stage.fire_due()) == 1
+
+    def test_not_while_a_run_goes_on_whose_end_sets_it(self, stage: Stage) -> None:
+        stage.horae.schedules.add("work", every="10m")
+        stage.fire_due()
+        before = stage.get("work")
+        with pytest.raises(ScheduleIsRunning, match="work"):
+            stage.horae.schedules.alter("work", priority=4, next_start=stage.clock.now)
+        assert stage.get("work") == before
+
+    def test_nor_of_one_that_is_not_enabled(self, stage: Stage) -> None:
+        with pytest.raises(InvalidRequest, match="paused"):
+            stage.horae.schedules.add("work", every="10m", enabled=False, next_start=stage.clock.now)
+        assert stage.horae.schedules.list() == []
+
+
+class TestYearsThatAreOver:
+    def test_an_expression_without_a_further_time_is_not_added(self, stage: Stage) -> None:
+        with pytest.raises(CronSyntaxError, match="it can never fire again"):
+            stage.horae.schedules.add("work", cron="* * * * * * 2020")
+        with pytest.raises(CronSyntaxError, match="2020"):
+            stage.horae.schedules.add("work", cron="* * * * * * 2020", enabled=False)
+        assert stage.horae.schedules.list() == []
+
+    def test_nor_is_a_schedule_altered_to_one(self, stage: Stage) -> None:
+        before = stage.horae.schedules.add("work", every="1 day")
+        with pytest.raises(CronSyntaxError, match="2020"):
+            stage.horae.schedules.alter("work", cron="* * * * * * 2020")
+        assert stage.get("work") == before
+
+    def test_one_that_has_run_out_of_times_can_be_altered_otherwise(self, stage: Stage) -> None:
+        stage.horae.schedules.add("work", cron="0 0 12 31 12 * 2026")
+        stage.until_due("work")
+        stage.run()
+        assert stage.horae.schedules.alter("work", priority=3).priority == 3
+
+
 class TestConfig:
     def test_it_is_checked_by_the_model_of_the_type_and_goes_to_every_job(self, stage: Stage) -> None:
         @stage.horae.job
@@ -423,6 +480,17 @@ def naive() -> datetime:
         ({"every": "10m", "initial_start": naive()}, InvalidRequest, "initial_start"),
         ({"every": "10m", "initial_start": datetime(1, 1, 1, tzinfo=UTC)}, InvalidRequest, "a year from 1970 to 2099"),
         ({"every": "10m", "fixed": "yes"}, InvalidRequest, "fixed 'yes'"),
+        ({"every": "10m", "next_start": "soon"}, InvalidRequest, "next_start 'soon'"),
+        ({"every": "10m", "next_start": naive()}, InvalidRequest, "next_start"),
+        ({"every": "10m", "next_start": datetime(9999, 1, 1, tzinfo=UTC)}, InvalidRequest, "a year from 1970 to 2099"),
+        (
+            {"every": "10m", "fixed": True, "next_start": datetime(2030, 1, 1, tzinfo=UTC)},
+            InvalidRequest,
+            "initial_start",
+        ),
+        ({"cron": "* * * * *", "next_start": datetime(2030, 1, 1, tzinfo=UTC)}, InvalidRequest, "not go with cron"),
+        ({"cron": "* * * * *" + " " * 1_000}, CronSyntaxError, "1009 characters"),
+        ({"every": "1" * 5_000 + "s"}, InvalidInterval, "too long"),
         ({"every": "10m", "overlapp": "skip"}, InvalidRequest, "no option 'overlapp'"),
         ({"every": "10m", "overlap": "skip it"}, InvalidRequest, "skip it"),
         ({"every": "10m", "overlap": "buffer_one"}, InvalidRequest, "buffer_one"),

@@ -11,7 +11,19 @@ from horae.domain.interval import Interval
 from horae.domain.plan import plan
 from horae.domain.recovery import CRASH_WAIT
 from horae.domain.schedule import CatchUp, DisabledReason, Overlap, Rules
-from horae.domain.standing import Activated, Altered, Due, Ended, Event, Plan, Resumed, RunByHand, Standing, Stop
+from horae.domain.standing import (
+    Activated,
+    Altered,
+    Due,
+    Ended,
+    Event,
+    Moved,
+    Plan,
+    Resumed,
+    RunByHand,
+    Standing,
+    Stop,
+)
 from horae.domain.statistics import RunOutcome, Statistics
 from horae.domain.tick import Ticks
 from horae.domain.trigger import parse_trigger
@@ -457,6 +469,26 @@ def test_a_new_interval_before_the_first_run_keeps_the_planned_start() -> None:
     assert altered(standing, again, after("1h")).next_start == after("2h")
     later = every("3h; initial_start=2026-01-01T15:00:00+00:00")
     assert altered(standing, later, after("1h")).next_start == after("3h")
+
+
+def test_an_interval_from_the_finish_can_be_told_when_to_start_next() -> None:
+    standing = idle(every("10m"))
+    assert ask(standing, Moved(after("3h")), NOON) == replace(Plan.unchanged(standing), next_start=after("3h"))
+    assert ask(standing, Moved(after("1m")), after("2m")).next_start == after("2m")
+
+
+@pytest.mark.parametrize(
+    ("standing", "words"),
+    [
+        (idle(cron("* * * * *")), "next_start does not go with cron"),
+        (idle(every("1h; fixed")), "initial_start moves the grid"),
+        (replace(idle(every("1h")), disabled=DisabledReason.PAUSED, next_start=None), "paused"),
+        (fired(idle(every("1h")), NOON), "a run goes on"),
+    ],
+)
+def test_a_next_start_is_refused_where_it_could_not_hold(standing: Standing, words: str) -> None:
+    with pytest.raises(InvalidRequest, match=words):
+        ask(standing, Moved(after("1m")), NOON)
 
 
 def test_a_new_interval_counts_from_the_last_finish() -> None:

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
+from horae.cli.values import moment
 from horae.domain.statistics import Statistics
 from horae.domain.trigger import Trigger
 from horae.handler.schedule_views import ScheduleView
@@ -19,6 +21,11 @@ def options_of(given: Mapping[str, Any]) -> Any:
     """Those of a command's options that are the schedule's, and were given."""
     names = ScheduleKeywords.__annotations__
     return {name: value for name, value in given.items() if name in names and value is not None}
+
+
+def moments(**given: str | None) -> dict[str, datetime | None]:
+    """Read the options that are moments. Raises `InvalidRequest`."""
+    return {name: None if text is None else moment(text, f"--{name.replace('_', '-')}") for name, text in given.items()}
 
 
 def words_of(trigger: Trigger) -> str:

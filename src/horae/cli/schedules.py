@@ -7,8 +7,8 @@ import typer
 from horae.cli.context import opened, target_of
 from horae.cli.options import AsJson
 from horae.cli.output import brief, local_time, print_fields, print_json, print_table
-from horae.cli.schedule_values import as_values, options_of, reference_of, statistics_values, words_of
-from horae.cli.values import moment, parameters
+from horae.cli.schedule_values import as_values, moments, options_of, reference_of, statistics_values, words_of
+from horae.cli.values import parameters
 from horae.handler.schedule_views import ScheduleView
 
 schedules_app = typer.Typer(help="See, add, change and run schedules.", no_args_is_help=True)
@@ -21,6 +21,7 @@ Every = Annotated[Text, typer.Option(metavar="LENGTH", help='How long after a fi
 Timezone = Annotated[Text, typer.Option(metavar="NAME", help="IANA name of the zone; UTC if not given.")]
 Fixed = Annotated[bool | None, typer.Option(help="Count --every on a grid, not from the finish.")]
 InitialStart = Annotated[Text, typer.Option(metavar="ISO", help="First start of --every, and anchor of its grid.")]
+NextStart = Annotated[Text, typer.Option(metavar="ISO", help="Next start of --every; at once if that is over.")]
 Gap = Annotated[Text, typer.Option(metavar="shift|skip", help="A time that the change to summer leaves out.")]
 Fold = Annotated[Text, typer.Option(metavar="first|second|both", help="A time that the change back repeats.")]
 Overlap = Annotated[
@@ -32,7 +33,7 @@ Window = Annotated[Text, typer.Option(metavar="LENGTH", help="How late a missed 
 CatchUpLimit = Annotated[int | None, typer.Option(help="How many missed times --catch-up all makes up for.")]
 Jitter = Annotated[Text, typer.Option(metavar="LENGTH", help="Spread starts by up to this, never to the next time.")]
 MaxRuntime = Annotated[Text, typer.Option(metavar="LENGTH", help="How long a run may take.")]
-MaxRetries = Annotated[int | None, typer.Option(help="Tries after a failure before the schedule is disabled.")]
+MaxRetries = Annotated[int | None, typer.Option(help="Further tries after a failure; one more failure disables.")]
 RetryPeriod = Annotated[Text, typer.Option(metavar="LENGTH", help="First wait after a failure.")]
 Backoff = Annotated[Text, typer.Option(metavar="exponential|linear", help="How that wait grows.")]
 Priority = Annotated[int | None, typer.Option(help="Higher runs first.")]
@@ -101,6 +102,7 @@ def add(  # noqa: PLR0913 - the options of a schedule
     timezone: Timezone = None,
     fixed: Fixed = None,
     initial_start: InitialStart = None,
+    next_start: NextStart = None,
     dst_gap: Gap = None,
     dst_fold: Fold = None,
     overlap: Overlap = None,
@@ -119,8 +121,7 @@ def add(  # noqa: PLR0913 - the options of a schedule
     as_json: AsJson = False,
 ) -> None:
     """Add a schedule; it needs the application's job types (--app)."""
-    start = None if initial_start is None else moment(initial_start, "--initial-start")
-    options = options_of({**locals(), "initial_start": start})
+    options = options_of({**locals(), **moments(initial_start=initial_start, next_start=next_start)})
     horae = target_of(context).application
     with opened(context):
         kind = horae.registry.get(job_type)
@@ -139,6 +140,7 @@ def alter(  # noqa: PLR0913 - the options of a schedule
     timezone: Timezone = None,
     fixed: Fixed = None,
     initial_start: InitialStart = None,
+    next_start: NextStart = None,
     dst_gap: Gap = None,
     dst_fold: Fold = None,
     overlap: Overlap = None,
@@ -156,8 +158,7 @@ def alter(  # noqa: PLR0913 - the options of a schedule
     as_json: AsJson = False,
 ) -> None:
     """Change what is named and nothing else; it needs the application's job types (--app)."""
-    start = None if initial_start is None else moment(initial_start, "--initial-start")
-    options = options_of({**locals(), "initial_start": start})
+    options = options_of({**locals(), **moments(initial_start=initial_start, next_start=next_start)})
     horae = target_of(context).application
     with opened(context):
         key = reference_of(reference)

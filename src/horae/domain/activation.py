@@ -1,14 +1,31 @@
-"""What happens when a schedule is created, resumed or altered."""
+"""What happens when a schedule is created, resumed, altered or told when to start next."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import assert_never
 
 from horae.domain.drift import delayed, start_after_finish
 from horae.domain.schedule import DisabledReason, Rules
-from horae.domain.standing import Plan, Standing
+from horae.domain.standing import Activated, Altered, Change, Moved, Plan, Resumed, Standing
 from horae.domain.tick import Reason, passed_over
 from horae.domain.timeline import Timeline
 from horae.domain.trigger import IntervalTrigger
+from horae.errors import InvalidRequest
+
+
+def change(standing: Standing, event: Change, now: datetime) -> Plan:
+    """Say what becomes of a schedule that somebody has changed."""
+    match event:
+        case Activated():
+            return activate(standing, now)
+        case Resumed():
+            return resume(standing, now)
+        case Altered(before):
+            return alter(standing, before, now)
+        case Moved(next_start):
+            return move(standing, next_start, now)
+        case _:
+            assert_never(event)
 
 
 def activate(standing: Standing, now: datetime) -> Plan:
@@ -40,6 +57,23 @@ def alter(standing: Standing, before: Rules, now: datetime) -> Plan:
         start = _held_after_crash(standing, _upcoming(standing, now, now))
         changed = replace(unchanged, ticks=ticks, last_tick=now, next_start=start)
     return changed if standing.executing else changed.unless_exhausted()
+
+
+def move(standing: Standing, next_start: datetime, now: datetime) -> Plan:
+    """Take over a next start. Raises `InvalidRequest` where the times are the trigger's, or nothing is to start."""
+    if (problem := _problem_with_moving(standing)) is not None:
+        raise InvalidRequest(f"next_start {problem}")
+    return replace(Plan.unchanged(standing), next_start=max(next_start.astimezone(UTC), now))
+
+
+def _problem_with_moving(standing: Standing) -> str | None:
+    if standing.rules.drifting is None and standing.rules.trigger.kind == "cron":
+        return "does not go with cron, whose times are those of the expression; to run it once more, run it by hand"
+    if standing.rules.drifting is None:
+        return "does not go with fixed: initial_start moves the grid; to run it once more, run it by hand"
+    if standing.disabled is not None:
+        return f"has no effect on a schedule that is disabled ({standing.disabled}); resume it first"
+    return "cannot be set while a run goes on, for its end sets it" if standing.executing else None
 
 
 def _begin(standing: Standing, now: datetime, reason: Reason) -> Plan:

@@ -23,7 +23,8 @@ How the next start is found:
 
 - cron, and fixed intervals: the start of the first nominal time after `last_tick`. After a failure
   or crash the back-off, if it is earlier; cron has one only if `retry_period` is set.
-- drifting intervals: `finish + interval`; after a failure or crash, the back-off.
+- drifting intervals: `finish + interval`; after a failure or crash, the back-off; or what somebody
+  has set while it was idle.
 - after a crash an interval waits at least until five minutes after the scheduler's start.
 """
 
@@ -31,10 +32,10 @@ from datetime import UTC, datetime
 from random import Random
 from typing import assert_never
 
-from horae.domain.activation import activate, alter, resume
+from horae.domain.activation import change
 from horae.domain.firing import fire_by_hand, fire_due
 from horae.domain.run_end import end_run
-from horae.domain.standing import Activated, Altered, Due, Ended, Event, Plan, Resumed, RunByHand, Standing
+from horae.domain.standing import Activated, Altered, Due, Ended, Event, Moved, Plan, Resumed, RunByHand, Standing
 from horae.errors import InvalidRequest
 
 
@@ -47,12 +48,8 @@ def plan(standing: Standing, event: Event, now: datetime, rng: Random) -> Plan:
         raise InvalidRequest(f"{now!r}: expected a datetime with a time zone")
     now = now.astimezone(UTC)
     match event:
-        case Activated():
-            return activate(standing, now)
-        case Resumed():
-            return resume(standing, now)
-        case Altered(before):
-            return alter(standing, before, now)
+        case Activated() | Resumed() | Altered() | Moved():
+            return change(standing, event, now)
         case Due():
             return fire_due(standing, now)
         case RunByHand():

@@ -53,6 +53,13 @@ class Altered:
 
 
 @dataclass(frozen=True, slots=True)
+class Moved:
+    """Somebody says when an interval counted from the finish is to start next; a moment that is over means now."""
+
+    next_start: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Due:
     """A scheduler believes that its next start has come, whether it is idle or executing."""
 
@@ -77,7 +84,8 @@ class Ended:
     scheduler_started: datetime | None = None
 
 
-Event: TypeAlias = Activated | Resumed | Altered | Due | RunByHand | Ended
+Change: TypeAlias = Activated | Resumed | Altered | Moved
+Event: TypeAlias = Change | Due | RunByHand | Ended
 
 
 class Stop(StrEnum):

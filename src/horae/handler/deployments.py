@@ -9,7 +9,7 @@ in a rolling deployment old processes start again now and then. Only `deploy` by
 import hashlib
 import logging
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
@@ -126,6 +126,7 @@ def deploy(
         deployments.replaced(connection, current.id, created.id)
     _replace_schedules(connection, created, wanted)
     brought = schedules.page(connection, module)
+    _tell_of_exhausted(row for row in brought if row.deployment_id == created.id)
     return Deployed(
         created, changed=True, schedules=tuple(row.id for row in brought if row.deployment_id == created.id)
     )
@@ -165,6 +166,12 @@ def _replace_schedules(connection: Connection, created: Deployment, wanted: Sequ
         schedule_id = _declare(connection, present.get(definition.name), declared)
         if created.min_replicas == 0:
             _stop(connection, schedule_id)
+
+
+def _tell_of_exhausted(brought: Iterable[StoredSchedule]) -> None:
+    for row in brought:
+        if row.disabled_reason == DisabledReason.EXHAUSTED:
+            log.warning("schedule %s can never fire again: the times of %s are over", row.name, row.trigger)
 
 
 def _declare(connection: Connection, row: StoredSchedule | None, declared: Definition) -> int:

@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection
 
 from horae.domain.ring import partition_of
 from horae.domain.schedule import DisabledReason, Overlap, Rules
-from horae.domain.standing import Activated, Altered, Event, Plan, Resumed, RunByHand
+from horae.domain.standing import Activated, Altered, Event, Moved, Plan, Resumed, RunByHand
+from horae.domain.trigger import CronTrigger
 from horae.errors import ScheduleAlreadyExists, ScheduleDoesNotExist, ScheduleIsDeclared, ScheduleIsRunning
 from horae.storage import deployments, runs, schedules
 from horae.storage.runs import Decided
@@ -18,7 +20,7 @@ from horae.storage.standing import UnreadableSchedule, rules_as_json, rules_of, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """What a caller decides about a schedule; `params` is JSON text."""
+    """What a caller decides about a schedule; `params` is JSON text, `next_start` None for what the rules say."""
 
     name: str
     job_type: str
@@ -26,19 +28,26 @@ class Definition:
     rules: Rules
     queue: str
     priority: int
+    next_start: datetime | None = None
     module: str = ""
     deployment_id: int | None = None
 
 
 def add(connection: Connection, wanted: Definition, *, enabled: bool = True) -> Decided:
-    """Insert a schedule and plan its first start. Raises `ScheduleAlreadyExists`."""
+    """Insert a schedule and plan its first start. Raises `ScheduleAlreadyExists`, and `CronSyntaxError` if it has none.
+
+    What is declared in code may have run out of times: the program must not fail on New Year's Eve.
+    """
     schedule_id = schedules.add(connection, _new(wanted))
     if schedule_id is None:
         raise ScheduleAlreadyExists(wanted.name)
     row = schedules.lock(connection, [schedule_id])[0]
-    if not enabled:
-        return Decided(row, None, None)
-    return runs.decide(connection, row._replace(disabled_reason=DisabledReason.DEPLOYMENT_GONE), Activated())
+    if wanted.deployment_id is None:
+        _refuse_if_over(wanted.rules, row.now)
+    added = Decided(row, None, None)
+    if enabled:
+        added = runs.decide(connection, row._replace(disabled_reason=DisabledReason.DEPLOYMENT_GONE), Activated())
+    return _moved(connection, added, wanted.next_start)
 
 
 def alter_from(connection: Connection, seen: StoredSchedule, wanted: Definition) -> Decided | None:
@@ -46,7 +55,9 @@ def alter_from(connection: Connection, seen: StoredSchedule, wanted: Definition)
     row = locked(connection, seen.id)
     if any(getattr(row, name) != getattr(seen, name) for name in _definition(wanted)):
         return None
-    return alter(connection, row.id, wanted)
+    if (row.trigger, row.timezone) != (wanted.rules.trigger.text, wanted.rules.trigger.timezone):
+        _refuse_if_over(wanted.rules, row.now)
+    return _moved(connection, alter(connection, row.id, wanted), wanted.next_start)
 
 
 def alter(connection: Connection, reference: int | str, wanted: Definition) -> Decided:
@@ -61,6 +72,21 @@ def alter(connection: Connection, reference: int | str, wanted: Definition) -> D
     if isinstance(event, Altered):
         changed = _with_runs(connection, changed, event.before.overlap, wanted.rules.overlap)
     return runs.decide(connection, changed, event)
+
+
+def _refuse_if_over(rules: Rules, now: datetime) -> None:
+    if isinstance(rules.trigger, CronTrigger):
+        rules.trigger.expression.refuse_if_over(now)
+
+
+def _moved(connection: Connection, decided: Decided, next_start: datetime | None) -> Decided:
+    """The schedule with the next start that its caller wants. Raises `ScheduleIsRunning`: a run's end sets it."""
+    row = decided.schedule
+    if next_start is None:
+        return decided
+    if row.run_token is not None:
+        raise ScheduleIsRunning(row.name, row.run_token)
+    return runs.decide(connection, row, Moved(next_start))
 
 
 def _with_runs(connection: Connection, row: StoredSchedule, before: Overlap, after: Overlap) -> StoredSchedule:

@@ -29,6 +29,7 @@ from horae.types.registry import JobTypeReference, Registry
 from horae.types.schedule import (
     RuleKeywords,
     TriggerKeywords,
+    check_moment,
     check_name,
     check_options,
     check_priority,
@@ -49,10 +50,14 @@ log = logging.getLogger("horae.schedules")
 
 
 class ScheduleKeywords(RuleKeywords, TriggerKeywords, total=False):
-    """Everything that may be said of a schedule, when it is added or altered."""
+    """Everything that may be said of a schedule, when it is added or altered.
+
+    `next_start`: when an interval counted from the finish starts next; a moment that is over means at once.
+    """
 
     queue: str
     priority: int
+    next_start: datetime
 
 
 class Schedules:
@@ -74,7 +79,7 @@ class Schedules:
         """Add a schedule: `cron="0 3 * * *"` or `every="10m"`, and what `ScheduleKeywords` names.
 
         `config` are the parameters of each job, validated now by the type's model and its `check_schedule`. Raises
-        `ScheduleAlreadyExists`, `InvalidParameters`, `InvalidRequest`.
+        `ScheduleAlreadyExists`, `InvalidParameters`, `InvalidRequest`; `CronSyntaxError` also if all times are over.
         """
         kind = self._registry.resolve(job_type)
         name = kind.type if name is None else name
@@ -168,10 +173,13 @@ class Schedules:
         check_name(options.get("queue", kind.queue), "queue")
         check_priority(options.get("priority", kind.priority))
         trigger = trigger_of(part_of(options, TriggerKeywords))
+        if "next_start" in options:
+            check_moment("next_start", options["next_start"])
         return Definition(
             name=name,
             job_type=kind.type,
             params=params,
+            next_start=options.get("next_start"),
             rules=rules_given(key or f":{name}", trigger, part_of(options, RuleKeywords)),
             queue=options.get("queue", kind.queue),
             priority=options.get("priority", kind.priority),

@@ -22,6 +22,9 @@ class AuditEntry:
     target: str
     outcome: str
     note: str | None
+    channel: str | None
+    before: Any
+    after: Any
 
 
 ADD: Final = insert(audit).values(at=database_now()).returning(audit.c.id)

@@ -89,9 +89,7 @@ def trigger_of(given: TriggerKeywords) -> Trigger:
         return CronTrigger(CronExpression.parse(expression, timezone=zone, dst_gap=gap, dst_fold=fold))
     start, fixed = given.get("initial_start"), of_kind("fixed", given.get("fixed", False), bool, "True or False")
     if start is not None:
-        of_kind("initial_start", start, datetime, "a datetime with a time zone")
-        if not YEAR.low <= start.year <= YEAR.high:
-            raise InvalidRequest(f"initial_start is {start}; expected a year from {YEAR.low} to {YEAR.high}")
+        check_moment("initial_start", start)
     return IntervalTrigger(Interval.parse(given.get("every", "")), fixed, start, zone)
 
 
@@ -158,6 +156,16 @@ def of_kind(name: str, value: Any, kind: type, expected: str) -> Any:
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise InvalidRequest(f"{name} {quoted(value)}: expected {expected}")
     return value
+
+
+def check_moment(name: str, moment: Any) -> None:
+    """Refuse what is no moment that a schedule could start at."""
+    expected = "a datetime with a time zone"
+    of_kind(name, moment, datetime, expected)
+    if moment.utcoffset() is None:
+        raise InvalidRequest(f"{name} {quoted(moment)}: expected {expected}")
+    if not YEAR.low <= moment.year <= YEAR.high:
+        raise InvalidRequest(f"{name} is {moment}; expected a year from {YEAR.low} to {YEAR.high}")
 
 
 def _choice(name: str, kind: type[Overlap] | type[CatchUp], value: str) -> Overlap | CatchUp:

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
@@ -34,6 +34,9 @@ class AuditItem(BaseModel):
     target: str = Field(description="Of which job, job type or queue.")
     outcome: str = Field(description="`done`, or the code of the error that it was answered with.")
     note: str | None
+    channel: str | None = Field(description="How it was asked for: `http`, `cli` or `python`.")
+    before: Any = Field(None, description="What was changed, as it was before; null if nothing was there.")
+    after: Any = Field(None, description="What was changed, as it is since; null if nothing is left.")
 
 
 class AuditList(BaseModel):
@@ -57,6 +60,9 @@ async def list_audit(services: ServicesHere, _actor: Onlooker, query: Annotated[
             target=each.target,
             outcome=each.outcome,
             note=each.note,
+            channel=each.channel,
+            before=each.before,
+            after=each.after,
         )
         for each in page.entries
     ]

@@ -31,6 +31,7 @@ class ScheduleOptions(TypedDict, total=False):
     dst_gap: DstGap
     dst_fold: DstFold
     fixed: Annotated[bool, Field(description="Count `every` on a grid, not from the end of a run.")]
+    next_start: Annotated[_Moment, Field(description="Next start of `every`; if it is over, at once.")]
     initial_start: Annotated[_Moment | None, Field(description="First start of `every`, anchor of its grid.")]
     overlap: Overlap
     catch_up: CatchUp
@@ -38,7 +39,10 @@ class ScheduleOptions(TypedDict, total=False):
     catch_up_window: _Length
     jitter: _Length
     max_runtime: _Length | None
-    max_retries: Annotated[_Count | None, Field(description="Tries after a failure before it is disabled; null: any.")]
+    max_retries: Annotated[
+        _Count | None,
+        Field(description="Further tries after a failure; one more failure in a row disables it. Null: any."),
+    ]
     retry_period: _Length | None
     backoff: Growth
     queue: _Name

@@ -9,7 +9,7 @@ from typing_extensions import override
 from horae.domain.cron.calendar import Calendar
 from horae.domain.cron.clock import TimesOfDay
 from horae.domain.cron.fields import Field, parse_field
-from horae.domain.cron.layout import FIELD_RANGES, complete, never_fires, split_expression
+from horae.domain.cron.layout import FIELD_RANGES, complete, never_fires, never_fires_again, split_expression
 from horae.domain.cron.search import EARLIEST, WallPattern, first_fire
 from horae.domain.cron.wall_clock import DstFold, DstGap, WallClock
 from horae.domain.zone import DAY, EPOCH, load_zone
@@ -100,6 +100,11 @@ class CronExpression:
             fires.append(self._local(fire))
             earliest = fire + 1
         return fires
+
+    def refuse_if_over(self, now: datetime) -> None:
+        """Refuse what named its last time before `now`. Raises `CronSyntaxError`."""
+        if self.next_after(now) is None:
+            raise never_fires_again(self.text)
 
     @override
     def __str__(self) -> str:

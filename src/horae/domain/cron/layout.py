@@ -76,6 +76,12 @@ def never_fires(text: str) -> CronSyntaxError:
     )
 
 
+def never_fires_again(text: str) -> CronSyntaxError:
+    """Build the error for an expression all of whose times are over."""
+    hint = "name a year that is to come, or leave the years out"
+    return CronSyntaxError(f"cron expression {quoted(text)}: it can never fire again; {hint}", text=text, hint=hint)
+
+
 def _malformed(text: str, problem: str, hint: str | None = None) -> CronSyntaxError:
     message = f"cron expression {quoted(text)}: {problem}, expected {_ALLOWED}"
     return CronSyntaxError(f"{message}; {hint}" if hint else message, text=text, allowed=_ALLOWED, hint=hint)
