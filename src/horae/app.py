@@ -148,7 +148,8 @@ class Horae:
     def parts(self) -> Parts:
         """The adapters, opened; a SQLite file is migrated, for the rest there is `SchemaMismatch`."""
         with self._opening:
-            database = Database(self.settings.database, busy_timeout=self.settings.busy_timeout.total_seconds())
+            given = self.settings
+            database = Database(given.database, busy_timeout=given.busy_timeout.total_seconds(), pooler=given.pooler)
             try:
                 migrations.ensure(database)
             except BaseException:
@@ -261,7 +262,7 @@ class Horae:
             return LocalChannel(side_car(database, "hints"))
         from horae.wakeup.postgres import PostgresChannel  # noqa: PLC0415 - its driver is an extra
 
-        return PostgresChannel(database.url)
+        return PostgresChannel(database.url, listens=not database.pooled)
 
 
 class AsyncHorae:

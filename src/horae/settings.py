@@ -69,6 +69,9 @@ class Settings(BaseSettings):
     busy_timeout: Duration = Field(
         timedelta(seconds=30), gt=timedelta(0), description="How long to wait for SQLite's write lock."
     )
+    pooler: bool | None = Field(
+        None, description="Whether a pooler such as PgBouncer stands before PostgreSQL; found out if not set."
+    )
     hints: bool = Field(default=True, description="Whether processes wake each other; without it they only poll.")
     host: str = Field("127.0.0.1", min_length=1, description="Where the HTTP interface listens.")
     port: int = Field(8080, ge=0, le=65_535, description="The port of the HTTP interface; 0 for any that is free.")

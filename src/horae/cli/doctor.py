@@ -11,7 +11,7 @@ from horae.cli.context import missing_file, shown, target_of
 from horae.cli.failures import FAILED
 from horae.cli.options import AsJson
 from horae.cli.output import STYLES, console, print_json, printable
-from horae.handler.doctor.basics import check_clock, check_hints, first_checks
+from horae.handler.doctor.basics import check_clock, check_hints, check_pooler, first_checks
 from horae.handler.doctor.file import examine_file
 from horae.handler.doctor.finding import Finding, Level, warning
 from horae.handler.doctor.schedules import schedule_findings
@@ -54,7 +54,7 @@ def examine(horae: Horae) -> Iterator[Finding]:
     if (file := missing_file(horae.settings.database)) is not None:
         yield warning("connection", f"there is no file {file}", "The first start creates it; or is the name wrong?")
         return
-    with closing(Database(horae.settings.database, threads=1)) as database:
+    with closing(Database(horae.settings.database, threads=1, pooler=horae.settings.pooler)) as database:
         found: list[Finding] = []
         for finding in first_checks(database):
             found.append(finding)
@@ -63,7 +63,9 @@ def examine(horae: Horae) -> Iterator[Finding]:
             return
         yield check_clock(database)
         yield from examine_file(database, horae.registry) if database.dialect == SQLITE else examine_server(database)
-        yield check_hints(horae.parts.wakeup, wanted=horae.settings.hints)
+        if database.dialect != SQLITE:
+            yield check_pooler(database)
+        yield check_hints(horae.parts.wakeup, wanted=horae.settings.hints, pooled=database.pooled)
         yield from _work(horae, database)
 
 

@@ -30,6 +30,7 @@ from horae.runtime.settler import Settler
 from horae.runtime.slots import Slots
 from horae.runtime.sweeper import Sweeper
 from horae.runtime.worker import Worker
+from horae.storage import pooling
 from horae.storage.claims import Served
 from horae.types.hooks import Hooks
 from horae.types.job_type import JobType
@@ -113,6 +114,8 @@ class Incarnation:
             await self._parts.database.in_service(partial(self._membership.join, died, suspected))
             listening.callback(self._parts.wakeup.subscribe(partial(_post, loop, self._on_hint)))
             log.info("node %s runs up to %d jobs at a time", self.id, self._options.concurrency)
+            if self._parts.database.pooled:
+                log.warning("node %s works %s", self.id, pooling.NOTICE)
             sweeping = [services.create_task(self._sweeper.run()), services.create_task(self._overseer.run())]
             services.create_task(self._settler.run())
             if self._options.scheduler:

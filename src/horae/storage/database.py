@@ -26,6 +26,7 @@ from horae.errors import ConfigurationError, DatabaseBusy
 from horae.storage import liveness, sqlite
 from horae.storage.dialect import POSTGRESQL, SQLITE
 from horae.storage.lending import Lender
+from horae.storage.pooling import Pooling
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -39,20 +40,27 @@ ATTEMPTS: Final = 5
 class Database:
     """The engine and its transactions."""
 
-    def __init__(self, url: str | URL, *, threads: int = 8, busy_timeout: float = 30.0) -> None:
-        """`busy_timeout`: seconds to wait for SQLite's one write lock before `DatabaseBusy`."""
+    def __init__(
+        self, url: str | URL, *, threads: int = 8, busy_timeout: float = 30.0, pooler: bool | None = None
+    ) -> None:
+        """`busy_timeout`: seconds to wait for SQLite's one write lock before `DatabaseBusy`.
+
+        `pooler`: whether connections go through a pooler; found out if not told.
+        """
         self.url = normalised(url)
         self.dialect = self.url.get_backend_name()
         self.busy_timeout = busy_timeout
+        self.told_pooler = pooler
+        self._pooling = Pooling(pooler if self.dialect == POSTGRESQL else False)
         self._pool = _pool(self.dialect, threads, busy_timeout)
         # An error ends in logs, and the parameters of jobs are among those of statements.
         silent = {**self._pool, "hide_parameters": True}
-        self.engine = _listen(create_engine(self.url, **silent))
+        self.engine = self._listen(create_engine(self.url, **silent))
         # A pool of its own: to turn one connection from the one kind to the other and back took a quarter of an insert.
-        self.autocommit_engine = _listen(create_engine(self.url, **silent, **_AUTOCOMMIT[self.dialect]))
+        self.autocommit_engine = self._listen(create_engine(self.url, **silent, **_AUTOCOMMIT[self.dialect]))
         self._lender = Lender(self.autocommit_engine, threads)
         # Bodies keep their connections for long, so they have as many as there are slots, and never those of others.
-        self._of_bodies = _listen(create_engine(self.url, **{**self._pool, "max_overflow": -1}))
+        self._of_bodies = self._listen(create_engine(self.url, **{**self._pool, "max_overflow": -1}))
         self._begin_threads()
         _in_this_process.add(self)
 
@@ -69,6 +77,16 @@ class Database:
         for engine in engines:
             engine.dispose(close=False)
         self._begin_threads()
+
+    @property
+    def pooled(self) -> bool:
+        """Whether a pooler stands before PostgreSQL: nothing may be prepared, no session may be relied on.
+
+        The first time it may have to connect, and raises what that raises.
+        """
+        if self._pooling.found is None:
+            self.autocommit(_nothing)
+        return bool(self._pooling.found)
 
     def transact(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `statement` in a transaction of its own; raises `DatabaseBusy` past the bound."""
@@ -144,9 +162,19 @@ class Database:
         if loop not in self._async_engines:
             driver = "sqlite+aiosqlite" if self.dialect == SQLITE else self.url.drivername
             engine = create_async_engine(self.url.set(drivername=driver), **{**self._pool, "max_overflow": -1})
-            _listen(engine.sync_engine)
+            self._listen(engine.sync_engine)
             self._async_engines[loop] = engine
         return self._async_engines[loop]
+
+    def _listen(self, engine: Engine) -> Engine:
+        if engine.dialect.name == SQLITE:
+            event.listen(engine, "connect", sqlite.prepare)
+            event.listen(engine, "begin", sqlite.begin)
+            event.listen(engine, "before_cursor_execute", sqlite.begin_at_first_write)
+        else:
+            liveness.listen(engine)
+            self._pooling.listen(engine)
+        return engine
 
     def _run(self, opened: Opened, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         for pause in _pauses():
@@ -179,6 +207,11 @@ _AUTOCOMMIT: Final[dict[str, dict[str, Any]]] = {
     POSTGRESQL: {"isolation_level": "AUTOCOMMIT", "pool_reset_on_return": None},
     SQLITE: {"execution_options": {sqlite.BEGIN_OPTION: sqlite.NONE}, "pool_reset_on_return": None},
 }
+
+
+def _nothing(connection: Connection) -> None:
+    """To connect is all."""
+    del connection
 
 
 def side_car(database: Database, name: str) -> Path:
@@ -240,13 +273,3 @@ def _pool(dialect: str, threads: int, busy_timeout: float) -> dict[str, Any]:
         arguments = {"timeout": busy_timeout, "check_same_thread": False}
         return {"pool_size": threads, "max_overflow": -1, "connect_args": arguments}
     return {"pool_size": threads, "max_overflow": 16, "connect_args": {"connect_timeout": 10}}
-
-
-def _listen(engine: Engine) -> Engine:
-    if engine.dialect.name == SQLITE:
-        event.listen(engine, "connect", sqlite.prepare)
-        event.listen(engine, "begin", sqlite.begin)
-        event.listen(engine, "before_cursor_execute", sqlite.begin_at_first_write)
-    else:
-        liveness.listen(engine)
-    return engine

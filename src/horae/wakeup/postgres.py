@@ -3,7 +3,7 @@
 A transaction that notifies takes a lock of the whole server when it commits. So hints are merged, sent at most every
 few milliseconds, and never inside anybody's transaction. A pooler that lends its connections by the transaction
 swallows notifications without an error. So a listening connection counts only once a notification from another session
-has arrived.
+has arrived; behind a pooler that is known as one, nothing listens. To notify works through a pooler, too.
 """
 
 import logging
@@ -47,8 +47,12 @@ _log = logging.getLogger(__name__)
 class PostgresChannel:
     """A `WakeupChannel` for all processes on one PostgreSQL database."""
 
-    def __init__(self, url: URL) -> None:
-        """`url`: as for SQLAlchemy; the first connection is made when there is a need."""
+    def __init__(self, url: URL, *, listens: bool = True) -> None:
+        """`url`: as for SQLAlchemy; the first connection is made when there is a need.
+
+        Without `listens` hints are only sent, and those of other processes do not arrive.
+        """
+        self._listens = listens
         self._options = _connection_options(url)
         self._token = secrets.token_hex(8)
         self._lock = threading.Lock()
@@ -79,7 +83,7 @@ class PostgresChannel:
         """
         remove = self._listeners.add(listener)
         with self._lock:
-            if self._receiver is None and not self._closed:
+            if self._listens and self._receiver is None and not self._closed:
                 self._receiver = _Receiver(self._options, self._hear)
         return remove
 

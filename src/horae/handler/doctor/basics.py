@@ -6,7 +6,7 @@ from typing import Final
 
 from horae.errors import Unavailable
 from horae.handler.doctor.finding import Finding, Level, ok, problem, warning
-from horae.storage import doctor
+from horae.storage import doctor, pooling
 from horae.storage.database import Database
 from horae.storage.dialect import SQLITE
 from horae.storage.migrations import runner
@@ -87,8 +87,15 @@ def clock_finding(ahead: float) -> Finding:
     )
 
 
-def check_hints(wakeup: WakeupChannel, *, wanted: bool) -> Finding:
+def check_pooler(database: Database) -> Finding:
+    """How the database is reached."""
+    return ok("pooler", pooling.NOTICE if database.pooled else "none: connections lead to the server itself")
+
+
+def check_hints(wakeup: WakeupChannel, *, wanted: bool, pooled: bool = False) -> Finding:
     """Whether processes can wake each other."""
+    if pooled:
+        return ok("hints", "not listened for behind a pooler: nodes find work by polling, at most a second late")
     if not wanted:
         return ok("hints", "switched off: nodes find work by polling, at most a second late")
     end = wakeup.subscribe(_ignore)
@@ -103,7 +110,7 @@ def check_hints(wakeup: WakeupChannel, *, wanted: bool) -> Finding:
     return warning(
         "hints",
         "hints do not arrive; nodes find work by polling, at most a second late, and cancels take as long",
-        "On PostgreSQL connect directly, or through a pooler in session mode; or set HORAE_HINTS=false to stop trying.",
+        "On PostgreSQL connect directly; or set HORAE_HINTS=false to stop trying.",
     )
 
 

@@ -57,14 +57,14 @@ class Job(NamedTuple):
 class LazyStage:
     """Where bodies run in this process; the database is opened by the first body that needs it."""
 
-    def __init__(self, url: str, busy_timeout: float, node: NodeId) -> None:
+    def __init__(self, url: str, busy_timeout: float, pooler: bool | None, node: NodeId) -> None:  # noqa: FBT001 - as of a `Database`
         self.node = node
-        self._url, self._busy_timeout = url, busy_timeout
+        self._url, self._busy_timeout, self._pooler = url, busy_timeout, pooler
 
     @cached_property
     def database(self) -> Database:
         """The child's own connections."""
-        return Database(self._url, busy_timeout=self._busy_timeout)
+        return Database(self._url, busy_timeout=self._busy_timeout, pooler=self._pooler)
 
     def close(self) -> None:
         """Close the database if it was opened."""
@@ -208,10 +208,10 @@ class Child:
             self._pipe.close()
 
 
-def main(url: str, busy_timeout: float, node: str, pipe: Connection) -> None:
+def main(url: str, busy_timeout: float, pooler: bool | None, node: str, pipe: Connection) -> None:  # noqa: FBT001 - as above
     """The child's life, with what it needs to open the database, the node that holds the leases, and the pipe to it."""
     os.set_inheritable(pipe.fileno(), False)  # noqa: FBT003 - "spawn" lets a body's own programs keep it open
-    child = Child(LazyStage(url, busy_timeout, NodeId(node)), pipe)
+    child = Child(LazyStage(url, busy_timeout, pooler, NodeId(node)), pipe)
     child.alarm.settle_signals()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked by the parent, for the time of the start
     if sys.stderr is not None:

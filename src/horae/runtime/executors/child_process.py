@@ -70,7 +70,9 @@ def start_child(stage: Stage) -> ChildProcess:
     ours, theirs = Pipe()
     with theirs:
         # No daemon in the sense of `multiprocessing`: that one could not start processes of its own.
-        process = _spawn.Process(target=main, args=(url, database.busy_timeout, stage.node, theirs), daemon=False)
+        process = _spawn.Process(
+            target=main, args=(url, database.busy_timeout, database.told_pooler, stage.node, theirs), daemon=False
+        )
         process.start()
     child = ChildProcess(process, ours)
     _living.add(child)

@@ -1,0 +1,128 @@
+"""Behind a pooler in transaction mode, where a connection's next transaction may be in another session of the server."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from horae import Horae, JobContext, JobState
+from horae.handler.doctor.basics import check_hints, check_pooler
+from horae.handler.doctor.finding import Level
+from horae.storage.database import Database
+from horae.storage.pooling import NOTICE
+from tests.harness.nodes import running_node, until
+from tests.harness.pgbouncer import PgBouncer
+from tests.harness.postgres import PostgresServer
+
+pytestmark = pytest.mark.postgres
+
+WORKERS = 6
+STATEMENTS = 40
+
+
+@pytest.fixture(scope="module")
+def pooler(postgres_server: PostgresServer) -> Iterator[PgBouncer]:
+    with PgBouncer(postgres_server) as pooler:
+        yield pooler
+
+
+@pytest.fixture
+def direct_url(postgres_server: PostgresServer, migrated_postgres: str) -> Iterator[str]:
+    url = postgres_server.create_database(template=migrated_postgres)
+    yield url
+    postgres_server.drop_database(url)
+
+
+@pytest.fixture
+def pooled_url(pooler: PgBouncer, direct_url: str) -> str:
+    return pooler.url(direct_url)
+
+
+def prepare_threshold_of(database: Database) -> int | None:
+    with database.engine.connect() as connection:
+        driver: Any = connection.connection.driver_connection
+        threshold: int | None = driver.prepare_threshold
+        return threshold
+
+
+def ask_many_times(database: Database, number: int) -> None:
+    """The same few statements on one connection, each in a transaction of its own."""
+    with database.engine.connect() as connection:
+        for turn in range(STATEMENTS):
+            width = (number + turn) % 5 + 1
+            columns = ", ".join(f":v{column}" for column in range(width))
+            values = {f"v{column}": number for column in range(width)}
+            assert connection.execute(text(f"SELECT {columns}"), values).one() == (number,) * width
+            connection.commit()
+
+
+def test_a_pooler_is_recognised(direct_url: str, pooled_url: str) -> None:
+    with closing(Database(direct_url)) as direct, closing(Database(pooled_url)) as pooled:
+        assert (direct.pooled, pooled.pooled) == (False, True)
+        assert prepare_threshold_of(direct) is not None
+        assert prepare_threshold_of(pooled) is None
+
+
+def test_a_setting_goes_before_what_is_found(direct_url: str, pooled_url: str) -> None:
+    with closing(Database(direct_url, pooler=True)) as told, closing(Database(pooled_url, pooler=False)) as denied:
+        assert (told.pooled, denied.pooled) == (True, False)
+
+
+def test_every_statement_gets_its_own_answer(pooled_url: str) -> None:
+    with closing(Database(pooled_url)) as database, ThreadPoolExecutor(WORKERS) as threads:
+        for done in [threads.submit(ask_many_times, database, number) for number in range(WORKERS)]:
+            done.result()
+
+
+async def test_coroutines_get_their_own_answers(pooled_url: str) -> None:
+    with closing(Database(pooled_url)) as database:
+
+        async def ask(number: int) -> None:
+            for _ in range(STATEMENTS):
+                async with database.async_transaction("read committed") as connection:
+                    assert (await connection.execute(text("SELECT :value"), {"value": number})).scalar_one() == number
+
+        async with asyncio.TaskGroup() as group:
+            for number in range(WORKERS):
+                group.create_task(ask(number))
+        await database.close_async()
+
+
+async def test_a_node_runs_everything_and_says_what_it_does_without(
+    pooled_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    ran = set[int]()
+    with closing(Horae(pooled_url)) as horae:
+
+        @horae.job(max_count=None, transaction="read committed")
+        def work(job: JobContext, number: int) -> None:
+            ran.add(job.connection.execute(text("SELECT :number"), {"number": number}).scalar_one())
+
+        async with running_node(horae, concurrency=8):
+            await horae.aio.jobs.start_many(work, [{"number": number} for number in range(60)])
+
+            async def all_over() -> bool:
+                return (await horae.aio.jobs.count()).get(JobState.FINISHED) == 60
+
+            await until(all_over)
+        assert not [thread for thread in threading.enumerate() if thread.name == "horae-hints-receiver"]
+    assert ran == set(range(60))
+    assert NOTICE in caplog.text
+
+
+def test_doctor_tells(pooled_url: str, direct_url: str) -> None:
+    with (
+        closing(Database(pooled_url)) as pooled,
+        closing(Database(direct_url)) as direct,
+        closing(Horae(pooled_url)) as horae,
+    ):
+        assert NOTICE in check_pooler(pooled).message
+        assert "server itself" in check_pooler(direct).message
+        assert check_hints(horae.parts.wakeup, wanted=True, pooled=True).level is Level.OK
