@@ -125,11 +125,11 @@ class TestModels:
         assert [where for where, _ in caught.value.problems] == ["first", "last"]
 
     @pytest.mark.parametrize("value", [math.nan, math.inf])
-    def test_what_the_worker_could_not_read_is_refused_at_the_caller(self, horae: Horae, value: float) -> None:
-        """Pydantic writes null for a number that JSON does not have."""
+    def test_a_number_that_json_does_not_have_is_refused(self, horae: Horae, value: float) -> None:
         horae.register(Weighing)
-        with pytest.raises(InvalidParameters, match="kilograms: cannot be read again"):
-            horae.jobs.start(Weighing, kilograms=value)
+        for given in (value, str(value)):
+            with pytest.raises(InvalidParameters, match=f"kilograms: {value} is no number that JSON has"):
+                horae.jobs.start(Weighing, kilograms=given)
         assert horae.jobs.list().jobs == []
 
     def test_a_number_too_long_to_be_read_again_is_refused(self, horae: Horae) -> None:

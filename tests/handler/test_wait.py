@@ -1,6 +1,7 @@
 """Waiting for a job: its result as its type annotates it, or the reason why there is none."""
 
 import asyncio
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -51,10 +52,6 @@ async def test_results_come_back_as_they_are_annotated(horae: Horae) -> None:
         return 1, date(2026, 1, 2)
 
     @horae.job
-    def endless() -> list[float]:
-        return [math.inf, -math.inf]
-
-    @horae.job
     def unannotated():  # type: ignore[no-untyped-def]  # noqa: ANN202 - as many people write
         return {"a": [1, None]}
 
@@ -66,7 +63,6 @@ async def test_results_come_back_as_they_are_annotated(horae: Horae) -> None:
         report: Report(day=date(2026, 1, 2), total=Decimal("12.50")),
         points: [Point(1, 2), Point(3, 4)],
         pair: (1, date(2026, 1, 2)),
-        endless: [math.inf, -math.inf],
         unannotated: {"a": [1, None]},
         nothing: None,
         Summing: {"sum": Decimal("0.10")},
@@ -93,9 +89,19 @@ async def test_a_failure_is_raised_with_both_its_texts(horae: Horae) -> None:
     assert "return 1 / among" in attempt.traceback
 
 
+def knot() -> list[Any]:
+    tied: list[Any] = []
+    tied.append(tied)
+    return tied
+
+
 STRANGE: Final[dict[str, Callable[[], Any]]] = {
     "bytes that are no text": lambda: b"\xff",
     "an object": object,
+    "a number that JSON does not have": lambda: {"loss": [math.nan]},
+    "an iterator without end": itertools.count,
+    "a list in itself": knot,
+    "a longer text than it may have": lambda: "x" * (1024 * 1024 - 1),
     "a NUL": lambda: "a\x00b",
     "half a character": lambda: "\ud800",
     "a number that is too long to be read": lambda: 10**5000,
@@ -131,7 +137,9 @@ async def test_an_error_with_any_text_fails_its_job(horae: Horae, text: str) -> 
         job = await horae.aio.jobs.start(fail)
         with pytest.raises(JobFailed):
             await horae.aio.jobs.wait(job.id, timeout=20)
-    assert len((await horae.aio.jobs.get(job.id)).error or "") <= 20_000
+    error = (await horae.aio.jobs.get(job.id)).error or ""
+    assert error.startswith("RuntimeError: ")
+    assert len(error) <= 20_000
 
 
 def test_the_thread_face_waits_too(horae: Horae) -> None:

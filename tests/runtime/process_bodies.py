@@ -126,7 +126,7 @@ def end_by_itself(how: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-@in_process()
+@in_process(max_result_bytes=2 * MEGABYTE + 2)
 def print_megabytes() -> str:
     for stream in (sys.stdout, sys.stderr):
         stream.write("x" * 4 * MEGABYTE)

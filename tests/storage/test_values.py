@@ -19,6 +19,7 @@ from horae.domain.job import JobId, JobState
 from horae.errors import InvalidParameters
 from horae.handler import creation as handler
 from horae.handler.creation import StartOptions
+from horae.runtime.runner import result_text
 from horae.storage import claims, creation, ending, nodes
 from horae.storage.database import Database
 from horae.storage.dialect import EPOCH, database_now, seconds_from_now, seconds_since
@@ -47,7 +48,7 @@ VALUES = st.recursive(
     max_leaves=12,
 )
 ZONES = ["America/Los_Angeles", "Asia/Kolkata", "Pacific/Kiritimati"]
-DEEP = json.loads("[" * 200 + "]" * 200)
+DEEP = json.loads("[" * 99 + "]" * 99)
 
 
 @pytest.fixture
@@ -121,13 +122,23 @@ def test_a_big_number_survives_the_way_to_the_body(database: Database) -> None:
     assert read.value == 2**80 + 1
 
 
+@pytest.mark.parametrize("value", [1e16, 1e22, -1.5e300, 1.7976931348623157e308, 1e-7])
+def test_a_large_float_stays_a_float_where_nothing_is_declared(database: Database, value: float) -> None:
+    """Of 1e22 PostgreSQL makes a whole number."""
+    found = kept(database, [value, {"inner": value}, "1e22"])
+    assert repr(found) == repr([value, {"inner": value}, "1e22"])
+    claim = running(database)
+    settled(database, success(claim, result=result_text({"loss": value}, 1000)))
+    assert repr(job(database, claim.id).result) == repr({"loss": value})
+
+
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
-def test_a_float_beyond_json_reaches_the_body(database: Database, value: float) -> None:
+def test_a_default_beyond_json_reaches_the_body(database: Database, value: float) -> None:
     @JobFunction
-    def measure(value: float, others: list[float]) -> None:
+    def measure(value: float = value, others: list[float] = [value]) -> None:  # noqa: B006 - nobody changes it
         del value, others
 
-    wanted = handler.checked(measure.job_type, StartOptions(), {"value": value, "others": [value]})
+    wanted = handler.checked(measure.job_type, StartOptions(), {})
     created, _ = database.transact(handler.create, wanted)
     claim = database.autocommit(claims.claim_one, created.id, registered(database))
     assert claim is not None

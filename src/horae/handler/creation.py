@@ -12,17 +12,20 @@ from sqlalchemy import Connection
 
 from horae.domain.backoff import LONGEST_DELAY, Backoff
 from horae.domain.job import Job, JobId, JobState
-from horae.domain.storable import is_storable, is_storable_json, unreadable_json
+from horae.domain.storable import fits, is_storable, is_storable_json, spelled_out, too_long, unreadable_json
 from horae.errors import DuplicateJob, InvalidParameters, InvalidRequest, MaxJobCountExceeded
 from horae.storage import creation, parameters, reading
 from horae.storage.creation import Inserted, NewJob
 from horae.types.job_type import JobType, has_hook
 from horae.types.parameters import MappedParameters, Stored, as_json, problems_of
+from horae.types.plain_data import json_problem_of, mapping_of
 from horae.types.schedule import of_kind
+from horae.types.untyped import lost_number_of, untyped_problem_of
 
 OnDuplicate: TypeAlias = Literal["refuse", "return"]
 LONGEST_NAME: Final = 200
 LARGEST_NUMBER: Final = 2**31 - 1
+LARGEST_META: Final = 1024 * 1024
 YEARS: Final = range(2, 9999)
 """Of `run_at`: in no zone does one of them leave what a datetime can hold."""
 
@@ -131,15 +134,23 @@ def stored_parameters(job_type: JobType[Any], owner: str | None, values: Mapping
 
 def storable_parameters(job_type: JobType[Any], value: Any) -> Stored:
     """Checked parameters as they are written. Raises `InvalidParameters` for what no database could store."""
+    if (problem := untyped_problem_of(value)) is not None:
+        raise InvalidParameters(job_type.type, [problem])
     try:
         stored = job_type.parameters.store(value)
     except PydanticSerializationError as error:
         raise InvalidParameters(job_type.type, [("", f"cannot be stored: {error}")]) from error
-    if stored.text is not None and not is_storable_json(stored.text):
+    if stored.text is None:
+        return stored
+    if not is_storable_json(stored.text):
         raise InvalidParameters(job_type.type, [("", "a NUL character cannot be stored")])
-    if stored.text is not None:
-        _check_readable(job_type, stored.text)
-    return stored
+    if (problem := lost_number_of(value, stored.text)) is not None:
+        raise InvalidParameters(job_type.type, [problem])
+    text = spelled_out(stored.text)
+    if not fits(text, job_type.max_params_bytes):
+        raise InvalidParameters(job_type.type, [("", too_long(job_type.max_params_bytes, "max_params_bytes"))])
+    _check_readable(job_type, text)
+    return Stored(text)
 
 
 def _check_readable(job_type: JobType[Any], text: str) -> None:
@@ -248,12 +259,17 @@ def new_job(job_type: JobType[Any], options: StartOptions, params: str | None) -
 def _meta(meta: Mapping[str, Any] | None) -> str:
     if not meta:
         return "{}"
+    plain = mapping_of(meta)
+    if (problem := json_problem_of(plain)) is not None:
+        raise InvalidRequest(f"meta cannot be stored: {problem.where or 'meta'}: {problem.what}")
     try:
-        text = json.dumps(dict(meta), allow_nan=False, ensure_ascii=False)
+        text = spelled_out(json.dumps(plain, allow_nan=False, ensure_ascii=False))
     except (TypeError, ValueError) as error:
         raise InvalidRequest(f"meta cannot be stored as JSON: {error}") from error
     if not is_storable_json(text):
         raise InvalidRequest("meta has a character that cannot be stored")
+    if not fits(text, LARGEST_META):
+        raise InvalidRequest(f"meta is longer than {LARGEST_META:,} bytes of JSON")
     return text
 
 

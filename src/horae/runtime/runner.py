@@ -5,7 +5,7 @@ import traceback
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from pydantic_core import PydanticSerializationError, to_json
 from sqlalchemy import Connection
@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from horae.domain.backoff import Backoff
 from horae.domain.job import Cancelled, Claim, Failed, NodeId, Outcome, Succeeded, decide
-from horae.domain.storable import is_storable_json, storable, unreadable_json
+from horae.domain.storable import fits, is_storable_json, shortened, spelled_out, storable, too_long, unreadable_json
 from horae.errors import JobCancelled, JobStopped, LeaseLost, SoftTimeLimitExceeded
 from horae.storage import parameters, settling
 from horae.storage.database import Database
@@ -22,8 +22,8 @@ from horae.types.context import JobContext
 from horae.types.job_type import JobType
 from horae.types.logging import logged_as
 from horae.types.parameters import MappedParameters, ModelParameters
+from horae.types.plain_data import problem_of
 
-LONGEST_TEXT: Final = 20_000
 log = logging.getLogger("horae.runtime")
 
 
@@ -120,21 +120,27 @@ def _text_of(error: BaseException) -> str:
 
 def _stored(text: str) -> str:
     """What can be stored of it; nobody reads a text without end."""
-    return storable(text[-LONGEST_TEXT:])
+    return storable(shortened(text))
 
 
-def result_text(result: Any) -> str | None:
-    """A result as JSON text; raises TypeError if it has none."""
+def result_text(result: Any, most_bytes: int) -> str | None:
+    """A result as JSON text; raises TypeError if it has none, or one that is too long."""
     if result is None:
         return None
+    if (problem := problem_of(result)) is not None:
+        where = f", at {problem.where}" if problem.where else ""
+        raise TypeError(f"the result cannot be stored as JSON{where}: {problem.what}")
     try:
-        text = to_json(result, inf_nan_mode="strings").decode()
+        text = to_json(result).decode()
     except PydanticSerializationError as error:
         raise TypeError(f"the result, a {type(result).__name__}, cannot be stored as JSON: {error}") from error
     if not is_storable_json(text):
         raise TypeError("the result contains a NUL character, which the database cannot store")
     if (why := unreadable_json(text)) is not None:
         raise TypeError(f"the result cannot be read again: {why}")
+    text = spelled_out(text)
+    if not fits(text, most_bytes):
+        raise TypeError(f"the result has {too_long(most_bytes, 'max_result_bytes')}")
     return text
 
 
@@ -144,13 +150,13 @@ def _run(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Perf
     if transaction is None:
         result = job_type.run(context)
         context.check_end()
-        return Performed(Succeeded(result_text(result)))
+        return Performed(Succeeded(result_text(result, job_type.max_result_bytes)))
     if isinstance(transaction, str):
         transaction = stage.database.transaction(transaction)
     with cast("AbstractContextManager[Any]", transaction) as entered:
         connection = _own_connection(entered, stage.database)
         context.enter(connection, entered if isinstance(entered, Session) else None)
-        text = result_text(job_type.run(context))
+        text = result_text(job_type.run(context), job_type.max_result_bytes)
         context.check_end()
         if connection is not None:
             context.session.flush()
@@ -164,13 +170,13 @@ async def _run_async(job_type: JobType[Any], context: JobContext[Any], stage: St
     if transaction is None:
         result = await job_type.run(context)
         context.check_end()
-        return Performed(Succeeded(result_text(result)))
+        return Performed(Succeeded(result_text(result, job_type.max_result_bytes)))
     if isinstance(transaction, str):
         transaction = stage.database.async_transaction(transaction)
     async with cast("AbstractAsyncContextManager[Any]", transaction) as entered:
         connection = await _own_async_connection(entered, stage.database)
         context.enter_async(connection, entered if isinstance(entered, AsyncSession) else None)
-        text = result_text(await job_type.run(context))
+        text = result_text(await job_type.run(context), job_type.max_result_bytes)
         context.check_end()
         if connection is not None:
             await context.async_session.flush()

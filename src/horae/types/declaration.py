@@ -55,7 +55,8 @@ def check_parameters(job_type: str, model: type[BaseModel]) -> None:
 def _checks(job_type: Any) -> Iterator[Check]:
     yield _is_name(job_type.queue), f"queue is {job_type.queue!r}, expected 1 to {LONGEST_NAME} characters"
     yield _whole("priority", job_type.priority, -LARGEST_NUMBER)
-    yield _whole("max_attempts", job_type.max_attempts, 1)
+    for name in ("max_attempts", "max_params_bytes", "max_result_bytes"):
+        yield _whole(name, getattr(job_type, name), 1)
     if job_type.max_count is not None:
         yield _whole("max_count", job_type.max_count, 1, " or None")
     yield isinstance(job_type.backoff, Backoff), f"backoff is {job_type.backoff!r}, expected a Backoff"

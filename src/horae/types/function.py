@@ -31,6 +31,7 @@ class BodyKeywords(TypedDict, total=False):
     isolation: Literal["process"] | None
     transaction: Isolation | Callable[[JobContext[Any]], Transaction] | None
     exceptions_map: Mapping[type[BaseException], HumanReadable]
+    max_result_bytes: int
 
 
 class JobKeywords(BodyKeywords, total=False):
@@ -41,6 +42,7 @@ class JobKeywords(BodyKeywords, total=False):
     backoff: Backoff
     pending_timeout: timedelta | None
     api_exceptions_map: Mapping[type[BaseException], ApiError]
+    max_params_bytes: int
     public: bool
 
 

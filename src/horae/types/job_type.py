@@ -36,6 +36,7 @@ class JobType(Generic[ParamsT]):
     `soft_time_limit`: after it the body is told with `SoftTimeLimitExceeded`; `grace` later it is stopped by force.
     `pending_timeout`: an owned job that no worker took in this time fails. None is no limit, for each.
     `isolation`: "process" runs the body in a child process that can be terminated.
+    `max_params_bytes`, `max_result_bytes`: how long the JSON text of its parameters and of its result may be.
     `exceptions_map`: what to tell a person about an exception; the nearest base class decides, "{e}" is its text.
     `returns`: what `wait` makes of the stored result; `response_model`: what `describe` adds to a response.
     `api_exceptions_map`: an exception of the creation endpoint as an error code, or (code, status, detail).
@@ -51,6 +52,8 @@ class JobType(Generic[ParamsT]):
     grace: timedelta = timedelta(minutes=1)
     pending_timeout: timedelta | None = timedelta(minutes=30)
     isolation: Literal["process"] | None = None
+    max_params_bytes: int = 1024 * 1024
+    max_result_bytes: int = 1024 * 1024
     public: bool = False
 
     params: Any = None

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from horae.errors import InvalidJobType, InvalidParameters
 from horae.storage.mapped import MappedTable, is_mapped
+from horae.types.plain_data import plain_values
 from horae.types.secret import refuse_stars
 
 
@@ -55,7 +56,7 @@ class ModelParameters:
     def check(self, job_type: str, values: Mapping[str, Any]) -> BaseModel:
         """The checked model."""
         try:
-            checked = self.model.model_validate(dict(values))
+            checked = self.model.model_validate(plain_values(job_type, values))
         except ValidationError as error:
             raise InvalidParameters(job_type, problems_of(error)) from error
         return checked
@@ -87,7 +88,7 @@ class MappedParameters:
     def check(self, job_type: str, values: Mapping[str, Any]) -> BaseModel:
         """The checked values, by attribute."""
         try:
-            return self.model.model_validate(dict(values))
+            return self.model.model_validate(plain_values(job_type, values))
         except ValidationError as error:
             raise InvalidParameters(job_type, problems_of(error)) from error
 

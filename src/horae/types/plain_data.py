@@ -1,0 +1,191 @@
+"""What callers may hand over: plain data of a bounded size, looked at before anything consumes it.
+
+Pydantic takes any iterable for a list, so an endless one would fill the memory. What is not declared more closely than
+`Any` has to be JSON already, for its worker gets what JSON makes of it.
+"""
+
+import math
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from ipaddress import IPv4Network, IPv6Network
+from itertools import islice
+from typing import Any, Final, NamedTuple, cast
+
+from pydantic import BaseModel
+
+from horae.errors import InvalidParameters, InvalidRequest
+
+DEEPEST: Final = 100
+"""Levels of lists and mappings within each other: far below where any reader of JSON gives up."""
+MOST_VALUES: Final = 500_000
+"""In all of them together."""
+MOST_PARAMETERS: Final = 10_000
+_SHOWN: Final = 5
+"""Keys of a long way that an error names, at either end."""
+
+_NEVER_CONTAINERS: Final = (str, bytes, bytearray, memoryview, Enum, type, IPv4Network, IPv6Network)
+_SEQUENCES: Final = (list, tuple, set, frozenset, deque)
+_OF_THE_LIBRARY: Final = frozenset({OrderedDict, defaultdict, Counter})
+_VIEWS: Final = frozenset({type({}.keys()), type({}.values()), type({}.items()), range})
+_JSON_SCALARS: Final[frozenset[type]] = frozenset({str, int, bool, type(None)})
+SCALARS: Final[frozenset[type]] = _JSON_SCALARS | {bytes}
+
+Path = tuple[Any, Any] | None
+"""The way to a value: the way to what holds it, and its key in there."""
+Children = Callable[[Any, Path], Iterator[tuple[Any, Any]] | None]
+
+
+class Problem(NamedTuple):
+    """Where something cannot be accepted, and why."""
+
+    where: str
+    what: str
+
+
+class _NotPlain(Exception):  # an exception keeps the walk short: it ends at the first problem
+    """A value that may have no end, or that cannot be stored."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        super().__init__(what)
+        self.problem = Problem(_shown(path), what)
+
+
+def problem_of(value: Any) -> Problem | None:
+    """What keeps a value from being plain data: an iterator, a number that JSON lacks, too deep, too many values."""
+    try:
+        _walk(value, _children, SCALARS)
+    except _NotPlain as found:
+        return found.problem
+    return None
+
+
+def json_problem_of(value: Any) -> Problem | None:
+    """What of a value would change on its way through JSON."""
+    try:
+        _walk(value, _json_children, _JSON_SCALARS)
+    except _NotPlain as found:
+        return found.problem
+    return None
+
+
+def plain_values(job_type: str, values: Any) -> dict[str, Any]:
+    """The parameters of a call as a dictionary; raises `InvalidParameters` for what is no plain data."""
+    if not isinstance(values, Mapping):
+        raise InvalidRequest(f"the parameters of {job_type!r} are a {_kind(values)}, expected a mapping")
+    plain = mapping_of(cast("Mapping[str, Any]", values))
+    if SCALARS.issuperset(map(type, plain.values())):
+        return plain
+    if (problem := problem_of(plain)) is not None:
+        raise InvalidParameters(job_type, [problem])
+    return plain
+
+
+def mapping_of(values: Mapping[str, Any]) -> dict[str, Any]:
+    """A mapping as a dictionary, with a bound on what a class of the caller's own may give."""
+    if type(values) is dict or _iterates_like(values, dict):
+        return dict(values)
+    plain = dict(islice(values.items(), MOST_PARAMETERS + 1))
+    if len(plain) > MOST_PARAMETERS:
+        raise InvalidRequest(f"a {_kind(values)} has more than {MOST_PARAMETERS:,} entries; pass a dictionary")
+    return plain
+
+
+def _walk(value: Any, children: Children, scalars: frozenset[type]) -> None:
+    room = MOST_VALUES
+    waiting: list[tuple[Any, Path, int]] = [(value, None, 0)]
+    while waiting:
+        value, path, depth = waiting.pop()
+        found = children(value, path)
+        if found is None:
+            continue
+        if depth >= DEEPEST:
+            raise _NotPlain(path, f"lists and mappings are more than {DEEPEST} levels deep")
+        if type(value) is list and len(value) <= room and scalars.issuperset(map(type, value)):
+            room -= len(value)  # as most lists are
+            continue
+        for key, child in found:
+            room -= 1
+            if room < 0:
+                raise _NotPlain(None, f"there are more than {MOST_VALUES:,} values; store them and pass their id")
+            kind = type(child)
+            if kind not in scalars and not (kind is float and math.isfinite(child)):
+                waiting.append((child, (path, key), depth + 1))
+
+
+def _children(value: Any, path: Path) -> Iterator[tuple[Any, Any]] | None:
+    """What a container holds, by key; None for all that holds nothing."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise _NotPlain(path, f"{float(value)} is no number that JSON has")
+    found: Iterator[tuple[Any, Any]] | None = None
+    if (common := _COMMON.get(type(value))) is not None:
+        found = common(value)
+    elif isinstance(value, BaseModel):
+        found = iter({**vars(value), **(value.model_extra or {})}.items())
+    elif is_dataclass(value) and not isinstance(value, type):
+        found = ((field.name, getattr(value, field.name, None)) for field in fields(value))
+    elif _iterates_like(value, dict):
+        found = _of_mapping(value)
+    elif type(value) in _VIEWS or any(_iterates_like(value, kind) for kind in _SEQUENCES):
+        found = enumerate(value)
+    elif _is_iterable(value):
+        raise _NotPlain(path, f"a {_kind(value)} is no plain data; pass a list or a dictionary")
+    return found
+
+
+def _json_children(value: Any, path: Path) -> Iterator[tuple[Any, Any]] | None:
+    """The same for what must be JSON already."""
+    if isinstance(value, Enum) or not isinstance(value, str | int | float | list | dict | None):
+        raise _NotPlain(path, _UNTYPED.format(_kind(value)))
+    if isinstance(value, dict):
+        for key in value:
+            if not isinstance(key, str) or isinstance(key, Enum):
+                raise _NotPlain(path, _UNTYPED.format(f"key of type {_kind(key)}"))
+    return _children(value, path)
+
+
+_UNTYPED: Final = "a {} cannot be stored as it is, only as other JSON; annotate it with its type, or pass JSON"
+
+
+def _of_mapping(value: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
+    for key, child in dict.items(value):
+        if type(key) not in SCALARS:
+            yield "a key", key
+        yield key, child
+
+
+_COMMON: Final[Mapping[type, Callable[[Any], Iterator[tuple[Any, Any]]]]] = {dict: _of_mapping, list: enumerate}
+
+
+def _iterates_like(value: Any, kind: type) -> bool:
+    """Whether it is such a container, and no subclass that goes through its values in a way of its own."""
+    of = type(value)
+    if of is kind or of in _OF_THE_LIBRARY:
+        return isinstance(value, kind)
+    if not issubclass(of, kind):
+        return False
+    return all(getattr(of, name) is getattr(kind, name, None) for name in _WAYS if hasattr(of, name))
+
+
+_WAYS: Final = ("__iter__", "__next__", "__len__", "keys", "values", "items")
+
+
+def _is_iterable(value: Any) -> bool:
+    if isinstance(value, _NEVER_CONTAINERS):
+        return False
+    return any(hasattr(type(value), name) for name in ("__iter__", "__next__", "__getitem__"))
+
+
+def _kind(value: Any) -> str:
+    return "None" if value is None else type(value).__qualname__
+
+
+def _shown(path: Path) -> str:
+    keys: list[str] = []
+    while path is not None and len(keys) < DEEPEST:
+        path, key = path
+        keys.append(str(key)[:50] if type(key) in SCALARS else _kind(key))
+    if len(keys) > 2 * _SHOWN:
+        keys[_SHOWN:-_SHOWN] = ["…"]
+    return ".".join(reversed(keys))
