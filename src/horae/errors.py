@@ -283,11 +283,15 @@ class JobStopped(BaseException):
 
 
 class JobCancelled(JobStopped):
-    """Somebody cancelled the job: its work is to be discarded."""
+    """Somebody cancelled the job: its work is to be discarded.
 
-    def __init__(self, by: str | None = None) -> None:
+    `forced`: a body that cannot stop at once is stopped by force, where that can be done.
+    """
+
+    def __init__(self, by: str | None = None, *, forced: bool = False) -> None:
         super().__init__()
         self.by = by
+        self.forced = forced
 
     @override
     def __str__(self) -> str:

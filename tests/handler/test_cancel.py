@@ -6,7 +6,7 @@ import pytest
 
 from horae import Horae, InvalidRequest, JobDoesNotExist, JobNotCancellable, JobState
 from horae.domain.job import AttemptOutcome, JobId, Settlement
-from horae.live.store import LiveReport
+from horae.live.store import CancelRequest, LiveReport
 from horae.storage import settling
 from horae.storage.database import Database
 from tests.harness.applications import ELSEWHERE, Ears, claim_as_another_node, execute, live_rows, url_of
@@ -85,8 +85,8 @@ def test_a_job_that_finishes_while_it_is_cancelled_says_so_and_keeps_no_request(
     [claim] = claim_as_another_node(working)
     ask = working.parts.live.request_cancel
 
-    def finish_first(job_id: JobId, requested_by: str | None) -> None:
-        ask(job_id, requested_by)
+    def finish_first(job_id: JobId, request: CancelRequest) -> None:
+        ask(job_id, request)
         done = Settlement(claim.id, claim.lease, JobState.FINISHED, AttemptOutcome.FINISHED)
         working.parts.database.transact(settling.settle, ELSEWHERE, [done])
 

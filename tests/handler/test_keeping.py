@@ -42,7 +42,7 @@ class TestRetry:
         assert again.id != failed.id
         assert (again.params, again.owner, again.priority) == ({"number": 3, "well": False}, "alice", 5)
         assert (again.queue, again.unique_key, again.state) == ("slow", "x", JobState.PENDING)
-        assert again.meta == {"trace": "t", "retry_of": failed.id}
+        assert (again.meta, again.retry_of) == ({"trace": "t"}, failed.id)
         assert failing.jobs.get(failed.id) == failed
 
     def test_it_waits_between_its_attempts_as_the_first_did(self, failing: Horae) -> None:
@@ -83,7 +83,7 @@ class TestRetry:
 
     async def test_it_has_a_face_for_coroutines(self, failing: Horae) -> None:
         job = await failing.aio.jobs.start("fail", number=3, sync=True)
-        assert (await failing.aio.jobs.retry(job.id)).meta == {"retry_of": job.id}
+        assert (await failing.aio.jobs.retry(job.id)).retry_of == job.id
 
 
 class TestDeletion:

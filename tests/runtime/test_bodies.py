@@ -204,7 +204,7 @@ class TestCancel:
             while True:
                 job.check()
 
-        monkeypatch.setattr(horae.parts.live, "request_cancel", lambda _job_id, _by: None)
+        monkeypatch.setattr(horae.parts.live, "request_cancel", lambda _job_id, _request: None)
         async with running_node(horae):
             job = await horae.aio.jobs.start(work)
             await until(begun.is_set)

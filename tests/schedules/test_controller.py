@@ -148,7 +148,7 @@ class TestEnds:
         before = horae.schedules.get("work").statistics
         assert (before.total_runs, before.total_crashes) == (1, 1)
         execute(horae, "UPDATE horae_ticks SET reason = 'on_time'")
-        execute(horae, "UPDATE horae_jobs SET meta = '{}'")  # as if its time had come, not by hand
+        execute(horae, "UPDATE horae_jobs SET run_reason = 'on_time'")  # as if its time had come, not by hand
         async with running_node(horae):
             after = await ended(horae, "work")
         assert (after.statistics.total_crashes, after.statistics.consecutive_crashes) == (1, 1)
@@ -232,7 +232,7 @@ class TestOverlap:
             horae.schedules.pause(name)
         first = horae.jobs.get(horae.schedules.ticks(name)[-1].job_id or 0)
         assert first.state == "cancelled"
-        assert first.cancelled_by == f"schedule {name}" + (" (by force)" if name == "stubborn" else "")
+        assert first.cancelled_by == f"schedule {name}"
 
     async def test_a_job_that_nobody_takes_makes_room_too(self, horae: Horae) -> None:
         """Its node only fires; no worker knows of the job that waits."""

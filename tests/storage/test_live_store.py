@@ -17,7 +17,7 @@ from horae.live import sidecar
 from horae.live.database import DatabaseLiveStore
 from horae.live.memory import MemoryLiveStore
 from horae.live.precedence import latest
-from horae.live.store import LiveReport, LiveStore
+from horae.live.store import CancelRequest, LiveReport, LiveStore
 from horae.storage.database import Database
 from tests.harness.postgres import PostgresServer
 
@@ -155,30 +155,38 @@ def test_publishers_side_by_side_leave_the_newest(store: LiveStore) -> None:
 
 
 def test_a_request_is_seen_with_who_made_it(store: LiveStore) -> None:
-    store.request_cancel(FIRST, "alice")
-    store.request_cancel(SECOND, None)
-    assert store.cancel_requests([FIRST, SECOND, THIRD]) == {FIRST: "alice", SECOND: None}
+    store.request_cancel(FIRST, CancelRequest("alice"))
+    store.request_cancel(SECOND, CancelRequest())
+    assert store.cancel_requests([FIRST, SECOND, THIRD]) == {FIRST: CancelRequest("alice"), SECOND: CancelRequest()}
     assert store.cancel_requests([THIRD]) == {}
 
 
 def test_the_first_request_stands(store: LiveStore) -> None:
-    store.request_cancel(FIRST, "alice")
-    store.request_cancel(FIRST, "bob")
-    assert store.cancel_requests([FIRST]) == {FIRST: "alice"}
+    store.request_cancel(FIRST, CancelRequest("alice"))
+    store.request_cancel(FIRST, CancelRequest("bob"))
+    assert store.cancel_requests([FIRST]) == {FIRST: CancelRequest("alice")}
+
+
+def test_force_is_added_to_a_request_and_never_taken_back(store: LiveStore) -> None:
+    store.request_cancel(FIRST, CancelRequest("alice (by force)"))
+    assert store.cancel_requests([FIRST]) == {FIRST: CancelRequest("alice (by force)", forced=False)}
+    store.request_cancel(FIRST, CancelRequest("bob", forced=True))
+    store.request_cancel(FIRST, CancelRequest("carol"))
+    assert store.cancel_requests([FIRST]) == {FIRST: CancelRequest("alice (by force)", forced=True)}
 
 
 def test_no_report_overwrites_a_request(store: LiveStore) -> None:
     store.publish([report(1)])
-    store.request_cancel(FIRST, "alice")
+    store.request_cancel(FIRST, CancelRequest("alice"))
     store.publish([report(2), report(0, lease=2)])
-    assert store.cancel_requests([FIRST]) == {FIRST: "alice"}
+    assert store.cancel_requests([FIRST]) == {FIRST: CancelRequest("alice")}
     assert shown(store) == report(0, lease=2)
 
 
 def test_what_is_forgotten_is_gone_and_the_rest_stays(store: LiveStore) -> None:
     store.publish([report(1), report(2, job_id=SECOND), report(3, job_id=THIRD)])
     for job_id in (FIRST, SECOND, THIRD):
-        store.request_cancel(job_id, "alice")
+        store.request_cancel(job_id, CancelRequest("alice"))
     store.forget([FIRST, THIRD, JobId(99)])
     assert store.read([FIRST, SECOND, THIRD]).keys() == {SECOND}
     assert store.cancel_requests([FIRST, SECOND, THIRD]).keys() == {SECOND}
@@ -198,8 +206,8 @@ def test_a_second_process_shares_the_store(database: Database) -> None:
     with closing(DatabaseLiveStore(database)) as mine, closing(DatabaseLiveStore(database)) as other:
         mine.publish([report(10)])
         assert shown(other) == report(10)
-        other.request_cancel(FIRST, "alice")
-        assert mine.cancel_requests([FIRST]) == {FIRST: "alice"}
+        other.request_cancel(FIRST, CancelRequest("alice"))
+        assert mine.cancel_requests([FIRST]) == {FIRST: CancelRequest("alice")}
 
 
 def test_many_processes_make_the_file_at_once(database: Database) -> None:
@@ -219,9 +227,9 @@ def test_many_processes_make_the_file_at_once(database: Database) -> None:
 def test_a_long_transaction_on_the_database_holds_nothing_up(database: Database) -> None:
     with closing(DatabaseLiveStore(database)) as store, write_lock(database.url.database or ""):
         store.publish([report(10)])
-        store.request_cancel(FIRST, "alice")
+        store.request_cancel(FIRST, CancelRequest("alice"))
         assert shown(store) == report(10)
-        assert store.cancel_requests([FIRST]) == {FIRST: "alice"}
+        assert store.cancel_requests([FIRST]) == {FIRST: CancelRequest("alice")}
         store.forget([FIRST])
 
 
@@ -269,8 +277,8 @@ def test_a_store_lost_under_open_connections_is_made_again(database: Database, l
         assert shown(other) in (None, report(20))  # what was written before anybody noticed may be lost
         mine.publish([report(30, job_id=SECOND)])
         assert shown(other, SECOND) == report(30, job_id=SECOND)
-        other.request_cancel(SECOND, "alice")
-        assert mine.cancel_requests([SECOND]) == {SECOND: "alice"}
+        other.request_cancel(SECOND, CancelRequest("alice"))
+        assert mine.cancel_requests([SECOND]) == {SECOND: CancelRequest("alice")}
 
 
 @pytest.mark.parametrize("lose", LOSSES)

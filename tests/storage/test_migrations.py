@@ -16,7 +16,7 @@ import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, DateTime, MetaData, Table, event, inspect, text
+from sqlalchemy import Connection, DateTime, MetaData, Table, event, inspect, select, text
 
 import horae.storage.migrations
 from horae.errors import InvalidRequest, SchemaMismatch, Unavailable
@@ -26,7 +26,7 @@ from horae.storage.dialect import SQLITE
 from horae.storage.migrations import runner, scripts
 from horae.storage.migrations.runner import check, downgrade, ensure, move, sql, status, upgrade
 from horae.storage.migrations.version import HEAD, REVISIONS, VERSION_TABLE, current_revision
-from horae.storage.tables import live_metadata
+from horae.storage.tables import jobs, live_metadata
 from tests.storage.schema import describe
 
 GOLDEN: Final = Path(__file__).with_name("golden")
@@ -214,6 +214,64 @@ def insert_row(connection: Connection, name: str, row: dict[str, Any]) -> None:
 def read_row(connection: Connection, name: str, row: dict[str, Any]) -> dict[str, Any]:
     table = Table(name, MetaData(), autoload_with=connection)
     return dict(connection.execute(table.select().with_only_columns(*(table.c[key] for key in row))).mappings().one())
+
+
+SCHEDULED: Final = (
+    '{"schedule": "nightly", "schedule_id": 3, "reason": "manual", "nominal_time": "2026-03-29T01:30:00+00:00",'
+    ' "max_runtime": 90.5, "mine": 1}'
+)
+# What `meta` said of a job at 0005, and what its columns say of it: meta, max_runtime, run_reason, retry_of.
+OUT_OF_META: Final[dict[str, tuple[dict[str, Any], tuple[Any, ...]]]] = {
+    "a run of a schedule": ({"schedule_id": 3, "meta": SCHEDULED}, ({"mine": 1}, 90.5, "manual", None)),
+    "a run without a limit": ({"schedule_id": 3, "meta": '{"reason": "on_time"}'}, ({}, None, "on_time", None)),
+    "a run that says nonsense": (
+        {"schedule_id": 3, "meta": '{"reason": "because", "max_runtime": "soon", "retry_of": 7}'},
+        ({}, None, None, None),
+    ),
+    "a run with a limit beyond all time": (
+        {"schedule_id": 3, "meta": '{"max_runtime": 1e300}'},
+        ({}, None, None, None),
+    ),
+    "a run with another kind of meta": ({"schedule_id": 3, "meta": "[]"}, ([], None, None, None)),
+    "a caller's own words": (
+        {"meta": '{"schedule_id": 3, "max_runtime": 5, "reason": "manual", "retry_of": 4711}'},
+        ({"schedule_id": 3, "max_runtime": 5, "reason": "manual", "retry_of": 4711}, None, None, None),
+    ),
+    "a retry": ({"meta": '{"retry_of": 1, "trace": "t"}'}, ({"trace": "t"}, None, None, 1)),
+    "no retry, for that job has not failed": ({"meta": '{"retry_of": 2}'}, ({"retry_of": 2}, None, None, None)),
+    "no retry, for that is no id": ({"meta": '{"retry_of": "1"}'}, ({"retry_of": "1"}, None, None, None)),
+}
+
+
+@pytest.mark.parametrize("case", OUT_OF_META)
+def test_what_meta_held_for_horae_moves_to_columns(empty: Database, case: str) -> None:
+    row, expected = OUT_OF_META[case]
+    upgrade(empty, "0005")
+    empty.transact(lambda connection: insert_jobs(connection, **row))
+    upgrade(empty)
+    read = select(jobs.c.meta, jobs.c.max_runtime, jobs.c.run_reason, jobs.c.retry_of).where(jobs.c.id == 9)
+    assert tuple(empty.transact(lambda connection: connection.execute(read).one())) == expected
+
+
+def test_the_version_before_finds_in_meta_what_it_needs(empty: Database) -> None:
+    upgrade(empty, "0005")
+    empty.transact(lambda connection: insert_jobs(connection, meta=SCHEDULED, schedule_id=3, nominal_time=NOW))
+    upgrade(empty)
+    downgrade(empty, "0005")
+    meta = empty.transact(lambda connection: connection.execute(select(jobs.c.meta).where(jobs.c.id == 9)).scalar_one())
+    moment = datetime.fromisoformat(meta.pop("nominal_time"))
+    assert moment == (datetime(2001, 9, 9, 1, 46, 40, tzinfo=UTC) if empty.dialect == SQLITE else NOW)
+    assert meta == {"schedule_id": 3, "reason": "manual", "max_runtime": 90.5, "mine": 1}
+
+
+def insert_jobs(connection: Connection, meta: str, **values: Any) -> None:
+    """A failed job, one that has finished, and a third with this `meta`."""
+    job = {"type": "import", "queue": "q", "priority": 0, "run_at": NOW, "created_at": NOW, "updated_at": NOW}
+    insert_row(connection, "horae_jobs", {**job, "id": 1, "state": "failed", "finished_at": NOW})
+    insert_row(connection, "horae_jobs", {**job, "id": 2, "state": "finished", "finished_at": NOW})
+    insert_row(connection, "horae_jobs", {**job, "id": 9, "state": "pending", **values})
+    kind = "jsonb" if connection.dialect.name != SQLITE else "text"
+    connection.execute(text(f"UPDATE horae_jobs SET meta = CAST(:meta AS {kind}) WHERE id = 9"), {"meta": meta})
 
 
 def test_offline_statements_lead_to_the_same_schema(empty: Database) -> None:

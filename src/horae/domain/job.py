@@ -17,8 +17,7 @@ JobId = NewType("JobId", int)
 NodeId = NewType("NodeId", str)
 
 MAX_CRASHES: Final = 3
-MAX_RUNTIME: Final = "max_runtime"
-"""Crashes of one job before it is quarantined; where `meta` keeps the seconds that a schedule allows a run."""
+"""Crashes of one job before it is quarantined."""
 
 
 class JobState(StrEnum):
@@ -63,7 +62,11 @@ NEXT_STATE: Final[Mapping[tuple[JobState, JobEvent], JobState]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One run of a job type, as it was stored when it was read."""
+    """One run of a job type, as it was stored when it was read.
+
+    `meta` is its caller's alone. `max_runtime` (seconds) and `run_reason` are what its schedule said; `retry_of` is the
+    job that it repeats.
+    """
 
     id: JobId
     type: str
@@ -92,6 +95,9 @@ class Job:
     schedule_id: int | None = None
     nominal_time: datetime | None = None
     deployment_id: int | None = None
+    max_runtime: float | None = None
+    run_reason: str | None = None
+    retry_of: JobId | None = None
 
     @property
     def ended(self) -> bool:
@@ -107,7 +113,8 @@ class Job:
 class Claim(NamedTuple):
     """A job handed to a node, with the lease that every later write must carry.
 
-    `params`, `backoff` and `meta` are JSON text.
+    `params`, `backoff` and `meta` are JSON text; `schedule_id`, `nominal_time` and `max_runtime` (seconds) say which
+    run of which schedule the job is.
     """
 
     id: JobId
@@ -121,6 +128,9 @@ class Claim(NamedTuple):
     lease: int
     backoff: str | None
     meta: str
+    schedule_id: int | None = None
+    nominal_time: datetime | None = None
+    max_runtime: float | None = None
 
 
 class AttemptOutcome(StrEnum):

@@ -236,6 +236,8 @@ def job_of(new: NewJob, inserted: Inserted) -> Job:
         finished_at=None,
         cancelled_by=None,
         meta=json.loads(new.meta),
+        max_runtime=new.max_runtime,
+        retry_of=new.retry_of,
     )
 
 

@@ -25,7 +25,7 @@ from horae.handler import creation
 from horae.handler.creation import Creation, OnDuplicate, StartOptions
 from horae.handler.states import wanted_states
 from horae.handler.waiting import until_ended
-from horae.live.store import LiveStore
+from horae.live.store import CancelRequest, LiveStore
 from horae.storage import ending, reading
 from horae.storage.commits import after_commit
 from horae.storage.database import Database
@@ -225,11 +225,12 @@ class Jobs:
         kind = self._registry.get(job.type)
         options = StartOptions(
             owner=job.owner, priority=job.priority, queue=job.queue, unique_key=job.unique_key,
-            max_attempts=job.max_attempts, meta={**job.meta, "retry_of": job.id},
+            max_attempts=job.max_attempts, meta=job.meta,
             backoff=self._database.autocommit(reading.backoff, job.id),
         )  # fmt: skip
         stored = kind.parameters.restore(job.params)
-        wanted = Creation(kind, creation.new_job(kind, options, stored.text), stored.row or job.params or {}, stored)
+        new = replace(creation.new_job(kind, options, stored.text), retry_of=job.id, max_runtime=job.max_runtime)
+        wanted = Creation(kind, new, stored.row or job.params or {}, stored)
         created, _ = self._database.transact(creation.create, wanted)
         self._wakeup.send(WORK)
         return created
@@ -289,7 +290,7 @@ class Jobs:
         ]  # fmt: skip
 
     def _request_cancel(self, job_id: JobId, who: str | None) -> None:
-        self._live.request_cancel(job_id, who)
+        self._live.request_cancel(job_id, CancelRequest(who))
         self._wakeup.send(Hint(HintKind.CANCEL, (job_id,)))
 
     def _not_cancelled(self, job_id: JobId) -> Job:

@@ -26,7 +26,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from horae.domain.job import JobId
 from horae.live.precedence import latest
 from horae.live.sidecar import SideCar
-from horae.live.store import LiveReport, LiveStore
+from horae.live.store import CancelRequest, LiveReport, LiveStore
 from horae.storage.database import Database
 from horae.storage.dialect import POSTGRESQL, SQLITE, IdList, PerDialect, database_now, json_rows, member_of
 from horae.storage.tables import live_cancels, live_jobs, live_metadata
@@ -66,11 +66,11 @@ class DatabaseLiveStore:
         """Return the latest reports of these jobs."""
         return self._run(_read, job_ids) if job_ids else {}
 
-    def request_cancel(self, job_id: JobId, requested_by: str | None) -> None:
-        """Ask the body of this job to stop; who asked first is remembered."""
-        self._run(_request_cancel, job_id, requested_by)
+    def request_cancel(self, job_id: JobId, request: CancelRequest) -> None:
+        """Ask the body of this job to stop; who asked first is remembered, and force if anybody wants it."""
+        self._run(_request_cancel, job_id, request)
 
-    def cancel_requests(self, job_ids: Collection[JobId]) -> Mapping[JobId, str | None]:
+    def cancel_requests(self, job_ids: Collection[JobId]) -> Mapping[JobId, CancelRequest]:
         """Return which of these jobs are asked to stop, and by whom."""
         return self._run(_cancel_requests, job_ids) if job_ids else {}
 
@@ -110,13 +110,19 @@ def _reported(dialect: str) -> Executable:
 
 def _ask(dialect: str) -> Insert:
     statement = _INSERT[dialect](live_cancels).values(
-        job_id=bindparam("job_id"), requested_by=bindparam("requested_by"), requested_at=database_now()
+        job_id=bindparam("job_id"),
+        requested_by=bindparam("requested_by"),
+        requested_at=database_now(),
+        forced=bindparam("forced"),
     )
-    return statement.on_conflict_do_nothing(index_elements=[live_cancels.c.job_id])
+    forced = statement.excluded.forced
+    return statement.on_conflict_do_update(
+        index_elements=[live_cancels.c.job_id], set_={"forced": forced}, where=forced
+    )
 
 
 def _requested(dialect: str) -> Executable:
-    return select(live_cancels.c.job_id, live_cancels.c.requested_by).where(
+    return select(live_cancels.c.job_id, live_cancels.c.requested_by, live_cancels.c.forced).where(
         member_of(dialect, live_cancels.c.job_id, "job_ids", of=IdList)
     )
 
@@ -148,13 +154,14 @@ def _read(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, Liv
     return {row.job_id: LiveReport(*row) for row in rows}
 
 
-def _request_cancel(connection: Connection, job_id: JobId, requested_by: str | None) -> None:
-    connection.execute(ASK.on(connection), {"job_id": job_id, "requested_by": requested_by})
+def _request_cancel(connection: Connection, job_id: JobId, request: CancelRequest) -> None:
+    values = {"job_id": job_id, "requested_by": request.by, "forced": request.forced}
+    connection.execute(ASK.on(connection), values)
 
 
-def _cancel_requests(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, str | None]:
+def _cancel_requests(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, CancelRequest]:
     rows = connection.execute(REQUESTED.on(connection), {"job_ids": job_ids})
-    return {row.job_id: row.requested_by for row in rows}
+    return {row.job_id: CancelRequest(row.requested_by, forced=row.forced) for row in rows}
 
 
 def _forget(connection: Connection, job_ids: Collection[JobId]) -> None:

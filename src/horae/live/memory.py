@@ -2,11 +2,12 @@
 
 import threading
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from horae.domain.job import JobId
 from horae.live.precedence import supersedes
-from horae.live.store import LiveReport, LiveStore
+from horae.live.store import CancelRequest, LiveReport, LiveStore
 
 
 class MemoryLiveStore:
@@ -15,7 +16,7 @@ class MemoryLiveStore:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._reports: dict[JobId, LiveReport] = {}
-        self._requests: dict[JobId, str | None] = {}
+        self._requests: dict[JobId, CancelRequest] = {}
 
     def publish(self, reports: Sequence[LiveReport]) -> None:
         """Keep the reports that supersede what is there."""
@@ -29,12 +30,14 @@ class MemoryLiveStore:
         with self._lock:
             return {id_: self._reports[id_] for id_ in job_ids if id_ in self._reports}
 
-    def request_cancel(self, job_id: JobId, requested_by: str | None) -> None:
-        """Ask the body of this job to stop; who asked first is remembered."""
+    def request_cancel(self, job_id: JobId, request: CancelRequest) -> None:
+        """Ask the body of this job to stop; who asked first is remembered, and force if anybody wants it."""
         with self._lock:
-            self._requests.setdefault(job_id, requested_by)
+            first = self._requests.setdefault(job_id, request)
+            if request.forced and not first.forced:
+                self._requests[job_id] = replace(first, forced=True)
 
-    def cancel_requests(self, job_ids: Collection[JobId]) -> Mapping[JobId, str | None]:
+    def cancel_requests(self, job_ids: Collection[JobId]) -> Mapping[JobId, CancelRequest]:
         """Return which of these jobs are asked to stop, and by whom."""
         with self._lock:
             return {id_: self._requests[id_] for id_ in job_ids if id_ in self._requests}

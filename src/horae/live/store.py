@@ -5,12 +5,9 @@ Losing the store loses what is shown for a moment, never a state and never a can
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
 from horae.domain.job import JobId
-
-TERMINATING: Final = " (by force)"
-"""At the end of who asks for a cancel: the body is not only told, but stopped by force where that can be done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +18,14 @@ class LiveReport:
     lease: int
     progress_percentage: int
     label: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CancelRequest:
+    """Who asks a body to stop. `forced`: it is not only told, but stopped by force where that can be done."""
+
+    by: str | None = None
+    forced: bool = False
 
 
 class LiveStore(Protocol):
@@ -34,11 +39,11 @@ class LiveStore(Protocol):
         """The latest reports of these jobs."""
         ...
 
-    def request_cancel(self, job_id: JobId, requested_by: str | None) -> None:
-        """Ask the body of this job to stop."""
+    def request_cancel(self, job_id: JobId, request: CancelRequest) -> None:
+        """Ask the body of this job to stop; who asked first is remembered, and force if anybody wants it."""
         ...
 
-    def cancel_requests(self, job_ids: Collection[JobId]) -> Mapping[JobId, str | None]:
+    def cancel_requests(self, job_ids: Collection[JobId]) -> Mapping[JobId, CancelRequest]:
         """Which of these jobs are asked to stop, and by whom."""
         ...
 

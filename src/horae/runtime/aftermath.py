@@ -1,7 +1,6 @@
 """What follows once the end of bodies is committed: retries are awaited, hooks called, whoever waits is told."""
 
 import asyncio
-import json
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +9,7 @@ from typing import Final
 
 from horae.domain.job import Job, JobId, JobState
 from horae.domain.standing import Stop
-from horae.live.store import TERMINATING
+from horae.live.store import CancelRequest
 from horae.runtime.controller import Controller
 from horae.runtime.parts import Parts
 from horae.runtime.reporter import Reporter
@@ -18,7 +17,7 @@ from horae.runtime.settler import Ended
 from horae.runtime.sweeper import Rescued
 from horae.runtime.worker import Worker
 from horae.storage import ending
-from horae.storage.runs import SCHEDULE_ID, Decided
+from horae.storage.runs import Decided
 from horae.storage.settling import Settled
 from horae.types.hooks import Hooks
 from horae.wakeup.channel import Hint, HintKind
@@ -86,8 +85,7 @@ class Aftermath:
 
     def _tell_of_own_ends(self, batch: Sequence[Ended]) -> None:
         """Some bodies finished their jobs in their own transactions, and with them the runs of schedules."""
-        found = {json.loads(ended.claim.meta).get(SCHEDULE_ID) for ended in batch if SCHEDULE_ID in ended.claim.meta}
-        self._announce([schedule_id for schedule_id in found if isinstance(schedule_id, int)])
+        self._announce(list({ended.claim.schedule_id for ended in batch if ended.claim.schedule_id is not None}))
 
     def runs(self, ended: Sequence[Decided]) -> None:
         """Runs of schedules have ended; whoever owns them hears of it if they are due sooner than it knows."""
@@ -108,10 +106,9 @@ class Aftermath:
         self._wakeup.send(Hint(HintKind.SCHEDULES, tuple(JobId(schedule_id) for schedule_id in schedule_ids)))
 
     def _stop_run(self, decision: Decided, job_id: JobId) -> None:
-        by = f"schedule {decision.schedule.name}"[: LONGEST_BY - len(TERMINATING)]
-        by = f"{by}{TERMINATING}" if decision.stop is Stop.TERMINATE else by
+        by = f"schedule {decision.schedule.name}"[:LONGEST_BY]
         try:
-            self._live.request_cancel(job_id, by)
+            self._live.request_cancel(job_id, CancelRequest(by, forced=decision.stop is Stop.TERMINATE))
             self._wakeup.send(Hint(HintKind.CANCEL, (job_id,)))
             job = self._database.transact(ending.cancel, job_id, by)
         except Exception as error:  # noqa: BLE001 - its next nominal time asks again

@@ -13,7 +13,7 @@ from typing import Final
 
 from horae.domain.job import JobId, JobState
 from horae.errors import JobCancelled, LeaseLost, SoftTimeLimitExceeded
-from horae.live.store import TERMINATING, LiveStore
+from horae.live.store import LiveStore
 from horae.runtime.complaints import Complaint
 from horae.runtime.reporter import Reporter
 from horae.runtime.run import Run
@@ -68,7 +68,7 @@ class Overseer:
         for job_id, order in orders.items():
             if (run := self._running.get(job_id)) is not None:
                 run.stop(order)
-                if isinstance(order, JobCancelled) and (order.by or "").endswith(TERMINATING):
+                if isinstance(order, JobCancelled) and order.forced:
                     run.kill()
         self.keep_time(time.monotonic())
 
@@ -82,7 +82,8 @@ class Overseer:
         try:
             if reread:
                 orders |= self._ended_or_taken(asked)
-            orders |= {job_id: JobCancelled(by) for job_id, by in self._live.cancel_requests(asked).items()}
+            for job_id, request in self._live.cancel_requests(asked).items():
+                orders[job_id] = JobCancelled(request.by, forced=request.forced)
             self._away.settle()
         except Exception as error:  # noqa: BLE001 - settling respects the row, whatever a body hears
             self._away.warn("cancel requests cannot be read: %s", error)

@@ -1,13 +1,12 @@
 """One body under way, and what an executor must be able to do with it."""
 
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Protocol, TypeAlias
 
-from horae.domain.job import MAX_RUNTIME, Claim
+from horae.domain.job import Claim
 from horae.errors import JobStopped
 from horae.runtime.runner import Performed
 from horae.types.context import JobContext
@@ -39,7 +38,7 @@ class Run:
     @property
     def soft_limit(self) -> timedelta | None:
         """How long it may run: what its schedule says, else its type."""
-        runtime = json.loads(self.claim.meta).get(MAX_RUNTIME) if MAX_RUNTIME in self.claim.meta else None
+        runtime = self.claim.max_runtime
         return self.job_type.soft_time_limit if runtime is None else timedelta(seconds=runtime)
 
     @property

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import (
     BigInteger,
     Connection,
+    Float,
     Insert,
     Integer,
     Text,
@@ -41,7 +42,6 @@ from horae.storage import runs, schedules
 from horae.storage.dialect import (
     IdList,
     Instant,
-    Json,
     PerDialect,
     database_now,
     json_moment,
@@ -98,7 +98,7 @@ def _lock(dialect: str) -> Any:
 
 
 def _add_jobs(dialect: str) -> Insert:
-    row = json_rows(dialect, "rows", id=BigInteger(), nominal=Instant(), meta=Text())
+    row = json_rows(dialect, "rows", id=BigInteger(), nominal=Instant(), max_runtime=Float())
     values: dict[str, Any] = {
         "schedule_id": table.c.id,
         "nominal_time": row.c.nominal,
@@ -108,7 +108,8 @@ def _add_jobs(dialect: str) -> Insert:
         "priority": table.c.priority,
         "params": table.c.params,
         "run_at": table.c.next_start,
-        "meta": cast(row.c.meta, Json()),
+        "max_runtime": row.c.max_runtime,
+        "run_reason": literal(Reason.ON_TIME.value, Text()),
         "state": literal(JobState.PENDING.value, Text()),
         "created_at": database_now(),
         "updated_at": database_now(),
@@ -196,7 +197,7 @@ def _planned(dialect: str, row: StoredSchedule) -> PlannedFire | None:
         after=runs.row_after(row._replace(now=due), made, JobId(0)),
         version=row.version,
         until=until if made.next_start is None else min(until, made.next_start),
-        job=json.dumps({"id": row.id, "nominal": nominal, "meta": job["meta"]}),
+        job=json.dumps({"id": row.id, "nominal": nominal, "max_runtime": job["max_runtime"]}),
         moves=json.dumps({"id": row.id, "nominal": nominal, **marks})[:-1],
     )
 

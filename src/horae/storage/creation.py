@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
+    BigInteger,
     BindParameter,
     Connection,
     Float,
@@ -51,6 +52,8 @@ class NewJob:
     run_at: datetime | None = None
     delay: float | None = None
     meta: str = "{}"
+    max_runtime: float | None = None
+    retry_of: JobId | None = None
 
 
 class Inserted(NamedTuple):
@@ -72,6 +75,8 @@ _COLUMNS: Final = (
     "backoff",
     "unique_key",
     "meta",
+    "max_runtime",
+    "retry_of",
 )
 _TYPES: Final = {
     "priority": Integer(),
@@ -79,6 +84,8 @@ _TYPES: Final = {
     "params": Json(),
     "backoff": Json(),
     "meta": Json(),
+    "max_runtime": Float(),
+    "retry_of": BigInteger(),
 }
 _RUN_AT: Final = func.coalesce(
     bindparam("run_at", type_=Instant()),

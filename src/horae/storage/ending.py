@@ -6,32 +6,27 @@ from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
-    ColumnElement,
     Connection,
     Float,
     Integer,
     Select,
     String,
-    Text,
     Update,
     and_,
     bindparam,
     case,
-    cast,
     delete,
     func,
-    literal,
     or_,
     select,
     update,
 )
 
-from horae.domain.job import MAX_RUNTIME, AttemptOutcome, Claim, Job, JobId, JobState, NodeId
+from horae.domain.job import AttemptOutcome, Claim, Job, JobId, JobState, NodeId
 from horae.domain.statistics import RunOutcome
 from horae.storage import runs
 from horae.storage.claims import CLAIMED
 from horae.storage.dialect import (
-    POSTGRESQL,
     IdList,
     PerDialect,
     database_now,
@@ -67,13 +62,6 @@ CANCEL_PENDING_OF: Final = (
 )
 
 
-def _runtime(dialect: str) -> ColumnElement[float]:
-    """Seconds that a run of a schedule may take, if that says so; the limit of its type is not its own then."""
-    if dialect == POSTGRESQL:
-        return cast(jobs.c.meta.op("->>", return_type=Text())(literal(MAX_RUNTIME, Text())), Float())
-    return func.json_extract(jobs.c.meta, f"$.{MAX_RUNTIME}", type_=Float())
-
-
 def _expire(dialect: str, state: JobState, since: Any, *more: Any, besides: Any = 0.0) -> Update:
     limits = json_rows(dialect, "limits", type=String(), seconds=Float())
     overdue = (
@@ -103,7 +91,7 @@ def _expire(dialect: str, state: JobState, since: Any, *more: Any, besides: Any 
 
 EXPIRE_STARTED: Final = PerDialect(
     lambda dialect: _expire(
-        dialect, JobState.STARTED, jobs.c.started_at, jobs.c.node_id.is_not(None), _runtime(dialect).is_(None)
+        dialect, JobState.STARTED, jobs.c.started_at, jobs.c.node_id.is_not(None), jobs.c.max_runtime.is_(None)
     )
 )
 EXPIRE_RUNS: Final = PerDialect(
@@ -112,9 +100,8 @@ EXPIRE_RUNS: Final = PerDialect(
         JobState.STARTED,
         jobs.c.started_at,
         jobs.c.node_id.is_not(None),
-        jobs.c.schedule_id.is_not(None),
-        _runtime(dialect).is_not(None),
-        besides=_runtime(dialect),
+        jobs.c.max_runtime.is_not(None),  # then the limit of its type is not its own
+        besides=jobs.c.max_runtime,
     )
 )
 EXPIRE_PENDING: Final = PerDialect(

@@ -4,7 +4,6 @@ A run is guarded by `run_token`, the id of its job: an end that does not match i
 schedule keeps no token, and each of its jobs ends for itself.
 """
 
-import json
 import logging
 import time
 from collections import Counter
@@ -18,6 +17,7 @@ from typing import Any, Final, TypedDict
 from sqlalchemy import (
     BigInteger,
     Connection,
+    Float,
     Insert,
     Integer,
     Text,
@@ -31,7 +31,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-from horae.domain.job import MAX_RUNTIME, JobId, JobState, NodeId
+from horae.domain.job import JobId, JobState, NodeId
 from horae.domain.plan import plan
 from horae.domain.schedule import Overlap, ScheduleState
 from horae.domain.standing import Due, Ended, Event, Plan, Standing, Stop
@@ -43,10 +43,6 @@ from horae.storage.schedule_rows import StoredSchedule
 from horae.storage.standing import STATISTICS, UnreadableSchedule, rules_of, standing_of, statistics_values
 from horae.storage.tables import jobs
 from horae.storage.ticks import NewTicks
-
-SCHEDULE_ID: Final = "schedule_id"
-NOMINAL_TIME: Final = "nominal_time"
-"""Where `meta` of a scheduled job says whose it is and which time it stands for, so that nobody has to ask."""
 
 log = logging.getLogger("horae.schedules")
 
@@ -62,7 +58,8 @@ class FiredJob(TypedDict):
     priority: int
     params: str | None
     run_at: datetime
-    meta: str
+    max_runtime: float | None
+    run_reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +98,14 @@ _FIRED: Final[Mapping[str, TypeEngine[Any]]] = {
     "priority": Integer(),
     "params": Text(),
     "run_at": Instant(),
-    "meta": Text(),
+    "max_runtime": Float(),
+    "run_reason": Text(),
 }
 
 
 def _add_fired(dialect: str) -> Insert:
     row = json_rows(dialect, "rows", **_FIRED)
-    values: dict[str, Any] = {
-        name: cast(row.c[name], Json()) if name in ("params", "meta") else row.c[name] for name in _FIRED
-    }
+    values: dict[str, Any] = {name: cast(row.c[name], Json()) if name == "params" else row.c[name] for name in _FIRED}
     values |= {
         "state": literal(JobState.PENDING.value, Text()),
         "created_at": database_now(),
@@ -122,7 +118,7 @@ def _add_fired(dialect: str) -> Insert:
 
 ADD_FIRED: Final = PerDialect(_add_fired)
 SCHEDULED: Final = PerDialect(
-    lambda dialect: select(jobs.c.id, jobs.c.schedule_id, jobs.c.created_at, jobs.c.meta).where(
+    lambda dialect: select(jobs.c.id, jobs.c.schedule_id, jobs.c.created_at, jobs.c.run_reason).where(
         member_of(dialect, jobs.c.id, "ids", of=IdList), jobs.c.schedule_id.is_not(None)
     )
 )
@@ -189,9 +185,7 @@ def end_jobs(
         return []
     rows = connection.execute(SCHEDULED.on(connection), {"ids": list(outcomes)})
     ends = [
-        RunEnd(
-            row.schedule_id, JobId(row.id), outcomes[row.id], row.created_at, row.meta.get("reason") == Reason.MANUAL
-        )
+        RunEnd(row.schedule_id, JobId(row.id), outcomes[row.id], row.created_at, row.run_reason == Reason.MANUAL)
         for row in rows
     ]
     return end(connection, ends, node, scheduler_age)
@@ -312,14 +306,6 @@ def job_of(row: StoredSchedule, made: Plan) -> FiredJob:
     """The job of the time that a plan fires."""
     nominal = next(entry for entry in made.ticks if entry.decision is Decision.FIRED)
     runtime = rules_of(row).max_runtime
-    meta: dict[str, Any] = {
-        "schedule": row.name,
-        SCHEDULE_ID: row.id,
-        "reason": nominal.reason.value,
-        NOMINAL_TIME: nominal.first.isoformat(),
-    }
-    if runtime is not None:
-        meta[MAX_RUNTIME] = runtime.total_seconds()
     return FiredJob(
         schedule_id=row.id,
         nominal_time=nominal.first,
@@ -329,7 +315,8 @@ def job_of(row: StoredSchedule, made: Plan) -> FiredJob:
         priority=row.priority,
         params=row.params,
         run_at=min(row.next_start or row.now, row.now),  # the due time: among equals who is longest due goes first
-        meta=json.dumps(meta),
+        max_runtime=None if runtime is None else runtime.total_seconds(),
+        run_reason=nominal.reason.value,
     )
 
 

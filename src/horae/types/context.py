@@ -15,7 +15,6 @@ from typing_extensions import TypeVar
 from horae.domain.job import Claim, JobId
 from horae.domain.progress import Progress
 from horae.errors import HoraeError
-from horae.storage.runs import NOMINAL_TIME
 
 ParamsT = TypeVar("ParamsT", default=Any)
 ConnectionT = TypeVar("ConnectionT")
@@ -71,8 +70,7 @@ class JobContext(Generic[ParamsT]):
     @property
     def nominal_time(self) -> datetime | None:
         """For a run of a schedule the time that it stands for, in UTC, however late it began; else None."""
-        told = self.meta.get(NOMINAL_TIME)
-        return datetime.fromisoformat(told) if isinstance(told, str) else None
+        return self.claim.nominal_time
 
     @cached_property
     def progress(self) -> Progress:

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic_core import to_jsonable_python
@@ -13,12 +13,9 @@ from horae.domain.job import Job, JobState
 from horae.handler.jobs import JobPage
 from horae.storage.database import Database
 from horae.storage.reading import Attempt
-from horae.storage.runs import SCHEDULE_ID
 from horae.types.hooks import Hooks
 from horae.types.job_type import JobType, has_hook
 from horae.types.registry import Registry
-
-RETRY_OF: Final = "retry_of"
 
 log = logging.getLogger("horae.api")
 
@@ -118,7 +115,7 @@ class JobViews:
                 "result": job.result,
                 "error": job.error if technical else None,
                 "unique_key": job.unique_key,
-                "retry_of": _id_in(job, RETRY_OF),
+                "retry_of": job.retry_of,
             }
         )
 
@@ -180,10 +177,5 @@ def _common(job: Job) -> dict[str, Any]:
         "max_attempts": job.max_attempts,
         "node": job.node_id,
         "cancelled_by": job.cancelled_by,
-        "schedule_id": _id_in(job, SCHEDULE_ID),
+        "schedule_id": job.schedule_id,
     }
-
-
-def _id_in(job: Job, name: str) -> int | None:
-    found = job.meta.get(name)
-    return found if isinstance(found, int) else None

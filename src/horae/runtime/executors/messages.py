@@ -7,6 +7,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from datetime import datetime
 from multiprocessing.connection import Connection
 from typing import Any, Final, TypeAlias
 
@@ -44,12 +45,14 @@ def receive(pipe: Connection) -> Message:
 
 def claim_as_json(claim: Claim) -> dict[str, Any]:
     """The claim in JSON's types."""
-    return claim._asdict()
+    moment = claim.nominal_time
+    return {**claim._asdict(), "nominal_time": None if moment is None else moment.isoformat()}
 
 
 def claim_from_json(fields: Mapping[str, Any]) -> Claim:
     """The claim again."""
-    return Claim(**fields)
+    moment = fields["nominal_time"]
+    return Claim(**{**fields, "nominal_time": None if moment is None else datetime.fromisoformat(moment)})
 
 
 def order_as_json(order: BaseException) -> dict[str, Any]:
