@@ -1,10 +1,8 @@
 """`Horae`: the settings, the registry and the adapters of one application. The only place that picks adapters."""
 
 import sys
-import threading
 from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from weakref import WeakSet
@@ -13,6 +11,7 @@ from typing_extensions import Unpack
 
 from horae.api.lazy import Interface, LazyInterface
 from horae.api.security.exposure import check_exposure
+from horae.forking import ForkSafeLock, made_once
 from horae.handler.async_jobs import AsyncJobs
 from horae.handler.async_schedules import AsyncSchedules
 from horae.handler.deployments import Deployed, Deployments
@@ -73,7 +72,7 @@ class Horae:
         self.declared: list[Schedule] = []
         self._module = _calling_module()
         self._nodes: WeakSet[Node] = WeakSet()
-        self._opening = threading.RLock()
+        self.opening = ForkSafeLock(reentrant=True)
         self._interfaces: list[LazyInterface] = []
 
     @overload
@@ -144,46 +143,42 @@ class Horae:
         self.registry.add(job_type())
         return job_type
 
-    @cached_property
+    @made_once
     def parts(self) -> Parts:
         """The adapters, opened; a SQLite file is migrated, for the rest there is `SchemaMismatch`."""
-        with self._opening:
-            given = self.settings
-            database = Database(given.database, busy_timeout=given.busy_timeout.total_seconds(), pooler=given.pooler)
-            try:
-                migrations.ensure(database)
-            except BaseException:
-                database.close()
-                raise
-            return Parts(database, self.registry, DatabaseLiveStore(database), self._channel(database))
+        given = self.settings
+        database = Database(given.database, busy_timeout=given.busy_timeout.total_seconds(), pooler=given.pooler)
+        try:
+            migrations.ensure(database)
+        except BaseException:
+            database.close()
+            raise
+        return Parts(database, self.registry, DatabaseLiveStore(database), self._channel(database))
 
-    @cached_property
+    @made_once
     def jobs(self) -> Jobs:
         """Start, watch, cancel jobs."""
-        with self._opening:
-            parts = self.parts
-            return Jobs(
-                parts.database, parts.registry, parts.live, parts.wakeup, keep=self.settings.keep, inline=self._inline
-            )
+        parts = self.parts
+        return Jobs(
+            parts.database, parts.registry, parts.live, parts.wakeup, keep=self.settings.keep, inline=self._inline
+        )
 
-    @cached_property
+    @made_once
     def aio(self) -> "AsyncHorae":
         """The same for coroutines: `await horae.aio.jobs.start(…)`."""
         database = self.parts.database
         return AsyncHorae(AsyncJobs(self.jobs, database, self.parts.wakeup), AsyncSchedules(self.schedules, database))
 
-    @cached_property
+    @made_once
     def schedules(self) -> Schedules:
         """Add, change and read schedules."""
-        with self._opening:
-            parts = self.parts
-            return Schedules(parts.database, parts.registry, parts.wakeup, self._adopt)
+        parts = self.parts
+        return Schedules(parts.database, parts.registry, parts.wakeup, self._adopt)
 
-    @cached_property
+    @made_once
     def deployments(self) -> Deployments:
         """Deploy the module's declared schedules, see what is deployed."""
-        with self._opening:
-            return Deployments(self.parts.database, self.parts.registry, self.parts.wakeup)
+        return Deployments(self.parts.database, self.parts.registry, self.parts.wakeup)
 
     def _adopt(self, schedule_ids: Collection[int]) -> None:
         for node in list(self._nodes):
@@ -194,7 +189,7 @@ class Horae:
         known = self.declared or self.deployments.current(self.module) is not None
         return self.deploy(restore=False).schedules if known else ()
 
-    @cached_property
+    @made_once
     def _inline(self) -> InlineNode:
         return InlineNode(self.parts)
 
@@ -243,7 +238,7 @@ class Horae:
 
     def close(self) -> None:
         """Send what waits and close connections; a later use opens them again."""
-        with self._opening:
+        with self.opening:
             for interface in self._interfaces:
                 interface.close()
             if "_inline" in vars(self):

@@ -3,9 +3,10 @@
 It imports nothing of the web, so that a program that only starts jobs pays nothing for it.
 """
 
-import threading
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Protocol, TypeAlias
+
+from horae.forking import ForkSafeLock
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -32,7 +33,7 @@ class LazyInterface:
         self._make = make
         self.may_listen = may_listen
         self._made: Interface | None = None
-        self._making = threading.Lock()
+        self._making = ForkSafeLock()
 
     @property
     def made(self) -> Interface:

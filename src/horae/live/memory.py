@@ -1,11 +1,11 @@
 """A live store in this process alone, for work that is run and watched in one place."""
 
-import threading
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from horae.domain.job import JobId
+from horae.forking import ForkSafeLock
 from horae.live.precedence import supersedes
 from horae.live.store import CancelRequest, LiveReport, LiveStore
 
@@ -14,7 +14,7 @@ class MemoryLiveStore:
     """A `LiveStore` of two dictionaries; safe to use from many threads."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._reports: dict[JobId, LiveReport] = {}
         self._requests: dict[JobId, CancelRequest] = {}
 

@@ -5,7 +5,6 @@ Whoever finds it missing, damaged or of another layout makes it anew, one proces
 """
 
 import sqlite3
-import threading
 import zlib
 from collections.abc import Callable
 from contextlib import closing
@@ -19,6 +18,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import CreateTable
 
 from horae.errors import DatabaseBusy
+from horae.forking import SQLITE_GATE, ForkSafeLock, begins_anew_after_fork
 from horae.storage.database import is_busy
 from horae.storage.sqlite import register_clock
 
@@ -27,6 +27,8 @@ T = TypeVar("T")
 
 BUSY_TIMEOUT: Final = 2.0
 """Seconds; nobody holds the lock for longer than one statement."""
+
+_of_the_parent: Final[list[object]] = []
 
 FAMILY: Final = ("", "-wal", "-shm")
 Identity = tuple[int, int]
@@ -45,9 +47,15 @@ class SideCar:
         self._path = path
         self._metadata = metadata
         self._layout = _layout(metadata)
-        self._opening = threading.Lock()
+        self._opening = ForkSafeLock()
         self._identity: Identity | None = None
         self._engine: Engine = create_engine("sqlite://", creator=self._connect, poolclass=QueuePool, max_overflow=-1)
+        begins_anew_after_fork(self)
+
+    def begin_anew(self) -> None:
+        """After a fork: the connections are the parent's, and are left alone, not even closed."""
+        _of_the_parent.append(self._engine.pool)
+        self._engine.dispose(close=False)
 
     def run(self, statement: Callable[Concatenate[Connection, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `statement`, once more if the file was lost under it; raises `DatabaseBusy` past the bound."""
@@ -67,7 +75,7 @@ class SideCar:
 
     def _attempt(self, statement: Callable[Concatenate[Connection, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            with self._engine.begin() as connection:
+            with SQLITE_GATE, self._engine.begin() as connection:
                 return statement(connection, *args, **kwargs)
         except DBAPIError as error:
             if is_busy(error):

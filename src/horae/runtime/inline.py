@@ -18,6 +18,7 @@ from sqlalchemy import Connection
 
 from horae.domain.job import Claim, JobId, JobState
 from horae.errors import JobDoesNotExist, LeaseLost
+from horae.forking import begins_anew_after_fork
 from horae.runtime.membership import Membership, membership_of
 from horae.runtime.overseer import ROUND, Overseer
 from horae.runtime.parts import NodeOptions, Parts
@@ -40,9 +41,15 @@ class InlineNode:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
+        self._hooks = Hooks(parts.database, parts.registry)
+        self.begin_anew()
+        begins_anew_after_fork(self)
+
+    def begin_anew(self) -> None:
+        """After a fork: a node of its own, that runs nothing yet."""
+        parts = self._parts
         self._record = record_of(parts.registry, NodeOptions(concurrency=1), inline=True)
         self._stage = Stage(parts.database, self._record.id)
-        self._hooks = Hooks(parts.database, parts.registry)
         self._reporter = Reporter(parts.live)
         self._running: dict[JobId, Run] = {}
         self._overseer = Overseer(self._running, self._reporter, parts.live, parts.database)

@@ -1,10 +1,10 @@
 """What the running bodies say of themselves: kept in memory, written together, at most ten times a second each."""
 
-import threading
 from collections.abc import Iterable
 from functools import partial
 
 from horae.domain.job import Claim, JobId
+from horae.forking import ForkSafeLock
 from horae.live.store import LiveReport, LiveStore
 from horae.runtime.complaints import Complaint
 from horae.types.context import Report
@@ -18,7 +18,7 @@ class Reporter:
         self._new: dict[JobId, LiveReport] = {}
         self._latest: dict[JobId, LiveReport] = {}
         self._ended: list[JobId] = []
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._away = Complaint()
 
     def follow(self, claim: Claim) -> Report:

@@ -8,13 +8,15 @@ from weakref import WeakKeyDictionary
 from sqlalchemy import Connection, event
 from sqlalchemy.orm import Session
 
+from horae.forking import ForkSafeLock
+
 Send: TypeAlias = Callable[[], None]
 
 COMMIT_TAKES: Final = 0.02
 """Seconds: a Connection tells of a commit just before it sends it."""
 
 _waiting: Final = WeakKeyDictionary[Session | Connection, list[Send]]()
-_guard: Final = threading.Lock()
+_guard: Final = ForkSafeLock()
 
 
 def after_commit(session: Session | Connection, send: Send) -> None:

@@ -8,7 +8,6 @@ SQLite driver has no other way, and a cancelled task can then never leave half a
 
 import asyncio
 import contextlib
-import os
 import random
 import sqlite3
 import time
@@ -16,13 +15,14 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from horae.errors import ConfigurationError, DatabaseBusy
+from horae.forking import SQLITE_GATE, begins_anew_after_fork
 from horae.storage import liveness, sqlite
 from horae.storage.dialect import POSTGRESQL, SQLITE
 from horae.storage.lending import Lender
@@ -52,6 +52,7 @@ class Database:
         self.busy_timeout = busy_timeout
         self.told_pooler = pooler
         self._pooling = Pooling(pooler if self.dialect == POSTGRESQL else False)
+        self._gate = SQLITE_GATE if self.dialect == SQLITE else contextlib.nullcontext()
         self._pool = _pool(self.dialect, threads, busy_timeout)
         # An error ends in logs, and the parameters of jobs are among those of statements.
         silent = {**self._pool, "hide_parameters": True}
@@ -62,7 +63,7 @@ class Database:
         # Bodies keep their connections for long, so they have as many as there are slots, and never those of others.
         self._of_bodies = self._listen(create_engine(self.url, **{**self._pool, "max_overflow": -1}))
         self._begin_threads()
-        _in_this_process.add(self)
+        begins_anew_after_fork(self)
 
     def _begin_threads(self) -> None:
         count = self._pool["pool_size"]
@@ -179,7 +180,7 @@ class Database:
     def _run(self, opened: Opened, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         for pause in _pauses():
             try:
-                with opened() as connection:
+                with self._gate, opened() as connection:
                     return statement(connection, *args, **kwargs)
             except DBAPIError as error:
                 if is_busy(error):
@@ -192,16 +193,7 @@ class Database:
         raise AssertionError("unreachable: the last pause is None")
 
 
-_in_this_process: Final = WeakSet[Database]()
 _of_the_parent: Final[list[object]] = []
-
-
-def _begin_anew() -> None:
-    for database in list(_in_this_process):
-        database.begin_anew()
-
-
-os.register_at_fork(after_in_child=_begin_anew)  # as of a server that forks its workers
 
 _AUTOCOMMIT: Final[dict[str, dict[str, Any]]] = {
     POSTGRESQL: {"isolation_level": "AUTOCOMMIT", "pool_reset_on_return": None},

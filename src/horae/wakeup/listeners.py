@@ -1,9 +1,9 @@
 """Who wants to hear hints in this process."""
 
 import logging
-import threading
 from collections.abc import Callable, Iterable
 
+from horae.forking import ForkSafeLock
 from horae.wakeup.channel import Hint, Listener
 
 _log = logging.getLogger(__name__)
@@ -13,7 +13,7 @@ class Listeners:
     """Calls every listener with every hint; one that raises harms nobody."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._listeners: dict[object, Listener] = {}
 
     def __bool__(self) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from horae.forking import ForkSafeLock, begins_anew_after_fork
 from horae.wakeup.announcements import Announcement, Announcements
 from horae.wakeup.channel import Hint, Listener, WakeupChannel
 from horae.wakeup.listeners import Listeners
@@ -33,7 +34,7 @@ class LocalChannel:
     def __init__(self, directory: Path) -> None:
         """`directory`: made when somebody listens; no other files belong in it."""
         self._directory = Announcements(directory)
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._closed = False
         self._warned = False
         self._listeners = Listeners()
@@ -41,6 +42,12 @@ class LocalChannel:
         self._sockets: dict[Announcement, socket.socket] = {}
         self._here = Outbox("horae-hints-here", self._listeners.call)
         self._outbox = Outbox("horae-hints-sender", self._transmit, interval=INTERVAL)
+        begins_anew_after_fork(self)
+
+    def begin_anew(self) -> None:
+        """After a fork: it was the parent that listened. Its sockets are left alone; only our copies are closed."""
+        self._receiver = None
+        self._forget(*self._sockets)
 
     @property
     def connected(self) -> bool:

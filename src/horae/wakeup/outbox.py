@@ -13,6 +13,7 @@ from typing import Final
 
 from horae.domain.backoff import Backoff, retry_delay
 from horae.domain.job import JobId
+from horae.forking import begins_anew_after_fork
 from horae.wakeup.channel import Hint, HintKind
 
 MOST_IDS: Final = 1000
@@ -59,12 +60,23 @@ class Outbox:
         self._name = name
         self._deliver = deliver
         self._interval = interval
+        self._random = Random()  # noqa: S311 - spreads rivals, guards nothing
+        self._begin(threading.Event())
+        begins_anew_after_fork(self)
+
+    def _begin(self, closing: threading.Event) -> None:
+        self._closing = closing
         self._merged = Merged()
         self._filled = threading.Condition()
-        self._closing = threading.Event()
         self._thread: threading.Thread | None = None
         self._failures = 0
-        self._random = Random()  # noqa: S311 - spreads rivals, guards nothing
+
+    def begin_anew(self) -> None:
+        """After a fork: what waits there, the parent sends."""
+        closing = threading.Event()
+        if self._closing.is_set():
+            closing.set()
+        self._begin(closing)
 
     def put(self, hint: Hint) -> None:
         """Let the hint leave soon; after `close` it is dropped. Never blocks and never raises."""
@@ -73,7 +85,7 @@ class Outbox:
                 return
             self._merged.add(hint)
             self._filled.notify()
-            if self._thread is None or not self._thread.is_alive():  # not alive: after a fork
+            if self._thread is None or not self._thread.is_alive():  # not alive: after a fork made in C
                 self._start()
 
     def close(self, patience: float = 5.0) -> bool:

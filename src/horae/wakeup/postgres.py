@@ -20,6 +20,7 @@ import psycopg
 from sqlalchemy import URL
 
 from horae.domain.backoff import retry_delay
+from horae.forking import ForkSafeLock, begins_anew_after_fork
 from horae.wakeup.channel import Hint, HintKind, Listener, WakeupChannel
 from horae.wakeup.listeners import Listeners
 from horae.wakeup.outbox import BACKOFF, Outbox
@@ -40,6 +41,7 @@ CONNECTION_OPTIONS: Final = {
     "application_name": "horae hints",
 }
 
+_of_the_parent: Final[list[object]] = []
 _NOTIFY: Final = "SELECT pg_notify(%s, payload) FROM unnest(%s::text[]) AS payload"
 _log = logging.getLogger(__name__)
 
@@ -55,13 +57,19 @@ class PostgresChannel:
         self._listens = listens
         self._options = _connection_options(url)
         self._token = secrets.token_hex(8)
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._closed = False
         self._listeners = Listeners()
         self._receiver: _Receiver | None = None
         self._sending: psycopg.Connection | None = None
         self._here = Outbox("horae-hints-here", self._listeners.call)
         self._outbox = Outbox("horae-hints-sender", self._transmit, interval=INTERVAL)
+        begins_anew_after_fork(self)
+
+    def begin_anew(self) -> None:
+        """After a fork: it was the parent that listened, and the connection is the parent's, so it is not closed."""
+        _of_the_parent.append(self._sending)
+        self._receiver = self._sending = None
 
     @property
     def connected(self) -> bool:

@@ -1,6 +1,5 @@
 """Runs, renders and drafts migration scripts by Alembic; imported only where one is needed (see `version`)."""
 
-import threading
 from io import StringIO
 from typing import Final
 
@@ -9,11 +8,12 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
+from horae.forking import ForkSafeLock
 from horae.storage.migrations.version import BASE, REVISIONS
 
 HOME: Final = "horae.storage:migrations"
 _STEPS: Final[tuple[str, ...]] = (BASE, *REVISIONS)
-_ALEMBIC: Final = threading.Lock()  # it keeps its context in module globals, one for all threads
+_ALEMBIC: Final = ForkSafeLock()  # it keeps its context in module globals, one for all threads
 
 
 def run(connection: Connection, start: str, end: str) -> None:

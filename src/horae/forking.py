@@ -1,0 +1,144 @@
+"""What a child of a fork has to begin anew. Of the parent's threads it has only the one that forked.
+
+So a lock that another thread held at that moment would stay locked in the child for ever.
+"""
+
+import os
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Final, Generic, Protocol, Self, TypeVar, overload
+from weakref import WeakSet
+
+
+class BeginsAnew(Protocol):
+    """Something that a child of a fork cannot use as it was left."""
+
+    def begin_anew(self) -> None:
+        """Forget locks, threads and connections of the parent. Called in the child, before anything else runs."""
+        ...
+
+
+PATIENCE: Final = 1.0
+"""Seconds that a fork waits for threads which use a SQLite file."""
+
+T = TypeVar("T", bound=BeginsAnew)
+H = TypeVar("H", bound="HasLock")
+M = TypeVar("M")
+_in_this_process = WeakSet[BeginsAnew]()
+
+
+def begins_anew_after_fork(thing: T) -> T:
+    """Let `thing` begin anew in every child, for as long as it lives."""
+    _in_this_process.add(thing)
+    return thing
+
+
+class ForkSafeLock:
+    """A lock that nobody holds in a child of a fork."""
+
+    def __init__(self, *, reentrant: bool = False) -> None:
+        self._make = threading.RLock if reentrant else threading.Lock
+        self._lock = self._make()
+        begins_anew_after_fork(self)
+
+    def __enter__(self) -> None:
+        """Take it."""
+        self._lock.acquire()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Give it back."""
+        self._lock.release()
+
+    def begin_anew(self) -> None:
+        """Be free."""
+        self._lock = self._make()
+
+
+class HasLock(Protocol):
+    """Something whose parts are made under one lock, which the thread that makes one may take again."""
+
+    opening: ForkSafeLock
+
+
+class made_once(Generic[H, M]):  # noqa: N801 - reads as the decorator that it is
+    """A property that is made at its first use, by one thread, and kept in the instance's `__dict__`.
+
+    `functools.cached_property` has a lock of its own in Python 3.11, which a fork may leave taken, and none after it.
+    """
+
+    def __init__(self, make: Callable[[H], M]) -> None:
+        self._make, self._name, self.__doc__ = make, make.__name__, make.__doc__
+
+    @overload
+    def __get__(self, instance: None, owner: type[H]) -> Self: ...
+    @overload
+    def __get__(self, instance: H, owner: type[H]) -> M: ...
+    def __get__(self, instance: H | None, owner: type[H]) -> Self | M:
+        """Make it, unless another thread has done so meanwhile."""
+        if instance is None:
+            return self
+        with instance.opening:
+            kept = vars(instance)
+            if self._name not in kept:
+                kept[self._name] = self._make(instance)
+            made: M = kept[self._name]
+            return made
+
+
+class ForkGate:
+    """Lets a fork wait until no thread is within it, for at most `PATIENCE`.
+
+    SQLite keeps account of a file's locks in the memory of the process: what a thread of the parent holds at the fork,
+    the child would take to be held for ever.
+    """
+
+    def __init__(self) -> None:
+        self._begin()
+        begins_anew_after_fork(self)
+        os.register_at_fork(before=self._close, after_in_parent=self._open)
+
+    def _begin(self) -> None:
+        self._within, self._closed = 0, False
+        self._changed = threading.Condition(threading.Lock())
+
+    def __enter__(self) -> None:
+        """Wait while a fork is being made."""
+        with self._changed:
+            if self._closed:
+                self._changed.wait_for(lambda: not self._closed, PATIENCE)
+            self._within += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Let a fork that waits be made."""
+        with self._changed:
+            self._within -= 1
+            if self._closed:
+                self._changed.notify_all()
+
+    def begin_anew(self) -> None:
+        """Nobody is within."""
+        self._begin()
+
+    def _close(self) -> None:
+        with self._changed:
+            self._closed = True
+            self._changed.wait_for(lambda: not self._within, PATIENCE)
+
+    def _open(self) -> None:
+        with self._changed:
+            self._closed = False
+            self._changed.notify_all()
+
+
+def _begin_anew() -> None:
+    for thing in list(_in_this_process):
+        thing.begin_anew()
+
+
+os.register_at_fork(after_in_child=_begin_anew)  # as of a server that forks its workers
+SQLITE_GATE: Final = ForkGate()

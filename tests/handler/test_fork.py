@@ -1,0 +1,134 @@
+"""A child of a fork starts jobs, whatever the threads of its parent were doing: they are not in the child."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, create_engine
+
+from horae import Horae
+from horae.domain.job import JobId
+from horae.storage.commits import after_commit
+from horae.storage.database import Database
+from horae.storage.migrations import runner
+from horae.wakeup.channel import Hint, HintKind
+from horae.wakeup.outbox import Outbox
+from tests.harness.applications import rows
+
+PATIENCE = 20
+
+
+class Held:
+    """Something that a thread waits in, with whatever locks it has taken on its way there."""
+
+    def __init__(self) -> None:
+        self.reached, self.release = threading.Event(), threading.Event()
+        self.owner = os.getpid()
+
+    def wait(self) -> None:
+        if os.getpid() == self.owner:
+            self.reached.set()
+            self.release.wait(PATIENCE)
+
+
+@pytest.fixture
+def held() -> Iterator[Held]:
+    held = Held()
+    yield held
+    held.release.set()
+
+
+def child_does(work: Callable[[], object]) -> bool:
+    """Whether `work` ends well in a child; one that hangs is ended by its alarm."""
+    if (child := os.fork()) == 0:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, PATIENCE / 4)
+        try:
+            work()
+        except BaseException:  # noqa: BLE001 - the child must not return into the test
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def in_thread(work: Callable[[], object]) -> threading.Thread:
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_a_hint_that_is_being_put_into_the_outbox(held: Held) -> None:
+    class Slow(tuple[JobId, ...]):
+        __slots__ = ()
+
+        def __iter__(self) -> Iterator[JobId]:
+            held.wait()
+            return super().__iter__()
+
+    outbox = Outbox("test", lambda _hints: None)
+    putting = in_thread(lambda: outbox.put(Hint(HintKind.WORK, Slow((JobId(1),)))))
+    held.reached.wait(PATIENCE)
+    assert child_does(lambda: outbox.put(Hint(HintKind.WORK, (JobId(2),))))
+    held.release.set()
+    putting.join(PATIENCE)
+    assert outbox.close()
+
+
+def test_a_transaction_that_is_being_followed(held: Held) -> None:
+    engine = create_engine("sqlite://")
+
+    class Slow(Connection):
+        def __hash__(self) -> int:
+            held.wait()
+            return super().__hash__()
+
+    in_thread(lambda: after_commit(Slow(engine), lambda: None))
+    held.reached.wait(PATIENCE)
+    with engine.connect() as connection:
+        assert child_does(lambda: after_commit(connection, lambda: None))
+
+
+def test_an_application_that_is_being_opened(held: Held, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    horae = Horae(f"sqlite:///{tmp_path}/new.db")
+    ensure = runner.ensure
+
+    def slow(database: Database) -> None:
+        held.wait()
+        ensure(database)
+
+    monkeypatch.setattr(runner, "ensure", slow)
+
+    @horae.job
+    def nothing() -> None: ...
+
+    opening = in_thread(horae.open)
+    held.reached.wait(PATIENCE)
+    assert child_does(lambda: horae.jobs.start(nothing))
+    held.release.set()
+    opening.join(PATIENCE)
+    assert len(rows(horae, "SELECT id FROM horae_jobs")) == 1
+    horae.close()
+
+
+def test_threads_that_start_jobs(horae: Horae) -> None:
+    @horae.job(max_count=None)
+    def nothing() -> None: ...
+
+    over = threading.Event()
+
+    def go_on() -> None:
+        while not over.is_set():
+            horae.jobs.start(nothing)
+
+    horae.open()
+    threads = [in_thread(go_on) for _ in range(3)]
+    try:
+        assert all(child_does(lambda: horae.jobs.start(nothing, owner="child")) for _ in range(10))
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join(PATIENCE)
+    assert len(rows(horae, "SELECT id FROM horae_jobs WHERE owner = 'child'")) == 10
