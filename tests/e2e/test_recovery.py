@@ -30,7 +30,7 @@ def test_a_page_that_meets_no_server_says_so_and_works_once_it_is_back(
 ) -> None:
     page.goto("queues")
     expect(page.get_by_test_id("live")).to_have_text("Live")
-    look_until(lambda: page.evaluate(FETCHED, "NodesPage"))
+    look_until(lambda: page.evaluate(FETCHED, "/views-"))
     node.stop()
     page.get_by_test_id("nav-nodes").click()
     expect(page.get_by_role("heading", name="No answer yet")).to_be_visible()
@@ -42,8 +42,8 @@ def test_a_page_that_meets_no_server_says_so_and_works_once_it_is_back(
 
 
 def test_a_view_that_cannot_be_fetched_is_no_dead_link(page: Page, faults: Faults, node: Served) -> None:
-    page.route("**/assets/NodesPage*.js", lambda route: route.abort())
-    page.goto("queues")
+    page.route("**/assets/views-*.js", lambda route: route.abort())
+    page.goto("")
     expect(page.get_by_test_id("live")).to_have_text("Live")
     page.evaluate("window.openedOnce = true")
     page.get_by_test_id("nav-nodes").click()

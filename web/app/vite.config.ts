@@ -3,7 +3,7 @@ import { fileURLToPath, URL } from 'node:url'
 import vue from '@vitejs/plugin-vue'
 import { defineConfig } from 'vitest/config'
 
-import { compressed } from './compressed'
+import { compressed } from './compressed.ts'
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url))
 

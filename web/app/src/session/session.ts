@@ -36,6 +36,7 @@ export const useSession = defineStore('session', () => {
     await server.logOut()
     useJobStore().clear()
     me.value = null
+    client.authorize(null) // other tabs must not go on with what was this user's
     await load() // where a token is not needed one is somebody all the same
   }
 

@@ -77,7 +77,7 @@ export class FakeServer {
   }
 
   client(options: Partial<ClientOptions> = {}): HoraeClient {
-    return createClient({ fetch: this.fetch, ...options })
+    return createClient({ fetch: this.fetch, shareEvents: false, ...options })
   }
 
   /** Make the answer to the next request when it comes, and give it when the returned function is called. */

@@ -16,6 +16,9 @@ export type JobPage = Readonly<Schemas['JobList']>
 /** How one attempt at a job ended. */
 export type JobAttempt = Readonly<Schemas['AttemptView']>
 
+/** Who somebody is to the server, and what they may see and change. */
+export type Me = Readonly<Schemas['Me']>
+
 /** Which jobs to list; what is left out is no filter. */
 export interface JobQuery {
   /** The answer to a question with ids is never cut short. */

@@ -1,5 +1,8 @@
-import type { JobAttempt, JobDetail, JobId, JobPage, JobQuery } from '../api/model'
-import { StreamFeed, type EventFeed } from '../events/feed'
+import type { JobAttempt, JobDetail, JobId, JobPage, JobQuery, Me } from '../api/model'
+import type { EventFeed } from '../events/feed'
+import type { Channel } from '../events/share'
+import { SharedFeed } from '../events/shared'
+import { HoraeError, Unauthorized } from './errors'
 import { createTransport, type Transport, type TransportOptions } from './transport'
 
 export interface JobsApi {
@@ -32,16 +35,23 @@ export interface ClientOptions extends Omit<TransportOptions, 'token'> {
   readonly token?: string | null | (() => string | null)
   /** In place of the server's own stream of events. */
   readonly feed?: EventFeed
+  /** One stream of events for all tabs of a user, true unless given; false: one a tab. */
+  readonly shareEvents?: boolean
 }
 
 export function createClient(options: ClientOptions = {}): HoraeClient {
-  const { token: given, feed, ...rest } = options
+  const { token: given, feed, shareEvents = true, ...rest } = options
   const listeners = new Set<() => void>()
   let token = typeof given === 'function' ? null : (given ?? null)
   const present = (): string | null => token ?? (typeof given === 'function' ? given() : null)
   const transport = createTransport({ ...rest, token: present })
   const events =
-    feed ?? new StreamFeed({ open: (last, signal) => openEvents(transport, last, signal) })
+    feed ??
+    new SharedFeed({
+      open: (last, signal) => openEvents(transport, last, signal),
+      audience: () => audienceOf(transport, rest.baseUrl ?? ''),
+      channel: shareEvents ? openChannel() : null,
+    })
 
   return {
     transport,
@@ -84,4 +94,20 @@ function openEvents(
   const headers: Record<string, string> =
     lastEventId === null ? {} : { 'Last-Event-ID': lastEventId }
   return transport.stream('/api/events/', { headers, signal })
+}
+
+/** Whose events the server sends, and which server: tabs share a stream only where both are the same. */
+async function audienceOf(transport: Transport, baseUrl: string): Promise<string | null> {
+  const address = new URL(`${baseUrl.replace(/\/$/, '')}/api/events/`, document.baseURI)
+  try {
+    const { id, sees_all } = await transport.json<Me>('GET', '/api/session/')
+    return JSON.stringify([address.href, id, sees_all])
+  } catch (error) {
+    if (error instanceof HoraeError && !(error instanceof Unauthorized)) return null
+    throw error
+  }
+}
+
+function openChannel(): ((name: string) => Channel) | null {
+  return typeof BroadcastChannel === 'undefined' ? null : (name) => new BroadcastChannel(name)
 }

@@ -10,7 +10,7 @@ export interface FeedListener {
   readonly onStatus?: (status: FeedStatus) => void
 }
 
-/** News from the server, shared by all who listen: one connection, open while there is a listener. */
+/** News from the server, shared by all who listen. */
 export interface EventFeed {
   readonly status: Readonly<Ref<FeedStatus>>
   subscribe: (listener: FeedListener) => () => void
@@ -63,6 +63,11 @@ export class StreamFeed implements EventFeed {
     if (this.#listeners.size === 0) return
     this.#close()
     this.#connect()
+  }
+
+  /** Let the next connection go on after this event; null: from now on. */
+  resumeFrom(lastEventId: string | null): void {
+    this.#lastEventId = lastEventId
   }
 
   #connect(): void {

@@ -3,6 +3,7 @@ import { shallowRef, type Ref } from 'vue'
 import type { JobId } from '../api/model'
 import type { HoraeClient } from '../client/client'
 import { Unauthorized } from '../client/errors'
+import { PAGE } from '../page/visibility'
 import type { ServerSentEvent } from '../events/parser'
 import { Loop } from './loop'
 import { jobsOfEvent } from './news'
@@ -25,7 +26,7 @@ export class Pursuit {
   readonly #shelf: Shelf
   readonly #options: PaceOptions
   readonly #loop: Loop
-  readonly #stopListening: () => void
+  readonly #stops: readonly (() => void)[]
   #unsubscribe: (() => void) | null = null
   #pace = FRESH_PACE
   #subject = ''
@@ -37,7 +38,10 @@ export class Pursuit {
     this.#shelf = shelf
     this.#options = options
     this.#loop = new Loop({ work: (signal) => this.#ask(signal), delay: () => this.#delay() })
-    this.#stopListening = client.onAuthorized(() => this.resume())
+    this.#stops = [
+      client.onAuthorized(() => this.resume()),
+      PAGE.onChange(() => this.#onVisibility()),
+    ]
   }
 
   /** Look again at which jobs are active: start, go on or rest. */
@@ -75,8 +79,14 @@ export class Pursuit {
   }
 
   dispose(): void {
-    this.#stopListening()
+    for (const stop of this.#stops) stop()
     this.clear()
+  }
+
+  #onVisibility(): void {
+    if (this.#subject === '') return
+    if (PAGE.isHidden()) this.#loop.poke()
+    else this.#loop.hurry() // whoever comes back to the page sees what is so now
   }
 
   #listen(): void {
@@ -131,7 +141,9 @@ export class Pursuit {
 
   #delay(): number | null {
     const calm = this.#streaming && this.#pace.asked > 0 && this.#pace.errors === 0
-    return calm ? this.#options.reconcile : nextGap(this.#pace, this.#options)
+    if (calm) return this.#options.reconcile
+    const gap = nextGap(this.#pace, this.#options)
+    return PAGE.isHidden() ? Math.max(gap, this.#options.slow) : gap
   }
 
   #rest(): void {
