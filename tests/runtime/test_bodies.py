@@ -6,11 +6,12 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from horae import Horae, JobContext, JobNotCancellable, JobState, JobStopped, LeaseLost
+from horae import Backoff, Horae, JobContext, JobNotCancellable, JobState, JobStopped, LeaseLost
 from horae.live.store import LiveReport
 from horae.types.logging import JobLogFilter
 from tests.harness.applications import attempts_of, execute, live_rows
@@ -68,6 +69,37 @@ async def test_log_records_carry_the_job(horae: Horae, caplog: pytest.LogCapture
             known = {name: getattr(record, name) for name in ("job", "type", "lease", "node")}
             assert known == {"job": job.id, "type": job.type, "lease": 1, "node": node.id}
             caplog.clear()
+
+
+def failures_in(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
+    return [record for record in caplog.records if "failed in attempt" in record.message]
+
+
+async def test_each_failing_attempt_is_logged_with_its_traceback(
+    horae: Horae, caplog: pytest.LogCaptureFixture
+) -> None:
+    @horae.job(max_attempts=2, backoff=Backoff(base=timedelta(0)))
+    def threaded() -> None:
+        raise ValueError("no luck")
+
+    @horae.job
+    async def looped() -> None:
+        raise LookupError("no luck either")
+
+    async with running_node(horae):
+        first = await horae.aio.jobs.start(threaded)
+        await until_state(horae, first.id, "failed")
+        again, final = failures_in(caplog)
+        assert f"job {first.id} (threaded) failed in attempt 1 of 2, another follows in 0 s" in again.message
+        assert final.message == f"job {first.id} (threaded) failed in attempt 2 of 2: ValueError: no luck"
+        assert (final.levelno, final.job, final.type, final.lease) == (logging.ERROR, first.id, "threaded", 2)  # type: ignore[attr-defined]
+        caplog.clear()
+        second = await horae.aio.jobs.start(looped)
+        await until_state(horae, second.id, "failed")
+    [record] = failures_in(caplog)
+    text = logging.Formatter().format(record)
+    assert "Traceback (most recent call last)" in text
+    assert 'raise LookupError("no luck either")' in text
 
 
 @pytest.mark.parametrize("transaction", [None, "read committed"])

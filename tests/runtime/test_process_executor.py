@@ -29,7 +29,7 @@ from horae.storage.creation import NewJob
 from horae.storage.database import Database
 from horae.types.context import JobContext
 from horae.types.function import JobFunction
-from horae.types.job_type import FAILED_TEXT, TIMED_OUT_TEXT
+from horae.types.job_type import TIMED_OUT_TEXT
 from tests.runtime import process_bodies, process_main
 from tests.runtime.process_desk import NODE, Declared, Desk, claim_of, is_gone
 
@@ -92,7 +92,7 @@ class TestResults:
         [
             ("key", "KeyError: 'gap'", "there is no 'gap'"),
             ("value", "ValueError: gap", "mind the gap"),
-            ("other", "OSError: gap", FAILED_TEXT),
+            ("other", "OSError: gap", "Something went wrong while this job was running (OSError)."),
         ],
     )
     async def test_a_failure_comes_back_as_texts(self, desk: Desk, kind: str, error: str, human: str) -> None:
@@ -364,7 +364,7 @@ class TestAddresses:
         only_here_body.__module__, only_here_body.__qualname__, only_here.body = "only_here", "body", body
         failed = failure(await desk.perform(body))
         assert "cannot be loaded in a child process as only_here.body" in failed.error
-        assert failed.human_readable_error == FAILED_TEXT
+        assert failed.human_readable_error == "Something went wrong while this job was running (ModuleNotFoundError)."
 
     @pytest.mark.parametrize(
         "how", [["-m", process_main.__name__], [str(Path(process_main.__file__))]], ids=["-m", "file"]

@@ -174,3 +174,27 @@ def test_a_module_that_is_loaded_again_declares_nothing_twice(shop: Horae) -> No
 def test_the_module_is_the_one_that_made_the_application() -> None:
     assert Horae("sqlite:///never-opened.db").module == __name__
     assert Horae("sqlite:///never-opened.db", module="other").module == "other"
+
+
+def test_a_second_decorator_on_one_function_is_refused(shop: Horae) -> None:
+    """It would take the place of the first."""
+
+    def purge() -> None: ...
+
+    nightly = shop.cron("0 3 * * *")(purge)
+    for again in (shop.every("10m"), shop.cron("0 15 * * *"), shop.job, shop.job(max_count=1)):
+        for declared in (nightly, purge):
+            with pytest.raises(JobTypeAlreadyRegistered, match="'purge' is this function already") as refused:
+                again(declared)
+    assert "another name=" in str(refused.value)
+    assert [(item.name, item.rules.trigger.text) for item in shop.declared] == [("purge", "0 3 * * *")]
+
+
+def test_another_name_makes_it_two(shop: Horae) -> None:
+    def purge() -> None: ...
+
+    nightly = shop.cron("0 3 * * *", name="nightly")(purge)
+    often = shop.every("10m", name="often")(nightly)
+    assert [item.name for item in shop.declared] == ["nightly", "often"]
+    assert (nightly.function, often.function) == (purge, purge)
+    assert often.job_type is shop.registry.get("often")

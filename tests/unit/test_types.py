@@ -19,6 +19,7 @@ from typing_extensions import override
 from horae.domain.backoff import Backoff
 from horae.domain.job import Claim, Job, JobId
 from horae.errors import (
+    HoraeError,
     InvalidJobType,
     InvalidParameters,
     InvalidRequest,
@@ -31,7 +32,7 @@ from horae.handler.jobs import Jobs
 from horae.types.context import JobContext
 from horae.types.declaration import START_OPTIONS
 from horae.types.function import JobFunction, JobKeywords
-from horae.types.job_type import FAILED_TEXT, TIMED_OUT_TEXT, JobType, has_hook
+from horae.types.job_type import TIMED_OUT_TEXT, JobType, has_hook
 from horae.types.registry import Registry
 
 
@@ -217,10 +218,21 @@ def test_the_nearest_class_decides_whatever_the_order() -> None:
         assert explain(KeyboardInterrupt()) == "all"
 
 
-def test_what_is_not_mapped_has_a_text_that_tells_nothing() -> None:
-    assert Import().explain(ValueError("the password is x")) == FAILED_TEXT
+def test_what_is_not_mapped_is_told_by_its_type_alone() -> None:
+    text = Import().explain(ValueError("the password is x"))
+    assert text == "Something went wrong while this job was running (ValueError)."
     assert Import().explain(SoftTimeLimitExceeded("over")) == TIMED_OUT_TEXT
-    assert declared(exceptions_map={SoftTimeLimitExceeded: "Too big."}).explain(SoftTimeLimitExceeded()) == "Too big."
+
+
+@pytest.mark.parametrize("base", [BaseException, Exception, HoraeError])
+def test_a_text_for_every_error_does_not_hide_a_time_limit(base: type[BaseException]) -> None:
+    assert declared(exceptions_map={base: "Try again."}).explain(SoftTimeLimitExceeded("over")) == TIMED_OUT_TEXT
+    own = declared(exceptions_map={base: "Try again.", SoftTimeLimitExceeded: "Too big."})
+    assert own.explain(SoftTimeLimitExceeded()) == "Too big."
+
+
+def something_wrong(name: str) -> str:
+    return f"Something went wrong while this job was running ({name})."
 
 
 def first(error: BaseException) -> str:
@@ -236,12 +248,12 @@ MAPPED: list[tuple[Any, BaseException, str]] = [
     ("{e} and {e}", ValueError("{e} {0} }{"), "{e} {0} }{ and {e} {0} }{"),
     ("{0} {} {name} }{ %s {e!r}", ValueError("x"), "{0} {} {name} }{ %s {e!r}"),
     ("always", Strange(), "always"),
-    ("no: {e}", Strange(), FAILED_TEXT),
+    ("no: {e}", Strange(), something_wrong("Strange")),
     (str, ValueError("{braces}"), "{braces}"),
     (first, ValueError("x"), "  x"),
     (no_text, ValueError("x"), "1"),
-    (broken, ValueError("x"), FAILED_TEXT),
-    (lambda: "no argument", ValueError("x"), FAILED_TEXT),
+    (broken, ValueError("x"), something_wrong("ValueError")),
+    (lambda: "no argument", ValueError("x"), something_wrong("ValueError")),
 ]
 
 

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from horae.domain.backoff import Backoff
-from horae.domain.job import Claim, decide
+from horae.domain.job import Claim, Failed, JobState, Settlement, decide
 from horae.errors import InvalidRequest
 from horae.live.store import LiveReport
 from horae.runtime.run import Run
@@ -22,9 +22,22 @@ def ended_of(run: Run, performed: Performed, report: LiveReport | None, rng: Ran
     if performed.outcome is None or performed.settled:
         return Ended(run.claim, None, already=performed.settled)
     settlement = decide(run.claim, performed.outcome, backoff_of(run.claim, run.job_type), rng)
+    if isinstance(performed.outcome, Failed):
+        _log_failure(run.claim, performed.outcome, settlement)
     if report is not None:
         settlement = settlement._replace(progress=report.progress_percentage, label=report.label)
     return Ended(run.claim, settlement, performed.error)
+
+
+def _log_failure(claim: Claim, failed: Failed, settlement: Settlement) -> None:
+    """Log each failing attempt with its traceback: the text that is stored, without what must not be shown."""
+    message = "job %d (%s) failed in attempt %d of %d%s: %s"
+    again = f", another follows in {settlement.delay:.3g} s" if settlement.state is JobState.PENDING else ""
+    arguments = (claim.id, claim.type, claim.attempt, claim.max_attempts, again, failed.error)
+    extra = {"job": claim.id, "type": claim.type, "lease": claim.lease}
+    record = log.makeRecord(log.name, logging.ERROR, __file__, 0, message, arguments, None, extra=extra)
+    record.exc_text = None if failed.traceback is None else failed.traceback.rstrip()
+    log.handle(record)
 
 
 def backoff_of(claim: Claim, job_type: JobType[Any] | None) -> Backoff:

@@ -50,6 +50,8 @@ class JobFunction(Generic[P, R]):
     """A function that is also a job type: call it as ever, or start it as a job."""
 
     def __init__(self, function: Callable[P, R], **options: Unpack[JobKeywords]) -> None:
+        if isinstance(function, JobFunction):  # decorated a second time, under another name
+            function = cast("Callable[P, R]", function.function)
         self.function = function
         self.job_type: JobType[Any] = FunctionJobType(function, options)
         update_wrapper(self, function)

@@ -24,7 +24,6 @@ ErrorClass: TypeAlias = type[BaseException]
 ApiError: TypeAlias = str | tuple[str, int, str]
 
 TIMED_OUT_TEXT: Final = "This job ran for longer than it may and was stopped."
-FAILED_TEXT: Final = "Something went wrong while this job was running."
 
 log = logging.getLogger("horae.types")
 
@@ -113,11 +112,22 @@ class JobType(Generic[ParamsT]):
         return None if self.soft_time_limit is None else self.soft_time_limit + self.grace
 
     def explain(self, error: BaseException) -> str:
-        """The human readable text of `error`; never raises."""
+        """The human readable text of `error`; never raises.
+
+        A time limit is none of the errors that a text for `Exception` has in mind: only a text of its own replaces it.
+        """
+        timed_out = isinstance(error, SoftTimeLimitExceeded)
         for base in type(error).__mro__:
+            if timed_out and not issubclass(base, SoftTimeLimitExceeded):
+                return TIMED_OUT_TEXT
             if base in self.exceptions_map:
                 return _text(self.exceptions_map[base], error)
-        return TIMED_OUT_TEXT if isinstance(error, SoftTimeLimitExceeded) else FAILED_TEXT
+        return failed_text(error)
+
+
+def failed_text(error: BaseException) -> str:
+    """The text of an error that nobody has put into words: its type, for its message may be nobody's business."""
+    return f"Something went wrong while this job was running ({type(error).__name__})."
 
 
 def has_hook(job_type: JobType[Any], name: str) -> bool:
@@ -132,4 +142,4 @@ def _text(entry: HumanReadable, error: BaseException) -> str:
         return entry.replace("{e}", str(error)) if "{e}" in entry else entry
     except Exception:
         log.exception("the human readable text of %s could not be made", type(error).__name__)
-        return FAILED_TEXT
+        return failed_text(error)

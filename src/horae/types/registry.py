@@ -22,6 +22,11 @@ class Registry:
         present = self._types.setdefault(job_type.type, job_type)
         if present is job_type:
             return
+        if _is_same_function(present, job_type):
+            raise JobTypeAlreadyRegistered(
+                f"job type {job_type.type!r} is this function already, and a second decorator would take the place of "
+                "the first; give the second another name=, and it is a type, or a schedule, of its own"
+            )
         if _origin(present) == _origin(job_type):  # the module was loaded again
             self._types[job_type.type] = job_type
             return
@@ -68,6 +73,12 @@ class Registry:
     def __iter__(self) -> Iterator[JobType[Any]]:
         """Each type, in the order of registration."""
         return iter(self._types.values())
+
+
+def _is_same_function(one: JobType[Any], other: JobType[Any]) -> bool:
+    """Whether both are made of one function; a module that is loaded again makes another."""
+    function = getattr(one, "function", None)
+    return function is not None and function is getattr(other, "function", None)
 
 
 def _origin(job_type: JobType[Any]) -> str:

@@ -31,7 +31,7 @@ from horae.runtime.executors.reports import Reports
 from horae.runtime.runner import Performed, Stage, outcome_of, perform, perform_async
 from horae.storage.database import Database
 from horae.types.context import JobContext
-from horae.types.job_type import FAILED_TEXT, JobType
+from horae.types.job_type import JobType, failed_text
 from horae.types.log_lines import lines_on_stderr
 from horae.types.logging import JobLogFilter
 
@@ -242,6 +242,6 @@ def _not_found(job: Job, error: BaseException) -> Failed:
     return Failed(
         f"InvalidJobType: job type {job.context.type!r} cannot be loaded in a child process as {where}: "
         f"{type(error).__name__}: {error}",
-        FAILED_TEXT,
+        failed_text(error),
         "".join(traceback.format_exception(error)),
     )
