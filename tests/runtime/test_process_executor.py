@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator, Iterator
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -20,8 +21,9 @@ from sqlalchemy import Connection, text
 from horae.domain.job import Cancelled, Claim, Failed, JobState, Succeeded
 from horae.errors import InvalidJobType, JobCancelled, LeaseLost, SoftTimeLimitExceeded
 from horae.runtime.executors import process
-from horae.runtime.executors.address import address_of
+from horae.runtime.executors.address import Address, address_of
 from horae.runtime.executors.alarm import Alarm
+from horae.runtime.run import START_UP
 from horae.runtime.runner import Interrupted, Performed
 from horae.storage import claims, creation, reading
 from horae.storage.claims import Served
@@ -184,6 +186,28 @@ class TestOrders:
         assert "the job ran past its hard time limit and its process was ended" in failed.error
         assert (failed.human_readable_error, failed.timed_out) == (TIMED_OUT_TEXT, True)
         await is_gone(pid)
+
+    async def test_the_start_of_the_child_and_its_imports_do_not_count_against_the_limits(
+        self, own_desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        gate = tmp_path / "gate"
+        (tmp_path / "slow_to_import.py").write_text(
+            f"import os, time\nwhile not os.path.exists({str(gate)!r}): time.sleep(0.01)\n"
+            "from tests.runtime.process_bodies import sleep\n"
+        )
+        monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+        monkeypatch.setattr(process, "address_of", lambda _: Address("slow_to_import", "sleep"))
+        limit = process_bodies.sleep.job_type.soft_time_limit
+        assert limit is not None
+        started = own_desk.start(process_bodies.sleep)
+        began = started.run.began
+        assert began > time.monotonic() + START_UP.total_seconds() / 2
+        gate.touch()
+        await started.first_label()
+        assert began - START_UP.total_seconds() < started.run.began <= time.monotonic()
+        assert started.run.soft_at == started.run.began + limit.total_seconds()
+        started.stop(JobCancelled("bob"))
+        await started.performed()
 
     async def test_a_kill_while_the_child_starts_is_not_lost(
         self, own_desk: Desk, monkeypatch: pytest.MonkeyPatch

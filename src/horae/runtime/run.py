@@ -4,13 +4,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from horae.domain.job import Claim
 from horae.errors import JobStopped
 from horae.runtime.runner import Performed
 from horae.types.context import JobContext
 from horae.types.job_type import JobType
+
+START_UP: Final = timedelta(seconds=60)
+"""How long a child process may take to start and to import the application before that counts against a limit."""
 
 
 @dataclass(slots=True, eq=False)
@@ -26,6 +29,14 @@ class Run:
     forced: bool = False
     handle: Any = None
     """What its executor knows it by."""
+
+    def begin_within(self, start_up: timedelta) -> None:
+        """Its body has yet to begin, and is taken to have begun when this time is over."""
+        self.began = time.monotonic() + start_up.total_seconds()
+
+    def has_begun(self) -> None:
+        """Its body begins now."""
+        self.began = time.monotonic()
 
     def stop(self, order: BaseException) -> None:
         """Tell the body to stop."""

@@ -18,6 +18,7 @@ from sqlalchemy import Connection
 
 from horae.domain.job import Claim, Crashed, Job, JobState, NodeId, Settlement, decide
 from horae.runtime.membership import Membership
+from horae.runtime.run import START_UP
 from horae.runtime.verdict import backoff_of
 from horae.storage import ending, nodes, runs, settling
 from horae.storage.database import Database
@@ -125,10 +126,13 @@ class Sweeper:
     async def enforce_limits(self) -> None:
         """Fail what its own node cannot stop, and owned jobs that nobody took."""
         hard = {kind.type: kind.hard_time_limit for kind in self._registry}
+        starting = {kind.type: START_UP.total_seconds() for kind in self._registry if kind.isolation == "process"}
         pending = {kind.type: kind.pending_timeout for kind in self._registry}
-        overdue = {name: limit.total_seconds() for name, limit in hard.items() if limit is not None}
+        overdue = {
+            name: limit.total_seconds() + starting.get(name, 0.0) for name, limit in hard.items() if limit is not None
+        }
         waiting = {name: limit.total_seconds() for name, limit in pending.items() if limit is not None}
-        graces = {kind.type: kind.grace.total_seconds() for kind in self._registry}
+        graces = {kind.type: kind.grace.total_seconds() + starting.get(kind.type, 0.0) for kind in self._registry}
         expired = await self._database.transact_async(ending.expire_started, overdue)
         for job in [*expired, *await self._database.transact_async(ending.expire_runs, graces)]:
             log.error("job %d (%s) ran past its hard time limit and was failed", job.id, job.type)

@@ -95,7 +95,6 @@ class Child:
             threading.Thread(target=target, name=f"horae-{name}", daemon=True).start()
         self._say("ready")
         while (job := self._jobs.get()) is not None:
-            self._say("began")
             self.alarm.settle_signals()  # again: the last body may have changed them
             performed = self._perform(job)
             if self._stray:
@@ -110,6 +109,7 @@ class Child:
             job_type = self._job_type(job)
         except BaseException as error:  # noqa: BLE001 - an import runs code of the application, which may even exit
             return Performed(_not_found(job, error))
+        self._say("began")
         try:
             if job_type.is_async:
                 return self._runner.run(self._perform_async(job_type, job.context))

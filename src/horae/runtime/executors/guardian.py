@@ -143,6 +143,7 @@ class Guardian:
                         child.send("order", **messages.order_as_json(order))
                 case "began":
                     began = True
+                    run.has_begun()
                 case "progress":
                     _report(run, message["percentage"], message["label"])
                 case _:

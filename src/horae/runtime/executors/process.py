@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from horae.errors import InvalidJobType, JobStopped, SoftTimeLimitExceeded
 from horae.runtime.executors.address import address_of
 from horae.runtime.executors.guardian import Guardian
-from horae.runtime.run import Done, Executor, Run
+from horae.runtime.run import START_UP, Done, Executor, Run
 from horae.runtime.runner import Performed, Stage, outcome_of
 
 PATIENCE: Final = 5.0
@@ -45,6 +45,7 @@ class ProcessExecutor:
             performed = Performed(outcome_of(run.job_type, run.context, error), error=error)
             self._loop.call_soon(done, run, performed)
             return
+        run.begin_within(START_UP)
         run.handle = guardian
         self._done[run] = done
         guardian.begin(run, address)
