@@ -5,9 +5,14 @@ import threading
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import literal, update
 
 from horae import Backoff, Horae, JobContext, JobState, SoftTimeLimitExceeded
+from horae.handler.queues import Queues
 from horae.runtime import sweeper
+from horae.storage import ending
+from horae.storage.dialect import seconds_from_now
+from horae.storage.tables import jobs
 from tests.harness.applications import attempts_of, rows
 from tests.harness.nodes import running_node, until, until_released, until_state
 
@@ -190,6 +195,21 @@ class TestHard:
         assert failed.error == "pending timeout exceeded: no worker took the job"
         states = {job.id: job.state for job in horae.jobs.list().jobs}
         assert (states[nobodys.id], states[later.id]) == (JobState.PENDING, JobState.PENDING)
+
+    async def test_a_paused_queue_does_not_fail_what_waits_in_it(self, horae: Horae) -> None:
+        @horae.job(pending_timeout=timedelta(minutes=30))
+        def work() -> None: ...
+
+        database = horae.parts.database
+        queues = Queues(database, horae.parts.wakeup)
+        queues.pause("default")
+        owned = horae.jobs.start(work, owner="alice")
+        with database.engine.begin() as connection:  # an hour passes
+            connection.execute(update(jobs).values(run_at=seconds_from_now(literal(-3600.0))))
+        assert database.transact(ending.expire_pending, {"work": 60.0}) == []
+        queues.resume("default")
+        assert database.transact(ending.expire_pending, {"work": 60.0}) == []  # it has had no time yet
+        assert [job.id for job in database.transact(ending.expire_pending, {"work": 0.0})] == [owned.id]
 
 
 class TestAttempts:

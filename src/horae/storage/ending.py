@@ -35,7 +35,7 @@ from horae.storage.dialect import (
     seconds_from_now,
 )
 from horae.storage.reading import COLUMNS, job_from
-from horae.storage.tables import job_attempts, jobs, nodes
+from horae.storage.tables import job_attempts, jobs, nodes, queues
 
 _ENDED: Final = {"finished_at": database_now(), "updated_at": database_now()}
 
@@ -62,13 +62,20 @@ CANCEL_PENDING_OF: Final = (
 )
 
 
-def _expire(dialect: str, state: JobState, since: Any, *more: Any, besides: Any = 0.0) -> Update:
+def _expire(
+    dialect: str, state: JobState, since: Any, *more: Any, besides: Any = 0.0, queue_open: bool = False
+) -> Update:
+    """Fail what is past its limit; `queue_open`: only if its queue was not paused for any of that time."""
     limits = json_rows(dialect, "limits", type=String(), seconds=Float())
+    latest = seconds_from_now(-(limits.c.seconds + besides))
+    if queue_open:
+        held = or_(queues.c.paused_at.is_not(None), queues.c.opened_at >= latest)
+        more = (*more, ~select(queues.c.name).where(queues.c.name == jobs.c.queue, held).exists())
     overdue = (
         select(jobs.c.id)
         .where(
             jobs.c.type == limits.c.type,
-            since < seconds_from_now(-(limits.c.seconds + besides)),
+            since < latest,
             jobs.c.state == state,
             *more,
         )
@@ -105,7 +112,9 @@ EXPIRE_RUNS: Final = PerDialect(
     )
 )
 EXPIRE_PENDING: Final = PerDialect(
-    lambda dialect: _expire(dialect, JobState.PENDING, jobs.c.run_at, jobs.c.owner.is_not(None), jobs.c.attempt == 0)
+    lambda dialect: _expire(
+        dialect, JobState.PENDING, jobs.c.run_at, jobs.c.owner.is_not(None), jobs.c.attempt == 0, queue_open=True
+    )
 )
 
 

@@ -46,7 +46,7 @@ PAUSE: Final = PerDialect(_pause)
 RESUME: Final = (
     update(queues)
     .where(queues.c.name == bindparam("queue"), queues.c.paused_at.is_not(None))
-    .values(paused_at=null(), note=null())
+    .values(paused_at=null(), note=null(), opened_at=database_now())
 )
 
 

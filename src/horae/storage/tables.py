@@ -178,6 +178,7 @@ queues = Table(
     Column("paused_at", Instant),
     Column("note", Text),
     Column("concurrency_limit", Integer, CheckConstraint("concurrency_limit > 0", name="limit")),
+    Column("opened_at", Instant),  # after a pause; what waited there has had no time until then
 )
 
 # What a running job shows, and what it is asked to do, apart from each other so that no report can overwrite a request.

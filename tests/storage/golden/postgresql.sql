@@ -140,6 +140,7 @@ CREATE TABLE horae_queues (
     paused_at timestamp with time zone,
     note text,
     concurrency_limit integer,
+    opened_at timestamp with time zone,
     CONSTRAINT horae_queues_limit CHECK ((concurrency_limit > 0)),
     CONSTRAINT horae_queues_pkey PRIMARY KEY (name)
 );

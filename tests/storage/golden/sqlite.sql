@@ -103,6 +103,7 @@ CREATE TABLE horae_queues (
     paused_at BIGINT,
     note TEXT,
     concurrency_limit INTEGER CONSTRAINT horae_queues_limit CHECK (concurrency_limit > 0),
+    opened_at BIGINT,
     CONSTRAINT horae_queues_pkey PRIMARY KEY (name)
 );
 CREATE TABLE horae_schedule_statistics (

@@ -23,6 +23,7 @@ def upgrade() -> None:
         op.execute(statements[op.get_context().dialect.name])
     for name, kind in (("channel", sa.String(16)), ("before", json), ("after", json)):
         op.add_column("horae_audit", sa.Column(name, kind))
+    op.add_column("horae_queues", sa.Column("opened_at", instant))
     op.create_table(
         "horae_sessions",
         sa.Column("key_hash", sa.String(64), nullable=False),
@@ -43,6 +44,7 @@ def downgrade() -> None:
     if op.get_context().dialect.name == "postgresql":
         op.drop_column("horae_live_cancels", "forced")
     op.drop_table("horae_sessions")
+    op.drop_column("horae_queues", "opened_at")
     for name in ("after", "before", "channel"):
         op.drop_column("horae_audit", name)
     op.drop_index("horae_jobs_hook_owed", "horae_jobs")
