@@ -50,15 +50,18 @@ class JobFunction(Generic[P, R]):
     """A function that is also a job type: call it as ever, or start it as a job."""
 
     def __init__(self, function: Callable[P, R], **options: Unpack[JobKeywords]) -> None:
-        if isinstance(function, JobFunction):  # decorated a second time, under another name
-            function = cast("Callable[P, R]", function.function)
-        self.function = function
-        self.job_type: JobType[Any] = FunctionJobType(function, options)
-        update_wrapper(self, function)
+        self.function: Callable[P, R] = undecorated(function)
+        self.job_type: JobType[Any] = FunctionJobType(self.function, options)
+        update_wrapper(self, self.function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the function here and now, as no job."""
         return self.function(*args, **kwargs)
+
+
+def undecorated(function: Callable[P, R]) -> Callable[P, R]:
+    """The function itself, where it was decorated before, under another name."""
+    return function.function if isinstance(function, JobFunction) else function
 
 
 class FunctionJobType(JobType[Any]):
