@@ -4,6 +4,7 @@ from horae.api.security.actor import Actor, Role
 from horae.app import Horae
 from horae.domain.backoff import Backoff
 from horae.domain.job import Job, JobState
+from horae.domain.owner import EVERYBODY
 from horae.domain.progress import Progress
 from horae.errors import (
     ConfigurationError,
@@ -52,6 +53,7 @@ from horae.types.job_type import JobType, Transaction
 from horae.types.secret import Secret
 
 __all__ = [
+    "EVERYBODY",
     "Actor",
     "Backoff",
     "ConfigurationError",

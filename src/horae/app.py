@@ -11,6 +11,7 @@ from typing_extensions import Unpack
 
 from horae.api.lazy import Interface, LazyInterface
 from horae.api.security.exposure import check_exposure
+from horae.api.security.tokens import tokens_of
 from horae.forking import ForkSafeLock, made_once
 from horae.handler.async_jobs import AsyncJobs
 from horae.handler.async_schedules import AsyncSchedules
@@ -68,6 +69,7 @@ class Horae:
         """
         self._authenticate = authenticate
         self.settings: Settings = settings(database=database, **given)
+        tokens_of(token.get_secret_value() for token in self.settings.tokens)  # wrong ones are refused here
         self.registry = Registry()
         self.declared: list[Schedule] = []
         self._module = _calling_module()

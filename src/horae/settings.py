@@ -1,13 +1,14 @@
 """One settings value, checked at birth: from arguments, else the environment, else a file, else defaults."""
 
 import os
+import re
 import tomllib
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import Field, SecretStr, ValidationError
-from pydantic.functional_validators import BeforeValidator
+from pydantic.functional_validators import AfterValidator, BeforeValidator
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -21,6 +22,7 @@ from horae.errors import ConfigurationError
 
 PREFIX = "HORAE_"
 FILE_VARIABLE = "HORAE_CONFIG"
+ORIGIN: Final = re.compile(r"(?P<scheme>https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:(?P<port>[1-9][0-9]{0,4}))?")
 
 
 def _names(value: Any) -> Any:
@@ -28,6 +30,22 @@ def _names(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     return tuple(part.strip() for part in value.split(",") if part.strip()) or None
+
+
+def _tokens(value: Any) -> Any:
+    """Whoever names the variable and leaves it empty has lost the tokens, and would be surprised to be without."""
+    found = _names(value)
+    if found is None:
+        raise ValueError("there is no token in it; leave it away for none")
+    return found
+
+
+def _origin(text: str) -> str:
+    """Refuse what no browser sends as its `Origin`: first of all `*`, which would be everybody's page."""
+    found = ORIGIN.fullmatch(text)
+    if found is None or found["port"] == {"http": "80", "https": "443"}[found["scheme"]]:
+        raise ValueError("write an origin as browsers do, in small letters and without a path: https://shop.example")
+    return text
 
 
 def _seconds(value: Any) -> Any:
@@ -44,6 +62,7 @@ def _read(settings_class: type[BaseSettings], file: str) -> PydanticBaseSettings
         raise ConfigurationError(f"{FILE_VARIABLE}: {file!r} is no TOML: {error}") from error
 
 
+Origin: TypeAlias = Annotated[str, AfterValidator(_origin)]
 Duration: TypeAlias = Annotated[timedelta, BeforeValidator(_seconds)]
 
 
@@ -75,13 +94,13 @@ class Settings(BaseSettings):
     hints: bool = Field(default=True, description="Whether processes wake each other; without it they only poll.")
     host: str = Field("127.0.0.1", min_length=1, description="Where the HTTP interface listens.")
     port: int = Field(8080, ge=0, le=65_535, description="The port of the HTTP interface; 0 for any that is free.")
-    tokens: Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(_names)] = Field(
+    tokens: Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(_tokens)] = Field(
         (), description="Who may use the HTTP interface: id:role:secret each, separated by commas."
     )
     allowed_hosts: Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(_names)] = Field(
         None, description="Host names that requests may ask for; without tokens only those of this machine."
     )
-    trusted_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)] = Field(
+    trusted_origins: Annotated[tuple[Origin, ...], NoDecode, BeforeValidator(_names)] = Field(
         (), description="Origins of other pages that may use the HTTP interface, as in https://shop.example."
     )
     max_body: int = Field(1024 * 1024, ge=1024, description="Bytes that the body of a request may have.")
@@ -122,4 +141,6 @@ def _problem(item: Any) -> str:
         return f"{name}: there is no such setting; there are {', '.join(Settings.model_fields)}"
     given = item["input"]
     shown = f"{given.total_seconds():g} s" if isinstance(given, timedelta) else repr(given)
+    if item["loc"][0] == "tokens":
+        shown = "what is given"  # and never repeated
     return f"{name} ({PREFIX}{name.upper()}): {shown} is not allowed: {item['msg']}"

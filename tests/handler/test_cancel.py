@@ -1,10 +1,11 @@
 """Cancelling: for the owner, final, harmless when repeated."""
 
 from contextlib import closing
+from typing import Any
 
 import pytest
 
-from horae import Horae, InvalidRequest, JobDoesNotExist, JobNotCancellable, JobState
+from horae import DatabaseBusy, Horae, InvalidRequest, JobDoesNotExist, JobNotCancellable, JobState
 from horae.domain.job import AttemptOutcome, JobId, Settlement
 from horae.live.store import CancelRequest, LiveReport
 from horae.storage import settling
@@ -83,14 +84,14 @@ def test_a_job_that_finishes_while_it_is_cancelled_says_so_and_keeps_no_request(
 ) -> None:
     job = working.jobs.start("work")
     [claim] = claim_as_another_node(working)
-    ask = working.parts.live.request_cancel
+    cancel = working.parts.database.transact_at_once
 
-    def finish_first(job_id: JobId, request: CancelRequest) -> None:
-        ask(job_id, request)
+    def finish_first(*arguments: Any) -> Any:
         done = Settlement(claim.id, claim.lease, JobState.FINISHED, AttemptOutcome.FINISHED)
         working.parts.database.transact(settling.settle, ELSEWHERE, [done])
+        return cancel(*arguments)
 
-    monkeypatch.setattr(working.parts.live, "request_cancel", finish_first)
+    monkeypatch.setattr(working.parts.database, "transact_at_once", finish_first)
     with pytest.raises(JobNotCancellable):
         working.jobs.cancel(job.id)
     assert live_rows(working, [job.id]) == 0
@@ -118,3 +119,27 @@ def test_another_program_that_does_not_know_the_type_may_cancel_it(working: Hora
     job = working.jobs.start("work")
     with closing(Horae(url_of(database))) as other:
         assert other.jobs.cancel(job.id).state is JobState.CANCELLED
+
+
+def test_a_cancel_that_fails_while_a_body_holds_the_lock_takes_its_word_back(
+    working: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On SQLite the body must hear of it first, so that it lets go of the lock."""
+    job = working.jobs.start("work")
+    claim_as_another_node(working)
+    ask, told = working.parts.live.request_cancel, list[int]()
+
+    def refuse(*_: Any) -> Any:
+        raise DatabaseBusy("held")
+
+    def note(job_id: JobId, request: CancelRequest) -> None:
+        told.append(job_id)
+        ask(job_id, request)
+
+    for name in ("transact_at_once", "transact"):
+        monkeypatch.setattr(working.parts.database, name, refuse)
+    monkeypatch.setattr(working.parts.live, "request_cancel", note)
+    with pytest.raises(DatabaseBusy):
+        working.jobs.cancel(job.id)
+    assert (told, live_rows(working, [job.id])) == ([job.id], 0)
+    assert working.jobs.get(job.id).state is JobState.STARTED

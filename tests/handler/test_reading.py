@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from horae import Horae, InvalidRequest, JobDoesNotExist, JobState
+from horae import EVERYBODY, Horae, InvalidRequest, JobDoesNotExist, JobState
 from horae.live.store import LiveReport
 from tests.harness.applications import claim_as_another_node, execute
 
@@ -102,7 +102,7 @@ class TestPages:
 class TestOne:
     def test_a_stranger_s_job_looks_missing(self, stocked: Horae) -> None:
         assert stocked.jobs.get(1, owner="alice").id == 1
-        for job_id, owner in ((1, "bob"), (99, None), (99, "alice")):
+        for job_id, owner in ((1, "bob"), (99, EVERYBODY), (99, "alice")):
             with pytest.raises(JobDoesNotExist):
                 stocked.jobs.get(job_id, owner=owner)
 

@@ -1,6 +1,7 @@
 """What an endpoint asks for by its annotations: the services, and an actor who may."""
 
 import inspect
+import logging
 from typing import Annotated
 
 from fastapi import Depends
@@ -9,6 +10,9 @@ from starlette.requests import Request
 from horae.api.problems import NotAuthenticated, PermissionDenied
 from horae.api.security.actor import Actor
 from horae.api.services import Services
+from horae.errors import InvalidRequest
+
+log = logging.getLogger("horae.api")
 
 
 def services_of(request: Request) -> Services:
@@ -21,9 +25,13 @@ ServicesHere = Annotated[Services, Depends(services_of)]
 
 
 async def actor_of(request: Request, services: ServicesHere) -> Actor:
-    """Who asks; raises `NotAuthenticated`."""
-    found = services.authenticate(request)
-    actor = await found if inspect.isawaitable(found) else found
+    """Who asks; raises `NotAuthenticated`, also where what the application found is no id that anybody can have."""
+    try:
+        found = services.authenticate(request)
+        actor = await found if inspect.isawaitable(found) else found
+    except InvalidRequest as error:
+        log.warning("somebody asks whom the application names in a way that nobody can be named: %s", error)
+        actor = None
     if actor is None:
         raise NotAuthenticated("say who you are: this is for known users only")
     request.state.actor = actor

@@ -17,7 +17,7 @@ from horae.api.stream.watch import Watch
 from horae.api.views.jobs import JobViews
 from horae.api.views.schedules import ScheduleItems
 from horae.handler.async_jobs import AsyncJobs
-from horae.handler.audit import Audit
+from horae.handler.audit import Asked, Audit, asked_by
 from horae.handler.deployments import Deployments
 from horae.handler.jobs import Jobs
 from horae.handler.overview import Overview, take
@@ -134,11 +134,13 @@ class Services:
 
     @asynccontextmanager
     async def audited(self, actor: Actor, action: str, target: str, note: str | None = None) -> AsyncGenerator[None]:
-        """Write down what is done in the block, and what came of it."""
-        record = partial(self.audit.record, actor.id, action, target)
+        """Write down what is changed in the block, in the transaction that changes it, or why nothing was changed."""
+        asked = Asked(actor.id, action, target, note)
         try:
-            yield
+            with asked_by(asked):
+                yield
         except Exception as error:
-            await self.on_thread(partial(record, code_of(error), note))
+            asked.written = None  # with the transaction that wrote it
+            await self.on_thread(partial(self.audit.settle, asked, code_of(error)))
             raise
-        await self.on_thread(partial(record, "done", note))
+        await self.on_thread(partial(self.audit.settle, asked))

@@ -11,7 +11,7 @@ from horae.app import Horae
 from horae.cli.context import opened
 from horae.cli.failures import FAILED, complain
 from horae.cli.job_views import as_values, line_of
-from horae.cli.options import AsJson, JobId, JobIds, Owner
+from horae.cli.options import AsJson, JobId, JobIds, Owner, whose
 from horae.cli.output import console, print_json
 from horae.cli.values import duration
 from horae.domain.job import Job, JobState
@@ -32,7 +32,7 @@ def wait(
     """Wait until a job has ended, and print its result as JSON; exits with 1 if it failed or was cancelled."""
     patience = None if timeout is None else duration(timeout).total_seconds()
     with opened(context) as horae:
-        horae.jobs.get(job, owner=owner)
+        horae.jobs.get(job, owner=whose(owner))
         print_end(horae, job, patience, as_json=as_json)
 
 
@@ -69,7 +69,7 @@ def changes_of(horae: Horae, ids: Sequence[int], owner: str | None) -> Iterator[
     """Each job as it is, then whenever it looks different, until all have ended; raises `JobDoesNotExist`."""
     seen: dict[int, Job] = {}
     while True:
-        found: dict[int, Job] = {job.id: job for job in horae.jobs.list(ids=ids, owner=owner).jobs}
+        found: dict[int, Job] = {job.id: job for job in horae.jobs.list(ids=ids, owner=whose(owner)).jobs}
         for job_id in ids:
             if job_id not in found:
                 raise JobDoesNotExist(job_id)

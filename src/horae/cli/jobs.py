@@ -10,7 +10,7 @@ from horae.cli.context import opened, target_of
 from horae.cli.failures import DONE, FAILED, complain, exit_code_of
 from horae.cli.following import print_end, wait, watch
 from horae.cli.job_views import as_values, line_of, print_job, print_jobs
-from horae.cli.options import AsJson, JobId, JobIds, Owner
+from horae.cli.options import AsJson, JobId, JobIds, Owner, whose
 from horae.cli.output import console, print_json
 from horae.cli.values import duration, moment, parameters
 from horae.domain.job import Job
@@ -38,7 +38,12 @@ def list_jobs(  # noqa: PLR0913 - one argument for each option
     """List jobs, the newest first."""
     with opened(context) as horae:
         page = horae.jobs.list(
-            states=state or None, types=type_ or None, owner=owner, queues=queue or None, limit=limit, cursor=cursor
+            states=state or None,
+            types=type_ or None,
+            owner=whose(owner),
+            queues=queue or None,
+            limit=limit,
+            cursor=cursor,
         )
     if as_json:
         print_json({"jobs": [as_values(job) for job in page.jobs], "next": page.next})
@@ -52,8 +57,8 @@ def list_jobs(  # noqa: PLR0913 - one argument for each option
 def show(context: typer.Context, job: JobId, *, owner: Owner = None, as_json: AsJson = False) -> None:
     """Show a job, and how each attempt at it ended."""
     with opened(context) as horae:
-        found = horae.jobs.get(job, owner=owner)
-        attempts = horae.jobs.attempts(job, owner=owner)
+        found = horae.jobs.get(job, owner=whose(owner))
+        attempts = horae.jobs.attempts(job, owner=whose(owner))
     if as_json:
         print_json({**as_values(found), "attempts": attempts})
     else:
@@ -125,7 +130,7 @@ def cancel(
 ) -> None:
     """Cancel jobs that have not ended; their bodies are told to stop and their work is discarded."""
     with opened(context) as horae:
-        for_each(jobs, lambda job: _say(horae.jobs.cancel(job, owner=owner, by=by), line_of, as_json=as_json))
+        for_each(jobs, lambda job: _say(horae.jobs.cancel(job, owner=whose(owner), by=by), line_of, as_json=as_json))
 
 
 @jobs_app.command()
@@ -134,7 +139,8 @@ def retry(context: typer.Context, jobs: JobIds, *, owner: Owner = None, as_json:
     application = target_of(context).application
     with opened(context):
         for_each(
-            jobs, lambda job: _say(application.jobs.retry(job, owner=owner), lambda new: str(new.id), as_json=as_json)
+            jobs,
+            lambda job: _say(application.jobs.retry(job, owner=whose(owner)), lambda new: str(new.id), as_json=as_json),
         )
 
 
@@ -144,7 +150,7 @@ def delete(context: typer.Context, jobs: JobIds, *, owner: Owner = None, as_json
     with opened(context) as horae:
 
         def remove(job: int) -> None:
-            horae.jobs.delete(job, owner=owner)
+            horae.jobs.delete(job, owner=whose(owner))
             print_json({"deleted": job}) if as_json else typer.echo(f"job {job} is deleted")
 
         for_each(jobs, remove)

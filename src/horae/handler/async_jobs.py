@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 
 from horae.domain.job import Job, JobId, JobState
+from horae.domain.owner import EVERYBODY, Whose
 from horae.handler.creation import StartOptions
 from horae.handler.jobs import Attempts, JobPage, Jobs
 from horae.handler.waiting import until_ended_async
@@ -45,7 +46,7 @@ class AsyncJobs:
             )
         return await self._database.in_thread(partial(self._jobs.start_many, job_type, values, options=options))
 
-    async def get(self, job_id: int, *, owner: str | None = None) -> Job:
+    async def get(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
         """Read a job; see `Jobs.get`."""
         return await self._database.in_thread(partial(self._jobs.get, job_id, owner=owner))
 
@@ -53,7 +54,7 @@ class AsyncJobs:
         """List jobs; see `Jobs.list`."""
         return await self._database.in_thread(partial(self._jobs.list, **filters))
 
-    async def attempts(self, job_id: int, *, owner: str | None = None) -> Attempts:
+    async def attempts(self, job_id: int, *, owner: Whose = EVERYBODY) -> Attempts:
         """Read how each attempt ended; see `Jobs.attempts`."""
         return await self._database.in_thread(partial(self._jobs.attempts, job_id, owner=owner))
 
@@ -61,21 +62,21 @@ class AsyncJobs:
         """Count the jobs in each state; see `Jobs.count`."""
         return await self._database.in_thread(self._jobs.count)
 
-    async def wait(self, job_id: int, *, timeout: float | None = None, owner: str | None = None) -> Any:  # noqa: ASYNC109 - see until_ended_async
+    async def wait(self, job_id: int, *, timeout: float | None = None, owner: Whose = EVERYBODY) -> Any:  # noqa: ASYNC109 - see until_ended_async
         """Wait for the result without holding a thread; see `Jobs.wait`."""
         await self.get(job_id, owner=owner)
         await until_ended_async(self._database, self._wakeup, JobId(job_id), timeout)
         return self._jobs.result_of(await self.get(job_id, owner=owner))
 
-    async def cancel(self, job_id: int, *, owner: str | None = None, by: str | None = None) -> Job:
+    async def cancel(self, job_id: int, *, owner: Whose = EVERYBODY, by: str | None = None) -> Job:
         """Cancel a job; see `Jobs.cancel`."""
         return await self._database.in_thread(partial(self._jobs.cancel, job_id, owner=owner, by=by))
 
-    async def retry(self, job_id: int, *, owner: str | None = None) -> Job:
+    async def retry(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
         """Start a failed or cancelled job anew; see `Jobs.retry`."""
         return await self._database.in_thread(partial(self._jobs.retry, job_id, owner=owner))
 
-    async def delete(self, job_id: int, *, owner: str | None = None) -> None:
+    async def delete(self, job_id: int, *, owner: Whose = EVERYBODY) -> None:
         """Delete an ended job; see `Jobs.delete`."""
         await self._database.in_thread(partial(self._jobs.delete, job_id, owner=owner))
 

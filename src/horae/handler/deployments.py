@@ -19,6 +19,7 @@ from horae.domain.schedule import DisabledReason
 from horae.domain.standing import Activated
 from horae.errors import DeploymentDoesNotExist, InvalidRequest
 from horae.handler import schedule_changes
+from horae.handler.audit import recorded
 from horae.handler.schedule_changes import Definition
 from horae.storage import deployments, ending, runs, schedules
 from horae.storage.database import Database
@@ -79,13 +80,13 @@ class Deployments:
         """Zero stops the deployment's schedules; going up again computes their next starts anew."""
         if min_replicas < 0:
             raise InvalidRequest(f"min_replicas is {min_replicas}, expected zero or more")
-        result = self._database.transact(scale, key, min_replicas)
+        result = self._database.transact(recorded(scale), key, min_replicas)
         self._tell()
         return result
 
     def end(self, key: str) -> Deployment:
         """End a deployment and its schedules."""
-        result = self._database.transact(end, key)
+        result = self._database.transact(recorded(end), key)
         self._tell()
         return result
 

@@ -12,7 +12,9 @@ from sqlalchemy.orm import Session
 
 from horae.domain.backoff import Backoff
 from horae.domain.job import Claim, Job, JobId, JobState
+from horae.domain.owner import EVERYBODY, Whose, problem_with_owner
 from horae.errors import (
+    DatabaseBusy,
     InvalidRequest,
     JobDoesNotExist,
     JobFailed,
@@ -22,6 +24,7 @@ from horae.errors import (
     JobWasCancelled,
 )
 from horae.handler import creation
+from horae.handler.audit import is_asked, recorded
 from horae.handler.creation import Creation, OnDuplicate, StartOptions
 from horae.handler.states import wanted_states
 from horae.handler.waiting import until_ended
@@ -104,10 +107,10 @@ class Jobs:
             return self._start_inline(wanted, session)
         if session is not None:
             return self._start_within(session, wanted)
-        if wanted.is_plain:
+        if wanted.is_plain and not is_asked():
             job = self._database.autocommit(creation.create_plain, wanted)
         else:
-            job, _ = self._database.transact(creation.create, wanted)
+            job, _ = self._database.transact(recorded(creation.create, changed=_is_new), wanted)
         self._wakeup.send(WORK)
         return job
 
@@ -135,13 +138,13 @@ class Jobs:
         self._wakeup.send(WORK)
         return ids
 
-    def get(self, job_id: int, *, owner: str | None = None) -> Job:
+    def get(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
         """The job, with its live label and percentage; raises `JobDoesNotExist`, also for another owner's."""
         return self._shown([self._stored(job_id, owner)])[0]
 
     def list(  # noqa: PLR0913 - the filters of a list
         self, *, states: Iterable[str] | None = None, types: Collection[str] | None = None,
-        ids: Collection[int] | None = None, queues: Collection[str] | None = None, owner: str | None = None,
+        ids: Collection[int] | None = None, queues: Collection[str] | None = None, owner: Whose = EVERYBODY,
         schedule_id: int | None = None, limit: int = 100, cursor: str | None = None,
     ) -> JobPage:  # fmt: skip
         """The newest first. None is no filter, an empty one lets nothing through; `ids` are never cut short."""
@@ -149,7 +152,7 @@ class Jobs:
             raise InvalidRequest(f"limit is {limit}, expected 1 or more")
         wanted = JobFilter(
             states=wanted_states(states), types=types, ids=_possible(ids),
-            queues=queues, owner=owner, schedule_id=schedule_id, before=_before(cursor),
+            queues=queues, owner=_owner(owner), schedule_id=schedule_id, before=_before(cursor),
             limit=limit + 1 if ids is None else None,
         )  # fmt: skip
         found = self._database.autocommit(reading.page, wanted)
@@ -157,7 +160,7 @@ class Jobs:
         page = self._shown(found[:limit] if more else found)
         return JobPage(list(page), str(page[-1].id) if more else None)
 
-    def attempts(self, job_id: int, *, owner: str | None = None) -> Attempts:
+    def attempts(self, job_id: int, *, owner: Whose = EVERYBODY) -> Attempts:
         """How each attempt at the job ended, oldest first."""
         return self._database.autocommit(reading.attempts, self._stored(job_id, owner).id)
 
@@ -165,7 +168,7 @@ class Jobs:
         """How many jobs are in each state."""
         return self._database.autocommit(reading.counts)
 
-    def wait(self, job_id: int, *, timeout: float | None = None, owner: str | None = None) -> Any:
+    def wait(self, job_id: int, *, timeout: float | None = None, owner: Whose = EVERYBODY) -> Any:
         """Wait until the job has ended, and return its result.
 
         `timeout` is in seconds. Raises `WaitTimeout`, `JobFailed`, `JobWasCancelled`, `JobDoesNotExist`.
@@ -189,7 +192,7 @@ class Jobs:
                 adapter: TypeAdapter[Any] = TypeAdapter(annotated)
                 return adapter.validate_python(job.result)
 
-    def cancel(self, job_id: int, *, owner: str | None = None, by: str | None = None) -> Job:
+    def cancel(self, job_id: int, *, owner: Whose = EVERYBODY, by: str | None = None) -> Job:
         """Cancel the job: it is `cancelled` when this returns, and final; its body is told and its work discarded.
 
         Cancelling twice is no error. Raises `JobNotCancellable` for a finished or failed job, `JobDoesNotExist`.
@@ -198,23 +201,21 @@ class Jobs:
         job = self._stored(job_id, owner)
         if job.state is JobState.CANCELLED:
             return job
-        who = by or owner
-        if job.state is JobState.STARTED:  # the body hears of it beside the row, which its transaction may hold
-            self._request_cancel(job.id, who)
-        cancelled = self._database.transact(ending.cancel, job.id, who, self._shown([job])[0])
+        who = by or _owner(owner)
+        cancelled = self._cancel_row(job, who)
         if cancelled is None:
             return self._not_cancelled(job.id)
         if cancelled.node_id is None:
             self._live.forget([job.id])
             self._hooks.cancelled(job.id, job.type)
-        elif job.state is not JobState.STARTED:
+        else:
             self._request_cancel(job.id, who)
         self._wakeup.send(Hint(HintKind.ENDED, (job.id,)))
         if cancelled.schedule_id is not None and cancelled.node_id is None:  # its run has ended with it
             self._wakeup.send(Hint(HintKind.SCHEDULES, (JobId(cancelled.schedule_id),)))
         return cancelled
 
-    def retry(self, job_id: int, *, owner: str | None = None) -> Job:
+    def retry(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
         """Start a new job with the parameters and options of a failed or cancelled one, which stays as it ended.
 
         Raises `JobNotRetryable`, and what `start` raises.
@@ -231,17 +232,17 @@ class Jobs:
         stored = kind.parameters.restore(job.params)
         new = replace(creation.new_job(kind, options, stored.text), retry_of=job.id, max_runtime=job.max_runtime)
         wanted = Creation(kind, new, stored.row or job.params or {}, stored)
-        created, _ = self._database.transact(creation.create, wanted)
+        created, _ = self._database.transact(recorded(creation.create, changed=_is_new), wanted)
         self._wakeup.send(WORK)
         return created
 
-    def delete(self, job_id: int, *, owner: str | None = None) -> None:
+    def delete(self, job_id: int, *, owner: Whose = EVERYBODY) -> None:
         """Delete an ended job, after its `before_delete`. Raises `JobNotDeletable`, `JobDoesNotExist`."""
         job = self._stored(job_id, owner)
         if job.occupied:
             raise JobNotDeletable(job.id, job.state)
         self._hooks.before_delete(job)
-        if not self._database.transact(ending.remove, [job.id]):
+        if not self._database.transact(recorded(ending.remove, changed=bool), [job.id]):
             self._stored(job_id, owner)
             raise JobNotDeletable(job.id, job.state)
 
@@ -273,7 +274,8 @@ class Jobs:
         self._database.adopt(connection)
         return connection
 
-    def _stored(self, job_id: int, owner: str | None) -> Job:
+    def _stored(self, job_id: int, whose: Whose) -> Job:
+        owner = _owner(whose)
         job = self._database.autocommit(reading.get, JobId(job_id)) if abs(job_id) <= LARGEST_ID else None
         if job is None or (owner is not None and job.owner != owner):
             raise JobDoesNotExist(job_id)
@@ -289,16 +291,52 @@ class Jobs:
             for job in jobs
         ]  # fmt: skip
 
+    def _cancel_row(self, job: Job, who: str | None) -> Job | None:
+        """The row first, so that no body is stopped by a cancel that cannot be made, or not be recorded.
+
+        But on SQLite the body's own transaction may hold the lock that this needs. Then the body hears of it beside the
+        row, rolls back, and lets go of the lock.
+        """
+        cancel = recorded(ending.cancel, changed=_is_made)
+        shown = self._shown([job])[0]
+        try:
+            return self._database.transact_at_once(cancel, job.id, who, shown)
+        except DatabaseBusy:
+            if job.state is JobState.STARTED:
+                self._request_cancel(job.id, who)
+        try:
+            return self._database.transact(cancel, job.id, who, shown)
+        except BaseException:
+            self._live.forget([job.id])
+            raise
+
     def _request_cancel(self, job_id: JobId, who: str | None) -> None:
         self._live.request_cancel(job_id, CancelRequest(who))
         self._wakeup.send(Hint(HintKind.CANCEL, (job_id,)))
 
     def _not_cancelled(self, job_id: JobId) -> Job:
-        job = self._stored(job_id, None)
+        job = self._stored(job_id, EVERYBODY)
         self._live.forget([job_id])
         if job.state is not JobState.CANCELLED:
             raise JobNotCancellable(job_id, job.state)
         return job
+
+
+def _owner(whose: Whose) -> str | None:
+    """The owner to look for, None for everybody; raises `InvalidRequest` for what is neither."""
+    if whose is EVERYBODY:
+        return None
+    if (problem := problem_with_owner(whose)) is not None:
+        raise InvalidRequest(f"owner: {problem}; horae.EVERYBODY stands for everybody's jobs")
+    return whose
+
+
+def _is_made(job: Job | None) -> bool:
+    return job is not None
+
+
+def _is_new(created: tuple[Job, bool]) -> bool:
+    return created[1]
 
 
 def _before(cursor: str | None) -> JobId | None:

@@ -3,6 +3,7 @@
 from typing import Final
 
 from horae.errors import InvalidRequest, NotFound, quoted
+from horae.handler.audit import recorded
 from horae.storage import queues
 from horae.storage.database import Database
 from horae.storage.queues import QueueView
@@ -28,14 +29,14 @@ class Queues:
         Raises `InvalidRequest` for a name that no queue can have.
         """
         _check_name(name)
-        self._database.autocommit(queues.pause, name, note)
+        self._database.transact(recorded(queues.pause), name, note)
 
     def resume(self, name: str) -> None:
         """Open the queue again, and tell the nodes; opening an open one does nothing.
 
         Raises `NotFound` for a queue that was never paused.
         """
-        if not self._database.autocommit(queues.resume, name):
+        if not self._database.transact(recorded(queues.resume, changed=bool), name):
             raise NotFound(f"queue {quoted(name)} was never paused")
         self._wakeup.send(Hint(HintKind.WORK))
 
@@ -51,7 +52,7 @@ class Queues:
                 f"concurrency_limit: {concurrency_limit} is not allowed; expected 1 to {LARGEST_LIMIT}, or none; "
                 "to let nothing begin, pause the queue"
             )
-        self._database.autocommit(queues.limit, name, concurrency_limit)
+        self._database.transact(recorded(queues.limit), name, concurrency_limit)
         self._wakeup.send(Hint(HintKind.WORK))
 
 

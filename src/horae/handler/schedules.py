@@ -14,6 +14,7 @@ from horae.domain.statistics import Statistics
 from horae.domain.storable import is_storable
 from horae.errors import InvalidRequest, ScheduleDoesNotExist, quoted
 from horae.handler import schedule_changes
+from horae.handler.audit import recorded
 from horae.handler.creation import storable_parameters
 from horae.handler.schedule_changes import Definition
 from horae.handler.schedule_views import ScheduleView, view_of
@@ -86,7 +87,7 @@ class Schedules:
         check_name(name)
         params = self._params(kind, {} if config is None else config)
         wanted = self._definition(name, kind, params, options)
-        decided = self._database.transact(schedule_changes.add, wanted, enabled=enabled)
+        decided = self._database.transact(recorded(schedule_changes.add), wanted, enabled=enabled)
         self._on_created([decided.schedule.id])
         return self._changed(decided)
 
@@ -96,28 +97,30 @@ class Schedules:
         """Change what is named and nothing else; what leaves the times alone leaves the next start alone."""
         while True:  # until nobody else has changed it between reading and writing
             row = schedules_row(self._database, reference)
-            decided = self._database.transact(schedule_changes.alter_from, row, self._altered(row, config, options))
+            wanted = self._altered(row, config, options)
+            decided = self._database.transact(recorded(schedule_changes.alter_from, changed=_is_made), row, wanted)
             if decided is not None:
                 return self._changed(decided)
 
     def delete(self, reference: Reference) -> None:
         """Delete a schedule and its ledger; a running job of it goes on. Raises `ScheduleIsDeclared`."""
-        row = self._database.transact(schedule_changes.delete, reference)
+        row = self._database.transact(recorded(schedule_changes.delete), reference)
         self._wakeup.send(Hint(HintKind.SCHEDULES, (JobId(row.id),)))
 
     def pause(self, reference: Reference, note: str | None = None) -> ScheduleView:
         """Let no further run start; to pause is not to cancel."""
         if note is not None and not is_storable(note):
             raise InvalidRequest(f"note {quoted(note)} has a character that cannot be stored")
-        return self._changed(self._database.transact(schedule_changes.pause, reference, note, DisabledReason.PAUSED))
+        pause = recorded(schedule_changes.pause)
+        return self._changed(self._database.transact(pause, reference, note, DisabledReason.PAUSED))
 
     def resume(self, reference: Reference) -> ScheduleView:
         """Enable it again: the next start is computed anew, streaks are cleared, nothing is made up for."""
-        return self._changed(self._database.transact(schedule_changes.resume, reference))
+        return self._changed(self._database.transact(recorded(schedule_changes.resume), reference))
 
     def run_now(self, reference: Reference) -> JobId:
         """Start a run besides the schedule; its job. Raises `ScheduleIsRunning` where only one may run."""
-        decided = self._database.transact(schedule_changes.run_now, reference)
+        decided = self._database.transact(recorded(schedule_changes.run_now), reference)
         self._changed(decided)
         self._wakeup.send(WORK)
         if decided.fired is None:
@@ -205,6 +208,10 @@ def readable(row: StoredSchedule) -> ScheduleView | None:
     except UnreadableSchedule as error:
         log.warning("%s", error)
         return None
+
+
+def _is_made(decided: Decided | None) -> bool:
+    return decided is not None
 
 
 def _merged(before: TriggerKeywords, options: Mapping[str, Any]) -> TriggerKeywords:

@@ -1,7 +1,7 @@
 """What people changed: written once, read in pages, and dropped when it is old."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Final
 
@@ -31,7 +31,7 @@ ADD: Final = insert(audit).values(at=database_now()).returning(audit.c.id)
 _before: Any = bindparam("before", type_=BigInteger())
 _actor: Any = bindparam("actor", type_=String())
 PAGE: Final = (
-    select(audit)
+    select(*(audit.c[field.name] for field in fields(AuditEntry)))
     .where(
         or_(cast(_before, BigInteger()).is_(None), audit.c.id < _before),
         or_(cast(_actor, String()).is_(None), audit.c.actor == _actor),

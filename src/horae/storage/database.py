@@ -8,6 +8,7 @@ SQLite driver has no other way, and a cancelled task can then never leave half a
 
 import asyncio
 import contextlib
+import contextvars
 import random
 import sqlite3
 import time
@@ -93,6 +94,10 @@ class Database:
         """Run `statement` in a transaction of its own; raises `DatabaseBusy` past the bound."""
         return self._run(self.engine.begin, statement, *args, **kwargs)
 
+    def transact_at_once(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """`transact` without waiting for SQLite's write lock: `DatabaseBusy` at once if somebody holds it."""
+        return self._run(self.engine.execution_options(**_AT_ONCE[self.dialect]).begin, statement, *args, **kwargs)
+
     def autocommit(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a `statement` that is a single SQL statement: one round trip, committed by itself."""
         return self._run(self._lender.lend, statement, *args, **kwargs)
@@ -106,8 +111,9 @@ class Database:
         return await self.in_service(lambda: self.autocommit(statement, *args, **kwargs))
 
     async def in_thread(self, call: Callable[[], T]) -> T:
-        """Run `call` on one of the database's threads."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+        """Run `call` on one of the database's threads, in the caller's context, as `asyncio.to_thread` does."""
+        context = contextvars.copy_context()
+        return await asyncio.get_running_loop().run_in_executor(self._threads, context.run, call)
 
     async def in_service(self, call: Callable[[], T]) -> T:
         """Run `call` for a node, which must not stand in line behind callers that wait for a lock."""
@@ -199,6 +205,9 @@ _AUTOCOMMIT: Final[dict[str, dict[str, Any]]] = {
     POSTGRESQL: {"isolation_level": "AUTOCOMMIT", "pool_reset_on_return": None},
     SQLITE: {"execution_options": {sqlite.BEGIN_OPTION: sqlite.NONE}, "pool_reset_on_return": None},
 }
+
+
+_AT_ONCE: Final[dict[str, dict[str, Any]]] = {POSTGRESQL: {}, SQLITE: {sqlite.BEGIN_OPTION: sqlite.AT_ONCE}}
 
 
 def _nothing(connection: Connection) -> None:

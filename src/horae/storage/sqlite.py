@@ -2,8 +2,9 @@
 
 The driver's own transaction control is off. A transaction begins as the connection's option says: `IMMEDIATE` takes the
 write lock at once and waits for it within the bound (a lock taken later may be refused without waiting, because the
-snapshot is stale); `LAZY` takes it at the first statement that is not a plain read, so that a job's transaction holds
-nobody up before it writes; `NONE` leaves each statement a transaction of its own.
+snapshot is stale); `AT_ONCE` takes it if it is free, and does not wait; `LAZY` takes it at the first statement that is
+not a plain read, so that a job's transaction holds nobody up before it writes; `NONE` leaves each statement a
+transaction of its own.
 """
 
 import random
@@ -16,6 +17,7 @@ from sqlalchemy import Connection
 
 BEGIN_OPTION: Final = "horae_begin"
 IMMEDIATE: Final = "IMMEDIATE"
+AT_ONCE: Final = "AT_ONCE"
 LAZY: Final = "LAZY"
 NONE: Final = "NONE"
 WAL_TAKES: Final = 30.0
@@ -65,8 +67,18 @@ def register_clock(connection: Any) -> None:
 
 def begin(connection: Connection) -> None:
     """Begin as the connection's option says."""
-    if connection.get_execution_options().get(BEGIN_OPTION, IMMEDIATE) == IMMEDIATE:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    match connection.get_execution_options().get(BEGIN_OPTION, IMMEDIATE):
+        case "IMMEDIATE":
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        case "AT_ONCE":
+            patience = connection.exec_driver_sql("PRAGMA busy_timeout").scalar_one()
+            connection.exec_driver_sql("PRAGMA busy_timeout = 0")
+            try:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            finally:
+                connection.exec_driver_sql(f"PRAGMA busy_timeout = {patience}")
+        case _:
+            pass
 
 
 def begin_at_first_write(connection: Connection, cursor: Any, statement: str, *_: Any) -> None:

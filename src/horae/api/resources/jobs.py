@@ -14,6 +14,7 @@ from horae.api.security.actor import Actor
 from horae.api.services import Services
 from horae.api.views.jobs import AttemptList, JobDetail, JobList, attempt_views
 from horae.domain.job import Job, JobState
+from horae.domain.owner import EVERYBODY, Whose
 from horae.domain.storable import storable
 from horae.errors import InvalidRequest
 from horae.handler.jobs import JobPage
@@ -78,11 +79,15 @@ class JobQuery(BaseModel):
             "types": _parts(self.types),
             "ids": None if ids is None else [int(item) for item in ids],
             "queues": _parts(self.queues),
-            "owner": actor.reading_as or self.owner,
+            "owner": self._whose(actor),
             "schedule_id": self.schedule_id,
             "limit": self.limit,
             "cursor": self.cursor,
         }
+
+    def _whose(self, actor: Actor) -> Whose:
+        everybody = actor.reading_as is EVERYBODY
+        return self.owner if everybody and self.owner is not None else actor.reading_as
 
 
 @router.get("/", responses=documented(400))
@@ -136,7 +141,7 @@ async def detail_of(services: Services, actor: Actor, job: Job) -> JobDetail:
 
 
 async def _listed(services: Services, actor: Actor, query: JobQuery) -> JobPage:
-    if actor.reading_as is not None and query.owner not in (None, actor.id):
+    if actor.reading_as is not EVERYBODY and query.owner not in (None, actor.id):
         return JobPage([], None)
     return await services.jobs.list(**query.filters(actor))
 

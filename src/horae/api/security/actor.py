@@ -3,12 +3,13 @@
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from horae.domain.owner import EVERYBODY, Whose, problem_with_owner
+from horae.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from starlette.requests import Request  # a program that only names people needs nothing of the web
-
-LONGEST_ID: Final = 200
 
 
 class Role(StrEnum):
@@ -24,11 +25,17 @@ class Actor:
     """Somebody who was recognised.
 
     `owner` starts jobs, and sees and cancels those it started; `read_only` sees everything and changes nothing; `staff`
-    sees and changes everything. `id` is the owner of the jobs that the actor starts.
+    sees and changes everything. `id` is the owner of the jobs that the actor starts: a text of 1 to 200 characters
+    without control characters, else `InvalidRequest`.
     """
 
     id: str
     roles: frozenset[Role] = frozenset({Role.OWNER})
+
+    def __post_init__(self) -> None:
+        """Refuse an id that is none, before it can be taken for anybody's."""
+        if (problem := problem_with_owner(self.id)) is not None:
+            raise InvalidRequest(f"the id of an actor: {problem}")
 
     @property
     def sees_all(self) -> bool:
@@ -46,14 +53,14 @@ class Actor:
         return bool(self.roles & {Role.STAFF, Role.OWNER})
 
     @property
-    def reading_as(self) -> str | None:
-        """The owner whose jobs alone are shown; None for all."""
-        return None if self.sees_all else self.id
+    def reading_as(self) -> Whose:
+        """Whose jobs are shown."""
+        return EVERYBODY if self.sees_all else self.id
 
     @property
-    def changing_as(self) -> str | None:
-        """The owner whose jobs alone may be changed; None for all."""
-        return None if self.changes_all else self.id
+    def changing_as(self) -> Whose:
+        """Whose jobs may be changed."""
+        return EVERYBODY if self.changes_all else self.id
 
 
 class Authenticate(Protocol):

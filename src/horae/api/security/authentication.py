@@ -1,30 +1,18 @@
 """The two built-in ways to tell who asks: a token from the settings, and being on this machine."""
 
-import hashlib
 import hmac
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final
 
 from starlette.requests import HTTPConnection, Request
 
-from horae.api.security.actor import LONGEST_ID, Actor, Authenticate, Role
+from horae.api.security.actor import Actor, Authenticate, Role
 from horae.api.security.origin import host_name, is_loopback, is_same_site, was_forwarded
-from horae.errors import ConfigurationError
+from horae.api.security.tokens import Token, digest_of, tokens_of
 from horae.settings import Settings
 
 COOKIE: Final = "horae_token"
-SHORTEST_SECRET: Final = 16
 LOCAL: Final = Actor("local", frozenset({Role.STAFF}))
-WRITTEN: Final = "id:role:secret, as in alice:owner:… with the roles owner, read_only and staff, joined by +"
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """Somebody, and the digest of the secret that shows it."""
-
-    actor: Actor
-    digest: bytes
 
 
 class BearerTokens:
@@ -42,7 +30,7 @@ class BearerTokens:
 
     def find(self, secret: str) -> Actor | None:
         """Whose secret this is. Takes as long for a wrong one as for a right one."""
-        digest = _digest(secret)
+        digest = digest_of(secret)
         found = None
         for token in self._tokens:
             if hmac.compare_digest(token.digest, digest):
@@ -67,27 +55,3 @@ def built_in(settings: Settings) -> Authenticate:
         return from_this_machine(request)
 
     return local
-
-
-def tokens_of(entries: Iterable[str]) -> list[Token]:
-    """The tokens of the settings; raises `ConfigurationError`, which never says a secret."""
-    tokens = [_token(number, entry) for number, entry in enumerate(entries, 1)]
-    if len({token.digest for token in tokens}) < len(tokens):
-        raise ConfigurationError("tokens (HORAE_TOKENS): two of them have the same secret")
-    return tokens
-
-
-def _token(number: int, entry: str) -> Token:
-    name, _, rest = entry.partition(":")
-    roles, _, secret = rest.partition(":")
-    if not name or len(name) > LONGEST_ID or not set(roles.split("+")) <= set(Role):
-        raise ConfigurationError(f"tokens (HORAE_TOKENS): number {number} is not {WRITTEN}")
-    if len(secret) < SHORTEST_SECRET:
-        raise ConfigurationError(
-            f"tokens (HORAE_TOKENS): the secret of {name!r} is shorter than {SHORTEST_SECRET} characters"
-        )
-    return Token(Actor(name, frozenset(Role(role) for role in roles.split("+"))), _digest(secret))
-
-
-def _digest(secret: str) -> bytes:
-    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()

@@ -5,12 +5,10 @@ from typing import Final
 
 from horae.api.security.actor import Actor
 from horae.api.stream.listener import Listener
+from horae.domain.owner import EVERYBODY, Whose
 
 LINGER: Final = 60.0
 """Seconds for which events are kept for somebody who has left, so that a reload of a page misses nothing."""
-
-Key = str | None
-"""The owner whose jobs are wanted; None for everybody's."""
 
 
 class Audience:
@@ -18,8 +16,8 @@ class Audience:
 
     def __init__(self) -> None:
         self.listeners: set[Listener] = set()
-        self._here: Counter[Key] = Counter()
-        self._until: dict[Key, float] = {}
+        self._here: Counter[Whose] = Counter()
+        self._until: dict[Whose, float] = {}
 
     def add(self, listener: Listener) -> None:
         """Somebody listens now."""
@@ -43,8 +41,8 @@ class Audience:
         return bool(self._here or self._until)
 
     def wants(self, owner: str | None) -> bool:
-        """Whether somebody wants to hear of the jobs of this owner."""
-        keys: set[Key] = {None, owner}  # None also stands for everybody
+        """Whether somebody wants to hear of the jobs of this owner; None for what is nobody's."""
+        keys: tuple[Whose, ...] = (EVERYBODY,) if owner is None else (EVERYBODY, owner)
         return any(key in self._here or key in self._until for key in keys)
 
     def was_served(self, actor: Actor) -> bool:
