@@ -23,6 +23,8 @@ from horae.errors import ConfigurationError
 PREFIX = "HORAE_"
 FILE_VARIABLE = "HORAE_CONFIG"
 ORIGIN: Final = re.compile(r"(?P<scheme>https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:(?P<port>[1-9][0-9]{0,4}))?")
+NEVER_SHOWN = frozenset({"database", "tokens"})
+"""Settings that hold passwords, so that an error about one does not repeat it."""
 
 
 def _names(value: Any) -> Any:
@@ -72,7 +74,7 @@ class Settings(BaseSettings):
     Durations are seconds, or ISO 8601 (`PT30S`).
     """
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid", hide_input_in_errors=True)
 
     database: str = Field("sqlite:///horae.db", description="URL of the database: a SQLite file or PostgreSQL.")
     module: str | None = Field(None, description="Name of the module that deployments are of; found if not set.")
@@ -132,7 +134,7 @@ def settings(**given: Any) -> Settings:
         return Settings(**{name: value for name, value in given.items() if value is not None})
     except ValidationError as error:
         problems = "; ".join(_problem(item) for item in error.errors())
-        raise ConfigurationError(problems) from error
+        raise ConfigurationError(problems) from None
 
 
 def _problem(item: Any) -> str:
@@ -141,6 +143,6 @@ def _problem(item: Any) -> str:
         return f"{name}: there is no such setting; there are {', '.join(Settings.model_fields)}"
     given = item["input"]
     shown = f"{given.total_seconds():g} s" if isinstance(given, timedelta) else repr(given)
-    if item["loc"][0] == "tokens":
-        shown = "what is given"  # and never repeated
+    if item["loc"][0] in NEVER_SHOWN:
+        shown = "what is given"
     return f"{name} ({PREFIX}{name.upper()}): {shown} is not allowed: {item['msg']}"

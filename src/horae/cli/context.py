@@ -85,8 +85,3 @@ def missing_file(database: str) -> Path | None:
         return None
     file = Path(url.database or "")
     return None if file.exists() else file
-
-
-def shown(database: str) -> str:
-    """The URL without its password."""
-    return normalised(database).render_as_string(hide_password=True)

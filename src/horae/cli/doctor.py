@@ -7,7 +7,7 @@ import typer
 from rich.text import Text
 
 from horae.app import Horae
-from horae.cli.context import missing_file, shown, target_of
+from horae.cli.context import missing_file, target_of
 from horae.cli.failures import FAILED
 from horae.cli.options import AsJson
 from horae.cli.output import STYLES, console, print_json, printable
@@ -20,7 +20,7 @@ from horae.handler.doctor.work import node_findings, queue_findings, work_findin
 from horae.runtime.onlooker import look
 from horae.storage import doctor as asking
 from horae.storage import queues, schedule_troubles
-from horae.storage.database import Database
+from horae.storage.database import Database, shown
 from horae.storage.dialect import SQLITE
 
 

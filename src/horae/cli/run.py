@@ -11,7 +11,7 @@ import typer
 
 from horae.api.server import HttpServer
 from horae.app import Horae
-from horae.cli.context import Target, shown, target_of
+from horae.cli.context import Target, target_of
 from horae.cli.failures import FAILED
 from horae.cli.logs import LogFormat, LogLevel, configure
 from horae.cli.memory import settle_in
@@ -22,6 +22,7 @@ from horae.cli.web import servers_of
 from horae.errors import ConfigurationError
 from horae.runtime.node import Node
 from horae.runtime.slots import Slots
+from horae.storage.database import shown
 
 Apps = Annotated[
     list[str] | None,

@@ -16,6 +16,7 @@ from horae.domain.backoff import Backoff
 from horae.domain.job import Cancelled, Claim, Failed, NodeId, Outcome, Succeeded, decide
 from horae.domain.storable import fits, is_storable_json, shortened, spelled_out, storable, too_long, unreadable_json
 from horae.errors import JobCancelled, JobStopped, LeaseLost, SoftTimeLimitExceeded
+from horae.redaction import Redactor, text_of
 from horae.storage import parameters, settling
 from horae.storage.database import Database
 from horae.types.context import JobContext
@@ -23,6 +24,7 @@ from horae.types.job_type import JobType
 from horae.types.logging import logged_as
 from horae.types.parameters import MappedParameters, ModelParameters
 from horae.types.plain_data import problem_of
+from horae.types.secret import secret_values
 
 log = logging.getLogger("horae.runtime")
 
@@ -95,32 +97,24 @@ def outcome_of(job_type: JobType[Any], context: JobContext[Any], error: BaseExce
         case Interrupted():
             return Failed("the node stopped before the job ended", "This job was interrupted; please start it again.")
         case _:
-            return _failure(
-                job_type, order if isinstance(order, SoftTimeLimitExceeded) and _is_signal(error) else error
-            )
+            timed_out = isinstance(order, SoftTimeLimitExceeded) and _is_signal(error)
+            return _failure(job_type, context.claim, order if timed_out and order is not None else error)
 
 
 def _is_signal(error: BaseException) -> bool:
     return not isinstance(error, Exception)
 
 
-def _failure(job_type: JobType[Any], error: BaseException) -> Failed:
-    technical = f"{type(error).__name__}: {_text_of(error)}"
-    trace = "".join(traceback.format_exception(error))
-    timed_out = isinstance(error, SoftTimeLimitExceeded)
-    return Failed(_stored(technical), _stored(job_type.explain(error)), _stored(trace), timed_out=timed_out)
-
-
-def _text_of(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:  # noqa: BLE001 - a broken __str__ must not hide the failure
-        return "(its text cannot be read)"
-
-
-def _stored(text: str) -> str:
-    """What can be stored of it; nobody reads a text without end."""
-    return storable(shortened(text))
+def _failure(job_type: JobType[Any], claim: Claim, error: BaseException) -> Failed:
+    """What is stored of an error: texts without values, and without the secret parameters of the job."""
+    redactor = Redactor(error, secret_values(job_type.parameters.model, claim.params))
+    texts = (
+        f"{type(error).__name__}: {text_of(error)}",
+        job_type.explain(error),
+        "".join(traceback.format_exception(error)),
+    )
+    technical, human_readable, trace = (storable(shortened(redactor.clean(text))) for text in texts)
+    return Failed(technical, human_readable, trace, timed_out=isinstance(error, SoftTimeLimitExceeded))
 
 
 def result_text(result: Any, most_bytes: int) -> str | None:

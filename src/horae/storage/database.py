@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import contextvars
 import random
+import re
 import sqlite3
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -24,6 +25,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from horae.errors import ConfigurationError, DatabaseBusy
 from horae.forking import SQLITE_GATE, begins_anew_after_fork
+from horae.redaction import shown_url
 from horae.storage import liveness, sqlite
 from horae.storage.dialect import POSTGRESQL, SQLITE
 from horae.storage.lending import Lender
@@ -55,11 +57,9 @@ class Database:
         self._pooling = Pooling(pooler if self.dialect == POSTGRESQL else False)
         self._gate = SQLITE_GATE if self.dialect == SQLITE else contextlib.nullcontext()
         self._pool = _pool(self.dialect, threads, busy_timeout)
-        # An error ends in logs, and the parameters of jobs are among those of statements.
-        silent = {**self._pool, "hide_parameters": True}
-        self.engine = self._listen(create_engine(self.url, **silent))
+        self.engine = self._listen(create_engine(self.url, **self._pool))
         # A pool of its own: to turn one connection from the one kind to the other and back took a quarter of an insert.
-        self.autocommit_engine = self._listen(create_engine(self.url, **silent, **_AUTOCOMMIT[self.dialect]))
+        self.autocommit_engine = self._listen(create_engine(self.url, **self._pool, **_AUTOCOMMIT[self.dialect]))
         self._lender = Lender(self.autocommit_engine, threads)
         # Bodies keep their connections for long, so they have as many as there are slots, and never those of others.
         self._of_bodies = self._listen(create_engine(self.url, **{**self._pool, "max_overflow": -1}))
@@ -224,10 +224,10 @@ def normalised(url: str | URL) -> URL:
     """The URL with the driver that Horae uses; raises `ConfigurationError` for other databases."""
     try:
         parsed = make_url(url)
-    except Exception as error:
+    except Exception:  # noqa: BLE001 - whatever it is, its text repeats the URL
         raise ConfigurationError(
-            f"database: {str(url)!r} is not a database URL; write sqlite:///horae.db or postgresql://host/name"
-        ) from error
+            f"database: {_word(url)} is not a database URL; write sqlite:///horae.db or postgresql://host/name"
+        ) from None
     backend = {"postgres": POSTGRESQL}.get(parsed.get_backend_name(), parsed.get_backend_name())
     if backend == POSTGRESQL:
         return parsed.set(drivername="postgresql+psycopg")
@@ -238,6 +238,17 @@ def normalised(url: str | URL) -> URL:
             "database: SQLite needs a file that other processes can open, as in sqlite:///horae.db"
         )
     return parsed.set(drivername="sqlite")
+
+
+def shown(url: str | URL) -> str:
+    """The URL as people may see it: no password in it, and none in its query."""
+    return shown_url(normalised(url).render_as_string(hide_password=True))
+
+
+def _word(url: str | URL) -> str:
+    """What was given instead of a URL; nobody knows where in it a password is."""
+    text = str(url)
+    return repr(text[:100]) if re.fullmatch(r"[\w./ -]*", text) else "this (not shown, as it may hold a password)"
 
 
 def is_busy(error: DBAPIError) -> bool:
@@ -272,5 +283,8 @@ def _isolated(dialect: str, isolation: str) -> dict[str, Any]:
 def _pool(dialect: str, threads: int, busy_timeout: float) -> dict[str, Any]:
     if dialect == SQLITE:
         arguments = {"timeout": busy_timeout, "check_same_thread": False}
-        return {"pool_size": threads, "max_overflow": -1, "connect_args": arguments}
-    return {"pool_size": threads, "max_overflow": 16, "connect_args": {"connect_timeout": 10}}
+        of_dialect: dict[str, Any] = {"max_overflow": -1, "connect_args": arguments}
+    else:
+        of_dialect = {"max_overflow": 16, "connect_args": {"connect_timeout": 10}}
+    # An error ends in tables and logs, and the parameters of a statement may be secret.
+    return {**of_dialect, "pool_size": threads, "hide_parameters": True}

@@ -132,7 +132,13 @@ def _signature(function: Callable[..., Any], name: str) -> tuple[str | None, typ
 
 def _model(name: str, given: Mapping[str, Any]) -> type[BaseModel]:
     # What JSON has no word for comes back as it went.
-    config = ConfigDict(extra="forbid", ser_json_inf_nan="strings", ser_json_bytes="base64", val_json_bytes="base64")
+    config = ConfigDict(
+        extra="forbid",
+        hide_input_in_errors=True,
+        ser_json_inf_nan="strings",
+        ser_json_bytes="base64",
+        val_json_bytes="base64",
+    )
     try:
         with warnings.catch_warnings():  # `copy`, `json` and `schema` are good names, whatever they were to Pydantic
             warnings.filterwarnings("ignore", "Field name .* shadows an attribute", UserWarning)

@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from horae.domain.backoff import Backoff
 from horae.domain.job import Job
 from horae.errors import InvalidJobType, SoftTimeLimitExceeded
+from horae.redaction import traceback_text
 from horae.types.context import JobContext, ParamsT
 from horae.types.declaration import check_declaration, check_parameters
 from horae.types.parameters import MappedParameters, ModelParameters, parameters_of
@@ -140,6 +141,7 @@ def _text(entry: HumanReadable, error: BaseException) -> str:
         if not isinstance(entry, str):
             return str(entry(error))
         return entry.replace("{e}", str(error)) if "{e}" in entry else entry
-    except Exception:
-        log.exception("the human readable text of %s could not be made", type(error).__name__)
+    except Exception as failure:  # noqa: BLE001 - the text of the application may raise anything
+        trace = traceback_text(failure)
+        log.error("the human readable text of %s could not be made:\n%s", type(error).__name__, trace)  # noqa: TRY400
         return failed_text(error)

@@ -1,10 +1,14 @@
 """How a log record becomes a line: for people, or as JSON for a collector; with the job, where there is one."""
 
 import logging
+from types import TracebackType
 
 from pythonjsonlogger.json import JsonFormatter
 from typing_extensions import override
 
+from horae.redaction import traceback_text
+
+ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 PLAIN = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
@@ -20,10 +24,25 @@ class TextFormatter(logging.Formatter):
         kind, lease = getattr(record, "type", None), getattr(record, "lease", None)
         return f"{message} [job={job} type={kind} lease={lease} node={getattr(record, 'node', None)}]"
 
+    @override
+    def formatException(self, ei: ExceptionInfo) -> str:
+        return traceback_of(ei)
+
+
+class _JsonFormatter(JsonFormatter):
+    @override
+    def formatException(self, ei: ExceptionInfo) -> str:
+        return traceback_of(ei)
+
+
+def traceback_of(info: ExceptionInfo) -> str:
+    """A traceback without the values that errors repeat."""
+    return "" if info[1] is None else traceback_text(info[1]).rstrip("\n")
+
 
 def json_formatter() -> logging.Formatter:
     """One object a line: timestamp, level, logger, message, job, type, lease, node, what `extra` adds, exc_info."""
-    return JsonFormatter(
+    return _JsonFormatter(
         ["levelname", "name", "message"], rename_fields={"levelname": "level", "name": "logger"}, timestamp=True
     )
 

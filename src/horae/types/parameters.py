@@ -58,7 +58,7 @@ class ModelParameters:
         try:
             checked = self.model.model_validate(plain_values(job_type, values))
         except ValidationError as error:
-            raise InvalidParameters(job_type, problems_of(error)) from error
+            raise InvalidParameters(job_type, problems_of(error)) from None  # its text repeats what may be secret
         return checked
 
     def store(self, value: BaseModel) -> Stored:
@@ -90,7 +90,7 @@ class MappedParameters:
         try:
             return self.model.model_validate(plain_values(job_type, values))
         except ValidationError as error:
-            raise InvalidParameters(job_type, problems_of(error)) from error
+            raise InvalidParameters(job_type, problems_of(error)) from None  # its text repeats what may be secret
 
     def store(self, value: BaseModel) -> Stored:
         """The row, without its key; what the caller left out is the table's default."""

@@ -1,7 +1,9 @@
 """Parameters that must not be shown: marked with `Secret()`, stored for the body, masked for everybody else."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, TypeGuard, get_args
 
 from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler, SecretBytes, SecretStr
@@ -9,8 +11,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
 
 from horae.errors import InvalidJobType
+from horae.redaction import MASK
 
-MASK: Final = "••••••"
 HIDDEN_TYPES: Final = (SecretStr, SecretBytes)
 
 
@@ -44,6 +46,46 @@ def masked(model: type[BaseModel], params: Any) -> Any:
             if key is not None and key in shown:
                 shown[key] = _masked_field(field, shown[key])
     return shown
+
+
+def secret_values(model: type[BaseModel], params: str | None) -> Iterator[str]:
+    """The texts and numbers in the secret parameters of a job, from their JSON text."""
+    if params is None or not _has_secrets(model):
+        return
+    try:
+        stored = json.loads(params)
+    except ValueError:
+        return
+    yield from _differences(stored, masked(model, stored))
+
+
+def _differences(stored: Any, shown: Any) -> Iterator[str]:
+    if shown == MASK:
+        yield from _leaves(stored)
+    elif _is_list(stored):
+        for before, after in zip(stored, shown, strict=True):
+            yield from _differences(before, after)
+    elif _is_mapping(stored):
+        for key, value in stored.items():
+            yield from _differences(value, shown[key])
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    if _is_list(value) or _is_mapping(value):
+        for item in value.values() if _is_mapping(value) else value:
+            yield from _leaves(item)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)
+
+
+@lru_cache(maxsize=4096)
+def _has_secrets(model: type[BaseModel], seen: frozenset[type[BaseModel]] = frozenset()) -> bool:
+    """Whether the model or one within it has a secret field: most have none, and their errors need no search."""
+    for field in model.model_fields.values():
+        inner = {part for part in _parts(field.annotation) if _is_model(part)} - seen - {model}
+        if is_secret(field) or any(_has_secrets(part, seen | {model}) for part in inner):
+            return True
+    return False
 
 
 def hidden_fields(model: type[BaseModel], seen: frozenset[type[BaseModel]] = frozenset()) -> list[str]:

@@ -12,7 +12,6 @@ import os
 import signal
 import sys
 import threading
-import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
@@ -23,6 +22,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from horae.domain.job import Failed, NodeId
 from horae.errors import InvalidJobType
+from horae.redaction import error_text, traceback_text
 from horae.runtime.executors import messages
 from horae.runtime.executors.address import Address, job_type_at
 from horae.runtime.executors.alarm import Alarm
@@ -241,7 +241,7 @@ def _not_found(job: Job, error: BaseException) -> Failed:
     where = f"{job.address.module}.{job.address.qualname}"
     return Failed(
         f"InvalidJobType: job type {job.context.type!r} cannot be loaded in a child process as {where}: "
-        f"{type(error).__name__}: {error}",
+        f"{error_text(error)}",
         failed_text(error),
-        "".join(traceback.format_exception(error)),
+        traceback_text(error),
     )

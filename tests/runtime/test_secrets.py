@@ -1,0 +1,98 @@
+"""What a body was given in secret is in no error, no traceback, and no text for people."""
+
+import logging
+from typing import Annotated, Any, Final
+
+import pytest
+from pydantic import BaseModel
+from sqlalchemy import text
+
+from horae import Horae, JobContext, JobFailed, JobType, jobs_table
+from horae.redaction import MASK
+from horae.storage.database import Database
+from horae.types.secret import Secret
+from tests.harness.applications import application
+from tests.harness.nodes import running_node
+
+HIDDEN: Final = "correct-horse"
+INSERT: Final = text("INSERT INTO horae_queues (name, note) VALUES (:name, :note)")
+
+
+@pytest.fixture
+def horae(database: Database) -> Any:
+    with application(database) as horae:
+        yield horae
+
+
+async def told(horae: Horae, job_id: int, caplog: pytest.LogCaptureFixture) -> str:
+    """Everything that is said of a failed job."""
+    async with running_node(horae):
+        with pytest.raises(JobFailed):
+            await horae.aio.jobs.wait(job_id, timeout=20)
+    job, attempts = horae.jobs.get(job_id), horae.jobs.attempts(job_id)
+    assert [attempt.traceback is None for attempt in attempts] == [False]
+    logged = [*caplog.messages, *(record.exc_text or "" for record in caplog.records)]
+    return "\n".join(map(str, [job.error, job.human_readable_error, *attempts, *logged]))
+
+
+async def test_stored_parameters_that_no_longer_fit(horae: Horae, caplog: pytest.LogCaptureFixture) -> None:
+    """Between two versions of a program the declaration may have changed, also by the secret's own name."""
+
+    class Login(BaseModel):
+        password: Annotated[str, Secret()]
+        port: int
+
+    @horae.register
+    class Open(JobType[Login]):
+        type = "open"
+        params = Login
+        exceptions_map = {ValueError: "It was {e}"}  # noqa: RUF012
+
+        def run(self, job: JobContext[Login]) -> None: ...
+
+    for stored in (
+        f'{{"password": ["{HIDDEN}"], "port": 1}}',
+        f'{{"passphrase": "{HIDDEN}", "port": 1}}',
+        f'{{"password": "x", "port": "{HIDDEN}"}}',
+    ):
+        job = horae.jobs.start("open", password=HIDDEN, port=1)
+        with horae.parts.database.engine.begin() as connection:
+            connection.execute(jobs_table.update().where(jobs_table.c.id == job.id).values(params=stored))
+        said = await told(horae, job.id, caplog)
+        assert "ValidationError" in said
+        assert HIDDEN not in said
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_statement_that_fails_in_a_body(
+    horae: Horae, caplog: pytest.LogCaptureFixture, *, is_async: bool
+) -> None:
+    if is_async:
+
+        @horae.job(name="store", transaction="read committed")
+        async def store_async(job: JobContext, note: str) -> None:
+            for _ in range(2):
+                await job.async_connection.execute(INSERT, {"name": note, "note": note})
+    else:
+
+        @horae.job(name="store", transaction="read committed")
+        def store(job: JobContext, note: str) -> None:
+            for _ in range(2):
+                job.connection.execute(INSERT, {"name": note, "note": note})
+
+    said = await told(horae, horae.jobs.start("store", note=HIDDEN).id, caplog)
+    assert "IntegrityError" in said
+    assert HIDDEN not in said
+
+
+async def test_a_body_that_says_its_secrets(horae: Horae, caplog: pytest.LogCaptureFixture) -> None:
+    @horae.job(exceptions_map={RuntimeError: "{e}", LookupError: lambda error: f"no {error}"})
+    def say(kind: str, password: Annotated[str, Secret()], pin: Annotated[int, Secret()]) -> None:
+        cause: Exception = RuntimeError(f"{password!r} is wrong") if kind == "plain" else LookupError(password)
+        raise cause from ValueError(f"{pin} is not {kind}")
+
+    caplog.set_level(logging.DEBUG)
+    for kind in ("plain", "callable"):
+        said = await told(horae, horae.jobs.start(say, kind=kind, password=HIDDEN, pin=471147).id, caplog)
+        assert MASK in said
+        assert (HIDDEN in said, "471147" in said) == (False, False)
