@@ -15,7 +15,7 @@ export NO_MKDOCS_2_WARNING := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install system test lint docs check demo bench first-view soak chaos screenshots web web-check dist lock clean
+.PHONY: help install system test fuzz lint docs check demo bench first-view soak chaos screenshots web web-check dist lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ system: ## Install the Debian packages that the tests need (as root, where missi
 
 test: install system web web-check ## Run every test, two files at a time (ARGS="-k cron" chooses some)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+
+fuzz: install system ## Draw EXAMPLES (1000) new values for each property test (ARGS="-k cron" chooses some)
+	@HORAE_FUZZ=$(or $(EXAMPLES),1000) $(BIN)/python -m pytest -n 2 -m hypothesis --timeout 3600 --randomly-seed default $(ARGS)
 
 lint: install web-check ## Check format, style, types and the direction of imports
 	$(BIN)/ruff format --check $(TREES)

@@ -1,4 +1,8 @@
-"""What every test may use: the databases, and how hard Hypothesis tries."""
+"""What every test may use: the databases, and what Hypothesis draws.
+
+The suite draws the same values at each run, so it fails for whoever broke it and for nobody else. `make fuzz` draws new
+ones; what it finds is kept as an `@example` of the test that failed, beside the mend.
+"""
 
 import os
 import shutil
@@ -14,9 +18,11 @@ from horae.storage.migrations.runner import upgrade
 from tests.harness.postgres import THROW_AWAY, PostgresServer
 
 # No deadline: a test says what is true, a benchmark how long it takes.
-settings.register_profile("dev", deadline=None)
-settings.register_profile("ci", deadline=None, max_examples=50, derandomize=True, database=None, print_blob=True)
-settings.load_profile("ci" if os.environ.get("CI") else "dev")
+settings.register_profile("suite", deadline=None, max_examples=50, derandomize=True, database=None, print_blob=True)
+settings.register_profile(
+    "fuzz", deadline=None, max_examples=int(os.environ.get("HORAE_FUZZ", "1000")), print_blob=True
+)
+settings.load_profile("fuzz" if "HORAE_FUZZ" in os.environ else "suite")
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from tests.api.clients import application_of, client_of
 from tests.api.openapi import GOLDEN, document
 from tests.harness.applications import url_of
 
-EXAMPLES: Final = int(os.environ.get("HORAE_SCHEMATHESIS_EXAMPLES", "8"))
+EXAMPLES: Final = max(8, int(os.environ.get("HORAE_FUZZ", "0")) // 10)
 """For each endpoint and kind of request; more by hand."""
 
 SECRET: Final = "root-0123456789abcdef"
@@ -69,6 +69,7 @@ def test_a_name_that_no_path_can_have_is_refused(horae: Horae) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.hypothesis  # so that `make fuzz` runs it
 @pytest.mark.parametrize("mode", MODES, ids=["right", "wrong"])
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 def test_no_request_is_answered_in_a_way_that_is_not_documented(

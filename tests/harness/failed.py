@@ -1,0 +1,15 @@
+"""Names the tests that failed last, one a line: `python -m tests.harness.failed`."""
+
+import json
+from pathlib import Path
+
+CACHE = Path(__file__).parents[2] / ".pytest_cache" / "v" / "cache" / "lastfailed"
+
+
+def failed_last(cache: Path) -> list[str]:
+    """What pytest remembers; nothing where it failed before it came to a test."""
+    return sorted(json.loads(cache.read_text(encoding="utf-8"))) if cache.exists() else []
+
+
+if __name__ == "__main__":
+    print("\n".join(failed_last(CACHE)))  # noqa: T201 - the shell reads it
