@@ -15,7 +15,7 @@ export NO_MKDOCS_2_WARNING := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install system test fuzz lint docs check demo bench first-view soak chaos screenshots web web-check dist lock clean
+.PHONY: help install system test fuzz lint docs check demo bench first-view soak chaos faults screenshots web web-check dist lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -93,6 +93,9 @@ soak: install system ## Kill and stop nodes for SECONDS (900) with SEED (random)
 
 chaos: install system ## Schedules under random faults (SECONDS=60 SEED=1 ARGS="--database sqlite")
 	$(BIN)/python -m tests.chaos $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+faults: install system ## Faults on purpose, and what came of each (ARGS="read-only --only postgresql")
+	$(BIN)/python -m tests.faults.measure $(ARGS)
 
 lock: install ## Resolve the locked requirements anew (ARGS=--upgrade for newer versions)
 	$(BIN)/python -m pip install --quiet pip-tools
