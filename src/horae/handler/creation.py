@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 from sqlalchemy import Connection
 
@@ -17,8 +16,9 @@ from horae.errors import DuplicateJob, InvalidParameters, InvalidRequest, MaxJob
 from horae.storage import creation, parameters, reading
 from horae.storage.creation import Inserted, NewJob
 from horae.types.job_type import JobType, has_hook
-from horae.types.parameters import MappedParameters, Stored, as_json, problems_of
+from horae.types.parameters import MappedParameters, Stored, as_json
 from horae.types.plain_data import json_problem_of, mapping_of
+from horae.types.restoring import NotGivenBackError
 from horae.types.schedule import of_kind
 from horae.types.untyped import lost_number_of, untyped_problem_of
 
@@ -128,18 +128,26 @@ def stored_parameters(job_type: JobType[Any], owner: str | None, values: Mapping
     value = job_type.request.check(job_type.type, values)
     if job_type.prepares:
         given = {name: getattr(value, name) for name in value.model_fields_set}
-        value = job_type.parameters.check(job_type.type, job_type.prepare_values(given, owner))
+        value = _prepared(job_type, value, given, job_type.prepare_values(dict(given), owner))
     return storable_parameters(job_type, value)
+
+
+def _prepared(job_type: JobType[Any], value: Any, given: Mapping[str, Any], prepared: Mapping[str, Any]) -> Any:
+    """What `prepare_values` made, checked; what it left as it was has been checked by the same model already."""
+    same_model = job_type.request is job_type.parameters
+    untouched = {name for name in given if same_model and name in prepared and prepared[name] is given[name]}
+    if same_model and len(untouched) == len(given) == len(prepared):
+        return value
+    checked = job_type.parameters.check(job_type.type, prepared)
+    vars(checked).update({name: vars(value)[name] for name in untouched & vars(value).keys()})
+    return checked
 
 
 def storable_parameters(job_type: JobType[Any], value: Any) -> Stored:
     """Checked parameters as they are written. Raises `InvalidParameters` for what no database could store."""
     if (problem := untyped_problem_of(value)) is not None:
         raise InvalidParameters(job_type.type, [problem])
-    try:
-        stored = job_type.parameters.store(value)
-    except PydanticSerializationError as error:
-        raise InvalidParameters(job_type.type, [("", f"cannot be stored: {error}")]) from error
+    stored = _written(job_type, value)
     if stored.text is None:
         return stored
     if not is_storable_json(stored.text):
@@ -149,22 +157,20 @@ def storable_parameters(job_type: JobType[Any], value: Any) -> Stored:
     text = spelled_out(stored.text)
     if not fits(text, job_type.max_params_bytes):
         raise InvalidParameters(job_type.type, [("", too_long(job_type.max_params_bytes, "max_params_bytes"))])
-    _check_readable(job_type, text)
+    if (why := unreadable_json(text)) is not None:
+        raise InvalidParameters(job_type.type, [("", f"cannot be read again: {why}")])
     return Stored(text)
 
 
-def _check_readable(job_type: JobType[Any], text: str) -> None:
-    """Refuse what a worker could not read again; JSON has null for what it has no number for, such as NaN."""
-    why = unreadable_json(text)
-    if why is not None:
-        raise InvalidParameters(job_type.type, [("", f"cannot be read again: {why}")])
-    if "null" not in text:
-        return
+def _written(job_type: JobType[Any], value: Any) -> Stored:
     try:
-        job_type.parameters.load(text)
-    except ValidationError as error:
-        problems = [(where, f"cannot be read again: {what}") for where, what in problems_of(error)]
-        raise InvalidParameters(job_type.type, problems) from error
+        return job_type.parameters.store(value)
+    except PydanticSerializationError as error:
+        raise InvalidParameters(job_type.type, [("", f"cannot be stored: {error}")]) from error
+    except NotGivenBackError as error:
+        number = lost_number_of(value, "null")
+        problems = [(name, "cannot be stored and given back as it is") for name in error.names]
+        raise InvalidParameters(job_type.type, problems if number is None else [number]) from None
 
 
 def create(connection: Connection, wanted: Creation) -> tuple[Job, bool]:

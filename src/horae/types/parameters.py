@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from horae.errors import InvalidJobType, InvalidParameters
 from horae.storage.mapped import MappedTable, is_mapped
 from horae.types.plain_data import plain_values
+from horae.types.restoring import Restorer
 from horae.types.secret import refuse_stars
 
 
@@ -50,6 +51,7 @@ class ModelParameters:
     def __init__(self, model: type[BaseModel]) -> None:
         self.model = model
         self._empty = not model.model_fields and model.model_config.get("extra") != "allow"
+        self._restorer = Restorer(model)
         # Shared by all jobs, as there is nothing in it that one of them could change.
         self._nothing = model.model_construct() if self._empty and not model.__private_attributes__ else None
 
@@ -62,14 +64,14 @@ class ModelParameters:
         return checked
 
     def store(self, value: BaseModel) -> Stored:
-        """The model as JSON text; nothing for no parameters."""
-        return _NOTHING if self._empty else Stored(value.model_dump_json(round_trip=True))
+        """The model as JSON text; nothing for no parameters. Raises `NotGivenBackError`."""
+        return _NOTHING if self._empty else Stored(self._restorer.write(value))
 
     def load(self, text: str | None) -> BaseModel:
-        """The model again."""
+        """The model again, as it was when it was checked: its validators have run."""
         if self._nothing is not None:
             return self._nothing
-        return self.model.model_validate_json(text or "{}", by_alias=True, by_name=True)  # callers may use aliases
+        return self._restorer.read(text or "{}")
 
     def restore(self, params: Any) -> Stored:
         """The same text."""

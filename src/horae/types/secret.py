@@ -111,8 +111,8 @@ def refuse_stars(model: type[BaseModel], job_type: str) -> None:
 
 
 def is_secret(field: FieldInfo, *, marked_only: bool = False) -> bool:
-    """Whether the field is marked, or of a type that Pydantic hides."""
-    if any(isinstance(item, Secret) for item in field.metadata):
+    """Whether the field is marked, excluded from what is shown, or of a type that Pydantic hides."""
+    if any(isinstance(item, Secret) for item in field.metadata) or (field.exclude and not marked_only):
         return True
     parts = list(_parts(field.annotation))
     return any(isinstance(part, Secret) or (part in HIDDEN_TYPES and not marked_only) for part in parts)
