@@ -49,7 +49,7 @@ async def test_a_run_of_a_schedule_has_an_empty_meta(horae: Horae) -> None:
     def look(job: JobContext) -> list[Any]:
         return [dict(job.meta), None if job.nominal_time is None else job.nominal_time.isoformat()]
 
-    horae.schedules.add("look", every="1h", max_runtime="90s")
+    horae.schedules.add("look", cron="0 0 1 1 *", max_runtime="90s")
     async with running_node(horae):
         job_id = await horae.aio.schedules.run_now("look")
         ended = await until_state(horae, job_id, "finished")
@@ -63,7 +63,7 @@ async def test_a_run_of_a_schedule_keeps_its_limit_when_it_is_repeated(horae: Ho
     def fail() -> None:
         raise ValueError("no")
 
-    horae.schedules.add("fail", every="1h", max_runtime="90s")
+    horae.schedules.add("fail", cron="0 0 1 1 *", max_runtime="90s")
     async with running_node(horae):
         job_id = await horae.aio.schedules.run_now("fail")
         await until_state(horae, job_id, "failed")

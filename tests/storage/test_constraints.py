@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import CheckConstraint, Connection, Table, UniqueConstraint
 from sqlalchemy.exc import IntegrityError
 
-from horae.storage.audit_tables import audit
+from horae.storage.audit_tables import audit, sessions
 from horae.storage.database import Database
 from horae.storage.dialect import POSTGRESQL
 from horae.storage.schedule_tables import deployments, schedule_statistics, schedules, ticks
@@ -34,6 +34,7 @@ ATTEMPT: Final[Row] = {
     "finished_at": NOW,
     "outcome": "finished",
 }
+SESSION: Final[Row] = {"key_hash": "k", "token_hash": "t", "created_at": NOW, "expires_at": NOW}
 NODE: Final[Row] = {
     "id": "n1",
     "name": "n",
@@ -103,6 +104,8 @@ VIOLATIONS: Final[list[tuple[str, Table, Row]]] = [
     ("horae_jobs_attempts", jobs, {**JOB, "attempt": -1}),
     ("horae_jobs_attempts", jobs, {**JOB, "max_attempts": 0}),
     ("horae_jobs_attempts", jobs, {**JOB, "attempt": 2, "lease": 1}),
+    ("horae_jobs_max_runtime", jobs, {**JOB, "max_runtime": 0}),
+    ("horae_jobs_hook_owed", jobs, {**JOB, "hook_owed": "before_delete"}),
     ("horae_jobs_cancelled_by", jobs, {**JOB, "cancelled_by": "alice"}),
     ("horae_job_attempts_outcome", job_attempts, {**ATTEMPT, "outcome": "lost"}),
     ("horae_deployments_min_replicas", deployments, {**DEPLOYMENT, "min_replicas": -1}),
@@ -172,6 +175,7 @@ KEYS: Final[list[tuple[str, Table, Row, Row]]] = [
     ("horae_schedule_statistics_pkey", schedule_statistics, STATISTICS, STATISTICS),
     ("horae_ticks_pkey", ticks, TICK, SKIPPED),
     ("horae_audit_pkey", audit, {**AUDIT, "id": 1}, {**AUDIT, "id": 1, "action": "retry"}),
+    ("horae_sessions_pkey", sessions, SESSION, {**SESSION, "token_hash": "other"}),
 ]
 
 
