@@ -64,6 +64,7 @@ from horae.storage.tables import job_attempts
 from horae.types.context import JobContext
 from horae.types.job_type import JobType
 from horae.types.registry import Registry
+from tests.storage import arrange
 
 T = TypeVar("T")
 
@@ -400,7 +401,7 @@ class JobLife(RuleBasedStateMachine):
             job.id for job in self.jobs.values()
             if job.state is JobState.STARTED and self.now - job.started_at > HARD_LIMIT
         }  # fmt: skip
-        failed = self.database.transact(ending.expire_started, {"work": HARD_LIMIT, "other": 1.0})
+        failed = arrange.expired(self.database, {"work": HARD_LIMIT, "other": 1.0})
         self._expire(late, failed)
 
     @rule()
@@ -410,7 +411,7 @@ class JobLife(RuleBasedStateMachine):
             if job.state is JobState.PENDING and job.attempt == 0 and job.wish.owner is not None
             and self.now - job.run_at > PENDING_LIMIT
         }  # fmt: skip
-        failed = self.database.transact(ending.expire_pending, {"work": PENDING_LIMIT})
+        failed = arrange.expired_pending(self.database, {"work": PENDING_LIMIT})
         self._expire(late, failed)
 
     # What always holds

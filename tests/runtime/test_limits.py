@@ -2,18 +2,21 @@
 
 import asyncio
 import threading
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from typing import Any
 
 import pytest
-from sqlalchemy import literal, update
+from sqlalchemy import literal, text, update
 
-from horae import Backoff, Horae, JobContext, JobState, SoftTimeLimitExceeded
+from horae import Backoff, Horae, Job, JobContext, JobState, SoftTimeLimitExceeded
+from horae.errors import DatabaseBusy, JobStopped
 from horae.handler.queues import Queues
 from horae.runtime import sweeper
 from horae.storage import ending
 from horae.storage.dialect import seconds_from_now
 from horae.storage.tables import jobs
-from tests.harness.applications import attempts_of, rows
+from tests.harness.applications import attempts_of, execute, rows
 from tests.harness.nodes import running_node, until, until_released, until_state
 
 SOON = timedelta(milliseconds=150)
@@ -130,10 +133,13 @@ class TestSoft:
 
 
 class TestHard:
+    """A node keeps the limits of its own bodies; nothing waits for a sweep."""
+
     @pytest.fixture(autouse=True)
-    def _often(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(sweeper, "LIMITS_EVERY", 1)
-        monkeypatch.setattr(sweeper, "ROUTINE", 0.1)
+    def _no_sweeps(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        async def none(_self: object) -> None: ...
+
+        monkeypatch.setattr(sweeper.Sweeper, "enforce_limits", none)
 
     async def test_a_function_that_ignores_it_is_failed_reported_and_keeps_its_slot(
         self, horae: Horae, caplog: pytest.LogCaptureFixture
@@ -182,6 +188,94 @@ class TestHard:
             ended = await until_released(horae, job.id)
         assert (ended.state, ended.result) == (JobState.FAILED, None)
         assert attempts_of(horae, job.id) == ["timed_out"]
+
+    async def test_the_limit_of_a_schedule_is_kept_too(self, horae: Horae) -> None:
+        release = threading.Event()
+
+        @horae.job(grace=timedelta(0))
+        def deaf() -> str:
+            release.wait(20)
+            return "too late"
+
+        horae.schedules.add("deaf", cron="0 0 1 1 *", max_runtime="0.2s")
+        async with running_node(horae):
+            job_id = await horae.aio.schedules.run_now("deaf")
+            failed = await until_state(horae, job_id, "failed")
+            release.set()
+            ended = await until_released(horae, job_id)
+        assert failed.occupied
+        assert (ended.error, ended.result) == ("hard time limit of the schedule exceeded", None)
+        assert failed.started_at is not None
+        assert failed.finished_at is not None
+        assert failed.finished_at - failed.started_at >= timedelta(seconds=0.2)
+
+    async def test_it_waits_for_no_answer_of_the_live_store(
+        self, horae: Horae, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        release = threading.Event()
+
+        @horae.job(soft_time_limit=SOON, grace=SOON)
+        def deaf() -> None:
+            release.wait(20)
+
+        def no_answer(_ids: object) -> Mapping[Any, Any]:
+            release.wait(20)
+            return {}
+
+        monkeypatch.setattr(horae.parts.live, "cancel_requests", no_answer)
+        async with running_node(horae):
+            job = await horae.aio.jobs.start(deaf)
+            assert (await until_state(horae, job.id, "failed")).occupied
+            release.set()
+
+    async def test_what_a_transaction_did_too_late_is_not_done(
+        self, horae: Horae, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Not even while the job cannot be failed, as where the transaction holds SQLite's one write lock."""
+        never = threading.Event()
+
+        @horae.job(soft_time_limit=SOON, grace=SOON, transaction="read committed")
+        def deaf(job: JobContext) -> str:
+            job.connection.execute(text("UPDATE horae_queues SET note = 'too late'"))
+            while not isinstance(job.order, JobStopped):
+                never.wait(0.01)
+            return "too late"
+
+        def refused(*_: object) -> Sequence[Job]:
+            raise DatabaseBusy("the body holds the lock")
+
+        execute(horae, "INSERT INTO horae_queues (name) VALUES ('slow')")
+        monkeypatch.setattr(ending, "expire", refused)
+        async with running_node(horae):
+            job = await horae.aio.jobs.start(deaf)
+            ended = await until_released(horae, job.id)
+        assert (ended.state, ended.error) == (JobState.FAILED, "hard time limit exceeded")
+        assert (ended.human_readable_error, attempts_of(horae, job.id)) == (TIMED_OUT, ["timed_out"])
+        assert rows(horae, "SELECT note FROM horae_queues") == [(None,)]
+
+    async def test_a_coroutine_that_heeds_its_second_cancellation_may_be_tried_again(self, horae: Horae) -> None:
+        @horae.job(soft_time_limit=SOON, grace=SOON, max_attempts=2, backoff=AT_ONCE)
+        async def deaf_once(job: JobContext) -> int:
+            while job.attempt == 1:
+                try:
+                    await asyncio.Event().wait()
+                except asyncio.CancelledError:
+                    if not job.told:
+                        raise
+                    await asyncio.Event().wait()
+            return job.attempt
+
+        async with running_node(horae):
+            job = await horae.aio.jobs.start(deaf_once)
+            assert await horae.aio.jobs.wait(job.id, timeout=20) == 2
+        assert attempts_of(horae, job.id) == ["timed_out", "finished"]
+
+
+class TestPending:
+    @pytest.fixture(autouse=True)
+    def _often(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sweeper, "LIMITS_EVERY", 1)
+        monkeypatch.setattr(sweeper, "ROUTINE", 0.1)
 
     async def test_owned_jobs_that_nobody_takes_fail_and_others_wait(self, horae: Horae) -> None:
         @horae.job(pending_timeout=SOON)

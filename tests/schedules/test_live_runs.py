@@ -17,6 +17,7 @@ from tests.harness.applications import rows
 from tests.harness.nodes import running_node, until
 from tests.schedules.clock import MONDAY
 from tests.schedules.stage import Stage, started
+from tests.storage import arrange
 
 MINUTE: Final = timedelta(minutes=1)
 EVERY_MINUTE: Final = "* * * * *"
@@ -138,9 +139,9 @@ class TestLimitOfTheSchedule:
     def test_any_node_fails_a_run_past_it(self, stage: Stage) -> None:
         claim = self.begun(stage, max_runtime="2m")
         stage.clock.advance(minutes=2, seconds=4)
-        assert stage.database.transact(ending.expire_runs, {"work": 5.0, "other": 0.0}) == []
+        assert arrange.expired_runs(stage.database, {"work": 5.0, "other": 0.0}) == []
         stage.clock.advance(seconds=2)
-        (expired,) = stage.database.transact(ending.expire_runs, {"work": 5.0})
+        (expired,) = arrange.expired_runs(stage.database, {"work": 5.0})
         assert (expired.id, expired.state) == (claim.id, "failed")
         assert stage.get("work").state == "executing"  # until the body has stopped
         stage.end(claim)
@@ -149,13 +150,13 @@ class TestLimitOfTheSchedule:
     def test_it_counts_instead_of_the_limit_of_the_type(self, stage: Stage) -> None:
         self.begun(stage, max_runtime="2h")
         stage.clock.advance(minutes=90)
-        assert stage.database.transact(ending.expire_started, {"work": 1800.0}) == []
+        assert arrange.expired(stage.database, {"work": 1800.0}) == []
 
     def test_without_one_the_type_says(self, stage: Stage) -> None:
         self.begun(stage)
         stage.clock.advance(days=1)
-        assert stage.database.transact(ending.expire_runs, {"work": 5.0}) == []
-        assert len(stage.database.transact(ending.expire_started, {"work": 1800.0})) == 1
+        assert arrange.expired_runs(stage.database, {"work": 5.0}) == []
+        assert len(arrange.expired(stage.database, {"work": 1800.0})) == 1
 
     async def test_another_node_ends_what_its_own_cannot(self, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
         """Its node lives, but does nothing."""

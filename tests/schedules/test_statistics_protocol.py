@@ -7,10 +7,11 @@ import pytest
 
 from horae.domain.job import AttemptOutcome as Attempt
 from horae.domain.job import Cancelled, Failed, JobId, JobState, Outcome, Settlement
-from horae.storage import ending, runs, settling
+from horae.storage import runs, settling
 from tests.harness.applications import execute
 from tests.schedules.clock import MONDAY
 from tests.schedules.stage import CRASHED, ENDED_BADLY, HERE, THERE, Stage
+from tests.storage import arrange
 
 MINUTE: Final = timedelta(minutes=1)
 SECOND: Final = timedelta(seconds=1)
@@ -304,7 +305,7 @@ class TestCancelByHand:
         stage.fire_due()
         (claim,) = stage.claim()
         stage.clock.advance(minutes=1)
-        (expired,) = stage.database.transact(ending.expire_started, {"work": 1.0})
+        (expired,) = arrange.expired(stage.database, {"work": 1.0})
         assert (expired.id, stage.get("work").state) == (claim.id, "executing")
         stage.end(claim)
         assert counts(stage) == (1, 0, 1, 0)

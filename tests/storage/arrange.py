@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -12,7 +12,9 @@ import pytest
 from sqlalchemy import bindparam, func, select, update
 
 from horae.domain.job import AttemptOutcome, Claim, Job, JobId, JobState, NodeId, Settlement
-from horae.storage import claims, creation, nodes, reading, settling
+from horae.domain.limits import HARD, OF_SCHEDULE, PENDING, Limit
+from horae.runtime.sweeper import Look
+from horae.storage import claims, creation, ending, nodes, reading, settling
 from horae.storage.claims import Served
 from horae.storage.creation import NewJob
 from horae.storage.database import Database
@@ -54,6 +56,26 @@ def job(database: Database, job_id: JobId) -> Job:
     found = database.autocommit(reading.get, job_id)
     assert found is not None
     return found
+
+
+def expired(database: Database, limits: Mapping[str, float]) -> list[Job]:
+    """Fail what has run for longer than this, seconds by type."""
+    return _expired(database, ending.overdue, limits, HARD)
+
+
+def expired_runs(database: Database, graces: Mapping[str, float]) -> list[Job]:
+    """Fail runs that have gone on for longer than their schedules allow, and the grace of their types."""
+    return _expired(database, ending.overdue_runs, graces, OF_SCHEDULE)
+
+
+def expired_pending(database: Database, limits: Mapping[str, float]) -> list[Job]:
+    """Fail owned jobs that have waited for longer than this, seconds by type."""
+    return _expired(database, ending.overdue_pending, limits, PENDING)
+
+
+def _expired(database: Database, look: Look, limits: Mapping[str, float], limit: Limit) -> list[Job]:
+    found = database.autocommit(look, limits)
+    return database.transact(ending.expire, [(item.id, item.lease) for item in found], limit)
 
 
 def attempts(database: Database, job_id: JobId) -> list[Attempt]:

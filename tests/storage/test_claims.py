@@ -13,6 +13,7 @@ from horae.storage.creation import NewJob
 from horae.storage.database import Database
 from horae.storage.dialect import seconds_from_now
 from horae.storage.tables import jobs
+from tests.storage import arrange
 from tests.storage.arrange import (
     NODE,
     OTHER,
@@ -261,7 +262,7 @@ def test_handing_back_what_was_ended_meanwhile_does_not_revive_it(database: Data
         database.transact(ending.cancel, claim.id, "alice")
     else:
         age(database, claim.id, "started_at", 60)
-        database.transact(ending.expire_started, {"import": 30.0})
+        arrange.expired(database, {"import": 30.0})
     before = job(database, claim.id)
     assert database.transact(claims.hand_back, [claim]) == set()  # so its node must still say that nothing runs
     assert before.state == ended

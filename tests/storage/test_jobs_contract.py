@@ -23,6 +23,7 @@ from horae.storage.reading import JobFilter
 from horae.types.context import JobContext
 from horae.types.function import JobFunction
 from horae.types.job_type import JobType
+from tests.storage import arrange
 from tests.storage.arrange import (
     NODE,
     OTHER,
@@ -357,15 +358,15 @@ def test_only_what_ran_past_its_hard_limit_is_failed(database: Database) -> None
         age(database, claim.id, "started_at", 61)
     age(database, in_time.id, "started_at", 59)
     before = job(database, late.id)
-    [expired] = database.transact(ending.expire_started, {"import": 60.0, "export": 62.0, "unknown": 1.0})
+    [expired] = arrange.expired(database, {"import": 60.0, "export": 62.0, "unknown": 1.0})
     found = job(database, late.id)
     assert expired == found
     assert (found.state, found.node_id, found.lease) == (JobState.FAILED, NODE, before.lease)
     assert found.error == "hard time limit exceeded"
     assert found.human_readable_error == "This job ran for longer than it may and was stopped."
     assert {job(database, claim.id).state for claim in (in_time, other)} == {JobState.STARTED}
-    assert database.transact(ending.expire_started, {"import": 60.0}) == []
-    assert database.transact(ending.expire_started, {}) == []
+    assert arrange.expired(database, {"import": 60.0}) == []
+    assert arrange.expired(database, {}) == []
 
 
 def test_only_owned_jobs_that_nobody_took_are_failed(database: Database) -> None:
@@ -381,7 +382,7 @@ def test_only_owned_jobs_that_nobody_took_are_failed(database: Database) -> None
     for job_id in (waits, retried.id, *spared):
         age(database, job_id, "run_at", 61)
     age(database, recent, "run_at", 59)
-    [expired] = database.transact(ending.expire_pending, {"import": 60.0})
+    [expired] = arrange.expired_pending(database, {"import": 60.0})
     assert expired == job(database, waits)
     assert (expired.state, expired.node_id) == (JobState.FAILED, None)
     assert expired.error == "pending timeout exceeded: no worker took the job"
@@ -391,7 +392,7 @@ def test_only_owned_jobs_that_nobody_took_are_failed(database: Database) -> None
 def test_a_job_that_is_due_later_does_not_expire(database: Database) -> None:
     job_id = started(database, owner="alice", delay=3600.0)
     age(database, job_id, "created_at", 7200)
-    assert database.transact(ending.expire_pending, {"import": 60.0}) == []
+    assert arrange.expired_pending(database, {"import": 60.0}) == []
 
 
 def test_what_ended_long_ago_by_id_and_in_batches(database: Database) -> None:

@@ -15,6 +15,7 @@ from horae.storage.creation import NewJob
 from horae.storage.database import Database
 from horae.storage.limited_claims import Taken
 from horae.storage.tables import jobs
+from tests.storage import arrange
 from tests.storage.arrange import (
     NODE,
     OTHER,
@@ -154,7 +155,7 @@ def test_a_body_that_has_not_stopped_counts(database: Database, ended: str) -> N
         database.transact(ending.cancel, claim.id, "alice")
     else:
         age(database, claim.id, "started_at", 60)
-        database.transact(ending.expire_started, {"import": 30.0})
+        arrange.expired(database, {"import": 30.0})
     assert job(database, claim.id).state == ended
     assert taken(database) == []
     database.transact(settling.release, NODE, [(claim.id, claim.lease)])

@@ -27,6 +27,7 @@ from horae.storage import ending, nodes, settling
 from horae.storage.database import Database
 from horae.storage.settling import Settled
 from horae.types.registry import Registry
+from tests.storage import arrange
 from tests.storage.arrange import (
     NODE,
     OTHER,
@@ -266,7 +267,7 @@ def test_a_cancel_wins_over_whatever_the_body_came_to(database: Database, how: H
 def test_a_hard_limit_wins_over_a_body_that_succeeds(database: Database) -> None:
     claim = running(database)
     age(database, claim.id, "started_at", 60)
-    [expired] = database.transact(ending.expire_started, {"import": 30.0})
+    [expired] = arrange.expired(database, {"import": 30.0})
     assert settled(database, success(claim)) == Settled(set(), {claim.id: JobState.FAILED})
     found = job(database, claim.id)
     assert (found.state, found.error, found.node_id) == (JobState.FAILED, expired.error, None)

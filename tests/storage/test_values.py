@@ -25,6 +25,7 @@ from horae.storage.database import Database
 from horae.storage.dialect import EPOCH, database_now, seconds_from_now, seconds_since
 from horae.storage.tables import jobs
 from horae.types.function import JobFunction
+from tests.storage import arrange
 from tests.storage.arrange import (
     PLAIN,
     again,
@@ -213,10 +214,10 @@ def test_no_zone_shifts_what_is_due(zoned: Database) -> None:
 
 def test_no_zone_shifts_a_life(zoned: Database) -> None:
     claim = running(zoned, owner="alice", max_attempts=2)
-    assert zoned.transact(ending.expire_started, {"import": 60.0}) == []
+    assert arrange.expired(zoned, {"import": 60.0}) == []
     settled(zoned, again(claim, 60.0))
     assert claimed(zoned) == []
-    assert zoned.transact(ending.expire_pending, {"import": 60.0}) == []
+    assert arrange.expired_pending(zoned, {"import": 60.0}) == []
     found = zoned.transact(ending.cancel, claim.id, None)
     assert found is not None
     assert zoned.autocommit(ending.expired, 60.0, JobId(0), 10) == []

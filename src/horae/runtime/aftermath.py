@@ -139,8 +139,9 @@ class Aftermath:
             self._wakeup.send(Hint(HintKind.ENDED, tuple(over)))
 
     def expired(self, job: Job) -> None:
-        """A job that waited for too long."""
-        self._call(partial(self._hooks.failed, job.id, job.type))
+        """A job that has passed its limit. While its body goes on its hook waits for the release."""
+        if job.node_id is None:
+            self._call(partial(self._hooks.failed, job.id, job.type))
         self._wakeup.send(Hint(HintKind.ENDED, (job.id,)))
 
     def close(self) -> None:

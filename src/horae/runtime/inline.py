@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from horae.domain.job import Claim, JobId, JobState
+from horae.domain.job import Claim, Job, JobId, JobState
 from horae.errors import JobDoesNotExist, LeaseLost
 from horae.forking import begins_anew_after_fork
 from horae.runtime.membership import Membership, membership_of
@@ -52,7 +52,7 @@ class InlineNode:
         self._stage = Stage(parts.database, self._record.id)
         self._reporter = Reporter(parts.live)
         self._running: dict[JobId, Run] = {}
-        self._overseer = Overseer(self._running, self._reporter, parts.live, parts.database)
+        self._overseer = Overseer(self._running, self._reporter, parts.live, parts.database, self._expired)
         self._joining = threading.Lock()
         self._membership: Membership | None = None
         self._closed = threading.Event()
@@ -113,8 +113,13 @@ class InlineNode:
                 for job_id, order in self._overseer.exchange(asked, reread=rounds % 20 == 0).items():
                     if (run := self._running.get(job_id)) is not None:
                         run.stop(order)
-                self._overseer.keep_time(time.monotonic())
+                if overdue := self._overseer.keep_time(time.monotonic()):
+                    for job in self._overseer.fail(overdue):
+                        self._expired(job)
                 self._closed.wait(ROUND)
+
+    def _expired(self, job: Job) -> None:
+        self._parts.wakeup.send(Hint(HintKind.ENDED, (job.id,)))
 
     def _settle(self, ended: Ended) -> None:
         settled = self._parts.database.transact(settle_batch, self._stage, [ended])

@@ -156,7 +156,9 @@ class Incarnation:
             hinted=lambda: parts.wakeup.connected,
             rng=rng,
         )
-        self._overseer = Overseer(self._worker.running, self._reporter, parts.live, parts.database)
+        self._overseer = Overseer(
+            self._worker.running, self._reporter, parts.live, parts.database, self._aftermath.expired
+        )
         self._controller = self._aftermath.controller = Controller(
             parts.database, self.id, self._aftermath.decided, rng
         )

@@ -8,16 +8,17 @@ rows themselves are read, so that a body hears of its end even if the live store
 import asyncio
 import logging
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
-from horae.domain.job import JobId, JobState
+from horae.domain.job import Job, JobId, JobState
 from horae.errors import JobCancelled, LeaseLost, SoftTimeLimitExceeded
 from horae.live.store import LiveStore
 from horae.runtime.complaints import Complaint
 from horae.runtime.reporter import Reporter
 from horae.runtime.run import Run
-from horae.storage import reading
+from horae.runtime.runner import OutOfTime
+from horae.storage import ending, reading
 from horae.storage.database import Database
 from horae.wakeup.channel import Hint, HintKind
 
@@ -29,14 +30,18 @@ log = logging.getLogger("horae.runtime")
 class Overseer:
     """Watches over the bodies of one node."""
 
-    def __init__(self, running: Mapping[JobId, Run], reporter: Reporter, live: LiveStore, database: Database) -> None:
+    def __init__(
+        self, running: Mapping[JobId, Run], reporter: Reporter, live: LiveStore, database: Database,
+        on_expiry: Callable[[Job], None],
+    ) -> None:  # fmt: skip
         self._running = running
         self._reporter = reporter
         self._live = live
         self._database = database
+        self._on_expiry = on_expiry
         self._hinted = asyncio.Event()
         self._rounds = 0
-        self._away = Complaint()
+        self._away, self._unwritten = Complaint(), Complaint()
 
     def on_hint(self, hint: Hint) -> None:
         """Look at once when a running body may have been cancelled. Called on the node's loop."""
@@ -46,11 +51,22 @@ class Overseer:
             self._hinted.set()
 
     async def run(self) -> None:
-        """Watch until cancelled."""
+        """Watch until cancelled. Limits are kept by a task of their own: the other one may wait for the database."""
+        async with asyncio.TaskGroup() as services:
+            services.create_task(self._ask())
+            services.create_task(self._keep_times(services))
+
+    async def _ask(self) -> None:
         while True:
             await self._pause()
             if self._running or self._reporter.has_news:
                 await self._round()
+
+    async def _keep_times(self, services: asyncio.TaskGroup) -> None:
+        while True:
+            await asyncio.sleep(ROUND)
+            if overdue := self.keep_time(time.monotonic()):
+                services.create_task(self._fail_async(overdue))
 
     async def _pause(self) -> None:
         try:
@@ -70,7 +86,6 @@ class Overseer:
                 run.stop(order)
                 if isinstance(order, JobCancelled) and order.forced:
                     run.kill()
-        self.keep_time(time.monotonic())
 
     def exchange(self, asked: Collection[JobId], *, reread: bool) -> Mapping[JobId, BaseException]:
         """Write reports, and read which of these bodies are to stop, and why."""
@@ -99,24 +114,52 @@ class Overseer:
                 orders[job_id] = JobCancelled() if state is JobState.CANCELLED else LeaseLost()
         return orders
 
-    def keep_time(self, now: float) -> None:
-        """Tell bodies whose time is over."""
+    def keep_time(self, now: float) -> Sequence[Run]:
+        """Tell bodies whose time is over; those whose jobs are to be failed, because nothing stops them."""
+        overdue: list[Run] = []
         for run in list(self._running.values()):
-            if now >= run.hard_at and not run.forced:
-                run.forced = run.kill()
-                self._complain(run)
+            if now >= run.hard_at:
+                if not run.forced:
+                    self._force(run)
+                elif not run.killed and not run.failed:
+                    run.failed = True
+                    overdue.append(run)
             elif now >= run.soft_at and not run.warned:
                 run.warned = True
                 run.stop(SoftTimeLimitExceeded("the soft time limit of this job is over"))
+        return overdue
 
-    def _complain(self, run: Run) -> None:
-        if run.forced:
+    def _force(self, run: Run) -> None:
+        run.forced, run.killed = True, run.kill()
+        if run.killed:
             log.warning("job %d was stopped by force at its hard time limit", run.claim.id)
-            return
-        run.forced = True  # said once; the slot stays occupied until the body ends
-        log.error(
-            "job %d (%s) ignores its hard time limit and cannot be forced on a thread or the loop; its slot stays "
-            "occupied. Use isolation='process' for bodies that may hang.",
-            run.claim.id,
-            run.claim.type,
-        )
+        else:
+            run.stop(OutOfTime(run.passed))
+
+    async def _fail_async(self, overdue: Sequence[Run]) -> None:
+        for job in await self._database.in_service(lambda: self.fail(overdue)):
+            self._on_expiry(job)
+
+    def fail(self, overdue: Sequence[Run]) -> Sequence[Job]:
+        """Fail the jobs of these bodies, which may go on for ever; what cannot be written is tried again."""
+        failed: list[Job] = []
+        for run in overdue:
+            try:
+                lease = (run.claim.id, run.claim.lease)
+                failed += self._database.transact(ending.expire, [lease], run.passed)
+                self._unwritten.settle()
+            except Exception as error:  # noqa: BLE001 - its end, whenever it comes, will be no success in any case
+                run.failed = False
+                self._unwritten.warn("job %d cannot be failed at its hard time limit yet: %s", run.claim.id, error)
+            else:
+                _complain(run)
+        return failed
+
+
+def _complain(run: Run) -> None:
+    log.error(
+        "job %d (%s) ignores its hard time limit and cannot be forced on a thread or the loop; its slot stays "
+        "occupied. Use isolation='process' for bodies that may hang.",
+        run.claim.id,
+        run.claim.type,
+    )

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final, Protocol, TypeAlias
 
+from horae.domain import limits
 from horae.domain.job import Claim
+from horae.domain.limits import Limit
 from horae.errors import JobStopped
 from horae.runtime.runner import Performed
 from horae.types.context import JobContext
@@ -18,7 +20,11 @@ START_UP: Final = timedelta(seconds=60)
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """A claim whose body has begun. Times are on the monotonic clock, in seconds."""
+    """A claim whose body has begun. Times are on the monotonic clock, in seconds.
+
+    `warned`: told that its time is over; `forced`: told to end at its hard limit; `killed`: where that could be done;
+    `failed`: its job is failed, or is about to be, though its body goes on.
+    """
 
     claim: Claim
     job_type: JobType[Any]
@@ -27,6 +33,8 @@ class Run:
     began: float = field(default_factory=time.monotonic)
     warned: bool = False
     forced: bool = False
+    killed: bool = False
+    failed: bool = False
     handle: Any = None
     """What its executor knows it by."""
 
@@ -62,6 +70,11 @@ class Run:
     def hard_at(self) -> float:
         """When it is to be stopped by force."""
         return self.soft_at + self.job_type.grace.total_seconds()
+
+    @property
+    def passed(self) -> Limit:
+        """The limit that it has passed at `hard_at`."""
+        return limits.HARD if self.claim.max_runtime is None else limits.OF_SCHEDULE
 
     @property
     def ordered_to_end(self) -> bool:

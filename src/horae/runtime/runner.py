@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from horae.domain.backoff import Backoff
 from horae.domain.job import Cancelled, Claim, Failed, NodeId, Outcome, Succeeded, decide
+from horae.domain.limits import Limit
 from horae.domain.storable import fits, is_storable_json, shortened, spelled_out, storable, too_long, unreadable_json
 from horae.errors import JobCancelled, JobStopped, LeaseLost, SoftTimeLimitExceeded
 from horae.redaction import Redactor, text_of
@@ -39,6 +40,14 @@ class Performed(NamedTuple):
 
 class Overtaken(LeaseLost):
     """A body has ended, in a transaction of its own, when the job was no longer its."""
+
+
+class OutOfTime(JobStopped):
+    """The hard time limit of the job is over: whatever its body still makes of it is too late."""
+
+    def __init__(self, limit: Limit) -> None:
+        super().__init__(limit.error)
+        self.limit = limit
 
 
 class Interrupted(JobStopped):
@@ -94,6 +103,8 @@ def outcome_of(job_type: JobType[Any], context: JobContext[Any], error: BaseExce
             return Cancelled(reason.by)
         case LeaseLost() if reason is order or isinstance(reason, Overtaken):  # else the body says it, and is wrong
             return None
+        case OutOfTime(limit=limit):
+            return Failed(limit.error, limit.human_readable_error, timed_out=True)
         case Interrupted():
             return Failed("the node stopped before the job ended", "This job was interrupted; please start it again.")
         case _:

@@ -6,24 +6,29 @@ Every node sweeps; the statements take only rows that no other sweeper has locke
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import Connection
 
+from horae.domain import limits
+from horae.domain.elapsed import Elapsed
 from horae.domain.job import Claim, Crashed, Job, JobState, NodeId, Settlement, decide
+from horae.domain.limits import Limit
 from horae.runtime.membership import Membership
 from horae.runtime.run import START_UP
 from horae.runtime.verdict import backoff_of
-from horae.storage import ending, nodes, runs, settling
+from horae.storage import doctor, ending, nodes, runs, settling
 from horae.storage.database import Database
+from horae.storage.ending import Overdue
 from horae.storage.runs import Decided
 from horae.types.hooks import Hooks
+from horae.types.job_type import JobType
 from horae.types.registry import Registry
 
 RESCUE_BATCH: Final = 500
@@ -33,11 +38,14 @@ GLANCE: Final = 0.5
 LOOK_EVERY: Final = 5
 LIMITS_EVERY: Final = 10
 CLEAN_EVERY: Final = 150
+LATITUDE: Final = 1.0
 """Jobs a transaction; seconds between looks while somebody is suspected, and otherwise, and between looks that ask no
-database; rounds between looks at other nodes in any case, and between the rest.
+database; rounds between looks at other nodes in any case, and between the rest; seconds that a job's own node has to
+enforce its hard limit before others do.
 """
 
 log = logging.getLogger("horae.runtime")
+Look = Callable[[Connection, Mapping[str, float]], list[Overdue]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +70,7 @@ class Sweeper:
         self._hooks, self._keep_seconds, self._rng = hooks, keep_seconds, rng
         self._on_rescue, self._on_expiry, self._on_runs = on_rescue, on_expiry, on_runs
         self._born = time.monotonic()
+        self._elapsed = Elapsed()
         self._suspicion = asyncio.Event()
         self._suspected = self._again = self._unburied = False
         self._rounds = 0
@@ -125,20 +134,44 @@ class Sweeper:
 
     async def enforce_limits(self) -> None:
         """Fail what its own node cannot stop, and owned jobs that nobody took."""
+        self._elapsed.observe(await self._database.autocommit_async(doctor.clock), time.monotonic())
         hard = {kind.type: kind.hard_time_limit for kind in self._registry}
-        starting = {kind.type: START_UP.total_seconds() for kind in self._registry if kind.isolation == "process"}
+        extra = {kind.type: LATITUDE + _start_up(kind) for kind in self._registry}
+        graces = {kind.type: kind.grace.total_seconds() + extra[kind.type] for kind in self._registry}
+        overdue = {name: limit.total_seconds() + extra[name] for name, limit in hard.items() if limit is not None}
         pending = {kind.type: kind.pending_timeout for kind in self._registry}
-        overdue = {
-            name: limit.total_seconds() + starting.get(name, 0.0) for name, limit in hard.items() if limit is not None
-        }
         waiting = {name: limit.total_seconds() for name, limit in pending.items() if limit is not None}
-        graces = {kind.type: kind.grace.total_seconds() + starting.get(kind.type, 0.0) for kind in self._registry}
-        expired = await self._database.transact_async(ending.expire_started, overdue)
-        for job in [*expired, *await self._database.transact_async(ending.expire_runs, graces)]:
+        for job in [
+            *await self._expire(ending.overdue, overdue, limits.HARD),
+            *await self._expire(ending.overdue_runs, graces, limits.OF_SCHEDULE),
+        ]:
             log.error("job %d (%s) ran past its hard time limit and was failed", job.id, job.type)
-        for job in await self._database.transact_async(ending.expire_pending, waiting):
+            self._on_expiry(job)
+        for job in await self._expire(ending.overdue_pending, waiting, limits.PENDING):
             log.error("job %d (%s) was not taken in time and was failed", job.id, job.type)
             self._on_expiry(job)
+
+    async def _expire(self, look: Look, seconds: Mapping[str, float], limit: Limit) -> Sequence[Job]:
+        found = await self._database.autocommit_async(look, seconds)
+        if not found:
+            return ()
+        living = await self._database.in_service(self._living)
+        passed = [(item.id, item.lease) for item in found if self._age(item, living) >= item.seconds]
+        return await self._database.transact_async(ending.expire, passed, limit) if passed else ()
+
+    def _age(self, item: Overdue, living: Collection[NodeId]) -> float:
+        """How long ago it began, whatever the database's clock was set to since.
+
+        What was done to that clock before this process watched it nobody here knows. But a node that lives knows, and
+        keeps its bodies' limits itself, so it has the whole limit before others do.
+        """
+        now = time.monotonic()
+        age = self._elapsed.age(item.since, now)
+        return min(age, now - self._born) if item.node in living else age
+
+    def _living(self) -> Collection[NodeId]:
+        listed = {view.id for view in self._database.autocommit(nodes.view)}
+        return listed.difference(self._membership.find_dead())
 
     async def end_lost_runs(self) -> None:
         """End runs of schedules whose jobs are over, or gone, without the schedule having been told."""
@@ -152,6 +185,11 @@ class Sweeper:
         removed = await self._database.in_thread(partial(self._hooks.clean_up, self._keep_seconds))
         if removed:
             log.info("%d ended jobs were cleaned up", removed)
+
+
+def _start_up(kind: JobType[Any]) -> float:
+    """How many seconds its child process has to start, which count against no limit."""
+    return START_UP.total_seconds() if kind.isolation == "process" else 0.0
 
 
 def rescue(

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Collection, Mapping
-from typing import Any, Final
+from datetime import datetime
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
@@ -23,6 +24,7 @@ from sqlalchemy import (
 )
 
 from horae.domain.job import AttemptOutcome, Claim, Job, JobId, JobState, NodeId
+from horae.domain.limits import Limit
 from horae.domain.statistics import RunOutcome
 from horae.storage import runs
 from horae.storage.claims import CLAIMED
@@ -36,6 +38,17 @@ from horae.storage.dialect import (
 )
 from horae.storage.reading import COLUMNS, job_from
 from horae.storage.tables import job_attempts, jobs, nodes, queues
+
+
+class Overdue(NamedTuple):
+    """A job that has passed a limit by the database's clock: since when that counts, and the limit in seconds."""
+
+    id: JobId
+    lease: int
+    node: NodeId | None
+    since: datetime
+    seconds: float
+
 
 _ENDED: Final = {"finished_at": database_now(), "updated_at": database_now()}
 
@@ -62,60 +75,68 @@ CANCEL_PENDING_OF: Final = (
 )
 
 
-def _expire(
-    dialect: str, state: JobState, since: Any, *more: Any, besides: Any = 0.0, queue_open: bool = False
-) -> Update:
-    """Fail what is past its limit; `queue_open`: only if its queue was not paused for any of that time."""
+def _overdue(
+    dialect: str, state: JobState, since: Any, *more: Any, seconds: Any = None, queue_open: bool = False
+) -> Select[Any]:
+    """What is past its limit; `queue_open`: only if its queue was not paused for any of that time."""
     limits = json_rows(dialect, "limits", type=String(), seconds=Float())
-    latest = seconds_from_now(-(limits.c.seconds + besides))
+    limit = limits.c.seconds if seconds is None else limits.c.seconds + seconds
+    latest = seconds_from_now(-limit)
     if queue_open:
         held = or_(queues.c.paused_at.is_not(None), queues.c.opened_at >= latest)
         more = (*more, ~select(queues.c.name).where(queues.c.name == jobs.c.queue, held).exists())
-    overdue = (
-        select(jobs.c.id)
-        .where(
-            jobs.c.type == limits.c.type,
-            since < latest,
-            jobs.c.state == state,
-            *more,
-        )
-        .order_by(jobs.c.id)
-        .with_for_update(skip_locked=True, of=jobs)
-        .cte("overdue")
+    return select(jobs.c.id, jobs.c.lease, jobs.c.node_id, since.label("since"), limit.label("seconds")).where(
+        jobs.c.type == limits.c.type, since < latest, jobs.c.state == state, *more
     )
+
+
+OVERDUE: Final = PerDialect(
+    lambda dialect: _overdue(dialect, JobState.STARTED, jobs.c.started_at, jobs.c.max_runtime.is_(None))
+)
+OVERDUE_RUNS: Final = PerDialect(
+    lambda dialect: _overdue(
+        dialect,
+        JobState.STARTED,
+        jobs.c.started_at,
+        jobs.c.max_runtime.is_not(None),  # then the limit of its type is not its own
+        seconds=jobs.c.max_runtime,
+    )
+)
+OVERDUE_PENDING: Final = PerDialect(
+    lambda dialect: _overdue(
+        dialect,
+        JobState.PENDING,
+        jobs.c.run_at,
+        jobs.c.owner.is_not(None),
+        jobs.c.attempt == 0,
+        queue_open=True,
+    )
+)
+
+
+def _expire(dialect: str) -> Update:
+    passed = json_rows(dialect, "passed", id=BigInteger(), lease=BigInteger())
+    active = jobs.c.state.in_([JobState.PENDING, JobState.STARTED])
     return (
         update(jobs)
-        .where(jobs.c.id.in_(select(overdue.c.id)))
-        .values(
-            state=JobState.FAILED,
-            error=bindparam("error"),
-            human_readable_error=bindparam("text"),
-            **_ENDED,
-        )
+        .where(jobs.c.id == passed.c.id, jobs.c.lease == passed.c.lease, active)
+        .values(state=JobState.FAILED, error=bindparam("error"), human_readable_error=bindparam("text"), **_ENDED)
         .returning(*COLUMNS)
     )
 
 
-EXPIRE_STARTED: Final = PerDialect(
-    lambda dialect: _expire(
-        dialect, JobState.STARTED, jobs.c.started_at, jobs.c.node_id.is_not(None), jobs.c.max_runtime.is_(None)
-    )
-)
-EXPIRE_RUNS: Final = PerDialect(
-    lambda dialect: _expire(
-        dialect,
-        JobState.STARTED,
-        jobs.c.started_at,
-        jobs.c.node_id.is_not(None),
-        jobs.c.max_runtime.is_not(None),  # then the limit of its type is not its own
-        besides=jobs.c.max_runtime,
-    )
-)
-EXPIRE_PENDING: Final = PerDialect(
-    lambda dialect: _expire(
-        dialect, JobState.PENDING, jobs.c.run_at, jobs.c.owner.is_not(None), jobs.c.attempt == 0, queue_open=True
-    )
-)
+def _overdue(
+    dialect: str, state: JobState, since: Any, *more: Any, seconds: Any = None, queue_open: bool = False
+) -> Select[Any]:
+    """What is past its limit; `queue_open`: only if its queue was not paused for any of that time."""
+    limits = json_rows(dialect, "limits", type=String(), seconds=Float())
+    limit = limits.c.seconds if seconds is None else limits.c.seconds + seconds
+    latest = seconds_from_now(-limit)
+    if queue_open:
+        held = or_(queues.c.paused_at.is_not(None), queues.c.opened_at >= latest)
+        more = (*more, ~select(queues.c.name).where(queues.c.name == jobs.c.queue, held).exists())
+    return select(jobs.c.id, jobs.c.lease, jobs.c.node_id, since.label("since"), limit.label("seconds")).where(
+        jobs.c.type == limits.c.type, since < latest, jobs.c.state == state, *more
 
 
 def _lost(dialect: str) -> Select[Any]:
@@ -188,34 +209,33 @@ def cancel_pending_of(connection: Connection, schedule_id: int, cancelled_by: st
     return ids
 
 
-def expire_started(connection: Connection, limits: Mapping[str, float]) -> list[Job]:
-    """Fail what has run past its hard limit (seconds by type); the node stays until the body has stopped."""
-    text = "This job ran for longer than it may and was stopped."
-    return _expire_all(connection, EXPIRE_STARTED, limits, "hard time limit exceeded", text)
+def overdue(connection: Connection, limits: Mapping[str, float]) -> list[Overdue]:
+    """What has run past its hard limit (seconds by type), by the database's clock."""
+    return _overdue_of(connection, OVERDUE, limits)
 
 
-def expire_runs(connection: Connection, graces: Mapping[str, float]) -> list[Job]:
-    """Fail runs that have gone on for longer than their schedules and the grace of their types (seconds) allow."""
-    text = "This run took longer than its schedule allows and was stopped."
-    return _expire_all(connection, EXPIRE_RUNS, graces, "hard time limit of the schedule exceeded", text)
+def overdue_runs(connection: Connection, graces: Mapping[str, float]) -> list[Overdue]:
+    """What has gone on for longer than its schedule and the grace of its type (seconds) allow."""
+    return _overdue_of(connection, OVERDUE_RUNS, graces)
 
 
-def expire_pending(connection: Connection, limits: Mapping[str, float]) -> list[Job]:
-    """Fail owned jobs that no worker took in time (seconds by type)."""
-    text = "This job was not started in time because no worker was free to take it."
-    return _expire_all(connection, EXPIRE_PENDING, limits, "pending timeout exceeded: no worker took the job", text)
+def overdue_pending(connection: Connection, limits: Mapping[str, float]) -> list[Overdue]:
+    """Owned jobs that no worker took in time (seconds by type)."""
+    return _overdue_of(connection, OVERDUE_PENDING, limits)
 
 
-def _expire_all(
-    connection: Connection,
-    statement: PerDialect[Update],
-    limits: Mapping[str, float],
-    error: str,
-    text: str,
-) -> list[Job]:
+def _overdue_of(
+    connection: Connection, statement: PerDialect[Select[Any]], limits: Mapping[str, float]
+) -> list[Overdue]:
     rows = json.dumps([{"type": name, "seconds": seconds} for name, seconds in limits.items()])
-    parameters = {"limits": rows, "error": error, "text": text}
-    return [job_from(row) for row in connection.execute(statement.on(connection), parameters)]
+    return [Overdue(*row) for row in connection.execute(statement.on(connection), {"limits": rows})]
+
+
+def expire(connection: Connection, passed: Collection[tuple[JobId, int]], limit: Limit) -> list[Job]:
+    """Fail those of these jobs that are active under these leases; the node stays until the body has stopped."""
+    leases = json.dumps([{"id": job_id, "lease": lease} for job_id, lease in sorted(passed)])
+    values = {"passed": leases, "error": limit.error, "text": limit.human_readable_error}
+    return [job_from(row) for row in connection.execute(EXPIRE.on(connection), values)]
 
 
 def lost(connection: Connection, dead: Collection[NodeId], limit: int) -> list[tuple[Claim, NodeId, JobState, int]]:

@@ -1,0 +1,70 @@
+"""Ages by two clocks of which one may be set."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from horae.domain.elapsed import Elapsed
+
+TEN: Final = datetime(2026, 3, 2, 10, tzinfo=UTC)
+SECOND: Final = timedelta(seconds=1)
+HOUR: Final = timedelta(hours=1)
+
+
+def watched(*steps: tuple[datetime, float]) -> Elapsed:
+    elapsed = Elapsed()
+    for wall, monotonic in steps:
+        elapsed.observe(wall, monotonic)
+    return elapsed
+
+
+def test_nothing_is_known_before_the_first_look() -> None:
+    assert Elapsed().age(TEN, 5.0) == 0.0
+
+
+def test_a_steady_clock_is_believed() -> None:
+    elapsed = watched((TEN, 100.0), (TEN + 20 * SECOND, 120.0))
+    assert elapsed.age(TEN + 5 * SECOND, 130.0) == 25.0
+    assert elapsed.age(TEN - 60 * SECOND, 130.0) == 90.0
+
+
+def test_what_began_before_the_clock_was_set_forward_is_no_older_for_it() -> None:
+    elapsed = watched((TEN, 0.0), (TEN + HOUR + 20 * SECOND, 20.0))
+    assert elapsed.age(TEN + 5 * SECOND, 30.0) == 25.0
+    assert elapsed.age(TEN + HOUR + 25 * SECOND, 30.0) == 5.0
+    assert elapsed.age(TEN + HOUR, 30.0) == 10.0  # at least: it may have been just after the look before
+
+
+def test_what_the_clock_shows_twice_counts_from_the_second_time() -> None:
+    elapsed = watched((TEN, 0.0), (TEN - 70 * SECOND, 20.0))
+    assert elapsed.age(TEN + 5 * SECOND, 30.0) == 0.0
+    assert elapsed.age(TEN - 65 * SECOND, 30.0) == 5.0
+
+
+@pytest.mark.parametrize("drift", [0.9, -0.9])
+def test_a_slow_drift_is_no_step(drift: float) -> None:
+    elapsed = watched((TEN, 0.0), (TEN + timedelta(seconds=3600 + drift), 3600.0))
+    assert elapsed.age(TEN, 3600.0) == 3600.0
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 100), st.integers(-7200, 7200)), max_size=6),
+    st.integers(0, 6),
+    st.integers(0, 99),
+)
+def test_an_age_is_never_overestimated(steps: list[tuple[int, int]], begin_after: int, begin_within: int) -> None:
+    """Seconds between two looks, and by how much the clock is set just before the later one."""
+    elapsed, real, wall, began = Elapsed(), 0.0, TEN, None
+    elapsed.observe(wall, real)
+    for number, (pause, step) in enumerate(steps):
+        if number == begin_after:
+            within = min(begin_within, pause)
+            began = (wall + within * SECOND, real + within)
+        real += pause
+        wall += (pause + step) * SECOND
+        elapsed.observe(wall, real)
+    moment, at = began or (wall, real)
+    assert elapsed.age(moment, real) <= real - at + 1.0
