@@ -18,6 +18,7 @@ from horae.storage.dialect import seconds_from_now
 from horae.storage.tables import jobs
 from tests.harness.applications import attempts_of, execute, rows
 from tests.harness.nodes import running_node, until, until_released, until_state
+from tests.storage import arrange
 
 SOON = timedelta(milliseconds=150)
 AT_ONCE = Backoff(base=timedelta(0), jitter=0)
@@ -300,10 +301,10 @@ class TestPending:
         owned = horae.jobs.start(work, owner="alice")
         with database.engine.begin() as connection:  # an hour passes
             connection.execute(update(jobs).values(run_at=seconds_from_now(literal(-3600.0))))
-        assert database.transact(ending.expire_pending, {"work": 60.0}) == []
+        assert arrange.expired_pending(database, {"work": 60.0}) == []
         queues.resume("default")
-        assert database.transact(ending.expire_pending, {"work": 60.0}) == []  # it has had no time yet
-        assert [job.id for job in database.transact(ending.expire_pending, {"work": 0.0})] == [owned.id]
+        assert arrange.expired_pending(database, {"work": 60.0}) == []  # it has had no time yet
+        assert [job.id for job in arrange.expired_pending(database, {"work": 0.0})] == [owned.id]
 
 
 class TestAttempts:

@@ -179,7 +179,10 @@ Outcome: TypeAlias = Succeeded | Failed | Cancelled | Crashed
 
 
 class Settlement(NamedTuple):
-    """What a claim becomes: one row of a settling batch. `delay` is seconds until a retry may start."""
+    """What a claim becomes: one row of a settling batch.
+
+    `delay` is seconds until a retry may start, `took` how many the body ran, by its process's monotonic clock.
+    """
 
     id: JobId
     lease: int
@@ -193,6 +196,7 @@ class Settlement(NamedTuple):
     progress: int | None = None
     label: str | None = None
     cancelled_by: str | None = None
+    took: float | None = None
 
 
 def next_state(state: JobState, event: JobEvent) -> JobState | None:

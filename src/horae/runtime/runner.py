@@ -31,11 +31,15 @@ log = logging.getLogger("horae.runtime")
 
 
 class Performed(NamedTuple):
-    """What came of a body. No outcome: another node owns the job. `settled`: its own transaction settled it already."""
+    """What came of a body, and how many seconds it took.
+
+    No outcome: another node owns the job. `settled`: its own transaction settled it already.
+    """
 
     outcome: Outcome | None
     settled: bool = False
     error: BaseException | None = None
+    took: float | None = None
 
 
 class Overtaken(LeaseLost):
@@ -64,16 +68,19 @@ class Stage:
 
 def perform(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
     """Run a body in this thread."""
+    context.begin()
     with logged_as(context.claim, stage.node):
         try:
             context.params = load_parameters(job_type, context.claim, stage.database)
-            return _run(job_type, context, stage)
+            performed = _run(job_type, context, stage)
         except BaseException as error:  # noqa: BLE001 - whatever a body raises is its outcome
-            return Performed(outcome_of(job_type, context, error), error=error)
+            performed = Performed(outcome_of(job_type, context, error), error=error)
+    return performed._replace(took=context.took)
 
 
 async def perform_async(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
     """Run a coroutine body in this task."""
+    context.begin()
     with logged_as(context.claim, stage.node):
         try:
             if isinstance(job_type.parameters, ModelParameters):
@@ -82,9 +89,10 @@ async def perform_async(job_type: JobType[Any], context: JobContext[Any], stage:
                 context.params = await stage.database.in_thread(
                     lambda: load_parameters(job_type, context.claim, stage.database)
                 )
-            return await _run_async(job_type, context, stage)
+            performed = await _run_async(job_type, context, stage)
         except BaseException as error:  # noqa: BLE001 - as above; a cancelled task has its reason in the context
-            return Performed(outcome_of(job_type, context, error), error=error)
+            performed = Performed(outcome_of(job_type, context, error), error=error)
+    return performed._replace(took=context.took)
 
 
 def load_parameters(job_type: JobType[Any], claim: Claim, database: Database) -> Any:
@@ -193,7 +201,7 @@ def settle_within(connection: Connection, context: JobContext[Any], result: str 
     """Finish the job as the last statement of its own transaction; raises `Overtaken` so that it rolls back."""
     claim = context.claim
     settlement = decide(claim, Succeeded(result), Backoff(), Random(0))  # noqa: S311 - success draws nothing
-    settlement = settlement._replace(label=context.label)
+    settlement = settlement._replace(label=context.label, took=context.took)
     if claim.id not in settling.settle(connection, node, [settlement]).settled:
         raise Overtaken
 

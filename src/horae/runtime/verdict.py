@@ -21,7 +21,8 @@ def ended_of(run: Run, performed: Performed, report: LiveReport | None, rng: Ran
     """The end of a run: settled by its own transaction, to be settled, or only stopped."""
     if performed.outcome is None or performed.settled:
         return Ended(run.claim, None, already=performed.settled)
-    settlement = decide(run.claim, performed.outcome, backoff_of(run.claim, run.job_type), rng)
+    took = run.context.took if performed.took is None else performed.took
+    settlement = decide(run.claim, performed.outcome, backoff_of(run.claim, run.job_type), rng)._replace(took=took)
     if isinstance(performed.outcome, Failed):
         _log_failure(run.claim, performed.outcome, settlement)
     if report is not None:

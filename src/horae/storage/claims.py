@@ -38,6 +38,7 @@ from horae.storage.dialect import (
     database_now,
     json_rows,
     member_of,
+    now_or,
     one_of,
     seconds_from_now,
     seconds_since,
@@ -73,8 +74,8 @@ _STARTED: Final = {
     "lease": jobs.c.lease + 1,
     "attempt": jobs.c.attempt + 1,
     "node_id": bindparam("node"),
-    "started_at": database_now(),
-    "updated_at": database_now(),
+    "started_at": now_or(jobs.c.updated_at),
+    "updated_at": now_or(jobs.c.updated_at),
 }
 
 
@@ -171,7 +172,7 @@ def _hand_back(dialect: str) -> Update:
             attempt=jobs.c.attempt - 1,
             node_id=None,
             started_at=None,
-            updated_at=database_now(),
+            updated_at=now_or(jobs.c.updated_at),
         )
         .returning(jobs.c.id)
     )

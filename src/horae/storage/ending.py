@@ -31,9 +31,9 @@ from horae.storage.claims import CLAIMED
 from horae.storage.dialect import (
     IdList,
     PerDialect,
-    database_now,
     json_rows,
     member_of,
+    now_or,
     seconds_from_now,
 )
 from horae.storage.reading import COLUMNS, job_from
@@ -50,7 +50,7 @@ class Overdue(NamedTuple):
     seconds: float
 
 
-_ENDED: Final = {"finished_at": database_now(), "updated_at": database_now()}
+_ENDED: Final = {"finished_at": now_or(jobs.c.updated_at), "updated_at": now_or(jobs.c.updated_at)}
 
 # How far the body was stands in the live store; without it the bar would fall back when the job is cancelled.
 _reported: Final = bindparam("seen_percentage", type_=Integer())
@@ -125,18 +125,7 @@ def _expire(dialect: str) -> Update:
     )
 
 
-def _overdue(
-    dialect: str, state: JobState, since: Any, *more: Any, seconds: Any = None, queue_open: bool = False
-) -> Select[Any]:
-    """What is past its limit; `queue_open`: only if its queue was not paused for any of that time."""
-    limits = json_rows(dialect, "limits", type=String(), seconds=Float())
-    limit = limits.c.seconds if seconds is None else limits.c.seconds + seconds
-    latest = seconds_from_now(-limit)
-    if queue_open:
-        held = or_(queues.c.paused_at.is_not(None), queues.c.opened_at >= latest)
-        more = (*more, ~select(queues.c.name).where(queues.c.name == jobs.c.queue, held).exists())
-    return select(jobs.c.id, jobs.c.lease, jobs.c.node_id, since.label("since"), limit.label("seconds")).where(
-        jobs.c.type == limits.c.type, since < latest, jobs.c.state == state, *more
+EXPIRE: Final = PerDialect(_expire)
 
 
 def _lost(dialect: str) -> Select[Any]:

@@ -145,12 +145,16 @@ def _storable(item: Settlement) -> Settlement:
 def _finished_as_json(settlements: Sequence[Settlement]) -> str:
     # By hand where there is nothing to escape: a fifth of the time of json.dumps, for nearly every end.
     parts = (
-        f'{{"id":{item.id},"lease":{item.lease}}}'
-        if item.result is None and item.label is None
-        else json.dumps({"id": item.id, "lease": item.lease, "result": item.result, "label": _storable(item).label})
+        f'{{"id":{item.id},"lease":{item.lease},"took":{item.took:.6f}}}'
+        if item.result is None and item.label is None and item.took is not None
+        else json.dumps(_finish_of(_storable(item)))
         for item in settlements
     )
     return f"[{','.join(parts)}]"
+
+
+def _finish_of(item: Settlement) -> dict[str, Any]:
+    return {"id": item.id, "lease": item.lease, "result": item.result, "label": item.label, "took": item.took}
 
 
 def _as_json(settlements: Sequence[Settlement]) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cached_property
@@ -40,6 +41,7 @@ class JobContext(Generic[ParamsT]):
         self._session: Session | None = None
         self._async_connection: AsyncConnection | None = None
         self._async_session: AsyncSession | None = None
+        self._began: float | None = None
 
     @property
     def id(self) -> JobId:
@@ -115,6 +117,15 @@ class JobContext(Generic[ParamsT]):
     def told(self) -> bool:
         """Whether the body has heard that its time is over."""
         return self._told
+
+    def begin(self) -> None:
+        """The body begins now."""
+        self._began = time.monotonic()
+
+    @property
+    def took(self) -> float | None:
+        """Seconds since the body began; None before that."""
+        return None if self._began is None else time.monotonic() - self._began
 
     @property
     def connection(self) -> Connection:

@@ -69,11 +69,12 @@ def order_from_json(fields: Mapping[str, Any]) -> BaseException:
 def performed_as_json(performed: Performed) -> dict[str, Any]:
     """What came of a body; the exception itself stays behind, its texts are in the outcome."""
     if performed.outcome is None:
-        return {"outcome": None, "fields": {}, "settled": performed.settled}
+        return {"outcome": None, "fields": {}, "settled": performed.settled, "took": performed.took}
     return {
         "outcome": _NAMES[type(performed.outcome)],
         "fields": asdict(performed.outcome),
         "settled": performed.settled,
+        "took": performed.took,
     }
 
 
@@ -81,4 +82,4 @@ def performed_from_json(fields: Mapping[str, Any]) -> Performed:
     """What came of a body, again."""
     kind = fields["outcome"]
     outcome = None if kind is None else OUTCOMES[kind](**fields["fields"])
-    return Performed(outcome, settled=fields["settled"])
+    return Performed(outcome, settled=fields["settled"], took=fields["took"])
