@@ -271,7 +271,7 @@ class Unavailable(HoraeError):
 
 
 class DatabaseBusy(Unavailable):
-    """Another writer held the SQLite file for longer than the bound."""
+    """Another transaction stood in the way for longer than the bound; begin this one again later."""
 
 
 class SchemaMismatch(Unavailable):

@@ -109,7 +109,7 @@ def test_a_conflict_that_left_nothing_is_tried_again(database: Database, sqlstat
 @POSTGRESQL
 def test_not_for_ever(database: Database) -> None:
     calls, insert = conflicting(100, "40001")
-    with pytest.raises(DBAPIError):
+    with pytest.raises(DatabaseBusy):
         database.transact(insert)
     assert (len(calls), count(database)) == (5, (0, 0))
 

@@ -15,6 +15,7 @@ from horae.domain.backoff import Backoff
 from horae.domain.job import Claim, Job, JobId, JobState, Settlement
 from horae.errors import DuplicateJob, InvalidParameters, InvalidRequest, MaxJobCountExceeded
 from horae.handler import creation as handler
+from horae.handler.contention import patiently
 from horae.handler.creation import StartOptions
 from horae.storage import creation, ending, reading
 from horae.storage.creation import NewJob
@@ -79,7 +80,7 @@ class Broken(Export):
 
 def create(database: Database, job_type: JobType[None], **options: Any) -> tuple[Job, bool]:
     wanted = handler.checked(job_type, StartOptions(**options), {})
-    return database.transact(handler.create, wanted)
+    return patiently(lambda: database.transact(handler.create, wanted), timedelta(seconds=30))
 
 
 def test_a_new_job(database: Database) -> None:

@@ -168,11 +168,12 @@ def response_to(error: Exception) -> Response:
         return problem(status, code, str(error), {"WWW-Authenticate": "Bearer"})
     if isinstance(error, InvalidParameters):
         return problem(status, code, complaints((where, what, "invalid") for where, what in error.problems))
+    headers = {"Retry-After": "1"} if code == UNAVAILABLE else None
     if isinstance(error, HoraeError) and code != INTERNAL:
-        return problem(status, code, str(error))
+        return problem(status, code, str(error), headers)
     if code == UNAVAILABLE:
         log.warning("the database does not answer: %s", error)
-        return problem(status, code, "the database does not answer")
+        return problem(status, code, "the database does not answer", headers)
     log.error("a request failed", exc_info=error)
     return problem(status, code, "something went wrong; the log of the server says what")
 

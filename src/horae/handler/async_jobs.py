@@ -1,14 +1,15 @@
 """The same verbs for coroutines: each runs its twin on a thread of the database, or in the caller's AsyncSession."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 
 from horae.domain.job import Job, JobId, JobState
 from horae.domain.owner import EVERYBODY, Whose
+from horae.handler.contention import BOUND, patiently_async
 from horae.handler.creation import StartOptions
 from horae.handler.jobs import Attempts, JobPage, Jobs
 from horae.handler.waiting import until_ended_async
@@ -16,6 +17,7 @@ from horae.storage.database import Database
 from horae.types.registry import JobTypeReference
 from horae.wakeup.channel import WakeupChannel
 
+T = TypeVar("T")
 AsyncWithin: TypeAlias = AsyncSession | AsyncConnection
 
 
@@ -23,28 +25,31 @@ class AsyncJobs:
     """Start, watch, cancel jobs from coroutines. Meanings, options and errors are those of `Jobs`."""
 
     def __init__(self, jobs: Jobs, database: Database, wakeup: WakeupChannel) -> None:
-        self._jobs, self._database, self._wakeup = jobs, database, wakeup
+        self._jobs, self._database, self._wakeup = jobs.impatient(), database, wakeup
 
     async def start(self, job_type: JobTypeReference, /, *, session: AsyncWithin | None = None, **options: Any) -> Job:
         """Create a job; see `Jobs.start`."""
-        if session is not None:
-            return await session.run_sync(lambda within: self._jobs.start(job_type, session=within, **options))
-        return await self._database.in_thread(partial(self._jobs.start, job_type, **options))
+        return await self._patiently(session, partial(self._jobs.start, job_type, **options))
 
     async def create(self, job_type: JobTypeReference, values: Mapping[str, Any], options: StartOptions) -> Job:
         """Create a job of parameters that a stranger gave; see `Jobs.create`."""
-        return await self._database.in_thread(partial(self._jobs.create, job_type, values, options))
+        return await self._patiently(None, partial(self._jobs.create, job_type, values, options))
 
     async def start_many(
         self, job_type: JobTypeReference, values: Iterable[Mapping[str, Any]], /, *, session: AsyncWithin | None = None,
         options: StartOptions | None = None,
     ) -> list[JobId]:  # fmt: skip
         """Create many jobs in one statement; see `Jobs.start_many`."""
-        if session is not None:
-            return await session.run_sync(
-                lambda within: self._jobs.start_many(job_type, values, session=within, options=options)
-            )
-        return await self._database.in_thread(partial(self._jobs.start_many, job_type, values, options=options))
+        return await self._patiently(session, partial(self._jobs.start_many, job_type, values, options=options))
+
+    async def _patiently(self, session: AsyncWithin | None, call: Callable[..., T]) -> T:
+        if session is None:
+            return await patiently_async(lambda: self._database.in_thread(call), self._database.in_thread, BOUND)
+        return await patiently_async(
+            lambda: session.run_sync(lambda within: call(session=within)),
+            lambda again: session.run_sync(lambda _: again()),
+            BOUND,
+        )
 
     async def get(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
         """Read a job; see `Jobs.get`."""
@@ -74,7 +79,7 @@ class AsyncJobs:
 
     async def retry(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
         """Start a failed or cancelled job anew; see `Jobs.retry`."""
-        return await self._database.in_thread(partial(self._jobs.retry, job_id, owner=owner))
+        return await self._patiently(None, partial(self._jobs.retry, job_id, owner=owner))
 
     async def delete(self, job_id: int, *, owner: Whose = EVERYBODY) -> None:
         """Delete an ended job; see `Jobs.delete`."""

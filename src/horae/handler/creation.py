@@ -14,7 +14,7 @@ from horae.domain.job import Job, JobId, JobState
 from horae.domain.storable import fits, is_storable, is_storable_json, spelled_out, too_long, unreadable_json
 from horae.errors import DuplicateJob, InvalidParameters, InvalidRequest, MaxJobCountExceeded
 from horae.storage import creation, parameters, reading
-from horae.storage.creation import Inserted, NewJob
+from horae.storage.creation import Contended, Inserted, NewJob
 from horae.types.job_type import JobType, has_hook
 from horae.types.parameters import MappedParameters, Stored, as_json
 from horae.types.plain_data import json_problem_of, mapping_of
@@ -182,7 +182,9 @@ def create(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
         inserted = creation.add_guarded(connection, new, wanted.limit)
     if inserted is None:
         found = _in_the_way(connection, wanted)
-        return (found, False) if found is not None else create(connection, wanted)
+        if found is None:
+            raise Contended(f"a {new.type!r} job was in the way, which has ended meanwhile,")
+        return found, False
     if isinstance(wanted.job_type.parameters, MappedParameters):
         _add_rows(connection, wanted.job_type.parameters, [(inserted.id, wanted.stored.row or {})])
     job = job_of(new, inserted)

@@ -1,10 +1,11 @@
 """What callers do with jobs. Each verb checks, runs a function of a Connection, and sends a hint after the commit."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from pydantic import TypeAdapter
 from sqlalchemy import Connection
@@ -25,13 +26,14 @@ from horae.errors import (
 )
 from horae.handler import creation
 from horae.handler.audit import is_asked, recorded
+from horae.handler.contention import BOUND, once, patiently
 from horae.handler.creation import Creation, OnDuplicate, StartOptions
 from horae.handler.states import wanted_states
 from horae.handler.waiting import until_ended
 from horae.live.store import CancelRequest, LiveStore
 from horae.storage import ending, reading
 from horae.storage.commits import after_commit
-from horae.storage.database import Database
+from horae.storage.database import Database, told_as_busy
 from horae.storage.reading import Attempt, JobFilter
 from horae.types.hooks import Hooks
 from horae.types.registry import JobTypeReference, Registry
@@ -39,8 +41,17 @@ from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
 Within: TypeAlias = Session | Connection
 Attempts: TypeAlias = list[Attempt]
+T = TypeVar("T")
 LARGEST_ID: Final = 2**63 - 1
 WORK: Final = Hint(HintKind.WORK)
+
+
+class Waits(Protocol):
+    """Runs an attempt that may raise `Contended`."""
+
+    def __call__(self, attempt: Callable[[], T], /) -> T:
+        """What comes of it in the end."""
+        ...
 
 
 class RunsInline(Protocol):
@@ -77,6 +88,7 @@ class Jobs:
         self._database, self._registry, self._live, self._wakeup = database, registry, live, wakeup
         self._keep, self._inline = keep, inline
         self._hooks = Hooks(database, registry)
+        self._waits: Waits = partial(patiently, bound=BOUND)
 
     def start(  # noqa: PLR0913 - the options of a job
         self, job_type: JobTypeReference, /, *, session: Within | None = None, owner: str | None = None,
@@ -106,11 +118,11 @@ class Jobs:
         if sync:
             return self._start_inline(wanted, session)
         if session is not None:
-            return self._start_within(session, wanted)
+            return self._within_caller_s(session, partial(creation.create, wanted=wanted))[0]
         if wanted.is_plain and not is_asked():
             job = self._database.autocommit(creation.create_plain, wanted)
         else:
-            job, _ = self._database.transact(recorded(creation.create, changed=_is_new), wanted)
+            job, _ = self._alone(partial(recorded(creation.create, changed=_is_new), wanted=wanted))
         self._wakeup.send(WORK)
         return job
 
@@ -130,11 +142,8 @@ class Jobs:
         template = Creation(kind, creation.new_job(kind, options, None), {}, stored[0])
         insert = partial(creation.create_many, template=template, stored=stored, values=given)
         if session is not None:
-            connection = self._within(session)
-            ids = insert(connection)
-            after_commit(session, partial(self._wakeup.send, WORK))
-            return ids
-        ids = self._database.transact(insert)
+            return self._within_caller_s(session, insert)
+        ids = self._alone(insert)
         self._wakeup.send(WORK)
         return ids
 
@@ -232,7 +241,7 @@ class Jobs:
         stored = kind.parameters.restore(job.params)
         new = replace(creation.new_job(kind, options, stored.text), retry_of=job.id, max_runtime=job.max_runtime)
         wanted = Creation(kind, new, stored.row or job.params or {}, stored)
-        created, _ = self._database.transact(recorded(creation.create, changed=_is_new), wanted)
+        created, _ = self._alone(partial(recorded(creation.create, changed=_is_new), wanted=wanted))
         self._wakeup.send(WORK)
         return created
 
@@ -251,16 +260,31 @@ class Jobs:
         keep = self._keep if older_than is None else older_than
         return self._hooks.clean_up(keep.total_seconds())
 
-    def _start_within(self, session: Within, wanted: Creation) -> Job:
-        job, _ = creation.create(self._within(session), wanted)
-        after_commit(session, partial(self._wakeup.send, WORK))
-        return job
+    def impatient(self) -> "Jobs":
+        """The same, raising `TryAgain` where it would wait in this thread for another transaction."""
+        twin = copy(self)
+        twin._waits = once  # noqa: SLF001 - its own
+        return twin
+
+    def _alone(self, insert: Callable[[Connection], T]) -> T:
+        return self._waits(partial(self._database.transact, insert))
+
+    def _within_caller_s(self, session: Within, insert: Callable[[Connection], T]) -> T:
+        connection = self._within(session)
+
+        def attempt() -> T:
+            with told_as_busy():
+                created = insert(connection)
+            after_commit(session, partial(self._wakeup.send, WORK))
+            return created
+
+        return self._waits(attempt)
 
     def _start_inline(self, wanted: Creation, session: Within | None) -> Job:
         if session is not None:
             raise InvalidRequest("sync=True runs the job at once, so it cannot wait for the session's commit")
         self._inline.join()
-        job, claim = self._database.transact(self._create_and_claim, wanted)
+        job, claim = self._alone(partial(self._create_and_claim, wanted=wanted))
         if claim is not None:
             self._inline.run(claim)
         return self.get(job.id)

@@ -25,6 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 
 from horae.domain.job import JobId
+from horae.errors import DatabaseBusy, InvalidRequest
 from horae.storage.dialect import (
     POSTGRESQL,
     SQLITE,
@@ -54,6 +55,13 @@ class NewJob:
     meta: str = "{}"
     max_runtime: float | None = None
     retry_of: JobId | None = None
+
+
+SEES_WHAT_IS_COMMITTED: Final = ("read committed", "read uncommitted", "serializable, one at a time")
+
+
+class Contended(DatabaseBusy):
+    """Another transaction, which has not ended, creates a job under the same limit or unique key."""
 
 
 class Inserted(NamedTuple):
@@ -113,7 +121,11 @@ OCCUPYING: Final = select(func.count()).where(
     jobs.c.type == bindparam("type"),
     or_(jobs.c.finished_at.is_(None), jobs.c.node_id.is_not(None)),
 )
-LOCK_LIMIT: Final = select(func.pg_advisory_xact_lock(func.hashtextextended(bindparam("key", type_=Text()), 0)))
+# Not waited for: the other transaction is a caller's, and may stay open for as long as it likes.
+TRY_LOCK: Final = select(
+    func.pg_try_advisory_xact_lock(func.hashtextextended(bindparam("key", type_=Text()), 0)).label("taken"),
+    func.current_setting("transaction_isolation").label("isolation"),
+)
 
 ADD: Final = insert(jobs).values(_VALUES).returning(*_INSERTED)
 
@@ -169,15 +181,39 @@ def add_guarded(connection: Connection, job: NewJob, max_count: int | None) -> I
     """Insert a job unless its owner has `max_count` occupied ones of the type, or its unique key is active."""
     if max_count is not None:
         lock_limit(connection, job.owner, job.type)
+    if job.unique_key is not None:
+        lock_key(connection, job.type, job.unique_key)
     parameters = {**_parameters(job), "max_count": max_count}
     row = connection.execute(ADD_GUARDED.on(connection), parameters).one_or_none()
     return None if row is None else Inserted(*row)
 
 
 def lock_limit(connection: Connection, owner: str | None, job_type: str) -> None:
-    """Let only one transaction at a time count and insert for this owner and type (SQLite has one writer anyway)."""
-    if connection.dialect.name == POSTGRESQL:
-        connection.execute(LOCK_LIMIT, {"key": f"horae:{job_type}:{owner}"})
+    """Let only one transaction at a time count and insert for this owner and type (SQLite has one writer anyway).
+
+    Raises `Contended`, and `InvalidRequest` for a transaction that does not see what others have committed meanwhile.
+    """
+    isolation = _try_lock(connection, f"horae:{job_type}:{owner}", f"a {job_type!r} job of {owner!r}")
+    if isolation not in SEES_WHAT_IS_COMMITTED:
+        raise InvalidRequest(
+            f"jobs of type {job_type!r} are counted, and a {isolation} transaction does not see those that others "
+            "have started since it began; start this job in a read committed transaction, or without `session`"
+        )
+
+
+def lock_key(connection: Connection, job_type: str, unique_key: str) -> None:
+    """Let only one transaction at a time insert with this key: the index would wait for the other one. Likewise."""
+    _try_lock(connection, f"horae:{job_type}:key:{unique_key}", f"a {job_type!r} job with unique key {unique_key!r}")
+
+
+def _try_lock(connection: Connection, key: str, about: str) -> str:
+    """Take a lock until the end of the transaction; the transaction's isolation."""
+    if connection.dialect.name != POSTGRESQL:
+        return "serializable, one at a time"
+    taken, isolation = connection.execute(TRY_LOCK, {"key": key}).one()
+    if not taken:
+        raise Contended(f"another transaction has started {about}")
+    return str(isolation)
 
 
 def occupying(connection: Connection, owner: str | None, job_type: str) -> int:

@@ -57,7 +57,9 @@ class Database:
         self._pooling = Pooling(pooler if self.dialect == POSTGRESQL else False)
         self._gate = SQLITE_GATE if self.dialect == SQLITE else contextlib.nullcontext()
         self._pool = _pool(self.dialect, threads, busy_timeout)
-        self.engine = self._listen(create_engine(self.url, **self._pool))
+        # Whatever the server's default is: what is counted under a lock must see what others have committed.
+        committed = {"isolation_level": "READ COMMITTED"} if self.dialect == POSTGRESQL else {}
+        self.engine = self._listen(create_engine(self.url, **self._pool, **committed))
         # A pool of its own: to turn one connection from the one kind to the other and back took a quarter of an insert.
         self.autocommit_engine = self._listen(create_engine(self.url, **self._pool, **_AUTOCOMMIT[self.dialect]))
         self._lender = Lender(self.autocommit_engine, threads)
@@ -193,8 +195,12 @@ class Database:
                     raise DatabaseBusy(
                         f"another writer holds {self.url.database} for {self.busy_timeout:g} s; `horae doctor` names it"
                     ) from error
-                if pause is None or not _passes(error):
+                if not is_conflict(error):
                     raise
+                if pause is None:
+                    raise DatabaseBusy(
+                        "other transactions stood in the way again and again; try again later"
+                    ) from error
             time.sleep(pause)
         raise AssertionError("unreachable: the last pause is None")
 
@@ -263,7 +269,19 @@ def is_disconnect(error: BaseException) -> bool:
     return isinstance(error, DBAPIError) and (error.connection_invalidated or isinstance(error, OperationalError))
 
 
-def _passes(error: DBAPIError) -> bool:
+@contextlib.contextmanager
+def told_as_busy() -> Generator[None]:
+    """For statements in a caller's own transaction, which only the caller can begin again."""
+    try:
+        yield
+    except DBAPIError as error:
+        if not is_conflict(error) and not is_busy(error):
+            raise
+        raise DatabaseBusy("another transaction stands in the way; roll this one back and begin it again") from error
+
+
+def is_conflict(error: DBAPIError) -> bool:
+    """Whether another transaction stood in the way, so that the same one may work if it is begun again."""
     return getattr(error.orig, "sqlstate", None) in RETRIED_SQLSTATES
 
 
