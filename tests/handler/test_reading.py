@@ -3,8 +3,9 @@
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
-from horae import EVERYBODY, Horae, InvalidRequest, JobDoesNotExist, JobState
+from horae import EVERYBODY, Horae, InvalidRequest, JobDoesNotExist, JobState, jobs_table
 from horae.live.store import LiveReport
 from tests.harness.applications import claim_as_another_node, execute
 
@@ -140,3 +141,28 @@ class TestOne:
         horae.parts.live.publish([LiveReport(claim.id, claim.lease, 40, "sorting")])
         shown = horae.jobs.get(job.id)
         assert (shown.progress_percentage, shown.label, shown.state) == (0, None, JobState.CANCELLED)
+
+
+def test_jobs_are_found_by_a_parameter_in_a_statement_of_ones_own(horae: Horae) -> None:
+    @horae.job
+    def mail(to: str, copies: int = 1, lines: list[str] | None = None) -> None: ...
+
+    first = horae.jobs.start(mail, to="ada", copies=3, lines=["x", "y"])
+    second = horae.jobs.start(mail, to="bob")
+    params = jobs_table.c.params
+
+    def found(condition: Any) -> list[int]:
+        with horae.parts.database.engine.begin() as connection:
+            return list(connection.execute(select(jobs_table.c.id).where(condition)).scalars())
+
+    assert found(params["to"] == "ada") == [first.id]
+    assert found(params["to"].as_string().like("b%")) == [second.id]
+    assert found(params["copies"].as_integer() > 2) == [first.id]
+    assert found(params[("lines", 1)].as_string() == "y") == [first.id]
+    with horae.parts.database.engine.begin() as connection:
+        chosen = select(params["to"], params["lines"], params).order_by(jobs_table.c.id)
+        rows = [tuple(row) for row in connection.execute(chosen)]
+    assert rows == [
+        ("ada", ["x", "y"], {"to": "ada", "copies": 3, "lines": ["x", "y"]}),
+        ("bob", None, {"to": "bob", "copies": 1, "lines": None}),
+    ]

@@ -7,6 +7,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from sqlalchemy import (
     ARRAY,
+    JSON,
     BigInteger,
     BindParameter,
     ColumnElement,
@@ -22,11 +23,15 @@ from sqlalchemy import (
     func,
     literal,
     select,
+    type_coerce,
 )
 from sqlalchemy import column as named_column
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql import operators
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.sql.operators import OperatorType
 from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
 from typing_extensions import override
 
@@ -72,9 +77,42 @@ class Instant(TypeDecorator[datetime]):
         return EPOCH + timedelta(microseconds=value) if dialect.name == SQLITE else value.astimezone(UTC)
 
 
-class Json(UserDefinedType[Any]):
-    """JSON: written as text that is JSON already, read as Python values; `jsonb` on PostgreSQL."""
+class JsonPart(JSON):
+    """A part of a JSON value; what it is compared with is JSON as well, as in `params["path"] == "a.csv"`."""
 
+    cache_ok = True
+
+    @override
+    def coerce_compared_value(self, op: OperatorType | None, value: Any) -> TypeEngine[Any]:
+        if op in (operators.eq, operators.ne) and value is not None:
+            return _JSON_PART
+        return super().coerce_compared_value(op, value)
+
+
+class JsonbPart(JsonPart, JSONB):
+    """The same on PostgreSQL."""
+
+
+_JSON_PART: Final = JsonPart().with_variant(JsonbPart(), POSTGRESQL)
+
+
+class Json(UserDefinedType[Any]):
+    """JSON: written as text that is JSON already, read as Python values; `jsonb` on PostgreSQL.
+
+    A part of it, as in `column["key"]` and `column["key"].as_integer()`, is what it is of SQLAlchemy's own JSON type.
+    """
+
+    class Comparator(UserDefinedType.Comparator[Any]):
+        """Knows parts."""
+
+        @override
+        def operate(self, op: OperatorType, *other: Any, **kwargs: Any) -> ColumnElement[Any]:
+            if op is operators.getitem:
+                part: ColumnElement[Any] = type_coerce(self.expr, _JSON_PART)[other[0]]
+                return part
+            return super().operate(op, *other, **kwargs)
+
+    comparator_factory = Comparator
     cache_ok = True
 
     @override
