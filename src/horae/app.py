@@ -1,7 +1,8 @@
 """`Horae`: the settings, the registry and the adapters of one application. The only place that picks adapters."""
 
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
@@ -15,6 +16,7 @@ from horae.api.security.tokens import tokens_of
 from horae.forking import ForkSafeLock, made_once
 from horae.handler.async_jobs import AsyncJobs
 from horae.handler.async_schedules import AsyncSchedules
+from horae.handler.changes import PYTHON, Caller, acting
 from horae.handler.deployments import Deployed, Deployments
 from horae.handler.jobs import Jobs
 from horae.handler.schedules import Schedules
@@ -229,6 +231,15 @@ class Horae:
         interface = LazyInterface(make, lambda host: check_exposure(host, self.settings, known_by))
         self._interfaces.append(interface)
         return interface
+
+    @contextmanager
+    def acting_as(self, actor: str) -> Generator[None]:
+        """Record what is changed within the block as changed by `actor`, and not by this process.
+
+        Every change is recorded (`GET /api/audit/`), but not that jobs are started.
+        """
+        with acting(Caller(actor, PYTHON)):
+            yield
 
     def open(self) -> None:
         """Open the database now: a new SQLite file gets its tables, any other must have them, else `SchemaMismatch`.

@@ -6,7 +6,7 @@ from datetime import datetime
 import pytest
 
 from horae import Horae
-from horae.handler import audit as audit_module
+from horae.handler import changes
 from tests.api.clients import Client, error_of
 from tests.harness.applications import claim_as_another_node, execute
 from tests.harness.nodes import running_node, until_state
@@ -183,7 +183,7 @@ async def test_the_audit_is_paged_and_filtered(client: Client) -> None:
 
 
 async def test_old_entries_go(horae: Horae, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit_module, "TIDY_EVERY", 2)
+    monkeypatch.setattr(changes, "TIDY_EVERY", 2)
     await client("root").post("/api/queues/old/pause/", json={})
     year = "INTERVAL '366 days'" if horae.parts.database.dialect == "postgresql" else "31622400000000"
     execute(horae, f"UPDATE horae_audit SET at = at - {year}")

@@ -1,5 +1,6 @@
 """`horae queues`, `horae nodes` and `horae types`."""
 
+import socket
 from contextlib import closing
 from dataclasses import replace
 from queue import Queue
@@ -152,3 +153,31 @@ def test_nodes_hear_of_a_queue_that_goes_on(database: Database) -> None:
         assert heard.get(timeout=10).kind is HintKind.WORK
         end()
     assert heard.empty()
+
+
+def test_changes_by_command_are_the_users_and_those_of_programs_theirs(
+    horae: Call, bare: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("getpass.getuser", lambda: "ada")
+    assert bare("changes").stdout == "Nobody has changed anything.\n"
+    bare("queues", "pause", "slow", "--note", "the disk is full")
+    horae("schedules", "add", "import_csv", "--every", "1h", "--config", "path=a")
+    (newest, oldest) = values(bare("changes", "--json"))["changes"]
+    assert set(newest) == {
+        "id", "at", "actor", "channel", "action", "target", "before", "after", "outcome", "note"
+    }  # fmt: skip
+    assert (oldest["actor"], oldest["channel"]) == (f"ada@{socket.gethostname()}", "cli")
+    assert (oldest["action"], oldest["target"], oldest["outcome"]) == ("queue.pause", "slow", "done")
+    assert (oldest["before"]["paused"], oldest["after"]["paused"]) == (False, True)
+    assert (newest["action"], newest["target"], newest["before"]) == ("schedule.add", "import_csv", None)
+    assert values(bare("changes", "--actor", "nobody", "--json")) == {"changes": []}
+    assert "queue.pause" in bare("changes").stdout
+
+
+def test_whoever_has_no_name_is_a_number(bare: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nameless() -> str:
+        raise OSError("no user name was found")
+
+    monkeypatch.setattr("getpass.getuser", nameless)
+    bare("queues", "pause", "slow")
+    assert values(bare("changes", "--json"))["changes"][0]["actor"].startswith("user ")

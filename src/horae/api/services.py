@@ -17,7 +17,8 @@ from horae.api.stream.watch import Watch
 from horae.api.views.jobs import JobViews
 from horae.api.views.schedules import ScheduleItems
 from horae.handler.async_jobs import AsyncJobs
-from horae.handler.audit import Asked, Audit, asked_by
+from horae.handler.audit import Audit
+from horae.handler.changes import Asked, asked_by
 from horae.handler.deployments import Deployments
 from horae.handler.jobs import Jobs
 from horae.handler.overview import Overview, take

@@ -1,5 +1,7 @@
 """What a command works on: an application, or a database alone."""
 
+import getpass
+import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import cached_property
@@ -10,6 +12,7 @@ import typer
 from horae.app import Horae
 from horae.cli.loading import load
 from horae.errors import ConfigurationError, NotFound
+from horae.handler.changes import COMMAND_LINE, Caller, acting, this_host
 from horae.storage.database import normalised
 from horae.storage.dialect import SQLITE
 
@@ -70,12 +73,25 @@ def target_of(context: typer.Context) -> Target:
 
 @contextmanager
 def opened(context: typer.Context) -> Generator[Horae]:
-    """The application on a database that exists, closed after the block, so that no hint is lost."""
+    """The application on a database that exists, closed after the block, so that no hint is lost.
+
+    What is changed within the block is recorded as changed by who runs the command.
+    """
     target = target_of(context)
     try:
-        yield target.existing
+        with acting(Caller(operator(), COMMAND_LINE)):
+            yield target.existing
     finally:
         target.close()
+
+
+def operator() -> str:
+    """Who runs this command, such as `ada@workstation`."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a container may have no name for it
+        user = f"user {os.getuid()}"
+    return f"{user}@{this_host()}"
 
 
 def missing_file(database: str) -> Path | None:

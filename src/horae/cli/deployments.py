@@ -4,9 +4,10 @@ from typing import Annotated
 
 import typer
 
-from horae.cli.context import opened, target_of
+from horae.cli.context import opened, operator, target_of
 from horae.cli.options import AsJson
 from horae.cli.output import print_fields, print_json, print_table
+from horae.handler.changes import COMMAND_LINE, Caller, acting
 from horae.handler.ring import ring_of
 
 deployments_app = typer.Typer(help="See, scale and end deployments of modules.", no_args_is_help=True)
@@ -25,7 +26,8 @@ def schema(context: typer.Context, app: App, *, as_json: AsJson = False) -> None
 def deploy(context: typer.Context, app: App, *, min_replicas: Replicas = 1, as_json: AsJson = False) -> None:
     """Make what an application declares the current version of its module, even if it was replaced before."""
     horae = target_of(context).load(app)
-    result = horae.deploy(min_replicas=min_replicas)
+    with acting(Caller(operator(), COMMAND_LINE)):
+        result = horae.deploy(min_replicas=min_replicas)
     horae.close()
     if as_json:
         print_json({"changed": result.changed, "deployment": result.deployment})

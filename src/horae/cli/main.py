@@ -8,6 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
+from horae.cli.changes import changes
 from horae.cli.context import Target
 from horae.cli.cron import cron_app
 from horae.cli.deployments import deploy, deployments_app, ring, schema
@@ -42,6 +43,7 @@ app.command(epilog=EPILOG)(schema)
 app.command(epilog=EPILOG)(deploy)
 app.add_typer(deployments_app, name="deployments")
 app.command(epilog=EPILOG)(ring)
+app.command(epilog=EPILOG)(changes)
 app.command(epilog=EPILOG)(doctor)
 app.add_typer(migrate_app, name="migrate")
 app.add_typer(cron_app, name="cron")

@@ -9,9 +9,11 @@ in a rolling deployment old processes start again now and then. Only `deploy` by
 import hashlib
 import logging
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from functools import partial
+from operator import attrgetter
+from typing import Any, Final, TypeAlias
 
 from sqlalchemy import Connection
 
@@ -19,7 +21,7 @@ from horae.domain.schedule import DisabledReason
 from horae.domain.standing import Activated
 from horae.errors import DeploymentDoesNotExist, InvalidRequest
 from horae.handler import schedule_changes
-from horae.handler.audit import recorded
+from horae.handler.changes import Change, recorded
 from horae.handler.schedule_changes import Definition
 from horae.storage import deployments, ending, runs, schedules
 from horae.storage.database import Database
@@ -58,7 +60,9 @@ class Deployments:
             raise InvalidRequest(f"min_replicas is {min_replicas}, expected zero or more")
         definitions = [self._definition(module, schedule) for schedule in declared]
         schema = module_schema(module, list(declared))
-        result = self._database.transact(deploy, module, schema, definitions, min_replicas, restore=restore)
+        change = Change.of("deployment.deploy", module, partial(_deployed, module=module))
+        statement = recorded(deploy, change, changed=attrgetter("changed"))
+        result = self._database.transact(statement, module, schema, definitions, min_replicas, restore=restore)
         if result.changed:
             log.info("module %s is deployed as %s", module, result.deployment.key)
             self._tell()
@@ -80,13 +84,13 @@ class Deployments:
         """Zero stops the deployment's schedules; going up again computes their next starts anew."""
         if min_replicas < 0:
             raise InvalidRequest(f"min_replicas is {min_replicas}, expected zero or more")
-        result = self._database.transact(recorded(scale), key, min_replicas)
+        result = self._database.transact(recorded(scale, _change("deployment.scale", key)), key, min_replicas)
         self._tell()
         return result
 
     def end(self, key: str) -> Deployment:
         """End a deployment and its schedules."""
-        result = self._database.transact(recorded(end), key)
+        result = self._database.transact(recorded(end, _change("deployment.end", key)), key)
         self._tell()
         return result
 
@@ -104,6 +108,23 @@ class Deployments:
 
     def _tell(self) -> None:
         self._wakeup.send(Hint(HintKind.SCHEDULES))
+
+
+def _change(action: str, key: str) -> Change:
+    return Change.of(action, key, partial(_standing, key=key))
+
+
+def _standing(connection: Connection, key: str) -> Mapping[str, Any] | None:
+    found = deployments.by_key(connection, key)
+    return None if found is None else {"min_replicas": found.min_replicas, "ended_at": found.ended_at}
+
+
+def _deployed(connection: Connection, module: str) -> Mapping[str, Any] | None:
+    """What is deployed of a module."""
+    found = deployments.current(connection, module)
+    if found is None:
+        return None
+    return {"deployment": found.key, "schema": found.schema, "min_replicas": found.min_replicas}
 
 
 def deploy(

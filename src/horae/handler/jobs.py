@@ -25,7 +25,7 @@ from horae.errors import (
     JobWasCancelled,
 )
 from horae.handler import creation
-from horae.handler.audit import is_asked, recorded
+from horae.handler.changes import Change, Values, is_asked, recorded
 from horae.handler.contention import BOUND, once, patiently
 from horae.handler.creation import Creation, OnDuplicate, StartOptions
 from horae.handler.states import wanted_states
@@ -241,7 +241,9 @@ class Jobs:
         stored = kind.parameters.restore(job.params)
         new = replace(creation.new_job(kind, options, stored.text), retry_of=job.id, max_runtime=job.max_runtime)
         wanted = Creation(kind, new, stored.row or job.params or {}, stored)
-        created, _ = self._alone(partial(recorded(creation.create, changed=_is_new), wanted=wanted))
+        change = Change("job.retry", str(job.id), after=_new_job, actor=_owner(owner))
+        create = recorded(creation.create, change, changed=_is_new)
+        created, _ = self._alone(partial(create, wanted=wanted))
         self._wakeup.send(WORK)
         return created
 
@@ -251,7 +253,9 @@ class Jobs:
         if job.occupied:
             raise JobNotDeletable(job.id, job.state)
         self._hooks.before_delete(job)
-        if not self._database.transact(recorded(ending.remove, changed=bool), [job.id]):
+        seen = {"type": job.type, "state": job.state, "owner": job.owner}
+        change = Change("job.delete", str(job.id), before=lambda _: seen, actor=_owner(owner))
+        if not self._database.transact(recorded(ending.remove, change, changed=bool), [job.id]):
             self._stored(job_id, owner)
             raise JobNotDeletable(job.id, job.state)
 
@@ -321,7 +325,9 @@ class Jobs:
         But on SQLite the body's own transaction may hold the lock that this needs. Then the body hears of it beside the
         row, rolls back, and lets go of the lock.
         """
-        cancel = recorded(ending.cancel, changed=_is_made)
+        seen = {"state": job.state}
+        change = Change("job.cancel", str(job.id), lambda _: seen, lambda *_: {"state": JobState.CANCELLED}, who)
+        cancel = recorded(ending.cancel, change, changed=_is_made)
         shown = self._shown([job])[0]
         try:
             return self._database.transact_at_once(cancel, job.id, who, shown)
@@ -357,6 +363,10 @@ def _owner(whose: Whose) -> str | None:
 
 def _is_made(job: Job | None) -> bool:
     return job is not None
+
+
+def _new_job(_: Connection, created: tuple[Job, bool]) -> Values:
+    return {"job": created[0].id}
 
 
 def _is_new(created: tuple[Job, bool]) -> bool:

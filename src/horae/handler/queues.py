@@ -1,9 +1,10 @@
 """What callers do with queues: see what waits in them, hold them, open them again, limit what runs of them."""
 
+from functools import partial
 from typing import Final
 
 from horae.errors import InvalidRequest, NotFound, quoted
-from horae.handler.audit import recorded
+from horae.handler.changes import Change, recorded
 from horae.storage import queues
 from horae.storage.database import Database
 from horae.storage.queues import QueueView
@@ -29,14 +30,15 @@ class Queues:
         Raises `InvalidRequest` for a name that no queue can have.
         """
         _check_name(name)
-        self._database.transact(recorded(queues.pause), name, note)
+        self._database.transact(recorded(queues.pause, _change("queue.pause", name)), name, note)
 
     def resume(self, name: str) -> None:
         """Open the queue again, and tell the nodes; opening an open one does nothing.
 
         Raises `NotFound` for a queue that was never paused.
         """
-        if not self._database.transact(recorded(queues.resume, changed=bool), name):
+        resume = recorded(queues.resume, _change("queue.resume", name), changed=bool)
+        if not self._database.transact(resume, name):
             raise NotFound(f"queue {quoted(name)} was never paused")
         self._wakeup.send(Hint(HintKind.WORK))
 
@@ -52,8 +54,12 @@ class Queues:
                 f"concurrency_limit: {concurrency_limit} is not allowed; expected 1 to {LARGEST_LIMIT}, or none; "
                 "to let nothing begin, pause the queue"
             )
-        self._database.transact(recorded(queues.limit), name, concurrency_limit)
+        self._database.transact(recorded(queues.limit, _change("queue.limit", name)), name, concurrency_limit)
         self._wakeup.send(Hint(HintKind.WORK))
+
+
+def _change(action: str, name: str) -> Change:
+    return Change.of(action, name, partial(queues.standing, name=name))
 
 
 def _check_name(name: str) -> None:

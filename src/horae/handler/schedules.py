@@ -14,9 +14,10 @@ from horae.domain.statistics import Statistics
 from horae.domain.storable import is_storable
 from horae.errors import InvalidRequest, ScheduleDoesNotExist, quoted
 from horae.handler import schedule_changes
-from horae.handler.audit import recorded
+from horae.handler.changes import recorded
 from horae.handler.creation import storable_parameters
 from horae.handler.schedule_changes import Definition
+from horae.handler.schedule_record import change_of, run_of
 from horae.handler.schedule_views import ScheduleView, view_of
 from horae.storage import schedules, ticks
 from horae.storage.database import Database
@@ -87,7 +88,8 @@ class Schedules:
         check_name(name)
         params = self._params(kind, {} if config is None else config)
         wanted = self._definition(name, kind, params, options)
-        decided = self._database.transact(recorded(schedule_changes.add), wanted, enabled=enabled)
+        add = recorded(schedule_changes.add, change_of("schedule.add", name, self._registry))
+        decided = self._database.transact(add, wanted, enabled=enabled)
         self._on_created([decided.schedule.id])
         return self._changed(decided)
 
@@ -95,32 +97,35 @@ class Schedules:
         self, reference: Reference, /, *, config: Mapping[str, Any] | None = None, **options: Unpack[ScheduleKeywords]
     ) -> ScheduleView:
         """Change what is named and nothing else; what leaves the times alone leaves the next start alone."""
+        change = change_of("schedule.alter", reference, self._registry)
+        alter = recorded(schedule_changes.alter_from, change, changed=_is_made)
         while True:  # until nobody else has changed it between reading and writing
             row = schedules_row(self._database, reference)
-            wanted = self._altered(row, config, options)
-            decided = self._database.transact(recorded(schedule_changes.alter_from, changed=_is_made), row, wanted)
+            decided = self._database.transact(alter, row, self._altered(row, config, options))
             if decided is not None:
                 return self._changed(decided)
 
     def delete(self, reference: Reference) -> None:
         """Delete a schedule and its ledger; a running job of it goes on. Raises `ScheduleIsDeclared`."""
-        row = self._database.transact(recorded(schedule_changes.delete), reference)
+        delete = recorded(schedule_changes.delete, change_of("schedule.delete", reference, self._registry))
+        row = self._database.transact(delete, reference)
         self._wakeup.send(Hint(HintKind.SCHEDULES, (JobId(row.id),)))
 
     def pause(self, reference: Reference, note: str | None = None) -> ScheduleView:
         """Let no further run start; to pause is not to cancel."""
         if note is not None and not is_storable(note):
             raise InvalidRequest(f"note {quoted(note)} has a character that cannot be stored")
-        pause = recorded(schedule_changes.pause)
+        pause = recorded(schedule_changes.pause, change_of("schedule.pause", reference, self._registry))
         return self._changed(self._database.transact(pause, reference, note, DisabledReason.PAUSED))
 
     def resume(self, reference: Reference) -> ScheduleView:
         """Enable it again: the next start is computed anew, streaks are cleared, nothing is made up for."""
-        return self._changed(self._database.transact(recorded(schedule_changes.resume), reference))
+        resume = recorded(schedule_changes.resume, change_of("schedule.resume", reference, self._registry))
+        return self._changed(self._database.transact(resume, reference))
 
     def run_now(self, reference: Reference) -> JobId:
         """Start a run besides the schedule; its job. Raises `ScheduleIsRunning` where only one may run."""
-        decided = self._database.transact(recorded(schedule_changes.run_now), reference)
+        decided = self._database.transact(recorded(schedule_changes.run_now, run_of(reference)), reference)
         self._changed(decided)
         self._wakeup.send(WORK)
         if decided.fired is None:

@@ -57,6 +57,9 @@ def _limit(dialect: str) -> Any:
 
 
 LIMIT: Final = PerDialect(_limit)
+STANDING: Final = select(queues.c.paused_at, queues.c.note, queues.c.concurrency_limit).where(
+    queues.c.name == bindparam("queue")
+)
 UNLIMIT: Final = update(queues).where(queues.c.name == bindparam("queue")).values(concurrency_limit=null())
 
 _due = (jobs.c.state == JobState.PENDING) & (jobs.c.run_at <= database_now())
@@ -110,6 +113,13 @@ def limit(connection: Connection, name: str, concurrency_limit: int | None) -> N
         connection.execute(UNLIMIT, {"queue": name})
     else:
         connection.execute(LIMIT.on(connection), {"name": name, "concurrency_limit": concurrency_limit})
+
+
+def standing(connection: Connection, name: str) -> Mapping[str, Any]:
+    """What somebody may have said of a queue."""
+    row = connection.execute(STANDING, {"queue": name}).one_or_none()
+    paused_at, note, concurrency_limit = (None, None, None) if row is None else row
+    return {"paused": paused_at is not None, "note": note, "concurrency_limit": concurrency_limit}
 
 
 def view(connection: Connection) -> list[QueueView]:

@@ -30,6 +30,11 @@ class logged_as:  # noqa: N801 - used as a function; as a generator it took a te
         _current.reset(claim)
 
 
+def current_claim() -> Claim | None:
+    """The claim whose body runs here, if one does."""
+    return _current.get()
+
+
 def set_node(node: str) -> None:
     """Mark every record of this context, and of the tasks it starts, as this node's."""
     _node.set(node)
