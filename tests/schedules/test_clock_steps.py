@@ -87,7 +87,8 @@ def test_what_a_body_took_is_what_its_process_measured(stage: Stage, step: float
     outcome = AttemptOutcome.FINISHED if state is JobState.FINISHED else AttemptOutcome.FAILED
     stage.database.transact(settling.settle, HERE, [Settlement(claim.id, claim.lease, state, outcome, took=2.5)])
     [attempt] = stage.horae.jobs.attempts(claim.id)
-    assert attempt.finished_at - attempt.started_at == timedelta(seconds=2.5)
+    # There is no room for it where the clock stands before the start.
+    assert attempt.finished_at - attempt.started_at == timedelta(seconds=0.0 if step < 0 else 2.5)
     job = stage.horae.jobs.get(claim.id)
     assert in_order(job)
     if state is not JobState.PENDING:
@@ -126,7 +127,7 @@ async def test_a_body_is_limited_by_what_has_passed(
     assert (ended.state, ended.result) == ("finished", "done")
     assert in_order(ended)
     [attempt] = stage.horae.jobs.attempts(job_id)
-    assert timedelta(0) < attempt.finished_at - attempt.started_at < timedelta(minutes=1)
+    assert timedelta(0) <= attempt.finished_at - attempt.started_at < timedelta(minutes=1)
 
 
 async def test_a_job_waits_no_longer_because_the_clock_was_set(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -181,7 +181,8 @@ Outcome: TypeAlias = Succeeded | Failed | Cancelled | Crashed
 class Settlement(NamedTuple):
     """What a claim becomes: one row of a settling batch.
 
-    `delay` is seconds until a retry may start, `took` how many the body ran, by its process's monotonic clock.
+    `delay` is seconds until a retry may start; `took` how many the body ran by its process's monotonic clock, where
+    that matters: for the statistics of a schedule, or because the clock was set meanwhile.
     """
 
     id: JobId

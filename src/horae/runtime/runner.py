@@ -31,9 +31,9 @@ log = logging.getLogger("horae.runtime")
 
 
 class Performed(NamedTuple):
-    """What came of a body, and how many seconds it took.
+    """What came of a body. No outcome: another node owns the job.
 
-    No outcome: another node owns the job. `settled`: its own transaction settled it already.
+    `settled`: its own transaction settled it already; `took`: see `Settlement`.
     """
 
     outcome: Outcome | None
@@ -75,7 +75,7 @@ def perform(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> P
             performed = _run(job_type, context, stage)
         except BaseException as error:  # noqa: BLE001 - whatever a body raises is its outcome
             performed = Performed(outcome_of(job_type, context, error), error=error)
-    return performed._replace(took=context.took)
+    return performed if (took := context.took) is None else performed._replace(took=took)
 
 
 async def perform_async(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
@@ -92,7 +92,7 @@ async def perform_async(job_type: JobType[Any], context: JobContext[Any], stage:
             performed = await _run_async(job_type, context, stage)
         except BaseException as error:  # noqa: BLE001 - as above; a cancelled task has its reason in the context
             performed = Performed(outcome_of(job_type, context, error), error=error)
-    return performed._replace(took=context.took)
+    return performed if (took := context.took) is None else performed._replace(took=took)
 
 
 def load_parameters(job_type: JobType[Any], claim: Claim, database: Database) -> Any:

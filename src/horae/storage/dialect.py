@@ -249,28 +249,6 @@ def _since_sqlite(element: seconds_since, compiler: SQLCompiler, **options: Any)
     return f"((horae_now() - {compiler.process(element.clauses, **options)}) / 1000000.0)"
 
 
-class seconds_after(FunctionElement[datetime]):  # noqa: N801 - as above
-    """A stored moment plus a number of seconds, which may be negative; null if either is."""
-
-    type = Instant()
-    inherit_cache = True
-
-    def __init__(self, moment: ColumnElement[Any], seconds: ColumnElement[float]) -> None:
-        super().__init__(moment, seconds)
-
-
-@compiles(seconds_after, POSTGRESQL)
-def _after_postgresql(element: seconds_after, compiler: SQLCompiler, **options: Any) -> str:
-    moment, seconds = (compiler.process(part, **options) for part in element.clauses)
-    return f"({moment} + make_interval(secs => {seconds}))"
-
-
-@compiles(seconds_after, SQLITE)
-def _after_sqlite(element: seconds_after, compiler: SQLCompiler, **options: Any) -> str:
-    moment, seconds = (compiler.process(part, **options) for part in element.clauses)
-    return f"({moment} + CAST(round({seconds} * 1000000) AS INTEGER))"
-
-
 class now_or(FunctionElement[datetime]):  # noqa: N801 - as above
     """The database's clock, but no earlier than a moment of the same row: a clock may be set back."""
 
@@ -286,6 +264,28 @@ def _no_earlier_postgresql(element: now_or, compiler: SQLCompiler, **options: An
 @compiles(now_or, SQLITE)
 def _no_earlier_sqlite(element: now_or, compiler: SQLCompiler, **options: Any) -> str:
     return f"max(horae_now(), {compiler.process(element.clauses, **options)})"
+
+
+class microseconds_before(FunctionElement[datetime]):  # noqa: N801 - as above
+    """A moment less whole microseconds, but no earlier than another moment; that one if they are not known."""
+
+    type = Instant()
+    inherit_cache = True
+
+    def __init__(self, moment: ColumnElement[Any], microseconds: ColumnElement[int], bound: ColumnElement[Any]) -> None:
+        super().__init__(moment, microseconds, bound)
+
+
+@compiles(microseconds_before, POSTGRESQL)
+def _before_postgresql(element: microseconds_before, compiler: SQLCompiler, **options: Any) -> str:
+    moment, microseconds, bound = (compiler.process(part, **options) for part in element.clauses)
+    return f"greatest({moment} - {microseconds} * interval '1 microsecond', {bound})"
+
+
+@compiles(microseconds_before, SQLITE)
+def _before_sqlite(element: microseconds_before, compiler: SQLCompiler, **options: Any) -> str:
+    moment, microseconds, bound = (compiler.process(part, **options) for part in element.clauses)
+    return f"ifnull(max({moment} - {microseconds}, {bound}), {bound})"
 
 
 def json_moment(dialect: str, moment: datetime | None) -> int | str | None:

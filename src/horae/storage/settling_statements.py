@@ -38,9 +38,9 @@ from horae.storage.dialect import (
     Json,
     PerDialect,
     json_rows,
+    microseconds_before,
     now_or,
     one_of,
-    seconds_after,
     seconds_from_now,
 )
 from horae.storage.tables import job_attempts, jobs
@@ -58,11 +58,12 @@ _BATCH: Final[Mapping[str, TypeEngine[Any]]] = {
     "progress": Integer(),
     "label": Text(),
     "cancelled_by": Text(),
-    "took": Float(),
+    "took": BigInteger(),
 }
 _ENDED_AS: Final = ("outcome", "error", "traceback")
 _ATTEMPT: Final = ("job_id", "lease", "attempt", "node_id", "started_at", "finished_at", *_ENDED_AS)
 _NODE: Final = cast(bindparam("node"), Text())
+_ENDED_AT: Final = now_or(jobs.c.started_at)  # the clock may have been set back
 _SETTLED: Final = (jobs.c.id, jobs.c.lease, jobs.c.state, jobs.c.schedule_id)
 
 
@@ -71,10 +72,10 @@ def _finish(dialect: str) -> Sequence[Executable]:
 
     It does two thirds of the work of `SETTLE`; on SQLite a third.
     """
-    batch = _batch(dialect, id=BigInteger(), lease=BigInteger(), result=Text(), label=Text(), took=Float())
+    batch = _batch(dialect, id=BigInteger(), lease=BigInteger(), result=Text(), label=Text())
     changes = {
         "state": literal(JobState.FINISHED, String()),
-        "finished_at": _ended_at(batch),
+        "finished_at": _ENDED_AT,
         "result": cast(batch.c.result, Json()),
         "error": null(),
         "human_readable_error": null(),
@@ -84,8 +85,8 @@ def _finish(dialect: str) -> Sequence[Executable]:
     ended = (literal(AttemptOutcome.FINISHED, String()), null(), null())
     held = and_(_held(batch), jobs.c.schedule_id.is_(None))
     if dialect != POSTGRESQL:
-        return _kept_before(batch, held, ended), _changed(batch, held, changes)
-    settled, kept = _changed_and_kept(dialect, batch, _changed(batch, held, changes), ended)
+        return _kept_before(held, jobs.c.started_at, ended), _changed(held, changes)
+    settled, kept = _changed_and_kept(dialect, batch, _changed(held, changes), ended)
     return (select(func.count()).select_from(settled).add_cte(kept),)
 
 
@@ -96,7 +97,7 @@ def _settle(dialect: str) -> Sequence[Executable]:
     finished = batch.c.state == JobState.FINISHED
     changes = {
         "state": batch.c.state,
-        "finished_at": case((retried, null()), else_=_ended_at(batch)),
+        "finished_at": case((retried, null()), else_=_ENDED_AT),
         "run_at": case((retried, seconds_from_now(func.coalesce(batch.c.delay, 0.0))), else_=jobs.c.run_at),
         "result": cast(batch.c.result, Json()),
         "error": case((retried, null()), else_=batch.c.error),
@@ -108,12 +109,13 @@ def _settle(dialect: str) -> Sequence[Executable]:
         ),
         "label": case((retried, null()), else_=batch.c.label),
         "cancelled_by": batch.c.cancelled_by,
+        "started_at": _began_at(batch),
     }
     ended = (batch.c.outcome, batch.c.error, batch.c.traceback)
     held = _held(batch)
     if dialect != POSTGRESQL:
-        return _kept_before(batch, held, ended), _changed(batch, held, changes).returning(*_SETTLED)
-    settled, kept = _changed_and_kept(dialect, batch, _changed(batch, held, changes), ended)
+        return _kept_before(held, _began_at(batch), ended), _changed(held, changes).returning(*_SETTLED)
+    settled, kept = _changed_and_kept(dialect, batch, _changed(held, changes), ended)
     return (select(*(settled.c[column.name] for column in _SETTLED)).add_cte(kept),)
 
 
@@ -126,26 +128,19 @@ def _held(batch: Any) -> ColumnElement[bool]:
     return and_(jobs.c.id == batch.c.id, jobs.c.lease == batch.c.lease, jobs.c.state == JobState.STARTED)
 
 
-def _ended_at(batch: Any) -> ColumnElement[datetime]:
-    """Now, but no earlier than the start and what the body took since: the clock may have been set back."""
-    return now_or(seconds_after(jobs.c.started_at, func.coalesce(batch.c.took, 0.0)))
-
-
 def _began_at(batch: Any) -> ColumnElement[datetime]:
     """When the body began: what it took before its end, whatever the clock was set to meanwhile."""
-    return func.coalesce(seconds_after(_ended_at(batch), -batch.c.took), jobs.c.started_at)
+    return microseconds_before(_ENDED_AT, batch.c.took, jobs.c.started_at)
 
 
-def _changed(batch: Any, held: ColumnElement[bool], changes: Mapping[str, Any]) -> Update:
-    moments = {"started_at": _began_at(batch), "updated_at": _ended_at(batch)}
-    return update(jobs).where(held).values({**changes, **moments, "node_id": null()})
+def _changed(held: ColumnElement[bool], changes: Mapping[str, Any]) -> Update:
+    return update(jobs).where(held).values({**changes, "node_id": null(), "updated_at": _ENDED_AT})
 
 
-def _kept_before(batch: Any, held: ColumnElement[bool], ended: Sequence[Any]) -> Insert:
+def _kept_before(held: ColumnElement[bool], began: Any, ended: Sequence[Any]) -> Insert:
     """SQLite keeps the attempts in a statement of its own, before the change: while the rows can still be told."""
-    return _kept(
-        select(jobs.c.id, jobs.c.lease, jobs.c.attempt, _NODE, _began_at(batch), _ended_at(batch), *ended).where(held)
-    )
+    moments = (began, _ENDED_AT)
+    return _kept(select(jobs.c.id, jobs.c.lease, jobs.c.attempt, _NODE, *moments, *ended).where(held))
 
 
 def _changed_and_kept(dialect: str, batch: Any, changed: Update, ended: Sequence[Any]) -> tuple[CTE, CTE]:
