@@ -143,7 +143,7 @@ class TestLimitOfTheSchedule:
         stage.clock.advance(seconds=2)
         (expired,) = arrange.expired_runs(stage.database, {"work": 5.0})
         assert (expired.id, expired.state) == (claim.id, "failed")
-        assert stage.get("work").state == "executing"  # until the body has stopped
+        assert stage.get("work").state == "terminating"  # until the body has stopped
         stage.end(claim)
         assert (stage.get("work").state, stage.get("work").statistics.total_failures) == ("idle", 1)
 

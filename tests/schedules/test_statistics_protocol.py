@@ -236,7 +236,7 @@ class TestCrash:
         assert stage.database.transact(runs.end_lost, 10) == []
         stage.horae.jobs.cancel(claim.id)
         assert stage.database.transact(runs.end_lost, 10) == []
-        assert stage.get("work").state == "executing"
+        assert stage.get("work").state == "terminating"
         stage.database.transact(settling.release, HERE, [(claim.id, claim.lease)])
         assert stage.get("work").state == "idle"
 
@@ -293,7 +293,7 @@ class TestCancelByHand:
         (job_id,) = stage.fire_due()
         (claim,) = stage.claim()
         stage.horae.jobs.cancel(job_id)
-        assert stage.get("work").state == "executing"  # until the body has stopped
+        assert stage.get("work").state == "terminating"  # until the body has stopped
         stage.clock.advance(minutes=1)
         assert stage.fire_due() == []
         stage.end(claim)
@@ -306,7 +306,7 @@ class TestCancelByHand:
         (claim,) = stage.claim()
         stage.clock.advance(minutes=1)
         (expired,) = arrange.expired(stage.database, {"work": 1.0})
-        assert (expired.id, stage.get("work").state) == (claim.id, "executing")
+        assert (expired.id, stage.get("work").state) == (claim.id, "terminating")
         stage.end(claim)
         assert counts(stage) == (1, 0, 1, 0)
 

@@ -4,10 +4,11 @@
 equal rules and an equal past have the same future. `plan.py` applies them.
 
 States: a schedule is `executing` from its fire until its run has ended, and `terminating` once the
-run was ordered to stop. To pause is not to cancel: a schedule that is paused while it executes is
-disabled only when its run ends (`LAST_END`). A disabled schedule can be run by hand, and is
-disabled again afterwards. A schedule with `allow_all` never executes: its runs do not keep it, so
-it stays `idle`, and its live jobs say what is going on.
+run was told to stop, by a policy, a time limit, a person or the end of its node, until it has.
+To pause is not to cancel: a schedule that is paused while it executes is disabled only when its run
+ends (`LAST_END`). A disabled schedule can be run by hand, and is disabled again afterwards. A
+schedule with `allow_all` never executes: its runs do not keep it, so it stays `idle`, and its live
+jobs say what is going on.
 """
 
 from collections.abc import Mapping
@@ -41,10 +42,15 @@ class ScheduleState(StrEnum):
 
 
 class ScheduleEvent(StrEnum):
-    """What can happen to a schedule. `LAST_END`: its run has ended, and no other is to follow."""
+    """What can happen to a schedule.
+
+    `STOP`: its run was told to stop; `REPEAT`: it has stopped, and its job is to be tried again; `LAST_END`: it has
+    ended, and no other is to follow.
+    """
 
     START = "start"
     STOP = "stop"
+    REPEAT = "repeat"
     END = "end"
     LAST_END = "last_end"
     DISABLE = "disable"
@@ -59,6 +65,7 @@ NEXT_STATE: Final[Mapping[tuple[ScheduleState, ScheduleEvent], ScheduleState]] =
     (ScheduleState.EXECUTING, ScheduleEvent.LAST_END): ScheduleState.DISABLED,
     (ScheduleState.EXECUTING, ScheduleEvent.DISABLE): ScheduleState.EXECUTING,
     (ScheduleState.EXECUTING, ScheduleEvent.ENABLE): ScheduleState.EXECUTING,
+    (ScheduleState.TERMINATING, ScheduleEvent.REPEAT): ScheduleState.EXECUTING,
     (ScheduleState.TERMINATING, ScheduleEvent.END): ScheduleState.IDLE,
     (ScheduleState.TERMINATING, ScheduleEvent.LAST_END): ScheduleState.DISABLED,
     (ScheduleState.TERMINATING, ScheduleEvent.DISABLE): ScheduleState.TERMINATING,

@@ -39,7 +39,10 @@ from horae.wakeup.channel import Hint, HintKind
 
 Deploy: TypeAlias = Callable[[], Sequence[int]]
 LAST_WORDS: Final = 3.0
-"""Seconds that bodies have to stop once they were told to, before the node goes without them."""
+TOLD_WITHIN: Final = 1.0
+"""Seconds that bodies have to stop once they were told to, before the node goes without them; that schedules have to
+show it.
+"""
 
 log = logging.getLogger("horae.runtime")
 
@@ -201,6 +204,9 @@ class Incarnation:
         await self._bodies_end(0.0 if self._died.is_set() else self._options.grace.total_seconds())
         if self._worker.running:
             self._worker.order_all(Interrupted)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TOLD_WITHIN):
+                    await self._overseer.note_told(list(self._worker.running.values()))
             await self._bodies_end(LAST_WORDS)
         for run in list(self._worker.running.values()):
             run.kill()

@@ -8,7 +8,7 @@ rows themselves are read, so that a body hears of its end even if the live store
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from horae.domain.job import Job, JobId, JobState
@@ -18,7 +18,7 @@ from horae.runtime.complaints import Complaint
 from horae.runtime.reporter import Reporter
 from horae.runtime.run import Run
 from horae.runtime.runner import OutOfTime
-from horae.storage import ending, reading
+from horae.storage import ending, reading, stopping
 from horae.storage.database import Database
 from horae.wakeup.channel import Hint, HintKind
 
@@ -42,6 +42,7 @@ class Overseer:
         self._hinted = asyncio.Event()
         self._rounds = 0
         self._away, self._unwritten = Complaint(), Complaint()
+        self._told: list[Run] = []
 
     def on_hint(self, hint: Hint) -> None:
         """Look at once when a running body may have been cancelled. Called on the node's loop."""
@@ -67,6 +68,9 @@ class Overseer:
             await asyncio.sleep(ROUND)
             if overdue := self.keep_time(time.monotonic()):
                 services.create_task(self._fail_async(overdue))
+            if self._told:
+                told, self._told = self._told, []
+                services.create_task(self.note_told(told))
 
     async def _pause(self) -> None:
         try:
@@ -127,6 +131,7 @@ class Overseer:
             elif now >= run.soft_at and not run.warned:
                 run.warned = True
                 run.stop(SoftTimeLimitExceeded("the soft time limit of this job is over"))
+                self._told.append(run)
         return overdue
 
     def _force(self, run: Run) -> None:
@@ -135,6 +140,14 @@ class Overseer:
             log.warning("job %d was stopped by force at its hard time limit", run.claim.id)
         else:
             run.stop(OutOfTime(run.passed))
+
+    async def note_told(self, told: Iterable[Run]) -> None:
+        """Let schedules show that their runs were told to stop."""
+        if scheduled := [run.claim.id for run in told if run.claim.schedule_id is not None]:
+            try:
+                await self._database.transact_async(stopping.told, scheduled)
+            except Exception as error:  # noqa: BLE001 - the bodies were told, whatever is shown of it
+                log.warning("%d schedules cannot show that their runs were told to stop: %s", len(scheduled), error)
 
     async def _fail_async(self, overdue: Sequence[Run]) -> None:
         for job in await self._database.in_service(lambda: self.fail(overdue)):

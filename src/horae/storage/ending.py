@@ -26,7 +26,7 @@ from sqlalchemy import (
 from horae.domain.job import AttemptOutcome, Claim, Job, JobId, JobState, NodeId
 from horae.domain.limits import Limit
 from horae.domain.statistics import RunOutcome
-from horae.storage import runs
+from horae.storage import runs, stopping
 from horae.storage.claims import CLAIMED
 from horae.storage.dialect import (
     IdList,
@@ -186,6 +186,8 @@ def cancel(connection: Connection, job_id: JobId, cancelled_by: str | None, seen
     job = job_from(row)
     if job.schedule_id is not None and job.node_id is None:
         runs.end_jobs(connection, {job.id: RunOutcome.CANCELLED}, None)
+    elif job.schedule_id is not None:
+        stopping.told(connection, [job.id])
     return job
 
 
@@ -224,7 +226,10 @@ def expire(connection: Connection, passed: Collection[tuple[JobId, int]], limit:
     """Fail those of these jobs that are active under these leases; the node stays until the body has stopped."""
     leases = json.dumps([{"id": job_id, "lease": lease} for job_id, lease in sorted(passed)])
     values = {"passed": leases, "error": limit.error, "text": limit.human_readable_error}
-    return [job_from(row) for row in connection.execute(EXPIRE.on(connection), values)]
+    failed = [job_from(row) for row in connection.execute(EXPIRE.on(connection), values)]
+    if running := [job.id for job in failed if job.schedule_id is not None and job.node_id is not None]:
+        stopping.told(connection, running)
+    return failed
 
 
 def lost(connection: Connection, dead: Collection[NodeId], limit: int) -> list[tuple[Claim, NodeId, JobState, int]]:

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, CursorResult, Executable
 from horae.domain.job import AttemptOutcome, JobId, JobState, NodeId, Settlement
 from horae.domain.statistics import RunOutcome
 from horae.domain.storable import is_storable, storable
-from horae.storage import runs
+from horae.storage import runs, stopping
 from horae.storage.dialect import PerDialect
 from horae.storage.runs import Decided
 from horae.storage.settling_statements import FINISH, KEEP_ATTEMPT, RECORDED, RELEASE, SETTLE
@@ -111,6 +111,8 @@ def _end_runs(
     crashed: Collection[JobId],
     scheduler_age: timedelta | None,
 ) -> list[Decided]:
+    if again := [JobId(row.id) for row in rows if row.schedule_id is not None and row.state == JobState.PENDING]:
+        stopping.repeated(connection, again)
     over = {row.id: row.state for row in rows if row.schedule_id is not None and row.state != JobState.PENDING}
     if not over:
         return []

@@ -1,0 +1,113 @@
+"""A run that was told to stop and has not stopped is `terminating`, whoever told it."""
+
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from horae import Horae, JobContext
+from horae.domain.job import AttemptOutcome, JobState, Settlement
+from horae.errors import JobStopped
+from horae.storage import settling, stopping
+from tests.harness.nodes import running_node, until
+from tests.schedules.stage import HERE, Stage
+
+
+class Deaf:
+    """A body that goes on until the test lets it end."""
+
+    def __init__(self, horae: Horae) -> None:
+        self.begun, self.release = threading.Event(), threading.Event()
+
+        @horae.job(grace=timedelta(minutes=1))
+        def deaf() -> None:
+            self.begun.set()
+            self.release.wait(20)
+
+
+@pytest.fixture
+def deaf(horae: Horae) -> Iterator[Deaf]:
+    body = Deaf(horae)
+    yield body
+    body.release.set()
+
+
+def state(horae: Horae, name: str = "deaf") -> str:
+    return horae.schedules.get(name).state
+
+
+async def test_a_person_who_cancels_the_job(horae: Horae, deaf: Deaf) -> None:
+    horae.schedules.add("deaf", cron="0 0 1 1 *")
+    async with running_node(horae):
+        job_id = await horae.aio.schedules.run_now("deaf")
+        await until(deaf.begun.is_set)
+        assert state(horae) == "executing"
+        version = horae.schedules.get("deaf").version
+        await horae.aio.jobs.cancel(job_id)
+        assert state(horae) == "terminating"
+        assert horae.schedules.get("deaf").version > version  # whoever watches is told
+        deaf.release.set()
+        await until(lambda: state(horae) == "idle")
+
+
+async def test_a_pending_job_that_is_cancelled_has_nothing_to_stop(horae: Horae, deaf: Deaf) -> None:
+    del deaf
+    horae.schedules.add("deaf", cron="0 0 1 1 *")
+    horae.jobs.cancel(horae.schedules.run_now("deaf"))
+    assert state(horae) == "idle"
+
+
+async def test_the_time_limit_of_the_schedule(horae: Horae, deaf: Deaf) -> None:
+    horae.schedules.add("deaf", cron="0 0 1 1 *", max_runtime="0.2s")
+    async with running_node(horae):
+        await horae.aio.schedules.run_now("deaf")
+        await until(lambda: state(horae) == "terminating")
+        deaf.release.set()
+        await until(lambda: state(horae) == "idle")
+    assert horae.schedules.get("deaf").statistics.total_successes == 1  # it was late, and done
+
+
+async def test_the_end_of_its_node(horae: Horae, deaf: Deaf) -> None:
+    horae.schedules.add("deaf", cron="0 0 1 1 *")
+    async with running_node(horae, grace=timedelta(0)) as node:
+        await horae.aio.schedules.run_now("deaf")
+        await until(deaf.begun.is_set)
+        node.stop()
+        await until(lambda: state(horae) == "terminating")
+        deaf.release.set()
+    assert state(horae) == "idle"
+
+
+def test_a_run_that_is_tried_again_executes_again(stage: Stage) -> None:
+    stage.horae.schedules.add("work", cron="* * * * *")
+    stage.until_due("work")
+    stage.fire_due()
+    (claim,) = stage.claim()
+    stage.database.transact(stopping.told, [claim.id])
+    assert stage.get("work").state == "terminating"
+    again = Settlement(claim.id, claim.lease, JobState.PENDING, AttemptOutcome.FAILED)
+    stage.database.transact(settling.settle, HERE, [again])
+    assert (stage.get("work").state, stage.get("work").job_id) == ("executing", claim.id)
+
+
+@pytest.mark.parametrize("overlap", ["cancel_other", "allow_all"])
+async def test_a_policy_tells_its_one_run(horae: Horae, overlap: str) -> None:
+    begun, release = list[int](), threading.Event()
+
+    @horae.job
+    def deaf(job: JobContext) -> None:
+        begun.append(job.id)
+        while not isinstance(job.order, JobStopped) and not release.is_set():
+            release.wait(0.01)
+        release.wait(20)
+
+    horae.schedules.add("deaf", cron="* * * * * *", overlap=overlap)
+    async with running_node(horae):
+        if overlap == "cancel_other":
+            await until(lambda: state(horae) == "terminating")
+        else:
+            await until(lambda: len(begun) > 1)
+            assert state(horae) == "idle"
+        horae.schedules.pause("deaf")
+        release.set()
