@@ -1,8 +1,9 @@
 """`Horae`: the settings, the registry and the adapters of one application. The only place that picks adapters."""
 
+import asyncio
 import sys
 from collections.abc import Callable, Collection, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
@@ -23,7 +24,7 @@ from horae.handler.schedules import Schedules
 from horae.live.database import DatabaseLiveStore
 from horae.runtime.inline import InlineNode
 from horae.runtime.node import Node
-from horae.runtime.parts import NodeOptions, Parts
+from horae.runtime.parts import NodeKeywords, NodeOptions, Parts
 from horae.runtime.slots import Slots
 from horae.settings import Settings, settings
 from horae.storage.database import Database, side_car
@@ -150,8 +151,7 @@ class Horae:
     @made_once
     def parts(self) -> Parts:
         """The adapters, opened; a SQLite file is migrated, for the rest there is `SchemaMismatch`."""
-        given = self.settings
-        database = Database(given.database, busy_timeout=given.busy_timeout.total_seconds(), pooler=given.pooler)
+        database = self._database()
         try:
             migrations.ensure(database)
         except BaseException:
@@ -170,8 +170,7 @@ class Horae:
     @made_once
     def aio(self) -> "AsyncHorae":
         """The same for coroutines: `await horae.aio.jobs.start(…)`."""
-        database = self.parts.database
-        return AsyncHorae(AsyncJobs(self.jobs, database, self.parts.wakeup), AsyncSchedules(self.schedules, database))
+        return AsyncHorae(self)
 
     @made_once
     def schedules(self) -> Schedules:
@@ -197,19 +196,22 @@ class Horae:
     def _inline(self) -> InlineNode:
         return InlineNode(self.parts)
 
-    def node(self, *, slots: Slots | None = None, **options: Any) -> Node:
-        """A node of this application; `await node.run()` runs it in an event loop. Options are `NodeOptions`.
+    def node(self, *, slots: Slots | None = None, **options: Unpack[NodeKeywords]) -> Node:
+        """A node of this application: it runs jobs and fires schedules, as `horae run` does.
 
-        `slots`: one limit for several applications in one process.
+        `await node.run()` runs it in an event loop, `node.run_sync()` in this thread until a signal, and
+        `with node.running(): …` in a thread of its own while the block lasts. `slots`: one limit for several
+        applications in one process.
         """
-        given: dict[str, Any] = {
+        given: NodeKeywords = {
             "concurrency": self.settings.concurrency,
             "queues": self.settings.queues,
             "name": self.settings.node_name,
             "grace": self.settings.grace,
             "keep": self.settings.keep,
         }
-        node = Node(self.parts, NodeOptions(**(given | options)), self._deploy_at_start, slots)
+        given.update(options)
+        node = Node(self.parts, NodeOptions(**given), self._deploy_at_start, slots)
         self._nodes.add(node)
         return node
 
@@ -241,6 +243,14 @@ class Horae:
         with acting(Caller(actor, PYTHON)):
             yield
 
+    def migrate(self) -> None:
+        """Make the tables, or bring them up to date, as `horae migrate up` does; nothing where they are.
+
+        Raises `SchemaMismatch` for a database that a newer program has migrated, `DatabaseBusy` and `Unavailable`.
+        """
+        with closing(self._database()) as database:
+            migrations.upgrade(database)
+
     def open(self) -> None:
         """Open the database now: a new SQLite file gets its tables, any other must have them, else `SchemaMismatch`.
 
@@ -263,6 +273,10 @@ class Horae:
             for name in ("jobs", "schedules", "deployments", "aio", "_inline", "parts"):
                 vars(self).pop(name, None)
 
+    def _database(self) -> Database:
+        given = self.settings
+        return Database(given.database, busy_timeout=given.busy_timeout.total_seconds(), pooler=given.pooler)
+
     def _channel(self, database: Database) -> WakeupChannel:
         if not self.settings.hints:
             return SilentChannel()
@@ -276,9 +290,24 @@ class Horae:
 class AsyncHorae:
     """The faces for coroutines."""
 
-    def __init__(self, jobs: AsyncJobs, schedules: AsyncSchedules) -> None:
-        self.jobs = jobs
-        self.schedules = schedules
+    def __init__(self, horae: Horae) -> None:
+        self._horae = horae
+        self.opening = horae.opening
+
+    @made_once
+    def jobs(self) -> AsyncJobs:
+        """Start, watch, cancel jobs."""
+        parts = self._horae.parts
+        return AsyncJobs(self._horae.jobs, parts.database, parts.wakeup)
+
+    @made_once
+    def schedules(self) -> AsyncSchedules:
+        """Add, change and read schedules."""
+        return AsyncSchedules(self._horae.schedules, self._horae.parts.database)
+
+    async def migrate(self) -> None:
+        """Make the tables, or bring them up to date; see `Horae.migrate`."""
+        await asyncio.to_thread(self._horae.migrate)
 
 
 def _calling_module() -> str:

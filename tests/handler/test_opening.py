@@ -3,9 +3,10 @@
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from sqlalchemy import create_engine, text
 
-from horae import Horae
+from horae import Horae, SchemaMismatch
 
 
 def test_a_new_file_is_ready_for_a_start_within_a_transaction_that_holds_its_lock(tmp_path: Path) -> None:
@@ -23,3 +24,20 @@ def test_a_new_file_is_ready_for_a_start_within_a_transaction_that_holds_its_loc
             connection.execute(text("INSERT INTO mine VALUES (1)"))
             job = horae.jobs.start(work, session=connection)
         assert horae.jobs.get(job.id) == job
+
+
+def test_a_program_makes_the_tables_itself(database_url: str) -> None:
+    with closing(Horae(database_url)) as horae:
+        if database_url.startswith("postgresql"):
+            with pytest.raises(SchemaMismatch):
+                horae.open()
+        horae.migrate()
+        horae.migrate()  # nothing is left to do
+        assert horae.jobs.list().jobs == []
+
+
+async def test_also_a_program_of_coroutines(database_url: str) -> None:
+    with closing(Horae(database_url)) as horae:
+        await horae.aio.migrate()
+        assert (await horae.aio.jobs.list()).jobs == []
+        assert await horae.aio.schedules.list() == []

@@ -203,6 +203,12 @@ class TestMany:
     def test_nothing_is_nothing(self, counting: Horae) -> None:
         assert counting.jobs.start_many("count", []) == []
 
+    def test_they_may_all_be_one_owners(self, counting: Horae) -> None:
+        ids = counting.jobs.start_many("count", [{"start": 1}, {"start": 2}], owner="ada")
+        assert [counting.jobs.get(job_id, owner="ada").owner for job_id in ids] == ["ada", "ada"]
+        with pytest.raises(InvalidRequest, match="name it once"):
+            counting.jobs.start_many("count", [{"start": 1}], owner="ada", options=StartOptions(owner="bob"))
+
     def test_options_hold_for_all(self, counting: Horae) -> None:
         options = StartOptions(queue="bulk", priority=-1, delay=timedelta(hours=1), owner="alice")
         ids = counting.jobs.start_many("count", [{"start": 1}, {"start": 2}], options=options)

@@ -37,10 +37,11 @@ class AsyncJobs:
 
     async def start_many(
         self, job_type: JobTypeReference, values: Iterable[Mapping[str, Any]], /, *, session: AsyncWithin | None = None,
-        options: StartOptions | None = None,
+        owner: str | None = None, options: StartOptions | None = None,
     ) -> list[JobId]:  # fmt: skip
         """Create many jobs in one statement; see `Jobs.start_many`."""
-        return await self._patiently(session, partial(self._jobs.start_many, job_type, values, options=options))
+        start_many = partial(self._jobs.start_many, job_type, values, owner=owner, options=options)
+        return await self._patiently(session, start_many)
 
     async def _patiently(self, session: AsyncWithin | None, call: Callable[..., T]) -> T:
         if session is None:

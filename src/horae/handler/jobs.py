@@ -23,6 +23,7 @@ from horae.errors import (
     JobNotDeletable,
     JobNotRetryable,
     JobWasCancelled,
+    quoted,
 )
 from horae.handler import creation
 from horae.handler.changes import Change, Values, is_asked, recorded
@@ -128,10 +129,17 @@ class Jobs:
 
     def start_many(
         self, job_type: JobTypeReference, values: Iterable[Mapping[str, Any]], /, *, session: Within | None = None,
-        options: StartOptions | None = None,
+        owner: str | None = None, options: StartOptions | None = None,
     ) -> list[JobId]:  # fmt: skip
-        """Create one job for each mapping of parameters, in one statement, all or none; their ids in order."""
+        """Create one job for each mapping of parameters, in one statement, all or none; their ids in order.
+
+        `owner`: whose they are; what else may be said of them is in `options`.
+        """
         options = options or StartOptions()
+        if owner is not None:
+            if options.owner not in (None, owner):
+                raise InvalidRequest(f"owner is {quoted(owner)}, and {quoted(options.owner)} in options; name it once")
+            options = replace(options, owner=owner)
         if options.unique_key is not None:
             raise InvalidRequest("unique_key names one job; start_many starts many")
         kind = self._registry.resolve(job_type)

@@ -7,6 +7,7 @@ it takes nothing of such a queue, so a new limit holds from the first moment.
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 from typing import Final
 
@@ -34,9 +35,17 @@ class Claimer:
         self.pause = math.inf
         """Seconds after which another claim may take what the last one had to pass over."""
         self._database, self._served, self._rng = database, served, rng
-        self._frontier = Frontier(REST if database.dialect == POSTGRESQL else 0)
+        self._frontier = self._new_frontier()
         self._looked_at = -math.inf
         self._next_pause = PAUSES[0]
+
+    def serve(self, types: tuple[str, ...]) -> None:
+        """Take jobs of these types from now on, also those that lie before the last one that was claimed."""
+        self._served = replace(self._served, types=types)
+        self._frontier = self._new_frontier()
+
+    def _new_frontier(self) -> Frontier:
+        return Frontier(REST if self._database.dialect == POSTGRESQL else 0)
 
     @property
     def is_stale(self) -> bool:

@@ -8,10 +8,10 @@ and begins again as a new incarnation.
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import partial
 from random import Random
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 from horae.domain.job import NodeId
 from horae.runtime.aftermath import Aftermath
@@ -19,6 +19,7 @@ from horae.runtime.controller import Controller
 from horae.runtime.executors.loop import LoopExecutor
 from horae.runtime.executors.process import ProcessExecutor
 from horae.runtime.executors.thread import ThreadExecutor
+from horae.runtime.foreground import run_in_foreground, running_beside
 from horae.runtime.membership import Membership, membership_of
 from horae.runtime.overseer import Overseer
 from horae.runtime.parts import NodeOptions, Parts
@@ -26,6 +27,7 @@ from horae.runtime.record import record_of
 from horae.runtime.reporter import Reporter
 from horae.runtime.run import Executor
 from horae.runtime.runner import Interrupted, Stage
+from horae.runtime.served_types import ServedTypes
 from horae.runtime.settler import Settler
 from horae.runtime.slots import Slots
 from horae.runtime.sweeper import Sweeper
@@ -60,15 +62,28 @@ class Node:
         self._slots = slots or Slots(options.concurrency)
         self._incarnation: Incarnation | None = None
         self._stop = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self.ready = asyncio.Event()
         self.id: NodeId | None = None
 
     def stop(self) -> None:
-        """Shut down: no new claims, then the grace, then the end. Called on the node's loop."""
-        self._stop.set()
+        """Shut down: no new claims, then the grace, then the end. May be called from any thread."""
+        if self._loop is None:
+            self._stop.set()
+        else:
+            _post(self._loop, self._stop.set)
+
+    def run_sync(self) -> None:
+        """Live in this thread until `stop`; in the main thread also until SIGTERM or SIGINT (Ctrl-C)."""
+        run_in_foreground(self)
+
+    def running(self) -> AbstractContextManager[Self]:
+        """Live in a thread of its own for as long as a `with` block lasts; ready when the block begins."""
+        return running_beside(self)
 
     async def run(self) -> None:
         """Live until `stop`, as one incarnation after another if need be."""
+        self._loop = asyncio.get_running_loop()
         while not self._stop.is_set():
             incarnation = self._incarnation = Incarnation(self._parts, self._options, self._deploy, self._slots)
             self.id = incarnation.id
@@ -123,6 +138,7 @@ class Incarnation:
             services.create_task(self._settler.run())
             if self._options.scheduler:
                 self._controller.adopt(await self._parts.database.in_thread(self._deploy))
+            sweeping.append(services.create_task(ServedTypes(self._parts, self.id, self._worker).run()))
             working = self._working(services)
             ready.set()
             await _first(stop, self._died)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TypedDict
 
 from horae.errors import ConfigurationError
 from horae.live.store import LiveStore
@@ -18,6 +19,18 @@ class Parts:
     registry: Registry
     live: LiveStore
     wakeup: WakeupChannel
+
+
+class NodeKeywords(TypedDict, total=False):
+    """What may be said of one node; see `NodeOptions`."""
+
+    worker: bool
+    scheduler: bool
+    concurrency: int
+    queues: tuple[str, ...] | None
+    name: str | None
+    grace: timedelta
+    keep: timedelta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

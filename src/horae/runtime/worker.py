@@ -85,6 +85,11 @@ class Worker:
         self._exhausted = False
         self._wake.set()
 
+    def serve(self, types: tuple[str, ...]) -> None:
+        """Claim jobs of these types from now on."""
+        self._claimer.serve(types)
+        self.hint()
+
     def hint_of_room(self, queues: Iterable[str]) -> bool:
         """Jobs of these queues have ended: look for work if one of the queues has a limit, and say so."""
         limited = self._claimer.limited

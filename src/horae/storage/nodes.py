@@ -1,5 +1,6 @@
 """Nodes: one row an incarnation, gone when the node left or was declared dead."""
 
+import json
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -73,6 +74,7 @@ class NodeView:
     running: int
 
 
+SERVE: Final = update(nodes).where(nodes.c.id == bindparam("node")).values(types=bindparam("known"))
 REGISTER: Final = insert(nodes).values(started_at=database_now(), heartbeat_at=database_now())
 
 _other = nodes.alias("other")
@@ -143,6 +145,11 @@ def schedulers(connection: Connection) -> list[NodeId]:
 def register(connection: Connection, record: NodeRecord) -> None:
     """Announce a new incarnation."""
     connection.execute(REGISTER, asdict(record))
+
+
+def serve(connection: Connection, node: NodeId, types: Collection[str]) -> None:
+    """Write down which job types a node knows now."""
+    connection.execute(SERVE, {"node": node, "known": json.dumps(sorted(types))})
 
 
 def beat(connection: Connection, node: NodeId) -> int | None:

@@ -1,6 +1,6 @@
 """The job types that a program knows. A name from the database is looked up here, never imported."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -11,16 +11,39 @@ from horae.types.job_type import JobType
 JobTypeReference: TypeAlias = str | JobType[Any] | type[JobType[Any]] | JobFunction[..., Any]
 
 
+class Listener:
+    """Somebody who hears of changes until closed."""
+
+    def __init__(self, listeners: "list[Listener]", call: Callable[[], None]) -> None:
+        self._listeners, self.call = listeners, call
+
+    def close(self) -> None:
+        """Hear no more."""
+        self._listeners.remove(self)
+
+
 class Registry:
     """Job types by name."""
 
     def __init__(self) -> None:
         self._types: dict[str, JobType[Any]] = {}
+        self._listeners: list[Listener] = []
+
+    def listen(self, call: Callable[[], None]) -> Listener:
+        """Call whenever the types have changed, on the thread that changes them."""
+        listener = Listener(self._listeners, call)
+        self._listeners.append(listener)
+        return listener
+
+    def _tell(self) -> None:
+        for listener in list(self._listeners):
+            listener.call()
 
     def add(self, job_type: JobType[Any]) -> None:
         """Register a type; raises `JobTypeAlreadyRegistered` if another one has its name."""
         present = self._types.setdefault(job_type.type, job_type)
         if present is job_type:
+            self._tell()
             return
         if _is_same_function(present, job_type):
             raise JobTypeAlreadyRegistered(
@@ -64,6 +87,7 @@ class Registry:
         """Forget a type; raises `UnknownJobType`."""
         self.get(name)
         del self._types[name]
+        self._tell()
 
     @property
     def by_name(self) -> Mapping[str, JobType[Any]]:
