@@ -106,6 +106,23 @@ class Settings(BaseSettings):
         (), description="Origins of other pages that may use the HTTP interface, as in https://shop.example."
     )
     max_body: int = Field(1024 * 1024, ge=1024, description="Bytes that the body of a request may have.")
+    max_connections: int = Field(
+        500, ge=8, le=100_000, description="Connections that the HTTP server keeps; past it idle ones are closed."
+    )
+    header_timeout: Duration = Field(
+        timedelta(seconds=10), gt=timedelta(0), description="How long the header of a request may take to arrive."
+    )
+    body_timeout: Duration = Field(
+        timedelta(seconds=30), gt=timedelta(0), description="How long the body of a request may take to arrive."
+    )
+    write_timeout: Duration = Field(
+        timedelta(seconds=60), gt=timedelta(0), description="How long a client may leave an answer untaken."
+    )
+    idle_timeout: Duration = Field(
+        timedelta(seconds=15), ge=timedelta(seconds=1), description="How long a connection is kept between requests."
+    )
+    max_streams: int = Field(200, ge=1, description="Streams of events at a time, of all who listen.")
+    max_streams_each: int = Field(32, ge=1, description="Streams of events at a time, of one actor.")
     log_format: Literal["text", "json"] = Field("text", description="How `horae run` writes its log.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="What `horae run` logs.")
 

@@ -1,6 +1,7 @@
 """Changes as they happen: who hears of which, and what becomes of somebody who was away."""
 
 import asyncio
+from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -13,9 +14,11 @@ from horae.api.stream import hub as hub_module
 from horae.api.stream.watch import Change, Watch
 from horae.handler.jobs import JobPage, Jobs
 from horae.live.store import LiveReport
-from tests.api.clients import Client
+from horae.storage.database import Database
+from tests.api.clients import Client, application_of
 from tests.api.streams import listening
-from tests.harness.applications import claim_as_another_node, counted_statements, execute
+from tests.api.tables import add_types
+from tests.harness.applications import application, claim_as_another_node, counted_statements, execute
 from tests.harness.nodes import running_node
 
 
@@ -124,7 +127,15 @@ async def test_a_change_while_it_looks_is_told_once(horae: Horae) -> None:
     assert watch.changes(lambda _: True) == []
 
 
-async def test_a_thousand_listen_and_one_looks(horae: Horae, app: HttpInterface) -> None:
+@pytest.fixture
+def crowded(database: Database) -> Iterator[Horae]:
+    """An application that lets a thousand listen."""
+    with application(database, max_streams=1000, max_streams_each=500) as horae:
+        yield add_types(horae)
+
+
+async def test_a_thousand_listen_and_one_looks(crowded: Horae) -> None:
+    horae, app = crowded, application_of(crowded)
     async with AsyncExitStack() as stack:
         streams = [
             await stack.enter_async_context(listening(app, "alice" if number % 2 else "root")) for number in range(1000)

@@ -11,7 +11,11 @@ from tests.api.openapi import GOLDEN
 ROOT: Final = Path(__file__).parents[2]
 REFERENCE: Final = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
 SOURCES: Final = Path(problems.__file__).parent
-WEB_SETTINGS: Final = ("host", "port", "tokens", "allowed_hosts", "trusted_origins", "max_body")
+WEB_SETTINGS: Final = (
+    "host", "port", "tokens", "allowed_hosts", "trusted_origins", "max_body",
+    "max_connections", "header_timeout", "body_timeout", "write_timeout", "idle_timeout", "max_streams",
+    "max_streams_each",
+)  # fmt: skip
 
 
 def sources() -> str:

@@ -1,12 +1,15 @@
 """What only LISTEN and NOTIFY have to survive."""
 
+import errno
 import logging
+import selectors
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from datetime import timedelta
 from logging.handlers import QueueHandler
 from queue import Queue
+from typing import Any
 
 import psycopg
 import pytest
@@ -102,6 +105,37 @@ def test_without_a_server_hints_stay_in_the_process(
     assert not channel.connected
     channel.close()
     assert caplog.text.count("do not arrive") == 1
+
+
+def test_it_hears_again_after_a_lack_of_descriptors(
+    url: URL, channel_on: Open, session: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ear = Ear.on(channel_on(url))
+    lacking, refused, make = threading.Event(), threading.Semaphore(0), selectors.DefaultSelector
+
+    def take_one() -> selectors.BaseSelector:
+        if lacking.is_set():
+            refused.release()
+            raise OSError(errno.EMFILE, "too many open files")
+        return make()
+
+    def connect(options: dict[str, Any]) -> psycopg.Connection:
+        with closing(take_one()):
+            return once(options)
+
+    once = postgres._connect  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # what takes descriptors
+    monkeypatch.setattr(postgres, "_connect", connect)
+    monkeypatch.setattr(selectors, "DefaultSelector", take_one)
+    monkeypatch.setattr(postgres, "retry_delay", lambda *_: timedelta(milliseconds=1))
+    lacking.set()
+    session.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE application_name = 'horae hints' AND datname = current_database()"
+    )
+    for _ in range(3):
+        assert refused.acquire(timeout=PATIENCE)
+    lacking.clear()
+    ear.wait_for_anything()
 
 
 @pytest.fixture

@@ -132,6 +132,7 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
         403: "Not allowed, or a request from another site.",
         404: "It does not exist, or belongs to somebody else.",
         413: "The body is too large.",
+        429: "Too many at a time, or too fast.",
         503: "The database cannot serve this now.",
     }
     return {

@@ -9,21 +9,26 @@ from typing import Any, Final
 import uvicorn
 from typing_extensions import override
 
+from horae.api.connections import LARGEST_HEADER, Bounds, Room, connections_in
 from horae.api.lazy import LazyInterface
+from horae.api.throttle import throttled
 from horae.errors import ConfigurationError
 
 LAST_REQUESTS: Final = 5
 """Seconds that requests may take to end once the server was told to."""
 BACKLOG: Final = 2048
+ACCEPTED_AT_ONCE: Final = 1
+"""Connections that asyncio accepts before it looks at anything else; for each it would log a lack of descriptors."""
 
 
 class HttpServer:
     """Listens from its making on, and answers while it runs."""
 
-    def __init__(self, app: LazyInterface, host: str, port: int) -> None:
+    def __init__(self, app: LazyInterface, host: str, port: int, bounds: Bounds = Bounds()) -> None:  # noqa: B008 - frozen
         """Raises `ConfigurationError` where it cannot listen, or may not: beyond this machine people must be known."""
         app.may_listen(host)
         self._app = app
+        self._bounds = bounds
         self._socket = _listen(host, port)
 
     @property
@@ -39,20 +44,31 @@ class HttpServer:
 
     async def run(self, stop: asyncio.Event, ready: Callable[[], None] = lambda: None) -> None:
         """Answer until `stop`; streams of events end then, other requests may end in peace."""
-        config = uvicorn.Config(
+        room = Room(self._bounds)
+        server = _Server(self._config(room))
+        with throttled():
+            async with asyncio.TaskGroup() as group:
+                watching = group.create_task(room.watch())
+                group.create_task(self._end(server, stop))
+                ready()
+                await server.serve([self._socket])
+                stop.set()
+                watching.cancel()
+
+    def _config(self, room: Room) -> uvicorn.Config:
+        return uvicorn.Config(
             self._app,
+            http=connections_in(room),
+            ws="none",
+            h11_max_incomplete_event_size=LARGEST_HEADER,
+            timeout_keep_alive=max(1, round(self._bounds.idle)),
+            backlog=ACCEPTED_AT_ONCE,
             lifespan="off",
             log_config=None,
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=LAST_REQUESTS,
         )
-        server = _Server(config)
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._end(server, stop))
-            ready()
-            await server.serve([self._socket])
-            stop.set()
 
     async def _end(self, server: uvicorn.Server, stop: asyncio.Event) -> None:
         await stop.wait()
@@ -61,7 +77,13 @@ class HttpServer:
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to the node."""
+    """Leaves signals to the node, and connections that were not accepted yet to the system."""
+
+    @override
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for each in sockets or ():
+            each.listen(BACKLOG)  # asyncio has set it to what it accepts at once
 
     @override
     @contextmanager

@@ -12,6 +12,7 @@ from horae.api.problems import code_of
 from horae.api.security.actor import Actor, Authenticate
 from horae.api.security.authentication import built_in
 from horae.api.stream.hub import Hub
+from horae.api.stream.places import Places
 from horae.api.stream.sources import JobSource, ScheduleSource, Source
 from horae.api.stream.watch import Watch
 from horae.api.views.jobs import JobViews
@@ -108,6 +109,11 @@ class Services:
     def hub(self) -> Hub:
         """Tells of changes as they happen."""
         return Hub(self._sources, self.parts.wakeup)
+
+    @cached_property
+    def places(self) -> Places:
+        """Who listens, by how many streams."""
+        return Places(self.settings.max_streams, self.settings.max_streams_each)
 
     @cached_property
     def metrics(self) -> Metrics:

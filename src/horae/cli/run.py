@@ -12,6 +12,7 @@ import typer
 from horae.api.server import HttpServer
 from horae.app import Horae
 from horae.cli.context import Target, target_of
+from horae.cli.descriptors import raise_limit
 from horae.cli.failures import FAILED
 from horae.cli.logs import LogFormat, LogLevel, configure
 from horae.cli.memory import settle_in
@@ -93,6 +94,7 @@ def run(  # noqa: PLR0913 - one argument for each option
     settings = horaes[0].settings
     configure(log_format or settings.log_format, log_level or settings.log_level)
     as_json = (log_format or settings.log_format) == "json"
+    raise_limit()
     slots = Slots(concurrency or settings.concurrency)
     with ExitStack() as stack:
         for horae in horaes:

@@ -3,9 +3,12 @@
 import logging
 from collections.abc import Sequence
 
+from horae.api.connections import Bounds
 from horae.api.server import HttpServer
 from horae.app import Horae
+from horae.cli import descriptors
 from horae.errors import ConfigurationError
+from horae.settings import Settings
 
 log = logging.getLogger("horae.cli")
 
@@ -37,10 +40,21 @@ def servers_of(horaes: Sequence[Horae], host: str | None, port: int | None) -> l
 
 def _server(horae: Horae, host: str, port: int) -> HttpServer:
     interface = horae.asgi()
-    server = HttpServer(interface, host, port)
+    server = HttpServer(interface, host, port, bounds_of(horae.settings))
     try:
         _ = interface.made  # what is wrong with it is said now, not to the first who asks
     except BaseException:
         server.close()
         raise
     return server
+
+
+def bounds_of(settings: Settings) -> Bounds:
+    """What clients may hold; of the descriptors that this process may have, never more than half."""
+    return Bounds(
+        connections=max(8, min(settings.max_connections, descriptors.limit() // 2)),
+        header=settings.header_timeout.total_seconds(),
+        body=settings.body_timeout.total_seconds(),
+        writing=settings.write_timeout.total_seconds(),
+        idle=settings.idle_timeout.total_seconds(),
+    )

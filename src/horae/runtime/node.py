@@ -30,6 +30,7 @@ from horae.runtime.runner import Interrupted, Stage
 from horae.runtime.served_types import ServedTypes
 from horae.runtime.settler import Settler
 from horae.runtime.slots import Slots
+from horae.runtime.sustained import sustained
 from horae.runtime.sweeper import Sweeper
 from horae.runtime.worker import Worker
 from horae.storage import pooling
@@ -134,8 +135,11 @@ class Incarnation:
             log.info("node %s runs up to %d jobs at a time", self.id, self._options.concurrency)
             if self._parts.database.pooled:
                 log.warning("node %s works %s", self.id, pooling.NOTICE)
-            sweeping = [services.create_task(self._sweeper.run()), services.create_task(self._overseer.run())]
-            services.create_task(self._settler.run())
+            sweeping = [
+                services.create_task(sustained("the sweeper", self._sweeper.run)),
+                services.create_task(sustained("the overseer", self._overseer.run)),
+            ]
+            services.create_task(sustained("the settler", self._settler.run))
             if self._options.scheduler:
                 self._controller.adopt(await self._parts.database.in_thread(self._deploy))
             sweeping.append(services.create_task(ServedTypes(self._parts, self.id, self._worker).run()))
@@ -153,8 +157,8 @@ class Incarnation:
 
     def _working(self, services: asyncio.TaskGroup) -> list[asyncio.Task[None]]:
         """What takes on new work, by the roles of the node."""
-        runs = [self._controller.run()] if self._options.scheduler else []
-        runs += [self._worker.run()] if self._options.worker else []
+        runs = [sustained("the scheduler", self._controller.run)] if self._options.scheduler else []
+        runs += [sustained("the worker", self._worker.run)] if self._options.worker else []
         return [services.create_task(run) for run in runs]
 
     def _assemble(self, services: asyncio.TaskGroup) -> None:

@@ -189,7 +189,7 @@ class _Receiver:
 
     def _wait(self, connection: psycopg.Connection | None, seconds: float | None = None) -> None:
         """Until something arrives, the bell rings, or the time is over."""
-        with selectors.DefaultSelector() as selector:
+        with selectors.PollSelector() as selector:  # needs no descriptor, which may be what is lacking
             selector.register(self._ear, selectors.EVENT_READ)
             if connection is not None:
                 selector.register(connection.fileno(), selectors.EVENT_READ)

@@ -26,7 +26,9 @@ STREAM: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.get("/", status_code=200, responses={**documented(), **STREAM}, response_class=EventStream, response_model=None)
+@router.get(
+    "/", status_code=200, responses={**documented(429), **STREAM}, response_class=EventStream, response_model=None
+)
 async def listen(
     services: ServicesHere,
     actor: Anybody,
@@ -35,4 +37,4 @@ async def listen(
     ] = None,
 ) -> Response:
     """Listen to changes of the jobs and schedules that one may see. Polling also works: this only makes it sooner."""
-    return EventStream(services.hub, Listener(actor), last_event_id)
+    return EventStream(services.hub, services.places, Listener(actor), last_event_id)

@@ -9,6 +9,7 @@ from horae.api.stream.event import Event
 
 MOST_WAITING: Final = 1000
 """Messages that wait for one client; one that has fallen further behind is let go, and comes again."""
+MOST_BYTES_WAITING: Final = 1024 * 1024
 
 
 class Listener:
@@ -19,13 +20,15 @@ class Listener:
         self.loop = asyncio.get_running_loop()
         self.closed = False
         self._waiting: list[bytes] = []
+        self._bytes = 0
         self._filled = asyncio.Event()
 
     def offer(self, events: Sequence[Event]) -> None:
         """Add what has happened; close if it is too much. Call it on the loop."""
         if self.closed:
             return
-        if len(self._waiting) + len(events) > MOST_WAITING:
+        self._bytes += sum(len(event.message) for event in events)
+        if len(self._waiting) + len(events) > MOST_WAITING or self._bytes > MOST_BYTES_WAITING:
             self.close()
             return
         self._waiting.extend(event.message for event in events)
@@ -46,6 +49,7 @@ class Listener:
             return b""
         taken = b"".join(self._waiting)
         self._waiting.clear()
+        self._bytes = 0
         if not self.closed:
             self._filled.clear()
         return taken

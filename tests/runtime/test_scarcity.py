@@ -1,0 +1,39 @@
+"""A machine without a descriptor to spare for a while: the node goes on."""
+
+import errno
+from typing import Any
+
+import pytest
+
+from horae import Horae
+from horae.runtime.membership import FileMembership
+from horae.storage.database import Database
+from tests.harness.applications import application
+from tests.harness.nodes import running_node, until, until_state
+
+
+async def test_a_node_outlives_a_lack_of_descriptors(
+    database: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    left = iter(range(2))
+
+    def look(_membership: Any) -> bool:
+        if next(left, None) is not None:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return False
+
+    monkeypatch.setattr(FileMembership, "is_anybody_missing", property(look))
+    if database.dialect != "sqlite":
+        monkeypatch.setattr("horae.runtime.membership.DatabaseMembership.is_anybody_missing", property(look))
+    with application(database) as horae:
+        async with running_node(with_work(horae)):
+            await until(lambda: "the sweeper fails for lack of a resource" in caplog.text)
+            job = await horae.aio.jobs.start("work")
+            await until_state(horae, job.id, "finished")
+
+
+def with_work(horae: Horae) -> Horae:
+    @horae.job
+    def work() -> None: ...
+
+    return horae

@@ -1,0 +1,57 @@
+"""A service that fails for lack of a resource is begun again; any other failure is its own."""
+
+import asyncio
+import errno
+from collections.abc import Iterator
+
+import pytest
+
+from horae.runtime import sustained as module
+from horae.runtime.sustained import lacks_resource, sustained
+
+LACKS = [
+    OSError(errno.EMFILE, "too many open files"),
+    OSError(errno.ENFILE, "too many open files in system"),
+    OSError(errno.ENOBUFS, "no buffer space"),
+    MemoryError(),
+    RuntimeError("can't start new thread"),
+]
+
+
+class Service:
+    """Fails with each of these errors in turn, and then ends."""
+
+    def __init__(self, *errors: BaseException) -> None:
+        self.errors: Iterator[BaseException] = iter(errors)
+        self.begun = 0
+
+    async def run(self) -> None:
+        self.begun += 1
+        for error in self.errors:
+            raise error
+
+
+async def test_it_is_begun_again_and_says_so_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "SHORTEST_PAUSE", 0.0)
+    service = Service(*LACKS, *LACKS)
+    await sustained("the sweeper", service.run)
+    assert service.begun == 2 * len(LACKS) + 1
+    assert caplog.text.count("the sweeper fails for lack of a resource") == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("a mistake"), OSError(errno.EACCES, "denied"), RuntimeError("a mistake"), asyncio.CancelledError()],
+)
+async def test_what_is_no_lack_ends_it(error: BaseException) -> None:
+    service = Service(error)
+    with pytest.raises(type(error)):
+        await sustained("the sweeper", service.run)
+    assert service.begun == 1
+
+
+@pytest.mark.parametrize("error", LACKS)
+def test_what_is_lacking(error: BaseException) -> None:
+    assert lacks_resource(error)
