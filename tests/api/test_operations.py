@@ -1,7 +1,7 @@
 """Queues, nodes, the overview and the audit, on both kinds of database."""
 
 import asyncio
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -48,6 +48,21 @@ async def test_a_queue_is_limited_and_opened_wide_again(horae: Horae, client: Cl
     assert len(claim_as_another_node(horae)) == 3
     unknown = (await root.post("/api/queues/unknown/limit/", json={"concurrency_limit": None})).json()
     assert (unknown["name"], unknown["pending"], unknown["paused"]) == ("unknown", 0, False)
+
+
+async def test_what_is_due_later_or_held_is_no_work_that_waits_for_a_slot(horae: Horae, client: Client) -> None:
+    for _ in range(2):
+        horae.jobs.start("rebuild_index")
+    for _ in range(3):
+        horae.jobs.start("rebuild_index", delay=timedelta(days=2))
+    for _ in range(4):
+        horae.jobs.start("rebuild_index", queue="held")
+    root = client("root")
+    await root.post("/api/queues/held/pause/", json={})
+    overview = (await root.get("/api/overview/")).json()
+    assert (overview["states"]["pending"], overview["ready"]) == (9, 2)
+    by_name = {queue["name"]: (queue["pending"], queue["due"]) for queue in overview["queues"]}
+    assert by_name == {"default": (5, 2), "held": (4, 4)}
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ async def test_a_schedule_says_what_it_is(horae: Horae, client: Client) -> None:
     assert datetime.fromisoformat(found.pop("created_on")).tzinfo is not None
     assert found.pop("statistics") == {
         "last_start_on": None, "last_finish_on": None, "last_successful_finish_on": None, "last_run_success": None,
-        "total_runs": 0, "total_successes": 0, "total_failures": 0, "total_crashes": 0, "mean_duration_seconds": None,
+        "total_runs": 0, "total_successes": 0, "total_failures": 0, "total_crashes": 0, "open_runs": 0, "mean_duration_seconds": None,
         "consecutive_failures": 0, "consecutive_crashes": 0,
     }  # fmt: skip
     assert found == {

@@ -19,7 +19,7 @@ from horae.wakeup.channel import Hint, HintKind
 from horae.wakeup.silent import SilentChannel
 from tests.cli.conftest import SHOP, Call, call, called, node_of, values
 
-QUEUE_FIELDS = {"name", "paused_at", "note", "concurrency_limit", "pending", "started", "oldest_due"}
+QUEUE_FIELDS = {"name", "paused_at", "note", "concurrency_limit", "pending", "due", "started", "oldest_due"}
 NODE_FIELDS = {
     "id", "name", "host", "pid", "version", "roles", "queues", "types", "concurrency", "running", "started_at",
     "heartbeat_at", "heartbeat_age", "lock", "alive", "cause_of_death",

@@ -162,7 +162,8 @@ class TestOne:
             str(job),
         ]
         statistics = values(bare("schedules", "stats", "nightly", "--json"))
-        assert (statistics["total_runs"], statistics["total_crashes"]) == (1, 1)
+        assert (statistics["total_runs"], statistics["total_crashes"], statistics["open_runs"]) == (0, 0, 1)
+        assert bare("schedules", "list").stdout.splitlines()[1].split()[-2:] == ["1", "0"]
         assert "total_runs" in bare("schedules", "stats", "nightly").stdout
 
     def test_delete(self, horae: Call, bare: Call, nightly: Call) -> None:

@@ -16,6 +16,7 @@ from horae.storage import claims, runs, schedules, settling
 from horae.storage.claims import Served
 from horae.storage.runs import Decided
 from horae.storage.settling import Settled
+from horae.storage.standing import statistics_of
 from horae.storage.ticks import StoredTicks
 from tests.harness.applications import rows
 from tests.schedules.clock import Clock
@@ -83,6 +84,12 @@ class Stage:
     def entries(self, name: str) -> Sequence[StoredTicks]:
         """The entries of the ledger, the oldest first."""
         return self.horae.schedules.ticks(name, limit=10_000)[::-1]
+
+    def stored_statistics(self, name: str) -> Statistics:
+        """The statistics as they are stored: a run that goes on is a crash there."""
+        row = self.horae.parts.database.autocommit(schedules.get, name)
+        assert row is not None
+        return statistics_of(row)
 
     def jobs(self, name: str) -> list[tuple[int, str]]:
         """Id and state of each job of a schedule."""

@@ -28,7 +28,7 @@ class TestOneFire:
         after = stage.get("work")
         assert (after.state, after.job_id, after.started_at) == ("executing", decided.fired, due)
         assert (after.last_tick, after.next_start) == (due, due + MINUTE)
-        assert (after.statistics.total_runs, after.statistics.total_crashes) == (1, 1)
+        assert (after.statistics.total_runs, after.statistics.total_crashes, after.open_runs) == (0, 0, 1)
         assert after.statistics.last_start == due
         (entry,) = stage.entries("work")
         assert (entry.nominal_time, entry.until, entry.count) == (due, due, 1)
@@ -224,7 +224,8 @@ class TestBadOnes:
         stage.end(claim)
         stage.clock.advance(minutes=5)
         assert len(stage.fire_due()) == 1
-        assert (stage.get("work").statistics.total_runs, stage.get("forgotten").state) == (2, "executing")
+        work = stage.get("work")
+        assert (work.statistics.total_runs, work.open_runs, stage.get("forgotten").state) == (1, 1, "executing")
 
     def test_params_that_no_longer_fit_fail_their_own_run(self, stage: Stage) -> None:
         @stage.horae.job

@@ -111,12 +111,18 @@ class TestOverlap:
             assert len(stage.fire_due()) == 1
         assert (stage.get("work").state, stage.get("work").job_id) == ("idle", None)
         claims = stage.claim()
-        statistics = stage.get("work").statistics
-        assert (statistics.total_runs, statistics.total_crashes) == (4, 4)
+        running = stage.get("work")
+        assert (running.statistics.total_runs, running.statistics.total_crashes, running.open_runs) == (0, 0, 4)
         for number, claim in enumerate(claims, 1):
             stage.clock.advance(seconds=1)
             stage.end(claim)
-            assert stage.get("work").statistics.total_crashes == 4 - number
+            stored, shown = stage.stored_statistics("work"), stage.get("work")
+            assert (stored.total_runs, stored.total_crashes) == (4, 4 - number)
+            assert (shown.statistics.total_runs, shown.statistics.total_crashes, shown.open_runs) == (
+                number,
+                0,
+                4 - number,
+            )
         after = stage.get("work").statistics
         assert (after.total_successes, after.streak()) == (4, 0)
         assert after.total_duration == timedelta(seconds=3 * 60 + 1 + 2 * 60 + 2 + 60 + 3 + 4)

@@ -19,8 +19,8 @@ TIMED_OUT: Final = Failed("SoftTimeLimitExceeded: over", "It took too long.", ti
 
 
 def counts(stage: Stage, name: str = "work") -> tuple[int, int, int, int]:
-    """Runs, successes, failures, crashes."""
-    found = stage.get(name).statistics
+    """Runs, successes, failures, crashes; as they are stored."""
+    found = stage.stored_statistics(name)
     return found.total_runs, found.total_successes, found.total_failures, found.total_crashes
 
 
@@ -30,8 +30,11 @@ class TestEachEnd:
         assert counts(stage) == (0, 0, 0, 0)
         stage.fire_due()
         assert counts(stage) == (1, 0, 0, 1)
-        during = stage.get("work").statistics
+        during = stage.stored_statistics("work")
         assert (during.last_start, during.last_finish, during.last_run_success) == (MONDAY, None, False)
+        shown = stage.get("work")
+        assert (shown.statistics.total_runs, shown.statistics.consecutive_crashes, shown.open_runs) == (0, 0, 1)
+        assert shown.statistics.last_run_success is None
         (claim,) = stage.claim()
         stage.clock.advance(seconds=7)
         stage.end(claim)

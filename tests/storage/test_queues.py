@@ -45,7 +45,7 @@ def test_what_is_not_due_does_not_wait(database: Database) -> None:
     started(database, queue="later", delay=3600.0)
     running(database, queue="busy")
     assert view(database)["later"] == QueueView(
-        name="later", paused_at=None, note=None, concurrency_limit=None, pending=1, started=0, oldest_due=None
+        name="later", paused_at=None, note=None, concurrency_limit=None, pending=1, due=0, started=0, oldest_due=None
     )
     assert view(database)["busy"].oldest_due is None
     due = started(database, queue="later")

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 
 from horae.cli.values import moment
-from horae.domain.statistics import Statistics
 from horae.domain.trigger import Trigger
 from horae.handler.schedule_views import ScheduleView
 from horae.handler.schedules import ScheduleKeywords
@@ -63,13 +62,13 @@ def as_values(schedule: ScheduleView) -> dict[str, Any]:
         "started_at": schedule.started_at,
         "next_start": schedule.next_start,
         "last_tick": schedule.last_tick,
-        "statistics": statistics_values(schedule.statistics),
+        "statistics": statistics_values(schedule),
     }
 
 
-def statistics_values(statistics: Statistics) -> dict[str, Any]:
-    """How its runs went; durations in seconds."""
-    values = asdict(statistics)
+def statistics_values(schedule: ScheduleView) -> dict[str, Any]:
+    """How its runs went that have ended, and how many go on; durations in seconds."""
+    values = {**asdict(schedule.statistics), "open_runs": schedule.open_runs}
     for name in ("total_duration", "total_duration_failures"):
         values[name] = values[name].total_seconds()
     return values

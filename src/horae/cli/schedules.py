@@ -70,7 +70,7 @@ def _row(schedule: ScheduleView) -> tuple[object, ...]:
         words_of(schedule.rules.trigger),
         schedule.disabled_reason or schedule.state,
         schedule.next_start,
-        statistics.total_runs,
+        statistics.total_runs + schedule.open_runs,
         statistics.total_failures + statistics.total_crashes,
         schedule.pause_note,
     )
@@ -88,7 +88,7 @@ def show(context: typer.Context, reference: Schedule, *, as_json: AsJson = False
     values = as_values(schedule)
     values["upcoming"] = ", ".join(local_time(each) for each in upcoming) or None
     del values["statistics"]
-    print_fields([*values.items(), *statistics_values(schedule.statistics).items()])
+    print_fields([*values.items(), *statistics_values(schedule).items()])
 
 
 @schedules_app.command()
@@ -237,7 +237,7 @@ def ticks(context: typer.Context, reference: Schedule, *, limit: Limit = 50, as_
 def stats(context: typer.Context, reference: Schedule, *, as_json: AsJson = False) -> None:
     """Show how its runs went."""
     with opened(context) as horae:
-        values: dict[str, Any] = statistics_values(horae.schedules.statistics(reference_of(reference)))
+        values: dict[str, Any] = statistics_values(horae.schedules.get(reference_of(reference)))
     print_json(values) if as_json else print_fields(values.items())
 
 

@@ -5,9 +5,10 @@ a restart was a crash, without anybody having had to write it down. At every ins
 
     total_runs = total_successes + total_failures + total_crashes
 
-A run that is going on counts as a crash. A cancelled run counts as a failure in the totals, but in
-no streak: it neither adds to `consecutive_failures` nor ends them, so that a schedule whose runs
-are cancelled by design (`cancel_other`) is not disabled for it.
+A run that is going on counts as a crash here; readers are told of it apart (`without_open`). A
+cancelled run counts as a failure in the totals, but in no streak: it neither adds to
+`consecutive_failures` nor ends them, so that a schedule whose runs are cancelled by design
+(`cancel_other`) is not disabled for it.
 
 A success ends both streaks. A failure adds one to `consecutive_failures`, and moves there the
 crashes that came before it, so that failures and crashes in turn are one streak. Nothing but a
@@ -121,6 +122,19 @@ class Statistics:
     def resumed(self) -> Self:
         """Clear both streaks: whoever resumes a schedule gives it a new chance."""
         return replace(self, consecutive_failures=0, consecutive_crashes=0)
+
+    def without_open(self, runs: int) -> Self:
+        """Return what is known of the runs that have ended, while so many go on."""
+        if runs == 0:
+            return self
+        succeeded = None if self.last_finish is None else self.last_finish == self.last_successful_finish
+        return replace(
+            self,
+            last_run_success=succeeded,
+            total_runs=max(self.total_runs - runs, 0),
+            total_crashes=max(self.total_crashes - runs, 0),
+            consecutive_crashes=max(self.consecutive_crashes - runs, 0),
+        )
 
     def _unsuccessful(self, now: datetime, started: datetime | None, others: int, *, counted: int) -> Self:
         return replace(

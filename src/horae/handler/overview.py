@@ -32,10 +32,11 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """The state of the whole at one moment."""
+    """The state of the whole at one moment. `ready`: jobs that wait for nothing but a slot."""
 
     at: datetime
     states: Mapping[JobState, int]
+    ready: int
     throughput: Sequence[Minute]
     queues: Sequence[QueueView]
     pick_up: Spread
@@ -55,6 +56,7 @@ def take(database: Database, alive: Sequence[NodeView], dead: Sequence[Dead], kn
     return Overview(
         at=database.autocommit(doctor.clock),
         states={**dict.fromkeys(JobState, 0), **database.autocommit(reading.counts)},
+        ready=sum(queue.due for queue in waiting if queue.paused_at is None),
         throughput=database.autocommit(overview.throughput),
         queues=waiting,
         pick_up=spread([max(0.0, sample.pick_up) for sample in samples]),

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from horae.domain.storable import is_storable
 from horae.errors import InvalidRequest, quoted
+from horae.handler.schedule_reading import views_of
 from horae.handler.schedule_views import ScheduleView
-from horae.handler.schedules import readable
 from horae.storage import schedule_lists
 from horae.storage.database import Database
 from horae.storage.schedule_lists import ScheduleFilter
@@ -39,7 +39,7 @@ def page_of(  # noqa: PLR0913 - the filters of a list
     rows = database.autocommit(schedule_lists.page, wanted)
     shown = rows[:limit]
     following = cursor_of(shown[-1].module, shown[-1].name) if len(rows) > limit else None
-    return SchedulePage([view for row in shown if (view := readable(row)) is not None], following)
+    return SchedulePage(views_of(database, shown), following)
 
 
 def cursor_of(module: str, name: str) -> str:

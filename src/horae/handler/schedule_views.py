@@ -16,8 +16,8 @@ from horae.storage.standing import rules_of, statistics_of
 class ScheduleView:
     """A schedule as it was stored when it was read.
 
-    `module` is empty for one that was added at run time; `job_id` is the job of the run that goes on; `read_at` is by
-    the database's clock.
+    `module` is empty for one that was added at run time; `job_id` is the job of the run that goes on; `statistics` tell
+    of the runs that have ended, and `open_runs` how many go on; `read_at` is by the database's clock.
     """
 
     id: int
@@ -41,6 +41,7 @@ class ScheduleView:
     created_at: datetime
     version: int
     statistics: Statistics
+    open_runs: int
     read_at: datetime = field(compare=False)
 
     def upcoming(self, count: int) -> list[datetime]:
@@ -49,8 +50,9 @@ class ScheduleView:
         return upcoming(self.rules, self.next_start, self.read_at, count, executing=running) if self.enabled else []
 
 
-def view_of(row: StoredSchedule) -> ScheduleView:
-    """The view of a stored schedule."""
+def view_of(row: StoredSchedule, overlapping: int = 0) -> ScheduleView:
+    """The view of a stored schedule, which knows of one run that goes on; `overlapping`: those of `allow_all`."""
+    open_runs = overlapping if row.run_token is None else 1
     return ScheduleView(
         id=row.id,
         name=row.name,
@@ -72,6 +74,7 @@ def view_of(row: StoredSchedule) -> ScheduleView:
         last_tick=row.last_tick,
         created_at=row.created_at,
         version=row.version,
-        statistics=statistics_of(row),
+        statistics=statistics_of(row).without_open(open_runs),
+        open_runs=open_runs,
         read_at=row.now,
     )

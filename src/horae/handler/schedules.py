@@ -1,6 +1,5 @@
 """What callers do with schedules: TimescaleDB's job API (seed 003), with one difference: a run by hand counts."""
 
-import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -17,13 +16,14 @@ from horae.handler import schedule_changes
 from horae.handler.changes import recorded
 from horae.handler.creation import storable_parameters
 from horae.handler.schedule_changes import Definition
+from horae.handler.schedule_reading import viewed, views_of
 from horae.handler.schedule_record import change_of, run_of
-from horae.handler.schedule_views import ScheduleView, view_of
+from horae.handler.schedule_views import ScheduleView
 from horae.storage import schedules, ticks
 from horae.storage.database import Database
 from horae.storage.runs import Decided
 from horae.storage.schedule_rows import FailedRun, StoredSchedule
-from horae.storage.standing import UnreadableSchedule, rules_of
+from horae.storage.standing import rules_of
 from horae.storage.ticks import StoredTicks
 from horae.types.job_type import JobType
 from horae.types.parameters import MappedParameters
@@ -48,7 +48,6 @@ ScheduleViews: TypeAlias = list[ScheduleView]
 TickList: TypeAlias = list[StoredTicks]
 FailedRuns: TypeAlias = list[FailedRun]
 WORK: Final = Hint(HintKind.WORK)
-log = logging.getLogger("horae.schedules")
 
 
 class ScheduleKeywords(RuleKeywords, TriggerKeywords, total=False):
@@ -134,14 +133,14 @@ class Schedules:
 
     def get(self, reference: Reference) -> ScheduleView:
         """The schedule. Raises `ScheduleDoesNotExist`."""
-        return view_of(schedules_row(self._database, reference))
+        return viewed(self._database, schedules_row(self._database, reference))
 
     def list(self, *, module: str | None = None) -> ScheduleViews:
         """All schedules, or those of a module, by module and name; one that cannot be read here is only logged."""
-        return [view for row in self._database.autocommit(schedules.page, module) if (view := readable(row))]
+        return views_of(self._database, self._database.autocommit(schedules.page, module))
 
     def statistics(self, reference: Reference) -> Statistics:
-        """How its runs went. total_runs = successes + failures + crashes, at every instant."""
+        """How its runs went that have ended: total_runs = successes + failures + crashes, at every instant."""
         return self.get(reference).statistics
 
     def ticks(self, reference: Reference, *, limit: int = 100, before: datetime | None = None) -> TickList:
@@ -195,7 +194,7 @@ class Schedules:
 
     def _changed(self, decided: Decided) -> ScheduleView:
         self._wakeup.send(Hint(HintKind.SCHEDULES, (JobId(decided.schedule.id),)))
-        return view_of(decided.schedule)
+        return viewed(self._database, decided.schedule)
 
 
 def schedules_row(database: Database, reference: Reference) -> StoredSchedule:
@@ -204,15 +203,6 @@ def schedules_row(database: Database, reference: Reference) -> StoredSchedule:
     if row is None:
         raise ScheduleDoesNotExist(reference)
     return row
-
-
-def readable(row: StoredSchedule) -> ScheduleView | None:
-    """The view, unless the row cannot be read here: it must not hide the others."""
-    try:
-        return view_of(row)
-    except UnreadableSchedule as error:
-        log.warning("%s", error)
-        return None
 
 
 def _is_made(decided: Decided | None) -> bool:

@@ -17,8 +17,8 @@ from horae.storage.tables import jobs, queues
 class QueueView:
     """A queue with what waits and runs in it.
 
-    `concurrency_limit`: jobs that may run at a time, over all nodes; None: as many as there are slots. `oldest_due`:
-    seconds that its longest due job has waited.
+    `concurrency_limit`: jobs that may run at a time, over all nodes; None: as many as there are slots. `due`: how many
+    of the pending jobs are due; `oldest_due`: seconds that the longest due one has waited.
     """
 
     name: str
@@ -26,6 +26,7 @@ class QueueView:
     note: str | None
     concurrency_limit: int | None
     pending: int
+    due: int
     started: int
     oldest_due: float | None
 
@@ -67,6 +68,7 @@ _busy = (
     select(
         jobs.c.queue.label("name"),
         func.count(case((jobs.c.state == JobState.PENDING, 1))).label("pending"),
+        func.count(case((_due, 1))).label("due"),
         func.count(case((jobs.c.state == JobState.STARTED, 1))).label("started"),
         func.max(case((_due, seconds_since(jobs.c.run_at)))).label("oldest_due"),
     )
@@ -83,6 +85,7 @@ VIEW: Final = (
         queues.c.note,
         queues.c.concurrency_limit,
         func.coalesce(_busy.c.pending, 0).label("pending"),
+        func.coalesce(_busy.c.due, 0).label("due"),
         func.coalesce(_busy.c.started, 0).label("started"),
         _busy.c.oldest_due,
     )

@@ -4,12 +4,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, Float, Integer, Select, bindparam, select, tuple_
+from sqlalchemy import Connection, Float, Integer, Select, bindparam, func, or_, select, tuple_
 
 from horae.storage.dialect import IdList, PerDialect, member_of, seconds_from_now
 from horae.storage.schedule_rows import StoredSchedule
 from horae.storage.schedule_tables import schedule_statistics, schedules
 from horae.storage.schedules import COLUMNS, stored
+from horae.storage.tables import jobs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,17 @@ CHANGED: Final = (
     .limit(bindparam("limit", type_=Integer()))
 )
 
+OPEN_RUNS: Final = PerDialect(
+    lambda dialect: (
+        select(jobs.c.schedule_id, func.count().label("runs"))
+        .where(
+            member_of(dialect, jobs.c.schedule_id, "ids", of=IdList),
+            or_(jobs.c.finished_at.is_(None), jobs.c.node_id.is_not(None)),
+        )
+        .group_by(jobs.c.schedule_id)
+    )
+)
+
 
 def page(connection: Connection, wanted: ScheduleFilter) -> list[StoredSchedule]:
     """Schedules by module and name; `after` continues after the last one of the page before."""
@@ -51,6 +63,12 @@ def changed(connection: Connection, within: float, limit: int) -> dict[int, int]
     """Id and version of what has changed in the last seconds, the longest ago first."""
     rows = connection.execute(CHANGED, {"within": within, "limit": limit})
     return {row.id: row.version for row in rows}
+
+
+def open_runs(connection: Connection, ids: Collection[int]) -> dict[int, int]:
+    """How many runs of these schedules go on, where any do: for those that keep no token of one (`allow_all`)."""
+    rows = connection.execute(OPEN_RUNS.on(connection), {"ids": sorted(ids)})
+    return {row.schedule_id: row.runs for row in rows}
 
 
 def _page(wanted: ScheduleFilter) -> Select[Any]:

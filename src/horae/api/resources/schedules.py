@@ -153,7 +153,7 @@ async def list_ticks(
 @router.get("/{schedule_id}/statistics/", responses=documented(400, 404))
 async def get_schedule_statistics(services: ServicesHere, _actor: Onlooker, schedule_id: ScheduleId) -> StatisticsItem:
     """Read how its runs went."""
-    return statistics_item((await _view(services, schedule_id)).statistics)
+    return statistics_item(await _view(services, schedule_id))
 
 
 @router.get("/{schedule_id}/errors/", responses=documented(400, 404))

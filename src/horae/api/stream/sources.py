@@ -10,7 +10,7 @@ from horae.api.stream.event import JobEvent, News
 from horae.api.stream.watch import Changed, Wanted, Watch
 from horae.api.views.jobs import JobViews
 from horae.api.views.schedules import ScheduleItems
-from horae.handler.schedules import readable
+from horae.handler.schedule_reading import views_of
 from horae.storage import schedule_lists
 from horae.storage.database import Database
 from horae.wakeup.channel import Hint, HintKind
@@ -100,7 +100,7 @@ class ScheduleSource:
         if not moved and not doubtful:
             return []
         rows = {row.id: row for row in self._database.autocommit(schedule_lists.these, [*moved, *doubtful])}
-        views = [view for key in moved if key in rows and (view := readable(rows[key])) is not None]
+        views = views_of(self._database, [rows[key] for key in moved if key in rows])
         gone = [key for key in (*moved, *sorted(doubtful)) if key not in rows]
         return [
             *(News("schedule", self._items.item(view).model_dump_json()) for view in views),

@@ -18,6 +18,7 @@ class QueueItem(BaseModel):
     note: str | None = Field(description="Why it is paused.")
     concurrency_limit: int | None = Field(description="Jobs that may run at a time, over all nodes; null for no limit.")
     pending: int = Field(description="Jobs that wait, those that are due later too.")
+    due: int = Field(description="Of those that wait, the ones that are due.")
     started: int
     oldest_seconds: float | None = Field(description="How long its longest waiting job has been due; null for none.")
 
@@ -98,6 +99,9 @@ class OverviewItem(BaseModel):
 
     at: datetime
     states: StateCounts
+    ready: int = Field(
+        description="Jobs that wait for nothing but a slot: they are due, and their queue is not paused."
+    )
     throughput: list[MinuteItem] = Field(description="The last hour by minutes; those without an end are left out.")
     queues: list[QueueItem]
     pick_up: SpreadItem = Field(description="From due to started.")
@@ -120,6 +124,7 @@ def queue_item(view: QueueView) -> QueueItem:
         note=view.note,
         concurrency_limit=view.concurrency_limit,
         pending=view.pending,
+        due=view.due,
         started=view.started,
         oldest_seconds=due,
     )
@@ -128,7 +133,7 @@ def queue_item(view: QueueView) -> QueueItem:
 def idle_queue_item(name: str) -> QueueItem:
     """A queue of which nothing is known: it is open, has no limit and no work."""
     view = QueueView(
-        name=name, paused_at=None, note=None, concurrency_limit=None, pending=0, started=0, oldest_due=None
+        name=name, paused_at=None, note=None, concurrency_limit=None, pending=0, due=0, started=0, oldest_due=None
     )
     return queue_item(view)
 
@@ -161,6 +166,7 @@ def overview_item(overview: Overview) -> OverviewItem:
     return OverviewItem(
         at=overview.at,
         states=StateCounts(**{state.value: count for state, count in overview.states.items()}),
+        ready=overview.ready,
         throughput=[
             MinuteItem(
                 minute=each.minute,

@@ -8,7 +8,6 @@ from pydantic import BaseModel, Field
 
 from horae.api.views.parameters import shown_parameters
 from horae.domain.schedule import Rules
-from horae.domain.statistics import Statistics
 from horae.handler.schedule_pages import SchedulePage
 from horae.handler.schedule_views import ScheduleView
 from horae.handler.schedule_words import trigger_in_words
@@ -27,7 +26,7 @@ class TriggerItem(BaseModel):
 
 
 class StatisticsItem(BaseModel):
-    """How the runs of a schedule went. Runs are successes, failures and crashes; one that goes on is a crash so far."""
+    """How the runs of a schedule went that have ended: each was a success, a failure or a crash."""
 
     last_start_on: datetime | None
     last_finish_on: datetime | None
@@ -37,6 +36,7 @@ class StatisticsItem(BaseModel):
     total_successes: int
     total_failures: int
     total_crashes: int
+    open_runs: int = Field(description="Runs that go on, and are counted in nothing else here.")
     mean_duration_seconds: float | None = Field(description="Of the successful runs; null if there is none.")
     consecutive_failures: int
     consecutive_crashes: int
@@ -156,8 +156,9 @@ class ScheduleItems:
         return ScheduleList(schedules=[self.item(view) for view in page.schedules], next=page.next)
 
 
-def statistics_item(statistics: Statistics) -> StatisticsItem:
+def statistics_item(view: ScheduleView) -> StatisticsItem:
     """How the runs went."""
+    statistics = view.statistics
     successes = statistics.total_successes
     return StatisticsItem(
         last_start_on=statistics.last_start,
@@ -168,6 +169,7 @@ def statistics_item(statistics: Statistics) -> StatisticsItem:
         total_successes=successes,
         total_failures=statistics.total_failures,
         total_crashes=statistics.total_crashes,
+        open_runs=view.open_runs,
         mean_duration_seconds=statistics.total_duration.total_seconds() / successes if successes else None,
         consecutive_failures=statistics.consecutive_failures,
         consecutive_crashes=statistics.consecutive_crashes,
@@ -230,7 +232,7 @@ def _common(view: ScheduleView) -> dict[str, Any]:
         "job_id": view.job_id,
         "next_start_on": view.next_start,
         "version": view.version,
-        "statistics": statistics_item(view.statistics),
+        "statistics": statistics_item(view),
     }
 
 

@@ -666,10 +666,25 @@ export interface components {
             /** Actor */
             actor: string;
             /**
+             * After
+             * @description What was changed, as it is since; null if nothing is left.
+             */
+            after?: unknown;
+            /**
              * At
              * Format: date-time
              */
             at: string;
+            /**
+             * Before
+             * @description What was changed, as it was before; null if nothing was there.
+             */
+            before?: unknown;
+            /**
+             * Channel
+             * @description How it was asked for: `http`, `cli` or `python`.
+             */
+            channel: string | null;
             /** Id */
             id: number;
             /** Note */
@@ -1143,7 +1158,7 @@ export interface components {
             job_type: string;
             /**
              * Max Retries
-             * @description Tries after a failure before it is disabled; null: any.
+             * @description Further tries after a failure; one more failure in a row disables it. Null: any.
              */
             max_retries?: number | null;
             /** Max Runtime */
@@ -1153,6 +1168,12 @@ export interface components {
              * @description Its name; the job type's if not given.
              */
             name?: string;
+            /**
+             * Next Start
+             * Format: date-time
+             * @description Next start of `every`; if it is over, at once.
+             */
+            next_start?: string;
             overlap?: components["schemas"]["Overlap"];
             /**
              * Params
@@ -1276,6 +1297,11 @@ export interface components {
             problems: components["schemas"]["ProblemItem"][];
             /** Queues */
             queues: components["schemas"]["QueueItem"][];
+            /**
+             * Ready
+             * @description Jobs that wait for nothing but a slot: they are due, and their queue is not paused.
+             */
+            ready: number;
             /** Running */
             running: number;
             /** Slots */
@@ -1333,6 +1359,11 @@ export interface components {
              * @description Jobs that may run at a time, over all nodes; null for no limit.
              */
             concurrency_limit: number | null;
+            /**
+             * Due
+             * @description Of those that wait, the ones that are due.
+             */
+            due: number;
             /** Name */
             name: string;
             /**
@@ -1604,11 +1635,17 @@ export interface components {
             jitter?: string;
             /**
              * Max Retries
-             * @description Tries after a failure before it is disabled; null: any.
+             * @description Further tries after a failure; one more failure in a row disables it. Null: any.
              */
             max_retries?: number | null;
             /** Max Runtime */
             max_runtime?: string | null;
+            /**
+             * Next Start
+             * Format: date-time
+             * @description Next start of `every`; if it is over, at once.
+             */
+            next_start?: string;
             overlap?: components["schemas"]["Overlap"];
             /**
              * Params
@@ -1667,7 +1704,7 @@ export interface components {
         };
         /**
          * StatisticsItem
-         * @description How the runs of a schedule went. Runs are successes, failures and crashes; one that goes on is a crash so far.
+         * @description How the runs of a schedule went that have ended: each was a success, a failure or a crash.
          */
         StatisticsItem: {
             /** Consecutive Crashes */
@@ -1687,6 +1724,11 @@ export interface components {
              * @description Of the successful runs; null if there is none.
              */
             mean_duration_seconds: number | null;
+            /**
+             * Open Runs
+             * @description Runs that go on, and are counted in nothing else here.
+             */
+            open_runs: number;
             /** Total Crashes */
             total_crashes: number;
             /** Total Failures */
