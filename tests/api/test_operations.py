@@ -50,6 +50,22 @@ async def test_a_queue_is_limited_and_opened_wide_again(horae: Horae, client: Cl
     assert (unknown["name"], unknown["pending"], unknown["paused"]) == ("unknown", 0, False)
 
 
+async def test_a_job_that_waits_says_whether_its_queue_is_paused(horae: Horae, client: Client) -> None:
+    held, running = horae.jobs.start("rebuild_index", queue="held"), horae.jobs.start("rebuild_index")
+    claim_as_another_node(horae, queues=["default"])
+    root = client("root")
+    for queue in ("held", "default"):
+        await root.post(f"/api/queues/{queue}/pause/", json={})
+    answers = [(await root.get(f"/api/jobs/{job.id}/")).json() for job in (held, running)]
+    assert {(answer["state"], answer["queue_is_paused"]) for answer in answers} == {
+        ("pending", True),
+        ("started", False),
+    }
+    await root.post("/api/queues/held/resume/", json={})
+    await root.post("/api/queues/default/resume/", json={})
+    assert not (await root.get(f"/api/jobs/{held.id}/")).json()["queue_is_paused"]
+
+
 async def test_what_is_due_later_or_held_is_no_work_that_waits_for_a_slot(horae: Horae, client: Client) -> None:
     for _ in range(2):
         horae.jobs.start("rebuild_index")
@@ -88,7 +104,7 @@ async def test_only_staff_limits_queues(client: Client, who: str) -> None:
 
 
 async def test_nodes_are_listed_with_slots_and_life(horae: Horae, client: Client) -> None:
-    assert (await client("auditor").get("/api/nodes/")).json() == {"nodes": []}
+    assert (await client("auditor").get("/api/nodes/")).json() == {"nodes": [], "died": []}
     async with running_node(horae, concurrency=3, name="kitchen"):
         found = (await client("auditor").get("/api/nodes/")).json()["nodes"]
     assert [(node["name"], node["slots"], node["running"], node["alive"]) for node in found] == [

@@ -1,11 +1,12 @@
 """What the browser is shown: people are imported in one transaction, reports fail, a backup has its hours."""
 
 import time
+from datetime import timedelta
 from pathlib import Path
 
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from horae import Horae, JobContext
+from horae import Backoff, Horae, JobContext
 
 horae = Horae()
 
@@ -44,6 +45,14 @@ def print_report(printer: str = "on the second floor") -> None:
     raise NoPrinter(printer)
 
 
+@horae.job(
+    public=True, max_count=None, max_attempts=5, backoff=Backoff(base=timedelta(hours=1), cap=timedelta(hours=1))
+)
+def call_supplier() -> None:
+    """Fail, and try again much later."""
+    raise NoPrinter("at the supplier's")
+
+
 @horae.job(public=True, max_count=None)
 def wait_for_file(job: JobContext, file: str) -> str:
     """Wait until there is such a file, at half of the way."""
@@ -57,6 +66,14 @@ def wait_for_file(job: JobContext, file: str) -> str:
 @horae.cron("0 3 1 1 *", timezone="Europe/Berlin")
 def back_up() -> None:
     """Once a year, so that it runs in no test by itself."""
+
+
+@horae.cron("0 4 1 1 *", timezone="Europe/Berlin")
+def watch_gate(job: JobContext) -> None:
+    """Go on until it is told to stop."""
+    while True:
+        job.check()
+        time.sleep(0.02)
 
 
 @horae.every("1h", overlap="skip")

@@ -63,6 +63,13 @@ class Served:
             process.communicate()
             raise
 
+    def kill(self) -> None:
+        """SIGKILL: it leaves no word."""
+        assert self._process is not None
+        process, self._process = self._process, None
+        process.kill()
+        process.communicate()
+
     def begin(self, job_type: str, **params: Any) -> int:
         """Start a job, as another program would: over HTTP. Its id."""
         answer = httpx.post(f"{self.url}api/jobs/types/{job_type}/", json=params, timeout=PATIENCE)

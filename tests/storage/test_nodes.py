@@ -121,3 +121,14 @@ def test_a_free_lock_and_two_missed_beats_are_death(database: Database) -> None:
         seen = view(database)[NODE]
     signs = Signs(node=NODE, silence=seen.silence, lock_free=seen.lock_free, process_gone=None)
     assert cause_of_death(signs, watched=60.0) is None
+
+
+def test_who_was_struck_off_is_told_of_for_a_while(database: Database) -> None:
+    registered(database, name="näme", host="here/boot", pid=77)
+    registered(database, OTHER)
+    assert database.transact(nodes.died, 3600.0) == []
+    database.transact(nodes.strike_off, [NODE])
+    database.transact(nodes.remove, [OTHER])  # it has left in good order
+    (dead,) = database.transact(nodes.died, 3600.0)
+    assert (dead.id, dead.name, dead.host, dead.pid) == (NODE, "näme", "here/boot", 77)
+    assert database.transact(nodes.died, 0.0) == []

@@ -39,6 +39,15 @@ PAGE: Final = (
     .order_by(audit.c.id.desc())
     .limit(bindparam("limit"))
 )
+LATEST: Final = (
+    select(*(audit.c[field.name] for field in fields(AuditEntry)))
+    .where(
+        audit.c.at > seconds_from_now(-bindparam("seconds", type_=Float())),
+        audit.c.action == bindparam("action", type_=String()),
+    )
+    .order_by(audit.c.at.desc(), audit.c.id.desc())
+    .limit(100)
+)
 EXPIRE: Final = delete(audit).where(audit.c.at < seconds_from_now(-bindparam("keep", type_=Float())))
 
 
@@ -51,6 +60,12 @@ def add(connection: Connection, entry: Mapping[str, Any]) -> int:
 def page(connection: Connection, *, before: int | None, actor: str | None, limit: int) -> list[AuditEntry]:
     """The newest entries first; `before` continues after the last one of the page before."""
     rows = connection.execute(PAGE, {"before": before, "actor": actor, "limit": limit}).mappings()
+    return [AuditEntry(**row) for row in rows]
+
+
+def latest(connection: Connection, action: str, seconds: float) -> list[AuditEntry]:
+    """The latest entries of this action that are no older than that, a hundred at most."""
+    rows = connection.execute(LATEST, {"action": action, "seconds": seconds}).mappings()
     return [AuditEntry(**row) for row in rows]
 
 

@@ -23,6 +23,7 @@ from sqlalchemy import (
 )
 
 from horae.domain.job import NodeId
+from horae.storage import audit
 from horae.storage.dialect import (
     POSTGRESQL,
     PerDialect,
@@ -74,6 +75,24 @@ class NodeView:
     running: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadNode:
+    """A node that ended without leaving, and is no longer listed."""
+
+    id: NodeId
+    name: str
+    host: str
+    pid: int
+    died_at: datetime
+
+
+DIED: Final = {
+    "actor": "horae",
+    "action": "node.died",
+    "outcome": "done",
+    "note": "It ended without leaving; what it held was taken over.",
+}
+
 SERVE: Final = update(nodes).where(nodes.c.id == bindparam("node")).values(types=bindparam("known"))
 REGISTER: Final = insert(nodes).values(started_at=database_now(), heartbeat_at=database_now())
 
@@ -120,7 +139,7 @@ STRIKE_OFF: Final = PerDialect(
             member_of(dialect, nodes.c.id, "ids"),
             ~select(jobs.c.id).where(jobs.c.node_id == nodes.c.id).exists(),
         )
-        .returning(nodes.c.id)
+        .returning(nodes.c.id, nodes.c.name, nodes.c.host, nodes.c.pid)
     )
 )
 
@@ -174,6 +193,15 @@ def strike_off(connection: Connection, dead: Collection[NodeId]) -> set[NodeId]:
     """Strike off those of the dead that hold nothing any more.
 
     A rescue passes over rows that are locked, as by the last statement of the dead: they are for the next look, which
-    is soon as long as the node is listed.
+    is soon as long as the node is listed. Each leaves an entry among the changes, for whoever looks a little later.
     """
-    return {NodeId(id_) for id_ in connection.execute(STRIKE_OFF.on(connection), {"ids": list(dead)}).scalars()}
+    gone = connection.execute(STRIKE_OFF.on(connection), {"ids": list(dead)}).all()
+    for row in gone:
+        audit.add(connection, {**DIED, "target": row.name, "before": json.dumps(row._asdict())})
+    return {NodeId(row.id) for row in gone}
+
+
+def died(connection: Connection, seconds: float) -> list[DeadNode]:
+    """The nodes that were struck off in the last `seconds`, the latest first."""
+    entries = audit.latest(connection, DIED["action"], seconds)
+    return [DeadNode(**entry.before, died_at=entry.at) for entry in entries]

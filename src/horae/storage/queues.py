@@ -63,6 +63,8 @@ STANDING: Final = select(queues.c.paused_at, queues.c.note, queues.c.concurrency
 )
 UNLIMIT: Final = update(queues).where(queues.c.name == bindparam("queue")).values(concurrency_limit=null())
 
+PAUSED: Final = select(queues.c.name).where(queues.c.name == bindparam("queue"), queues.c.paused_at.is_not(None))
+
 _due = (jobs.c.state == JobState.PENDING) & (jobs.c.run_at <= database_now())
 _busy = (
     select(
@@ -123,6 +125,11 @@ def standing(connection: Connection, name: str) -> Mapping[str, Any]:
     row = connection.execute(STANDING, {"queue": name}).one_or_none()
     paused_at, note, concurrency_limit = (None, None, None) if row is None else row
     return {"paused": paused_at is not None, "note": note, "concurrency_limit": concurrency_limit}
+
+
+def is_paused(connection: Connection, name: str) -> bool:
+    """Whether nothing of this queue starts."""
+    return connection.execute(PAUSED, {"queue": name}).first() is not None
 
 
 def view(connection: Connection) -> list[QueueView]:

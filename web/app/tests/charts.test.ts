@@ -50,8 +50,8 @@ it('bars stand on one another', () => {
 })
 
 describe('the time until the backlog is done', () => {
-  const overview = (pending: number, throughput: Minute[]): Overview =>
-    ({ at: AT, states: { pending }, throughput }) as unknown as Overview
+  const overview = (ready: number, throughput: Minute[]): Overview =>
+    ({ at: AT, ready, states: { pending: ready + 999 }, throughput }) as unknown as Overview
 
   it('goes by what ended in the last ten minutes', () => {
     const seen = overview(50, [minute('11:55', 60), minute('11:56', 30, 10), minute('11:20', 9999)])

@@ -15,6 +15,7 @@ const QUEUE: Queue = {
   note: null,
   concurrency_limit: 3,
   pending: 5,
+  due: 5,
   started: 2,
   oldest_seconds: 4,
 }

@@ -1,6 +1,7 @@
 import type { JobAttempt } from '@horae/vue'
 import { describe, expect, it } from 'vitest'
 
+import { clockText, momentText } from '@/format/moment'
 import { timelineOf } from '@/jobs/timeline'
 import { at, jobOf, START } from './jobs'
 
@@ -82,5 +83,22 @@ describe('the timeline of a job', () => {
     const job = jobOf(1, 'pending', { due_on: at(90) })
     const labels = timelineOf(job, [attempt(1, 1, 4, 'crashed')], now(10)).map(({ label }) => label)
     expect(labels).toContain('Attempt 1: node lost')
+  })
+
+  it('says why it waits', () => {
+    const label = (...given: Parameters<typeof timelineOf>): string | undefined =>
+      timelineOf(...given).at(-1)?.label
+    const due = { due_on: at(90) }
+    const time = clockText(at(90))
+    expect(label(jobOf(1), [], now(5))).toBe('Waits for a slot')
+    expect(label({ ...jobOf(1), queue_is_paused: true }, [], now(5))).toBe('Its queue is paused')
+    expect(label(jobOf(1, 'pending', due), [], now(5))).toBe(`Waits until ${time}`)
+    const again = jobOf(1, 'pending', { ...due, attempt: 1, max_attempts: 5 })
+    expect(label(again, [attempt(1, 1, 4, 'failed')], now(5))).toBe(
+      `Waits until ${time} (attempt 2 of 5)`,
+    )
+    expect(label({ ...again, queue_is_paused: true }, [], now(5))).toMatch(/; its queue is paused$/)
+    const later = jobOf(1, 'pending', { due_on: at(3 * 86_400) })
+    expect(label(later, [], now(5))).toBe(`Waits until ${momentText(at(3 * 86_400))}`)
   })
 })

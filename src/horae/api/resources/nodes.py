@@ -1,21 +1,33 @@
 """`/api/nodes/`: who runs jobs, and whether it lives."""
 
 from functools import partial
+from typing import Final
 
 from fastapi import APIRouter
 
 from horae.api.dependencies import Onlooker, ServicesHere
 from horae.api.problems import documented
-from horae.api.views.operations import NodeList, node_item
+from horae.api.views.operations import NodeList, dead_node_item, node_item
 from horae.handler.ring import first_shares
 from horae.runtime.onlooker import look
+from horae.storage import nodes
+
+REMEMBERED: Final = 3600.0
+"""Seconds for which the list tells of a node that has died."""
 
 router = APIRouter(prefix="/api/nodes", tags=["operations"])
 
 
 @router.get("/", responses=documented())
 async def list_nodes(services: ServicesHere, _actor: Onlooker) -> NodeList:
-    """List the nodes, alive or dead. A dead one is struck off by the next live one, which rescues its jobs."""
+    """List the nodes, alive or dead. A dead one is struck off by the next live one, which rescues its jobs.
+
+    For an hour it is then told of in `died`.
+    """
     seen = await services.on_thread(partial(look, services.parts.database))
     shares = await services.on_thread(partial(first_shares, services.parts.database))
-    return NodeList(nodes=[node_item(node, shares.get(node.view.id, 0.0)) for node in seen])
+    died = await services.on_thread(partial(services.parts.database.autocommit, nodes.died, REMEMBERED))
+    return NodeList(
+        died=[dead_node_item(each) for each in died],
+        nodes=[node_item(node, shares.get(node.view.id, 0.0)) for node in seen],
+    )

@@ -11,6 +11,7 @@ from pydantic_core import to_jsonable_python
 from horae.api.views.parameters import shown_parameters
 from horae.domain.job import Job, JobState
 from horae.handler.jobs import JobPage
+from horae.storage import queues
 from horae.storage.database import Database
 from horae.storage.reading import Attempt
 from horae.types.hooks import Hooks
@@ -58,6 +59,9 @@ class JobDetail(JobView):
     error: str | None = Field(None, description="Why the job failed, for its developer; shown to staff.")
     unique_key: str | None = None
     retry_of: int | None = Field(None, description="The job that this one repeats.")
+    queue_is_paused: bool = Field(
+        default=False, description="The job waits, and nothing of its queue starts until somebody resumes that."
+    )
 
 
 class JobList(BaseModel):
@@ -98,7 +102,7 @@ class JobViews:
     """Makes views of jobs, with what their types add. Call it on a thread: a type may ask its tables."""
 
     def __init__(self, database: Database, registry: Registry) -> None:
-        self._registry = registry
+        self._database, self._registry = database, registry
         self._hooks = Hooks(database, registry)
 
     def view(self, job: Job) -> JobView:
@@ -116,8 +120,12 @@ class JobViews:
                 "error": job.error if technical else None,
                 "unique_key": job.unique_key,
                 "retry_of": job.retry_of,
+                "queue_is_paused": self._is_held(job),
             }
         )
+
+    def _is_held(self, job: Job) -> bool:
+        return job.state is JobState.PENDING and self._database.autocommit(queues.is_paused, job.queue)
 
     def page(self, page: JobPage) -> JobList:
         """A list of jobs."""

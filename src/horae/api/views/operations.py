@@ -6,6 +6,7 @@ from pydantic import BaseModel, Field
 
 from horae.handler.overview import Overview, Spread
 from horae.runtime.onlooker import SeenNode
+from horae.storage.nodes import DeadNode
 from horae.storage.queues import QueueView
 
 
@@ -50,10 +51,21 @@ class NodeItem(BaseModel):
     cause_of_death: str | None
 
 
+class DeadNodeItem(BaseModel):
+    """A node that ended without leaving. It is no longer listed, and others have taken over what it held."""
+
+    id: str
+    name: str
+    host: str
+    pid: int
+    died_on: datetime = Field(description="When another node found it dead.")
+
+
 class NodeList(BaseModel):
     """All nodes, the oldest first."""
 
     nodes: list[NodeItem]
+    died: list[DeadNodeItem] = Field(description="Those that died in the last hour, the latest first.")
 
 
 class StateCounts(BaseModel):
@@ -158,6 +170,13 @@ def node_item(seen: SeenNode, ring_share: float) -> NodeItem:
         ring_share=ring_share,
         alive=seen.alive,
         cause_of_death=seen.cause_of_death,
+    )
+
+
+def dead_node_item(node: DeadNode) -> DeadNodeItem:
+    """One node that has died."""
+    return DeadNodeItem(
+        id=node.id, name=node.name, host=node.host.partition("/")[0], pid=node.pid, died_on=node.died_at
     )
 
 

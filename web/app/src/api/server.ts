@@ -1,7 +1,7 @@
 import { createClient, type HoraeClient } from '@horae/vue'
 import { shallowRef } from 'vue'
 
-import type { AuditPage, HoraeNode, Me, Overview, Queue } from './model'
+import type { AuditPage, Me, NodeList, Overview, Queue } from './model'
 
 /** Where the application is mounted, with a slash at the end: the server says so by a `<base>`. */
 export function mountPath(page: Document = document): string {
@@ -25,8 +25,7 @@ export const server = {
   logIn: (token: string) => json<Me>('POST', '/api/session/', { body: { token } }),
   logOut: () => json<undefined>('DELETE', '/api/session/'),
   overview: (signal?: AbortSignal) => json<Overview>('GET', '/api/overview/', { signal }),
-  nodes: async (signal?: AbortSignal) =>
-    (await json<{ nodes: HoraeNode[] }>('GET', '/api/nodes/', { signal })).nodes,
+  nodes: (signal?: AbortSignal) => json<NodeList>('GET', '/api/nodes/', { signal }),
   queues: async (signal?: AbortSignal) =>
     (await json<{ queues: Queue[] }>('GET', '/api/queues/', { signal })).queues,
   pauseQueue: (name: string, note: string | null) =>

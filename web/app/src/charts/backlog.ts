@@ -37,11 +37,11 @@ export function backlogSeries(): ChartData {
   }
 }
 
-/** Seconds until what waits is done, at the pace of the last ten minutes; null if nothing ended in them. */
+/** Seconds until what waits for a slot is done, at the pace of the last ten minutes; null if nothing ended in them. */
 export function secondsToClear(overview: Overview): number | null {
   const since = Date.parse(overview.at) - 600_000
   const ended = overview.throughput
     .filter((minute) => Date.parse(minute.minute) >= since)
     .reduce((sum, minute) => sum + minute.finished + minute.failed, 0)
-  return ended === 0 ? null : (overview.states.pending / ended) * 600
+  return ended === 0 ? null : (overview.ready / ended) * 600
 }

@@ -28,6 +28,11 @@ export function agoText(moment: string | null | undefined, now: number): string 
   return seconds > 0 ? `${count} ${unit} ago` : `in ${[count, unit, ...rest].join(' ')}`
 }
 
+/** The time of day of a moment within a day of `now` (milliseconds), and the date too of one beyond. */
+export function soonText(moment: string, now: number): string {
+  return Math.abs(Date.parse(moment) - now) < 86_400_000 ? clockText(moment) : momentText(moment)
+}
+
 /** The time of day, for axes and lists of one day. */
 export function clockText(moment: string): string {
   return new Intl.DateTimeFormat(undefined, { timeStyle: 'short', hourCycle: 'h23' }).format(

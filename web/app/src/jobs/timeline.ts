@@ -1,5 +1,7 @@
 import { hasEnded, type Job, type JobAttempt } from '@horae/vue'
 
+import { soonText } from '@/format/moment'
+
 /** A stretch in the life of a job; moments in milliseconds. */
 export interface Stretch {
   readonly kind: 'delayed' | 'waiting' | 'running' | 'failed'
@@ -10,8 +12,15 @@ export interface Stretch {
   readonly open: boolean
 }
 
+/** A job with what its own page knows of why it waits. */
+export type WaitingJob = Job & { readonly queue_is_paused?: boolean }
+
 /** What became of a job, one stretch after another: delayed, waiting, running, waiting for a retry, and so on. */
-export function timelineOf(job: Job, attempts: readonly JobAttempt[], now: number): Stretch[] {
+export function timelineOf(
+  job: WaitingJob,
+  attempts: readonly JobAttempt[],
+  now: number,
+): Stretch[] {
   const end = job.finished_on ? Date.parse(job.finished_on) : now
   const stretches: Stretch[] = []
   let at = Date.parse(job.created_on)
@@ -44,13 +53,29 @@ export function timelineOf(job: Job, attempts: readonly JobAttempt[], now: numbe
 type Add = (kind: Stretch['kind'], to: number, label: string, open?: boolean) => void
 
 /** The time before a start: held back until it was due, then waiting for a slot. */
-function addWait(job: Job, from: number, start: number | null, to: number, add: Add): void {
+function addWait(job: WaitingJob, from: number, start: number | null, to: number, add: Add): void {
   const open = start === null && !hasEnded(job)
   const due = Date.parse(job.due_on)
+  if (open && due > to) {
+    add('delayed', to, delayText(job, to), true)
+    return
+  }
   // The job tells when its next attempt is due, or its latest was; of those before nobody knows any more.
   const held = start === null ? Math.min(due, to) : due <= start ? due : from
-  if (held > from) add('delayed', held, 'Not due yet', open && held === to)
-  if (to > Math.max(held, from)) add('waiting', to, 'Waiting for a slot', open)
+  if (held > from) add('delayed', held, 'Not due')
+  if (to > Math.max(held, from)) add('waiting', to, open ? waitText(job) : 'Waited', open)
+}
+
+/** Why a job that is due has not started. */
+function waitText(job: WaitingJob): string {
+  return job.queue_is_paused ? 'Its queue is paused' : 'Waits for a slot'
+}
+
+/** Until when a job waits, and for which attempt if it is not the first. */
+function delayText(job: WaitingJob, now: number): string {
+  const until = `Waits until ${soonText(job.due_on, now)}`
+  const again = job.attempt > 0 ? ` (attempt ${job.attempt + 1} of ${job.max_attempts})` : ''
+  return until + again + (job.queue_is_paused ? '; its queue is paused' : '')
 }
 
 /** When the attempt began that no row tells of yet; null if there is none. */

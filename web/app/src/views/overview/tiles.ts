@@ -25,12 +25,11 @@ function jobsIn(states: string): RouteLocationRaw {
 
 function loadTiles(overview: Overview): Tile[] {
   const { pending, started } = overview.states
-  const clears = pending === 0 ? null : secondsToClear(overview)
   return [
     {
       name: 'Waiting',
       figure: countText(pending),
-      more: clears === null ? 'to start' : `about ${durationText(clears)} of work`,
+      more: waitText(overview),
       to: jobsIn('pending'),
     },
     {
@@ -40,6 +39,17 @@ function loadTiles(overview: Overview): Tile[] {
       to: jobsIn('started'),
     },
   ]
+}
+
+/** What waits for a slot; the rest is due later, or in a paused queue. */
+function waitText(overview: Overview): string {
+  const { ready } = overview
+  const held = overview.states.pending - ready
+  if (ready === 0) return held > 0 ? 'due later or paused' : 'to start'
+  const clears = secondsToClear(overview)
+  const work =
+    clears === null ? `${countText(ready)} to start` : `about ${durationText(clears)} of work`
+  return held > 0 ? `${work}, ${countText(held)} due later or paused` : work
 }
 
 function endTiles({ throughput }: Overview): Tile[] {

@@ -235,6 +235,8 @@ export interface paths {
         /**
          * List Nodes
          * @description List the nodes, alive or dead. A dead one is struck off by the next live one, which rescues its jobs.
+         *
+         *     For an hour it is then told of in `died`.
          */
         get: operations["list_nodes"];
         put?: never;
@@ -727,6 +729,26 @@ export interface components {
             error: string;
         };
         /**
+         * DeadNodeItem
+         * @description A node that ended without leaving. It is no longer listed, and others have taken over what it held.
+         */
+        DeadNodeItem: {
+            /**
+             * Died On
+             * Format: date-time
+             * @description When another node found it dead.
+             */
+            died_on: string;
+            /** Host */
+            host: string;
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Pid */
+            pid: number;
+        };
+        /**
          * DeploymentItem
          * @description One version of the schedules that a module declares.
          */
@@ -882,6 +904,12 @@ export interface components {
             progress_percentage: number;
             /** Queue */
             queue: string;
+            /**
+             * Queue Is Paused
+             * @description The job waits, and nothing of its queue starts until somebody resumes that.
+             * @default false
+             */
+            queue_is_paused: boolean;
             /**
              * Result
              * @description What the job returned.
@@ -1261,6 +1289,11 @@ export interface components {
          * @description All nodes, the oldest first.
          */
         NodeList: {
+            /**
+             * Died
+             * @description Those that died in the last hour, the latest first.
+             */
+            died: components["schemas"]["DeadNodeItem"][];
             /** Nodes */
             nodes: components["schemas"]["NodeItem"][];
         };

@@ -1,0 +1,64 @@
+"""What a page says is so: why a job waits, how much work there is, how a schedule fares, who has died."""
+
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from horae.storage.database import Database
+from tests.e2e.conftest import APPLICATION, ServedBy
+from tests.e2e.serving import Served
+from tests.e2e.test_schedules import schedule
+from tests.harness.node_processes import look_until
+
+
+@pytest.fixture
+def database(sqlite_database: Database) -> Database:
+    return sqlite_database
+
+
+def post(node: Served, path: str, **body: object) -> None:
+    httpx.post(f"{node.url}api/{path}", json=body, timeout=30).raise_for_status()
+
+
+def test_a_job_in_a_paused_queue_says_so_and_is_no_work_that_waits(page: Page, node: Served) -> None:
+    post(node, "queues/default/pause/", note="moving house")
+    jobs = [node.begin("import_people", rows=1) for _ in range(3)]
+    page.goto(f"jobs/{jobs[0]}")
+    expect(page.get_by_test_id("timeline")).to_contain_text("Its queue is paused")
+    page.goto("")
+    waiting = page.get_by_role("link", name="Waiting")
+    expect(waiting).to_contain_text("3")
+    expect(waiting).to_contain_text("due later or paused")
+    expect(waiting).not_to_contain_text("of work")
+
+
+def test_a_job_in_its_back_off_says_until_when_it_waits_and_for_which_attempt(page: Page, node: Served) -> None:
+    job = node.begin("call_supplier")
+    page.goto(f"jobs/{job}")
+    expect(page.get_by_test_id("timeline")).to_contain_text("(attempt 2 of 5)")
+    expect(page.get_by_test_id("timeline")).to_contain_text("Waits until")
+
+
+def test_a_schedule_whose_run_goes_on_has_not_crashed(page: Page, node: Served, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    post(node, f"schedules/{schedule(node, 'watch_gate')['id']}/run/")
+    page.goto(f"schedules/{schedule(node, 'watch_gate')['id']}")
+    runs = page.locator("dd", has_text="succeeded")
+    expect(runs).to_have_text("1: 0 succeeded, 0 failed, 0 crashed, 1 running")
+    gate.touch()
+
+
+def test_a_node_that_was_killed_is_told_of_for_a_while(
+    page: Page, node: Served, served: ServedBy, database: Database
+) -> None:
+    other = served(APPLICATION, database, "--name", "unlucky")
+    page.goto("nodes")
+    expect(page.get_by_test_id("nodes")).to_contain_text("unlucky")
+    other.kill()
+    look_until(lambda: node.read("nodes/")["died"])
+    expect(page.get_by_test_id("died")).to_contain_text("unlucky died")
+    expect(page.get_by_test_id("nodes")).not_to_contain_text("unlucky")
+    page.goto("changes")
+    expect(page.get_by_test_id("changes").get_by_role("row", name="node.died")).to_contain_text("unlucky")
