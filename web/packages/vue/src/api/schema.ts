@@ -2216,6 +2216,15 @@ export interface operations {
                     "text/event-stream": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many at a time, or too fast. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": components["schemas"]["Problem"];
+                };
+            };
             /** @description The database cannot serve this now. */
             503: {
                 headers: {
