@@ -1,6 +1,12 @@
 """`horae doctor`: what it finds on a whole database, and what each finding says."""
 
+import asyncio
+import os
+import re
 import sqlite3
+import subprocess
+import sys
+import threading
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import replace
@@ -10,23 +16,26 @@ from typing import Any
 
 import psycopg
 import pytest
+from sqlalchemy import text
 
+from horae import Horae, JobContext
 from horae.domain.job import NodeId
+from horae.errors import DatabaseBusy
 from horae.handler.doctor import basics, file, server, work
 from horae.handler.doctor.finding import Finding, Level
 from horae.runtime.parts import NodeOptions
 from horae.runtime.record import record_of
-from horae.storage import nodes, reading
+from horae.storage import nodes
 from horae.storage.database import Database
 from horae.storage.dialect import SQLITE
-from horae.storage.doctor import OpenTransaction, Server, Tuples, WaitingWork
+from horae.storage.doctor import OpenTransaction, Server, Tuples, WaitingWork, nothing, started
 from horae.storage.migrations.runner import MigrationStatus
 from horae.storage.nodes import NodeView
-from horae.storage.reading import JobFilter
 from horae.types.registry import Registry
 from horae.wakeup.silent import SilentChannel
 from tests.cli.conftest import Call, call, called, node_of, values
-from tests.cli.shop import horae as shop
+from tests.harness.applications import execute
+from tests.harness.nodes import running_node, until
 
 NOON = datetime(2026, 3, 29, 12, tzinfo=UTC)
 SERVER = Server(
@@ -111,29 +120,75 @@ def test_tables_that_are_missing(database_url: str) -> None:
     assert "`horae migrate up`" in sick.stdout
 
 
-def test_who_holds_the_write_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, migrated_sqlite: Path) -> None:
+HOLDER = """
+import sqlite3, sys, time
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN IMMEDIATE")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_program_that_holds_the_write_lock_is_named_and_no_job(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though a job is there that might hold it."""
     monkeypatch.setattr(file, "LOCK_PATIENCE", 0.01)
-    copy = tmp_path / "horae.db"
-    copy.write_bytes(migrated_sqlite.read_bytes())
     url = f"sqlite:///{copy}"
-    with closing(sqlite3.connect(copy, isolation_level=None)) as holder:
-        holder.execute("BEGIN IMMEDIATE")
+    with closing(Horae(url)) as horae:
+        execute(
+            horae,
+            "INSERT INTO horae_jobs (type, queue, priority, state, node_id, run_at, created_at, updated_at, started_at)"
+            " VALUES ('innocent', 'default', 0, 'started', 'n', 0, 0, 0, 0)",
+        )
+    command = [sys.executable, "-c", HOLDER, str(copy)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
         sick = call("doctor", "--database", url)
-        holder.execute("ROLLBACK")
+        with closing(Database(url, busy_timeout=0)) as database, pytest.raises(DatabaseBusy, match=str(holder.pid)):
+            database.transact(nothing)
+        holder.communicate()
     assert sick.exit_code == 1
-    assert "problem  write lock: somebody has held the write lock for longer than 0.01 s" in sick.stdout
+    held = "which is no node, has held the write lock for longer than 0.01 s"
+    assert re.search(rf"problem  write lock: process {holder.pid} \(python\S*\), {held}", sick.stdout)
+    assert "innocent" not in sick.stdout.partition("write lock")[2].partition("\n")[0]
     assert "ok       write lock" in call("doctor", "--database", url).stdout
 
 
-def test_a_body_that_may_hold_the_write_lock_is_named(horae: Call, database: Database) -> None:
-    for arguments in (["import_csv", "path=a"], ["within_transaction", "zip_code=1"]):
-        assert values(horae("jobs", "start", *arguments))
-    jobs = [job for job in database.autocommit(reading.page, JobFilter()) if job.id <= 2]
-    named = file.lock_finding(False, jobs, shop.registry)  # noqa: FBT003 - whether it is free
-    assert named.level is Level.WARNING
-    assert "job 2 (within_transaction" in named.message
-    assert "job 1" not in named.message
-    assert "job 1 (import_csv" in file.lock_finding(False, jobs, Registry()).message  # noqa: FBT003 - as above
+@pytest.fixture
+def copy(tmp_path: Path, migrated_sqlite: Path) -> Path:
+    """A file with all tables."""
+    copy = tmp_path / "horae.db"
+    copy.write_bytes(migrated_sqlite.read_bytes())
+    return copy
+
+
+async def test_a_node_that_holds_the_write_lock_is_named_with_its_job(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file, "LOCK_PATIENCE", 0.01)
+    begun, release = threading.Event(), threading.Event()
+    with closing(Horae(f"sqlite:///{copy}")) as horae:
+
+        @horae.job(transaction="read committed")
+        def holds(job: JobContext) -> None:
+            job.connection.execute(text("UPDATE horae_queues SET note = 'x'"))
+            begun.set()
+            release.wait(20)
+
+        async with running_node(horae) as node:
+            job = await horae.aio.jobs.start(holds)
+            await until(begun.is_set)
+            found = await asyncio.to_thread(file.examine_lock, horae.parts.database, horae.registry)
+            release.set()
+    assert found.level is Level.WARNING
+    assert f"process {os.getpid()} (" in found.message
+    assert f"of node {node.id} has held" in found.message
+    assert f"what it runs in a transaction: job {job.id} (holds)" in found.message
+
+
+def test_where_the_kernel_tells_nothing_nobody_is_named(database: Database) -> None:
+    found = file.lock_finding(None, [], database.autocommit(started), Registry())
+    assert found.message.startswith("somebody has held the write lock for longer than")
 
 
 @pytest.mark.postgres

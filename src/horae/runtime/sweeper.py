@@ -37,11 +37,13 @@ ROUTINE: Final = 2.0
 GLANCE: Final = 0.5
 LOOK_EVERY: Final = 5
 LIMITS_EVERY: Final = 10
-CLEAN_EVERY: Final = 150
+CLEAN_EVERY: Final = 300.0
+CLEAN_SHARE: Final = 0.1
 LATITUDE: Final = 1.0
 """Jobs a transaction; seconds between looks while somebody is suspected, and otherwise, and between looks that ask no
-database; rounds between looks at other nodes in any case, and between the rest; seconds that a job's own node has to
-enforce its hard limit before others do.
+database; rounds between looks at other nodes in any case, and at limits; seconds between clean-ups, or a share of the
+time that ended jobs are kept if that is shorter; seconds that a job's own node has to enforce its hard limit before
+others do.
 """
 
 log = logging.getLogger("horae.runtime")
@@ -71,6 +73,7 @@ class Sweeper:
         self._on_rescue, self._on_expiry, self._on_runs = on_rescue, on_expiry, on_runs
         self._born = time.monotonic()
         self._elapsed = Elapsed()
+        self._clean_at = self._born + min(CLEAN_EVERY, keep_seconds * CLEAN_SHARE)
         self._suspicion = asyncio.Event()
         self._suspected = self._again = self._unburied = False
         self._rounds = 0
@@ -114,7 +117,8 @@ class Sweeper:
         if self._rounds % LIMITS_EVERY == 0:
             await self.enforce_limits()
             await self.end_lost_runs()
-        if self._rounds % CLEAN_EVERY == CLEAN_EVERY - 1:
+        if time.monotonic() >= self._clean_at:
+            self._clean_at = time.monotonic() + min(CLEAN_EVERY, self._keep_seconds * CLEAN_SHARE)
             await self.clean_up()
         self._rounds += 1
 

@@ -29,6 +29,7 @@ from horae.redaction import shown_url
 from horae.storage import liveness, sqlite
 from horae.storage.dialect import POSTGRESQL, SQLITE
 from horae.storage.lending import Lender
+from horae.storage.lock_holder import write_lock_holder
 from horae.storage.pooling import Pooling
 
 P = ParamSpec("P")
@@ -193,7 +194,8 @@ class Database:
             except DBAPIError as error:
                 if is_busy(error):
                     raise DatabaseBusy(
-                        f"another writer holds {self.url.database} for {self.busy_timeout:g} s; `horae doctor` names it"
+                        f"{write_lock_holder(self.url.database or '') or 'another writer'} holds {self.url.database} "
+                        f"for {self.busy_timeout:g} s; `horae doctor` looks for the reason"
                     ) from error
                 if not is_conflict(error):
                     raise

@@ -1,7 +1,7 @@
 """The checks that only a SQLite file needs."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
@@ -9,8 +9,10 @@ from typing import Any, Final
 from horae.domain.job import Job
 from horae.errors import DatabaseBusy
 from horae.handler.doctor.finding import Finding, ok, problem, warning
-from horae.storage import doctor
+from horae.storage import doctor, nodes
 from horae.storage.database import Database
+from horae.storage.lock_holder import Holder, process, write_lock_holder
+from horae.storage.nodes import NodeView
 from horae.types.function import FunctionJobType
 from horae.types.job_type import JobType, has_hook
 from horae.types.registry import Registry
@@ -27,7 +29,7 @@ def examine_file(database: Database, registry: Registry) -> Iterator[Finding]:
     """Everything about the file that matters to Horae."""
     file = Path(database.url.database or "")
     yield mode_finding(database.autocommit(doctor.journal_mode))
-    yield lock_finding(_lock_is_free(database), database.autocommit(doctor.started), registry)
+    yield examine_lock(database, registry)
     yield space_finding(shutil.disk_usage(file.resolve().parent).free)
     wal = Path(f"{file}-wal")
     yield wal_finding(wal.stat().st_size if wal.exists() else 0)
@@ -44,20 +46,32 @@ def mode_finding(mode: str) -> Finding:
     )
 
 
-def lock_finding(free: bool, started: list[Job], registry: Registry) -> Finding:  # noqa: FBT001 - the finding's subject
-    """Who holds the one write lock, if it cannot be had."""
-    if free:
-        return ok("write lock", f"can be taken within {LOCK_PATIENCE:g} s")
-    suspects = [job for job in started if _may_hold_lock(registry.find(job.type))]
-    held = f"somebody has held the write lock for longer than {LOCK_PATIENCE:g} s: nothing starts or ends meanwhile"
-    if not suspects:
-        return problem("write lock", f"{held}; no job runs in a transaction", "Look for another program on the file.")
-    names = ", ".join(f"job {job.id} ({job.type}, node {job.node_id})" for job in suspects)
+def lock_finding(holder: Holder | None, views: Sequence[NodeView], started: list[Job], registry: Registry) -> Finding:
+    """Who holds the one write lock, which cannot be had; only what is known is said of anybody."""
+    held = f"has held the write lock for longer than {LOCK_PATIENCE:g} s: nothing starts or ends meanwhile"
+    if holder is None:
+        return problem("write lock", f"somebody {held}", "Look for a program that keeps a transaction open.")
+    node = _node_of(holder, views)
+    if node is None:
+        message = f"{holder}, which is no node, {held}"
+        return problem("write lock", message, "Look at what that program does; end its transaction.")
+    bodies = [job for job in started if job.node_id == node.id and _may_hold_lock(registry.find(job.type))]
+    names = ", ".join(f"job {job.id} ({job.type})" for job in bodies)
+    message = f"{holder} of node {node.id} {held}"
+    if not bodies:
+        return problem("write lock", f"{message}; it runs no job in a transaction", "Look at what that node logs.")
     return warning(
         "write lock",
-        f"{held}; these started jobs may run in a transaction: {names}",
+        f"{message}; what it runs in a transaction: {names}",
         "Wait, or cancel it (`horae jobs cancel`). Let bodies write late and briefly, or use PostgreSQL.",
     )
+
+
+def _node_of(holder: Holder, views: Sequence[NodeView]) -> NodeView | None:
+    """The node whose process this is, or whose child process."""
+    processes = [holder] if holder.parent is None else [holder, process(holder.parent)]
+    known = {(each.pid, each.born) for each in processes if each.born is not None}
+    return next((view for view in views if (view.pid, view.host.rpartition("#")[2]) in known), None)
 
 
 def space_finding(free: float) -> Finding:
@@ -81,13 +95,16 @@ def wal_finding(size: int) -> Finding:
     )
 
 
-def _lock_is_free(database: Database) -> bool:
+def examine_lock(database: Database, registry: Registry) -> Finding:
+    """Whether the write lock can be taken, and who has it if not."""
     with closing(Database(database.url, threads=1, busy_timeout=LOCK_PATIENCE)) as impatient:
         try:
             impatient.transact(doctor.nothing)
         except DatabaseBusy:
-            return False
-        return True
+            holder = write_lock_holder(database.url.database or "")
+            started = database.autocommit(doctor.started)
+            return lock_finding(holder, database.autocommit(nodes.view), started, registry)
+    return ok("write lock", f"can be taken within {LOCK_PATIENCE:g} s")
 
 
 def _may_hold_lock(job_type: JobType[Any] | None) -> bool:

@@ -1,0 +1,59 @@
+"""Which process holds the one write lock of a SQLite file, as far as the kernel tells."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from typing_extensions import override
+
+WRITE_LOCK: Final = 120
+"""The byte of the `-shm` file that whoever writes in WAL mode has locked."""
+_LOCKS: Final = Path("/proc/locks")
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A process; `born` tells it from others that had its pid, `parent` is the pid of the one that started it."""
+
+    pid: int
+    name: str | None = None
+    born: str | None = None
+    parent: int | None = None
+
+    @override
+    def __str__(self) -> str:
+        """As an operator looks for it."""
+        return f"process {self.pid}" if self.name is None else f"process {self.pid} ({self.name})"
+
+
+def write_lock_holder(database: str) -> Holder | None:
+    """Who holds the write lock of this file now; None if nobody does, or where that cannot be told."""
+    try:
+        status = Path(f"{database}-shm").stat()
+        locks = _LOCKS.read_text()
+    except OSError:
+        return None
+    file = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    pids = (_pid_of(line.split(), file) for line in locks.splitlines())
+    return next((process(pid) for pid in pids if pid is not None), None)
+
+
+def process(pid: int) -> Holder:
+    """What is known of a process."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return Holder(pid)
+    before, _, after = text.rpartition(")")
+    fields = after.split()
+    return Holder(pid, before.partition("(")[2], fields[19], int(fields[1]))
+
+
+def _pid_of(fields: list[str], file: str) -> int | None:
+    """The pid of a line that is a write lock on the byte of this file; a line of one who waits has an arrow."""
+    if fields[1:2] != ["POSIX"] or fields[3] != "WRITE" or fields[5] != file:
+        return None
+    first, last, pid = fields[6], fields[7], int(fields[4])
+    covers = int(first) <= WRITE_LOCK and (last == "EOF" or int(last) >= WRITE_LOCK)
+    return pid if covers and pid > 0 else None  # 0: in a container that is not seen from here
