@@ -145,7 +145,8 @@ def _prepared(job_type: JobType[Any], value: Any, given: Mapping[str, Any], prep
 
 def storable_parameters(job_type: JobType[Any], value: Any) -> Stored:
     """Checked parameters as they are written. Raises `InvalidParameters` for what no database could store."""
-    if (problem := untyped_problem_of(value)) is not None:
+    in_json = not isinstance(job_type.parameters, MappedParameters)  # else the columns decide what can be stored
+    if in_json and (problem := untyped_problem_of(value)) is not None:
         raise InvalidParameters(job_type.type, [problem])
     stored = _written(job_type, value)
     if stored.text is None:
