@@ -12,7 +12,8 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 from horae.domain.job import JobId
 from horae.errors import ConfigurationError, DatabaseBusy
 from horae.storage import creation, reading
-from horae.storage.database import Database, is_disconnect, normalised, side_car
+from horae.storage.database import Database, normalised, side_car
+from horae.storage.failures import is_transient
 from tests.storage.arrange import PLAIN, POSTGRESQL, count, started
 
 SQLITE = pytest.mark.parametrize("reused_database", ["sqlite"], indirect=True)
@@ -126,11 +127,11 @@ def test_other_errors_are_not_tried_again(database: Database) -> None:
 def test_a_connection_that_was_cut_is_told_apart_and_replaced(database: Database) -> None:
     with pytest.raises(OperationalError) as caught:
         database.transact(lambda connection: connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())")))
-    assert is_disconnect(caught.value)
+    assert is_transient(caught.value)
     with pytest.raises(DBAPIError) as wrong:
-        database.transact(lambda connection: connection.execute(text("SELECT nothing")))
-    assert not is_disconnect(wrong.value)
-    assert not is_disconnect(LookupError())
+        database.transact(lambda connection: connection.execute(text("SELECT 1 / 0")))
+    assert not is_transient(wrong.value)
+    assert not is_transient(LookupError())
     started(database)
 
 
@@ -151,7 +152,7 @@ def hasty(database: Database) -> Database:
 def test_a_lock_that_is_held_too_long_is_named(database: Database, hasty: Database) -> None:
     with closing(hasty), database.engine.begin(), pytest.raises(DatabaseBusy, match=r"horae\.db for 0\.05 s"):
         hasty.transact(two_jobs)
-    assert is_disconnect(DatabaseBusy())
+    assert is_transient(DatabaseBusy())
 
 
 @SQLITE

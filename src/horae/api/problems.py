@@ -33,7 +33,7 @@ from horae.errors import (
     Unavailable,
     UnknownJobType,
 )
-from horae.storage.database import is_disconnect
+from horae.storage.failures import is_transient
 from horae.storage.standing import UnreadableSchedule
 
 BODY: Final = "ERROR_REQUEST_BODY_VALIDATION"
@@ -154,7 +154,7 @@ def answer_to(error: Exception) -> tuple[int, str]:
     for base in type(error).__mro__:
         if base in ANSWERS:
             return ANSWERS[base]
-    return (503, UNAVAILABLE) if is_disconnect(error) else (500, INTERNAL)
+    return (503, UNAVAILABLE) if is_transient(error) else (500, INTERNAL)
 
 
 def code_of(error: Exception) -> str:

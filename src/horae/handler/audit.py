@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from horae.errors import DatabaseBusy
 from horae.handler.changes import DONE, Asked, write
 from horae.storage import audit
 from horae.storage.audit import AuditEntry
-from horae.storage.database import Database, is_disconnect
+from horae.storage.database import Database
+from horae.storage.failures import is_transient
 
 log = logging.getLogger("horae.audit")
 
@@ -36,7 +36,7 @@ class Audit:
             if asked.written is None:
                 asked.written = self._database.transact(write, entry)
         except Exception as error:
-            if isinstance(error, DatabaseBusy) or is_disconnect(error):
+            if is_transient(error):
                 log.error("this entry could not be written, because the database does not answer: %s", entry)  # noqa: TRY400
             else:
                 log.exception("this entry could not be written: %s", entry)

@@ -19,8 +19,9 @@ from horae.domain.ring import Ring
 from horae.runtime.complaints import Complaint
 from horae.storage import ahead, nodes, runs, schedules
 from horae.storage.ahead import PlannedFire
-from horae.storage.database import Database, is_disconnect
+from horae.storage.database import Database
 from horae.storage.dialect import POSTGRESQL
+from horae.storage.failures import is_transient
 from horae.storage.runs import Decided
 
 RELOAD: Final = 60.0
@@ -197,7 +198,7 @@ class Controller:
         try:
             fired = await self._database.transact_async(ahead.fire, list(planned.values()), self._node)
         except Exception as error:
-            if is_disconnect(error):
+            if is_transient(error):
                 raise
             log.warning("%d schedules cannot be fired as planned, and are looked at again: %s", len(planned), error)
             return (), batch
@@ -214,7 +215,7 @@ class Controller:
         try:
             return await self._database.transact_async(runs.fire, batch, self._node)
         except Exception as error:
-            if is_disconnect(error):
+            if is_transient(error):
                 raise
             if len(batch) > 1:
                 return [result for schedule_id in batch for result in await self._fire([schedule_id])]

@@ -20,7 +20,7 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from horae.errors import ConfigurationError, DatabaseBusy
@@ -262,13 +262,6 @@ def _word(url: str | URL) -> str:
 def is_busy(error: DBAPIError) -> bool:
     """Whether SQLite's one write lock was held for longer than the bound."""
     return isinstance(error.orig, sqlite3.OperationalError) and "locked" in str(error.orig)
-
-
-def is_disconnect(error: BaseException) -> bool:
-    """Whether the connection, not the statement, is at fault, so that the same call may work later."""
-    if isinstance(error, DatabaseBusy):
-        return True
-    return isinstance(error, DBAPIError) and (error.connection_invalidated or isinstance(error, OperationalError))
 
 
 @contextlib.contextmanager

@@ -8,7 +8,8 @@ from typing import Final
 from horae.domain.job import Job, JobId, JobState
 from horae.errors import JobFailed
 from horae.storage import ending, parameters, reading
-from horae.storage.database import Database, is_disconnect
+from horae.storage.database import Database
+from horae.storage.failures import is_transient
 from horae.types.job_type import has_hook
 from horae.types.parameters import MappedParameters
 from horae.types.registry import Registry
@@ -82,7 +83,7 @@ class Hooks:
         try:
             return len(self._database.transact(ending.remove, job_ids))
         except Exception as error:
-            if is_disconnect(error):
+            if is_transient(error):
                 raise
             if len(job_ids) > 1:
                 return sum(self._remove([job_id]) for job_id in job_ids)

@@ -1,0 +1,44 @@
+"""What an error of the database means for whoever asked: repeat the call later, or give these values up.
+
+Whole classes of SQLSTATE decide, because single codes are endless and a pooler has its own. Only what proves that the
+values cannot be stored speaks against them. All else is the state of the server, which passes: it is away, read-only
+during a fail-over, out of connections, in the middle of a migration.
+"""
+
+import sqlite3
+from typing import Any, Final
+
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, StatementError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from horae.errors import Unavailable
+
+OF_DATA: Final = frozenset({"22", "23", "44", "54", "P0"})
+"""SQLSTATE classes: data exception, integrity constraint violation, check option violation, program limit exceeded (as
+by a value that is too large), PL/pgSQL error (a trigger of the application has refused the row).
+"""
+
+_UNSTORABLE: Final = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError)
+
+
+def is_transient(error: BaseException) -> bool:
+    """Whether the database, and not what it was asked, is at fault, so that the same call may work later."""
+    if isinstance(error, DBAPIError):
+        return not is_of_data(error)
+    return isinstance(error, Unavailable | PoolTimeout)
+
+
+def is_of_data(error: BaseException) -> bool:
+    """Whether the values are at fault, so that the same call can never work."""
+    if not isinstance(error, DBAPIError):
+        return isinstance(error, StatementError | ValueError | TypeError | ArithmeticError)
+    if error.connection_invalidated:
+        return False
+    origin: Any = error.orig
+    if isinstance(origin, sqlite3.Error):
+        unbound = isinstance(origin, sqlite3.ProgrammingError) and "binding" in str(origin)
+        return unbound or isinstance(origin, _UNSTORABLE)
+    sqlstate: str | None = getattr(origin, "sqlstate", None)
+    if sqlstate is None:  # the driver itself has refused
+        return isinstance(error, DataError | IntegrityError)
+    return sqlstate[:2] in OF_DATA
