@@ -1,6 +1,8 @@
 """The application of the fault tests: jobs that leave one row for each time that they think they have finished."""
 
 import asyncio
+import os
+import signal
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -23,6 +25,7 @@ def labours(url: str) -> Horae:
     _declare_lasting(horae)
     _declare_fragile(horae)
     _declare_stalling(horae)
+    _declare_noted(horae)
     return horae
 
 
@@ -55,6 +58,28 @@ def _declare_fragile(horae: Horae) -> None:
     def fragile(job: JobContext, seed: int) -> None:
         for _ in job.progress.track(range(10)):
             time.sleep(Random(seed).uniform(0.0, 0.02))
+
+
+def _declare_noted(horae: Horae) -> None:
+    """Jobs that are tried once and note in a file that they have begun; one of them kills its process in the middle."""
+
+    @horae.job(max_count=None)
+    async def quick(job: JobContext, notes: str, *, deadly: bool = False) -> None:
+        note(job, notes, deadly=deadly)
+
+    @horae.job(max_count=None)
+    def brief(job: JobContext, notes: str, *, deadly: bool = False) -> None:
+        note(job, notes, deadly=deadly)
+        time.sleep(0.02)
+
+
+def note(job: JobContext, notes: str, *, deadly: bool) -> None:
+    """Write down that the body has begun, in a way that survives the process."""
+    descriptor = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.write(descriptor, f"{job.id}\n".encode())
+    os.close(descriptor)
+    if deadly:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _declare_stalling(horae: Horae) -> None:

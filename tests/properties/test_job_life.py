@@ -52,7 +52,7 @@ from horae.domain.job import (
 from horae.errors import DuplicateJob, MaxJobCountExceeded
 from horae.handler import creation as handler
 from horae.handler.creation import StartOptions
-from horae.runtime import sweeper
+from horae.runtime.rescue import Rescuer
 from horae.runtime.verdict import backoff_of
 from horae.storage import claims, creation, ending, limited_claims, nodes, queues, reading, settling, sqlite
 from horae.storage.claims import Served
@@ -219,7 +219,7 @@ class JobLife(RuleBasedStateMachine):
     def sweep(self) -> None:
         """Rescue what the crashed hold, then strike them off."""
         dead = self.crashed
-        self.database.transact(sweeper.rescue, dead, Registry(), Random(0))
+        self.database.transact(Rescuer(Registry(), Random(0)).rescue, dead)
         for job in self.jobs.values():
             if job.held_by in dead:
                 self._rescue(job)

@@ -44,6 +44,16 @@ async def add_later(left: int, right: int) -> int:
     return left + right
 
 
+@in_process(transaction="read committed")
+def bound(job: JobContext) -> int:
+    return job.id
+
+
+@in_process(transaction="read committed")
+async def bound_later(job: JobContext) -> int:
+    return job.id
+
+
 class Multiply(JobType[Any]):
     type = "multiply"
     isolation = "process"

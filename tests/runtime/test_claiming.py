@@ -159,17 +159,17 @@ class TestAhead:
         self, horae: Horae, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(settler, "MOST_WAITING", 5)
-        open_again, commit, ran = asyncio.Event(), settler.Settler._commit, list[int]()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # a slow database
+        open_again, write, ran = asyncio.Event(), settler.Settler._write, list[int]()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # a slow database
 
         async def slowly(self: settler.Settler, batch: Any) -> Any:
             await open_again.wait()
-            return await commit(self, batch)
+            return await write(self, batch)
 
         @horae.job
         async def quick() -> None:
             ran.append(1)
 
-        monkeypatch.setattr(settler.Settler, "_commit", slowly)
+        monkeypatch.setattr(settler.Settler, "_write", slowly)
         await horae.aio.jobs.start_many(quick, [{}] * 500)
         async with running_node(horae, concurrency=2):
             await until(lambda: len(ran) >= 5)

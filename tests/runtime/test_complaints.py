@@ -7,6 +7,7 @@ import pytest
 from horae.domain.job import Claim, JobId
 from horae.live.store import LiveStore
 from horae.runtime.complaints import AGAIN_AFTER, Complaint
+from horae.runtime.journal import Journal
 from horae.runtime.reporter import Reporter
 
 
@@ -24,8 +25,10 @@ def test_the_same_is_said_at_once_and_then_now_and_again(caplog: pytest.LogCaptu
 
 def test_reports_that_wait_are_told_once_for_each_outage(caplog: pytest.LogCaptureFixture) -> None:
     live = create_autospec(LiveStore, instance=True)
-    reporter = Reporter(live)
+    journal = Journal()
+    reporter = Reporter(live, journal)
     claim = Claim(JobId(7), "import", "default", 0, None, None, 1, 1, 1, None, "{}")
+    journal.begin(claim)
     reporter.follow(claim)(5, None)
     for error in (ConnectionError("refused"), ConnectionError("refused"), None, ConnectionError("refused")):
         live.publish.side_effect = error

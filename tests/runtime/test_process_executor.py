@@ -23,6 +23,7 @@ from horae.errors import InvalidJobType, JobCancelled, LeaseLost, SoftTimeLimitE
 from horae.runtime.executors import process
 from horae.runtime.executors.address import Address, address_of
 from horae.runtime.executors.alarm import Alarm
+from horae.runtime.journal import entry_of
 from horae.runtime.run import START_UP
 from horae.runtime.runner import Interrupted, Performed
 from horae.storage import claims, creation, reading
@@ -80,6 +81,22 @@ class TestResults:
 
     async def test_a_class_runs(self, desk: Desk) -> None:
         assert result(await desk.perform(process_bodies.Multiply())) == 42
+
+    @pytest.mark.parametrize("bound", [process_bodies.bound, process_bodies.bound_later])
+    async def test_a_body_whose_transaction_cannot_be_opened_has_not_begun(self, desk: Desk, bound: Declared) -> None:
+        performed = await desk.perform(bound)
+        assert (performed.outcome, performed.unbegun) == (None, True)
+
+    async def test_what_has_begun_is_in_the_journal_of_the_node(self, desk: Desk, tmp_path: Path) -> None:
+        desk.stage.journal.open(tmp_path / "node.begun")
+        started = desk.start(process_bodies.count)
+        await started.first_label()
+        entry = entry_of(started.run.claim).to_bytes(8, sys.byteorder)
+        assert entry in (tmp_path / "node.begun").read_bytes()
+        assert started.run.claim in desk.stage.journal
+        desk.stage.journal.end([started.run.claim])
+        assert entry not in (tmp_path / "node.begun").read_bytes()
+        desk.stage.journal.close(keep=False)
 
     async def test_progress_is_reported_and_the_last_report_always_lands(self, desk: Desk) -> None:
         started = desk.start(process_bodies.count)

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from horae import Horae, JobState
-from horae.runtime import sweeper
+from horae.runtime import rescue, sweeper
 from horae.storage.database import side_car
 from tests.harness.applications import ELSEWHERE, attempts_of, claim_as_another_node, execute, rows
 from tests.harness.nodes import running_node, until, until_state
@@ -74,7 +74,7 @@ async def test_a_job_that_is_locked_meanwhile_is_rescued_soon_after(
 
 
 async def test_one_after_another_in_batches(working: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeper, "RESCUE_BATCH", 7)
+    monkeypatch.setattr(rescue, "RESCUE_BATCH", 7)
     async with running_node(working, queues=("other",)):
         await jobs_elsewhere(working, 30)
         list_the_dead(working)

@@ -22,7 +22,7 @@ from horae.domain.job import (
     Succeeded,
     decide,
 )
-from horae.runtime import sweeper
+from horae.runtime.rescue import Rescuer
 from horae.storage import ending, nodes, settling
 from horae.storage.database import Database
 from horae.storage.settling import Settled
@@ -363,7 +363,7 @@ def test_a_failure_of_any_text_can_be_settled(database: Database, said: str) -> 
 
 
 def rescued(connection: Connection, *dead: NodeId) -> list[tuple[JobId, str]]:
-    batch, _ = sweeper.rescue(connection, dead, Registry(), Random(0))
+    batch, _ = Rescuer(Registry(), Random(0)).rescue(connection, dead)
     return [(item.claim.id, item.state.value) for item in batch]
 
 

@@ -11,6 +11,7 @@ from sqlalchemy import (
     Connection,
     Delete,
     Executable,
+    Integer,
     SmallInteger,
     Table,
     Text,
@@ -74,6 +75,10 @@ class DatabaseLiveStore:
         """Return which of these jobs are asked to stop, and by whom."""
         return self._run(_cancel_requests, job_ids) if job_ids else {}
 
+    def reported(self, after: JobId, limit: int) -> Sequence[JobId]:
+        """Return the jobs with reports, in the order of the ids."""
+        return self._run(_jobs_reported, after, limit)
+
     def forget(self, job_ids: Collection[JobId]) -> None:
         """Drop the reports and requests of these jobs."""
         if job_ids:
@@ -106,6 +111,14 @@ def _upsert(dialect: str) -> Insert:
 
 def _reported(dialect: str) -> Executable:
     return select(*_REPORTED).where(member_of(dialect, live_jobs.c.job_id, "job_ids", of=IdList))
+
+
+JOBS_REPORTED: Final = (
+    select(live_jobs.c.job_id)
+    .where(live_jobs.c.job_id > bindparam("after", type_=BigInteger()))
+    .order_by(live_jobs.c.job_id)
+    .limit(bindparam("limit", type_=Integer()))
+)
 
 
 def _ask(dialect: str) -> Insert:
@@ -152,6 +165,10 @@ def _publish(connection: Connection, reports: Sequence[LiveReport]) -> None:
 def _read(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, LiveReport]:
     rows = connection.execute(REPORTED.on(connection), {"job_ids": job_ids})
     return {row.job_id: LiveReport(*row) for row in rows}
+
+
+def _jobs_reported(connection: Connection, after: JobId, limit: int) -> list[JobId]:
+    return [JobId(id_) for id_ in connection.execute(JOBS_REPORTED, {"after": after, "limit": limit}).scalars()]
 
 
 def _request_cancel(connection: Connection, job_id: JobId, request: CancelRequest) -> None:

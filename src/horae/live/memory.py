@@ -42,6 +42,11 @@ class MemoryLiveStore:
         with self._lock:
             return {id_: self._requests[id_] for id_ in job_ids if id_ in self._requests}
 
+    def reported(self, after: JobId, limit: int) -> Sequence[JobId]:
+        """Return the jobs with reports, in the order of the ids."""
+        with self._lock:
+            return sorted(id_ for id_ in self._reports if id_ > after)[:limit]
+
     def forget(self, job_ids: Collection[JobId]) -> None:
         """Drop the reports and requests of these jobs."""
         with self._lock:

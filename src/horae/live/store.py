@@ -47,6 +47,10 @@ class LiveStore(Protocol):
         """Which of these jobs are asked to stop, and by whom."""
         ...
 
+    def reported(self, after: JobId, limit: int) -> Sequence[JobId]:
+        """The jobs that the store keeps a report of, by id, from behind this one on."""
+        ...
+
     def forget(self, job_ids: Collection[JobId]) -> None:
         """Drop reports and requests of jobs that have ended or were never cancelled after all."""
         ...

@@ -13,8 +13,8 @@ from horae.live.store import CancelRequest
 from horae.runtime.controller import Controller
 from horae.runtime.parts import Parts
 from horae.runtime.reporter import Reporter
+from horae.runtime.rescue import Rescued
 from horae.runtime.settler import Ended
-from horae.runtime.sweeper import Rescued
 from horae.runtime.worker import Worker
 from horae.storage import ending
 from horae.storage.runs import Decided
@@ -66,17 +66,22 @@ class Aftermath:
         self._tell_of_own_ends([ended for ended in batch if ended.already])
         if over:
             self._wakeup.send(Hint(HintKind.ENDED, tuple(over)))
+        if result.returned:
+            self._tell_of_work()
         self.runs(result.runs)
 
     def decided(self, decisions: Sequence[Decided]) -> None:
         """What this node's controller has fired, or found in the way of what is due."""
         if any(decision.fired is not None for decision in decisions):
-            self._wakeup.send(Hint(HintKind.WORK))
-            if self.worker is not None:
-                self.worker.hint()
+            self._tell_of_work()
         for decision in decisions:
             if decision.stop is not None and decision.schedule.run_token is not None:
                 self._call(partial(self._stop_run, decision, JobId(decision.schedule.run_token)))
+
+    def _tell_of_work(self) -> None:
+        self._wakeup.send(Hint(HintKind.WORK))
+        if self.worker is not None:
+            self.worker.hint()
 
     def _tell_of_room(self, queues: Iterable[str]) -> None:
         """Where a queue with a limit has room again, another node may be the one that can use it."""

@@ -21,7 +21,10 @@ from horae.storage.limited_claims import Taken
 
 FRESH: Final = 5.0
 PAUSES: Final[tuple[float, float]] = (0.02, 1.0)
-"""Seconds: how long a look holds; shortest and longest before a queue is tried again that a rival was at."""
+AVOIDED_FOR: Final[tuple[float, float]] = (0.2, 10.0)
+"""Seconds: how long a look holds; shortest and longest before a queue is tried again that a rival was at, and before a
+type is whose bodies could not begin.
+"""
 
 
 class Claimer:
@@ -38,6 +41,29 @@ class Claimer:
         self._frontier = self._new_frontier()
         self._looked_at = -math.inf
         self._next_pause = PAUSES[0]
+        self.avoided: dict[str, tuple[float, float]] = {}
+        """Types whose bodies cannot begin here: until when they are left to others, and how long that is."""
+
+    def avoid(self, name: str) -> None:
+        """Take nothing of this type for a moment, which grows from one time to the next until `trust`."""
+        now = time.monotonic()
+        until, pause = self.avoided.get(name, (0.0, AVOIDED_FOR[0] / 2))
+        if now >= until:  # else it was tried together with others
+            pause = min(pause * 2, AVOIDED_FOR[1])
+            self.avoided[name] = now + pause * self._rng.uniform(0.5, 1.0), pause
+
+    def trust(self, name: str) -> None:
+        """A body of this type has begun."""
+        self.avoided.pop(name, None)
+
+    def _asked(self) -> Served:
+        """What the next claim may take; where that is not all, another one follows after `pause`."""
+        now = time.monotonic()
+        waits = {name: until - now for name, (until, _) in self.avoided.items() if until > now}
+        if not waits:
+            return self._served
+        self.pause = min(waits.values())
+        return replace(self._served, types=tuple(name for name in self._served.types if name not in waits))
 
     def serve(self, types: tuple[str, ...]) -> None:
         """Take jobs of these types from now on, also those that lie before the last one that was claimed."""
@@ -55,17 +81,18 @@ class Claimer:
     async def claim(self, room: int) -> Sequence[Claim]:
         """Take up to `room` due jobs; raises what the database raises."""
         self.pause = math.inf
-        names = await self._within_reach(room) if self.limited else ()
+        served = self._asked() if self.avoided else self._served
+        names = await self._within_reach(served, room) if self.limited else ()
         if not names:
-            return await self._claim_unlimited(room)
-        result = await self._database.transact_async(limited_claims.claim, self._served, room, names)
+            return await self._claim_unlimited(served, room)
+        result = await self._database.transact_async(limited_claims.claim, served, room, names)
         self._take_note(result)
         return result.claims
 
-    async def _claim_unlimited(self, room: int) -> Sequence[Claim]:
+    async def _claim_unlimited(self, served: Served, room: int) -> Sequence[Claim]:
         began = time.monotonic()
         beyond = self._frontier.beyond(began)
-        taken = await self._database.autocommit_async(claims.claim, self._served, room, beyond)
+        taken = await self._database.autocommit_async(claims.claim, served, room, beyond)
         ended = time.monotonic()
         self._frontier.move(taken, beyond=beyond, began=began, ended=ended)
         self.exhausted = len(taken) < room
@@ -81,13 +108,13 @@ class Claimer:
         self.limited = ahead.limited if served is None else ahead.limited.intersection(served)
         return ahead.due_in
 
-    async def _within_reach(self, room: int) -> Sequence[str]:
-        return await self._database.autocommit_async(limited_claims.within_reach, self._served, room)
+    async def _within_reach(self, served: Served, room: int) -> Sequence[str]:
+        return await self._database.autocommit_async(limited_claims.within_reach, served, room)
 
     def _take_note(self, taken: Taken) -> None:
         self.exhausted = taken.contended  # else there may be more behind what did not fit, so the next claim comes soon
         if taken.contended:
-            self.pause = self._next_pause * self._rng.uniform(0.5, 1.0)
+            self.pause = min(self.pause, self._next_pause * self._rng.uniform(0.5, 1.0))
             self._next_pause = min(self._next_pause * 2, PAUSES[1])
         else:
             self._next_pause = PAUSES[0]

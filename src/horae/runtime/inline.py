@@ -50,7 +50,7 @@ class InlineNode:
         parts = self._parts
         self._record = record_of(parts.registry, NodeOptions(concurrency=1), inline=True)
         self._stage = Stage(parts.database, self._record.id)
-        self._reporter = Reporter(parts.live)
+        self._reporter = Reporter(parts.live, self._stage.journal)
         self._running: dict[JobId, Run] = {}
         self._overseer = Overseer(self._running, self._reporter, parts.live, parts.database, self._expired)
         self._joining = threading.Lock()
@@ -123,6 +123,7 @@ class InlineNode:
 
     def _settle(self, ended: Ended) -> None:
         settled = self._parts.database.transact(settle_batch, self._stage, [ended])
+        self._stage.journal.end([ended.claim])
         claim = ended.claim
         state = settled.released.get(claim.id)
         if claim.id in settled.settled:

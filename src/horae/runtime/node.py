@@ -20,6 +20,7 @@ from horae.runtime.executors.loop import LoopExecutor
 from horae.runtime.executors.process import ProcessExecutor
 from horae.runtime.executors.thread import ThreadExecutor
 from horae.runtime.foreground import run_in_foreground, running_beside
+from horae.runtime.journals import Journals
 from horae.runtime.membership import Membership, membership_of
 from horae.runtime.overseer import Overseer
 from horae.runtime.parts import NodeOptions, Parts
@@ -106,10 +107,12 @@ class Incarnation:
         self._loop = asyncio.get_running_loop()
         self._rng = Random()  # noqa: S311 - spreads rivals, guards nothing
         self._stage = Stage(parts.database, self.id)
-        self._reporter = Reporter(parts.live)
+        self._journals = Journals(parts.database)
+        self._reporter = Reporter(parts.live, self._stage.journal)
         self._hooks = Hooks(parts.database, parts.registry)
         self._membership: Membership = membership_of(parts.database, record)
         self._died = asyncio.Event()
+        self._broken = False
 
     async def run(self, stop: asyncio.Event, ready: asyncio.Event) -> None:
         """Join, work, leave; also where it is cancelled or something breaks, or others would take it for alive."""
@@ -119,6 +122,7 @@ class Incarnation:
             await self._work(listening, stop, ready)
         except BaseException:
             self._worker.abandon()  # nobody is left to write what its bodies come to
+            self._broken = True
             raise
         finally:
             listening.close()
@@ -131,6 +135,7 @@ class Incarnation:
             self._assemble(services)
             died, suspected = partial(_post, loop, self._die), partial(_post, loop, self._sweeper.suspect)
             await self._parts.database.in_service(partial(self._membership.join, died, suspected))
+            await self._parts.database.in_service(partial(self._journals.open, self._stage.journal, self.id))
             listening.callback(self._parts.wakeup.subscribe(partial(_post, loop, self._on_hint)))
             log.info("node %s runs up to %d jobs at a time", self.id, self._options.concurrency)
             if self._parts.database.pooled:
@@ -191,6 +196,7 @@ class Incarnation:
             membership=self._membership,
             registry=parts.registry,
             hooks=self._hooks,
+            live=parts.live,
             keep_seconds=self._options.keep.total_seconds(),
             rng=rng,
             on_rescue=self._aftermath.rescued,
@@ -251,7 +257,9 @@ class Incarnation:
             await self._parts.database.in_service(self._membership.leave)
         except Exception as error:  # noqa: BLE001 - it has stopped all the same
             log.warning("node %s could not strike itself off, so others will: %s", self.id, error)
+            self._stage.journal.close(keep=True)
         else:
+            self._stage.journal.close(keep=self._broken or bool(self._settler.unsettled))
             log.info("node %s has left", self.id)
         await self._parts.database.close_async()
 

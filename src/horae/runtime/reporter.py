@@ -7,14 +7,17 @@ from horae.domain.job import Claim, JobId
 from horae.forking import ForkSafeLock
 from horae.live.store import LiveReport, LiveStore
 from horae.runtime.complaints import Complaint
+from horae.runtime.journal import Journal
 from horae.types.context import Report
 
 
 class Reporter:
     """The latest report of each running body; `publish` writes what is new."""
 
-    def __init__(self, live: LiveStore) -> None:
+    def __init__(self, live: LiveStore, journal: Journal) -> None:
+        """`journal`: knows which bodies may still report; what is left of the others says nothing any more."""
         self._live = live
+        self._journal = journal
         self._new: dict[JobId, LiveReport] = {}
         self._latest: dict[JobId, LiveReport] = {}
         self._ended: list[JobId] = []
@@ -23,12 +26,13 @@ class Reporter:
 
     def follow(self, claim: Claim) -> Report:
         """The callback through which this claim's progress reports; may be called from any thread."""
-        return partial(self._report, claim.id, claim.lease)
+        return partial(self._report, claim)
 
-    def _report(self, job_id: JobId, lease: int, percentage: int, label: str | None) -> None:
-        report = LiveReport(job_id, lease, percentage, label)
+    def _report(self, claim: Claim, percentage: int, label: str | None) -> None:
+        report = LiveReport(claim.id, claim.lease, percentage, label)
         with self._lock:
-            self._new[job_id] = self._latest[job_id] = report
+            if claim in self._journal:
+                self._new[claim.id] = self._latest[claim.id] = report
 
     def latest(self, job_id: JobId) -> LiveReport | None:
         """The last report of a job, to be settled with it."""

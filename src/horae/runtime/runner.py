@@ -3,7 +3,7 @@
 import logging
 import traceback
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any, NamedTuple, cast
 
@@ -18,8 +18,10 @@ from horae.domain.limits import Limit
 from horae.domain.storable import fits, is_storable_json, shortened, spelled_out, storable, too_long, unreadable_json
 from horae.errors import JobCancelled, JobStopped, LeaseLost, SoftTimeLimitExceeded
 from horae.redaction import Redactor, text_of
+from horae.runtime.journal import Journal
 from horae.storage import parameters, settling
 from horae.storage.database import Database
+from horae.storage.failures import is_transient
 from horae.types.context import JobContext
 from horae.types.job_type import JobType
 from horae.types.logging import logged_as
@@ -33,13 +35,15 @@ log = logging.getLogger("horae.runtime")
 class Performed(NamedTuple):
     """What came of a body. No outcome: another node owns the job.
 
-    `settled`: its own transaction settled it already; `took`: see `Settlement`.
+    `settled`: its own transaction settled it already; `took`: see `Settlement`; `unbegun`: there was no body yet when the
+    database could not be reached.
     """
 
     outcome: Outcome | None
     settled: bool = False
     error: BaseException | None = None
     took: float | None = None
+    unbegun: bool = False
 
 
 class Overtaken(LeaseLost):
@@ -60,10 +64,11 @@ class Interrupted(JobStopped):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Where bodies run: the database of their transactions, and the node that holds their leases."""
+    """Where bodies run: the database of their transactions, the node that holds their leases, what has begun there."""
 
     database: Database
     node: NodeId
+    journal: Journal = field(default_factory=Journal)
 
 
 def perform(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
@@ -74,7 +79,7 @@ def perform(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> P
             context.params = load_parameters(job_type, context.claim, stage.database)
             performed = _run(job_type, context, stage)
         except BaseException as error:  # noqa: BLE001 - whatever a body raises is its outcome
-            performed = Performed(outcome_of(job_type, context, error), error=error)
+            performed = _raised(job_type, context, stage, error)
     return performed if (took := context.took) is None else performed._replace(took=took)
 
 
@@ -91,8 +96,16 @@ async def perform_async(job_type: JobType[Any], context: JobContext[Any], stage:
                 )
             performed = await _run_async(job_type, context, stage)
         except BaseException as error:  # noqa: BLE001 - as above; a cancelled task has its reason in the context
-            performed = Performed(outcome_of(job_type, context, error), error=error)
+            performed = _raised(job_type, context, stage, error)
     return performed if (took := context.took) is None else performed._replace(took=took)
+
+
+def _raised(job_type: JobType[Any], context: JobContext[Any], stage: Stage, error: BaseException) -> Performed:
+    """What an exception leads to. Where the database could not be reached for a body to begin, that is no attempt."""
+    if context.order is None and is_transient(error) and context.claim not in stage.journal:
+        log.warning("job %d (%s) cannot begin yet: %s", context.claim.id, context.claim.type, error)
+        return Performed(None, error=error, unbegun=True)
+    return Performed(outcome_of(job_type, context, error), error=error)
 
 
 def load_parameters(job_type: JobType[Any], claim: Claim, database: Database) -> Any:
@@ -161,6 +174,7 @@ def _run(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Perf
     context.check()
     transaction = job_type.transaction(context)
     if transaction is None:
+        stage.journal.begin(context.claim)
         result = job_type.run(context)
         context.check_end()
         return Performed(Succeeded(result_text(result, job_type.max_result_bytes)))
@@ -169,6 +183,7 @@ def _run(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Perf
     with cast("AbstractContextManager[Any]", transaction) as entered:
         connection = _own_connection(entered, stage.database)
         context.enter(connection, entered if isinstance(entered, Session) else None)
+        stage.journal.begin(context.claim)
         text = result_text(job_type.run(context), job_type.max_result_bytes)
         context.check_end()
         if connection is not None:
@@ -181,6 +196,7 @@ async def _run_async(job_type: JobType[Any], context: JobContext[Any], stage: St
     context.check()
     transaction = job_type.transaction(context)
     if transaction is None:
+        stage.journal.begin(context.claim)
         result = await job_type.run(context)
         context.check_end()
         return Performed(Succeeded(result_text(result, job_type.max_result_bytes)))
@@ -189,6 +205,7 @@ async def _run_async(job_type: JobType[Any], context: JobContext[Any], stage: St
     async with cast("AbstractAsyncContextManager[Any]", transaction) as entered:
         connection = await _own_async_connection(entered, stage.database)
         context.enter_async(connection, entered if isinstance(entered, AsyncSession) else None)
+        stage.journal.begin(context.claim)
         text = result_text(await job_type.run(context), job_type.max_result_bytes)
         context.check_end()
         if connection is not None:

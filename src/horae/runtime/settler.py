@@ -2,6 +2,9 @@
 
 So an idle node settles at once and a busy one in large batches, with no timer. A batch is acknowledged after its
 commit; where the commit's answer is lost it is written again, which `storage/settling.py` makes harmless.
+
+Nothing is forgotten while the node lives. What cannot be written goes to the end of the line, in halves of the batch,
+and is tried again: so one end that the database never takes costs the others a moment, and not their own commit.
 """
 
 import asyncio
@@ -14,28 +17,35 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection
 
 from horae.domain.job import AttemptOutcome, Claim, JobId, JobState, Settlement
+from horae.runtime.complaints import Complaint
 from horae.runtime.runner import Stage
-from horae.storage import settling
-from horae.storage.database import is_disconnect
+from horae.storage import claims, settling
+from horae.storage.failures import is_of_data
 from horae.storage.settling import Settled
 
 LARGEST_BATCH: Final = 1000
 MOST_WAITING: Final = 10_000
 PATIENCE: Final = 1.0
-"""Ends in one transaction; ends that may wait; seconds for which they let a crowd of starts pass."""
+PAUSES: Final[tuple[float, float]] = (0.05, 2.0)
+"""Ends in one transaction; ends that may wait; seconds for which they let a crowd of starts pass; shortest and longest
+pause after a batch that could not be written, in seconds.
+"""
+UNSTORABLE: Final = "What this job returned cannot be stored."
 log = logging.getLogger("horae.runtime")
 
 
 class Ended(NamedTuple):
-    """A body that has stopped, and what is to be written of it.
+    """A claim that this node is done with, and what is to be written of it.
 
-    No settlement: only that it has stopped; or nothing, if its own transaction has `already` finished the job.
+    No settlement: only that its body has stopped; or that it never began (`unbegun`), so that the job goes back to
+    pending and the attempt does not count; or nothing, if its own transaction has `already` finished the job.
     """
 
     claim: Claim
     settlement: Settlement | None
     error: BaseException | None = None
     already: bool = False
+    unbegun: bool = False
 
 
 Settlers = Callable[[Sequence[Ended], Settled], None]
@@ -55,6 +65,8 @@ class Settler:
         self._idle.set()
         self._closing = False
         self._patient = True
+        self._largest, self._pause = LARGEST_BATCH, PAUSES[0]
+        self._away = Complaint()
         self.on_room: Callable[[], None] = lambda: None
         self.way = asyncio.Event()
         """Not set while a crowd of schedules is due: what starts goes before what ends, for a moment."""
@@ -93,7 +105,7 @@ class Settler:
             await self._work.wait()
             await self._let_pass()
             crowded = self.crowded
-            batch, self._waiting = self._waiting[:LARGEST_BATCH], self._waiting[LARGEST_BATCH:]
+            batch, self._waiting = self._waiting[: self._largest], self._waiting[self._largest :]
             self._writing = batch
             if batch:
                 await self._write(batch)
@@ -117,42 +129,44 @@ class Settler:
                     await self.way.wait()
 
     async def _write(self, batch: Sequence[Ended]) -> None:
-        settled = await self._commit(batch)
+        try:
+            settled = await self._stage.database.transact_async(settle_batch, self._stage, batch)
+        except Exception as error:  # noqa: BLE001 - told apart there
+            await self._repeat(batch, error)
+            return
+        self._away.settle()
+        self._pause = PAUSES[0]
+        self._largest = min(self._largest * 2, LARGEST_BATCH)
+        self._stage.journal.end(ended.claim for ended in batch)
         self._on_settled(batch, settled)
 
-    async def _commit(self, batch: Sequence[Ended]) -> Settled:
-        """Commit the batch; a database that is away is waited for, a row that cannot be written is set apart."""
-        pause = 0.05
-        while True:
-            try:
-                return await self._stage.database.transact_async(settle_batch, self._stage, batch)
-            except Exception as error:  # noqa: BLE001 - told apart below
-                if not is_disconnect(error):
-                    return await self._one_by_one(batch, error)
-                log.warning("%d results wait for the database: %s", len(batch), error)
-            await asyncio.sleep(pause * self._rng.uniform(0.5, 1.0))
-            pause = min(pause * 2, 5.0)
+    async def _repeat(self, batch: Sequence[Ended], error: Exception) -> None:
+        """Put back a batch that could not be written, or in the place of a single end that cannot be stored a failure.
 
-    async def _one_by_one(self, batch: Sequence[Ended], error: Exception) -> Settled:
-        if len(batch) == 1:
-            return await self._as_failure(batch[0], error)
-        whole = Settled()
-        for ended in batch:
-            whole.add(await self._commit([ended]))
-        return whole
+        The next batch is half as large, so that what is at fault is soon alone.
+        """
+        of_data = is_of_data(error)
+        instead = _refused(batch[0], error) if of_data and len(batch) == 1 else None
+        self._waiting.extend(batch if instead is None else [instead])
+        self._largest = max(len(batch) // 2, 1)
+        if of_data and (instead is not None or len(batch) > 1):
+            return
+        self._away.warn("%d results wait for the database: %s", len(self._waiting), error)
+        await asyncio.sleep(self._pause * self._rng.uniform(0.5, 1.0))
+        self._pause = min(self._pause * 2, PAUSES[1])
 
-    async def _as_failure(self, ended: Ended, error: Exception) -> Settled:
-        """Fail a job whose end the database refuses, rather than leave it started for ever."""
-        claim = ended.claim
-        log.error("the end of job %d cannot be written", claim.id, exc_info=error)
-        if ended.settlement is None or ended.settlement.outcome is AttemptOutcome.FAILED:
-            return Settled()
-        text = "What this job returned cannot be stored."
-        refused = Settlement(
-            claim.id, claim.lease, JobState.FAILED, AttemptOutcome.FAILED, error=type(error).__name__,
-            human_readable_error=text,
-        )  # fmt: skip
-        return await self._commit([Ended(claim, refused)])
+
+def _refused(ended: Ended, error: Exception) -> Ended | None:
+    """What can be written instead of an end whose values the database refuses; None if nothing else can."""
+    claim, settlement = ended.claim, ended.settlement
+    if settlement is None or settlement.human_readable_error == UNSTORABLE:
+        return None
+    log.error("the end of job %d cannot be written, so it is failed", claim.id, exc_info=error)
+    failure = Settlement(
+        claim.id, claim.lease, JobState.FAILED, AttemptOutcome.FAILED, error=type(error).__name__,
+        human_readable_error=UNSTORABLE,
+    )  # fmt: skip
+    return Ended(claim, failure, ended.error)
 
 
 def settle_batch(connection: Connection, stage: Stage, batch: Sequence[Ended]) -> Settled:
@@ -160,6 +174,14 @@ def settle_batch(connection: Connection, stage: Stage, batch: Sequence[Ended]) -
     settlements = [ended.settlement for ended in batch if ended.settlement is not None]
     settled = settling.settle(connection, stage.node, settlements) if settlements else Settled()
     settled.settled.update(ended.claim.id for ended in batch if ended.already)
-    stopped = [(ended.claim.id, ended.claim.lease) for ended in batch if ended.settlement is None and not ended.already]
+    unbegun = [ended.claim for ended in batch if ended.unbegun]
+    returned = claims.hand_back(connection, unbegun) if unbegun else set[JobId]()
+    # A job that could not be returned was cancelled meanwhile, and waits for a body to stop.
+    stopped = [
+        (ended.claim.id, ended.claim.lease)
+        for ended in batch
+        if ended.settlement is None and not ended.already and ended.claim.id not in returned
+    ]
     settled.add(settling.release(connection, stage.node, stopped))
+    settled.returned.update(returned)
     return settled

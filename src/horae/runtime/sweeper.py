@@ -8,7 +8,6 @@ import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from random import Random
@@ -18,20 +17,25 @@ from sqlalchemy import Connection
 
 from horae.domain import limits
 from horae.domain.elapsed import Elapsed
-from horae.domain.job import Claim, Crashed, Job, JobState, NodeId, Settlement, decide
+from horae.domain.job import Job, JobId, NodeId
 from horae.domain.limits import Limit
+from horae.live.store import LiveReport, LiveStore
+from horae.runtime import rescue
+from horae.runtime.journals import PATIENCE, Journals
 from horae.runtime.membership import Membership
+from horae.runtime.rescue import Rescued, Rescuer
 from horae.runtime.run import START_UP
-from horae.runtime.verdict import backoff_of
-from horae.storage import doctor, ending, nodes, runs, settling
+from horae.storage import doctor, ending, nodes, reading, runs
 from horae.storage.database import Database
 from horae.storage.ending import Overdue
+from horae.storage.failures import is_transient
 from horae.storage.runs import Decided
 from horae.types.hooks import Hooks
 from horae.types.job_type import JobType
 from horae.types.registry import Registry
 
-RESCUE_BATCH: Final = 500
+ENDS_AT_ONCE: Final = 500
+REPORTS_AT_ONCE: Final = 1000
 SUSPICIOUS: Final = 0.25
 ROUTINE: Final = 2.0
 GLANCE: Final = 0.5
@@ -40,8 +44,8 @@ LIMITS_EVERY: Final = 10
 CLEAN_EVERY: Final = 300.0
 CLEAN_SHARE: Final = 0.1
 LATITUDE: Final = 1.0
-"""Jobs a transaction; seconds between looks while somebody is suspected, and otherwise, and between looks that ask no
-database; rounds between looks at other nodes in any case, and at limits; seconds between clean-ups, or a share of the
+"""Runs a transaction; reports a look; seconds between looks while somebody is suspected, and otherwise, and between
+looks that ask no database; rounds between looks at other nodes in any case, and at limits; seconds between clean-ups, or a share of the
 time that ended jobs are kept if that is shorter; seconds that a job's own node has to enforce its hard limit before
 others do.
 """
@@ -50,27 +54,19 @@ log = logging.getLogger("horae.runtime")
 Look = Callable[[Connection, Mapping[str, float]], list[Overdue]]
 
 
-@dataclass(frozen=True, slots=True)
-class Rescued:
-    """A job of a dead node and what became of it."""
-
-    claim: Claim
-    node: NodeId
-    settlement: Settlement | None
-    state: JobState
-
-
 class Sweeper:
     """One node's share of looking after."""
 
     def __init__(  # noqa: PLR0913 - the one place where these meet
-        self, *, database: Database, membership: Membership, registry: Registry, hooks: Hooks, keep_seconds: float,
-        rng: Random, on_rescue: Callable[[Sequence[Rescued]], None], on_expiry: Callable[[Job], None],
+        self, *, database: Database, membership: Membership, registry: Registry, hooks: Hooks, live: LiveStore,
+        keep_seconds: float, rng: Random, on_rescue: Callable[[Sequence[Rescued]], None],
+        on_expiry: Callable[[Job], None],
         on_runs: Callable[[Sequence[Decided]], None],
     ) -> None:  # fmt: skip
         self._database, self._membership, self._registry = database, membership, registry
-        self._hooks, self._keep_seconds, self._rng = hooks, keep_seconds, rng
+        self._hooks, self._live, self._keep_seconds, self._rng = hooks, live, keep_seconds, rng
         self._on_rescue, self._on_expiry, self._on_runs = on_rescue, on_expiry, on_runs
+        self._journals = Journals(database)
         self._born = time.monotonic()
         self._elapsed = Elapsed()
         self._clean_at = self._born + min(CLEAN_EVERY, keep_seconds * CLEAN_SHARE)
@@ -89,7 +85,7 @@ class Sweeper:
             try:
                 await self._round()
             except Exception as error:
-                log.warning("a sweep failed and is repeated: %s", error, exc_info=True)
+                log.warning("a sweep failed and is repeated: %s", error, exc_info=not is_transient(error))
             await self._pause()
 
     async def _pause(self) -> None:
@@ -120,21 +116,45 @@ class Sweeper:
         if time.monotonic() >= self._clean_at:
             self._clean_at = time.monotonic() + min(CLEAN_EVERY, self._keep_seconds * CLEAN_SHARE)
             await self.clean_up()
+            await self._database.in_service(self._forget_ended)
+            await self._database.in_service(self._journals.sweep)
         self._rounds += 1
 
     async def rescue(self, dead: Collection[NodeId]) -> None:
         """Deal with everything that dead or unlisted nodes hold, then strike them off."""
+        begun = {
+            node: await self._database.in_service(partial(self._journals.begun_by, node, PATIENCE)) for node in dead
+        }
         while True:
-            age = timedelta(seconds=time.monotonic() - self._born)
-            batch, ended = await self._database.transact_async(rescue, dead, self._registry, self._rng, age)
+            rescuer = Rescuer(
+                self._registry,
+                self._rng,
+                lambda node: begun.get(node) or self._journals.begun_by(node),
+                self._reports,
+                timedelta(seconds=time.monotonic() - self._born),
+            )
+            batch, ended = await self._database.transact_async(rescuer.rescue, dead)
             self._on_rescue(batch)
             self._on_runs(ended)
-            if len(batch) < RESCUE_BATCH:
+            if len(batch) < rescue.RESCUE_BATCH:
                 break
         buried = await self._database.transact_async(nodes.strike_off, dead) if dead else set[NodeId]()
         for node in buried:
             self._membership.bury(node)
+            self._journals.remove(node)
         self._unburied = len(buried) < len(dead)  # something of theirs is still locked
+
+    def _reports(self, job_ids: Sequence[JobId]) -> Mapping[JobId, LiveReport]:
+        """How far bodies were, so that the bar does not fall back when somebody else ends their jobs."""
+        try:
+            return self._live.read(job_ids)
+        except Exception as error:  # noqa: BLE001 - what is shown of a job must not hold up its rescue
+            log.warning("the progress of %d jobs is lost: %s", len(job_ids), error)
+            return {}
+
+    def _seen(self, job_ids: Sequence[JobId]) -> Mapping[tuple[JobId, int], int]:
+        reports = self._reports(job_ids).values()
+        return {(report.job_id, report.lease): report.progress_percentage for report in reports}
 
     async def enforce_limits(self) -> None:
         """Fail what its own node cannot stop, and owned jobs that nobody took."""
@@ -161,7 +181,10 @@ class Sweeper:
             return ()
         living = await self._database.in_service(self._living)
         passed = [(item.id, item.lease) for item in found if self._age(item, living) >= item.seconds]
-        return await self._database.transact_async(ending.expire, passed, limit) if passed else ()
+        if not passed:
+            return ()
+        seen = await self._database.in_service(partial(self._seen, [job_id for job_id, _ in passed]))
+        return await self._database.transact_async(ending.expire, passed, limit, seen)
 
     def _age(self, item: Overdue, living: Collection[NodeId]) -> float:
         """How long ago it began, whatever the database's clock was set to since.
@@ -177,9 +200,17 @@ class Sweeper:
         listed = {view.id for view in self._database.autocommit(nodes.view)}
         return listed.difference(self._membership.find_dead())
 
+    def _forget_ended(self) -> None:
+        """Remove what the live store still has of jobs that are over, as of a node that was killed meanwhile."""
+        after = JobId(0)
+        while reported := self._live.reported(after, REPORTS_AT_ONCE):
+            occupied = self._database.autocommit(reading.occupied, reported)
+            self._live.forget([job_id for job_id in reported if job_id not in occupied])
+            after = reported[-1]
+
     async def end_lost_runs(self) -> None:
         """End runs of schedules whose jobs are over, or gone, without the schedule having been told."""
-        ended = await self._database.transact_async(runs.end_lost, RESCUE_BATCH)
+        ended = await self._database.transact_async(runs.end_lost, ENDS_AT_ONCE)
         for decision in ended:
             log.warning("a run of schedule %r was over without its knowing", decision.schedule.name)
         self._on_runs(ended)
@@ -194,24 +225,3 @@ class Sweeper:
 def _start_up(kind: JobType[Any]) -> float:
     """How many seconds its child process has to start, which count against no limit."""
     return START_UP.total_seconds() if kind.isolation == "process" else 0.0
-
-
-def rescue(
-    connection: Connection, dead: Collection[NodeId], registry: Registry, rng: Random, age: timedelta = timedelta(0)
-) -> tuple[list[Rescued], list[Decided]]:
-    """Settle one batch of what dead nodes hold as crashes; what was ended under their bodies is only released.
-
-    `age`: how long ago this scheduler was started. Also answers what became of the schedules whose runs these were.
-    """
-    result: list[Rescued] = []
-    ended: list[Decided] = []
-    for claim, node, state, crashes in ending.lost(connection, dead, RESCUE_BATCH):
-        if state is not JobState.STARTED:
-            ended.extend(settling.release(connection, node, [(claim.id, claim.lease)]).runs)
-            result.append(Rescued(claim, node, None, state))
-            continue
-        outcome = Crashed(f"node {node} stopped in the middle of the job", crashes + 1)
-        settlement = decide(claim, outcome, backoff_of(claim, registry.find(claim.type)), rng)
-        ended.extend(settling.settle(connection, node, [settlement], age).runs)
-        result.append(Rescued(claim, node, settlement, settlement.state))
-    return result, ended

@@ -18,7 +18,9 @@ log = logging.getLogger("horae.runtime")
 
 
 def ended_of(run: Run, performed: Performed, report: LiveReport | None, rng: Random) -> Ended:
-    """The end of a run: settled by its own transaction, to be settled, or only stopped."""
+    """The end of a run: settled by its own transaction, to be settled, only stopped, or never begun."""
+    if performed.unbegun:
+        return Ended(run.claim, None, performed.error, unbegun=True)
     if performed.outcome is None or performed.settled:
         return Ended(run.claim, None, already=performed.settled)
     took = run.context.took if performed.took is None else performed.took

@@ -4,15 +4,16 @@ A claim asks for as many jobs as there are free slots, and for more when jobs ar
 second. What was claimed beyond the slots waits here for at most a second, then it is handed back. A claim that finds
 nothing asks when something will be due, so that a delayed job starts on time however seldom an idle node looks.
 
-Where the answer to a claim or to a hand-back is lost, the database may have given this node jobs that it never heard
-of. They are handed back: again and again for a while, for the lost statement may still be under way.
+Where the answer to a claim is lost, the database may have given this node jobs that it never heard of. They are handed
+back: again and again for a while, for the lost statement may still be under way, and then once a minute. What has begun
+here and is not settled, or waits to be handed back, is never among them.
 """
 
 import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from random import Random
 from typing import Any, Final
 
@@ -39,8 +40,10 @@ POLL_WITH_HINTS: Final = 1.5
 POLL_IDLE: Final = 5.0
 POLL_ALONE: Final[tuple[float, float]] = (0.05, 1.0)
 DOUBT: Final = 10.0
+STRAYS_EVERY: Final = 60.0
 """Seconds: how long a claim may wait for a slot; between polls where hints arrive, and where nothing waits besides;
-shortest and longest without hints; how long a statement without an answer may still be under way.
+shortest and longest without hints; how long a statement without an answer may still be under way; between looks for
+claims without an answer at other times.
 """
 
 log = logging.getLogger("horae.runtime")
@@ -60,7 +63,6 @@ class Worker:
         self._settler, self._reporter = settler, reporter
         self._choose, self._slots, self._hinted, self._rng = choose, slots, hinted, rng
         self._prefetched: deque[tuple[Claim, float]] = deque()
-        self._dropped: list[Claim] = []
         self._throughput = Throughput()
         self._away = Complaint()
         self._wake = asyncio.Event()
@@ -71,6 +73,7 @@ class Worker:
         self._due_at: float | None = None
         self._looked_ahead = False
         self._doubtful_until = 0.0
+        self._strays_at = time.monotonic() + STRAYS_EVERY
         self.emptied = asyncio.Event()
         settler.on_room = self._wake.set
         slots.listen(self._slot_is_free)
@@ -111,15 +114,15 @@ class Worker:
         """Claim and begin bodies until stopped."""
         while not self._stopping:
             room = self._room()
-            if time.monotonic() < self._doubtful_until:
+            if time.monotonic() < self._doubtful_until or time.monotonic() >= self._strays_at:
                 await self._hand_back_strays()
             if room > 0 and not self._exhausted:
                 await self._claim(room)
             else:
                 await self._wait()
-            await self._hand_back_stale()
+            self._hand_back_stale()
         self._slots.forget(self._slot_is_free)
-        await self.hand_back()
+        self._hand_back_prefetched()
         if time.monotonic() < self._doubtful_until:
             await self._hand_back_strays()
 
@@ -204,6 +207,10 @@ class Worker:
         del self.running[claim.id]
         self._slots.release()
         self._settler.add(ended_of(run, performed, self._reporter.latest(claim.id), self._rng))
+        if performed.unbegun:
+            self._avoid(claim.type)
+        elif self._claimer.avoided:
+            self._claimer.trust(claim.type)
         self._throughput.count(time.monotonic())
         self._begin_prefetched()
         if not self._exhausted and not self._wake.is_set() and self._room() > 0:
@@ -212,58 +219,49 @@ class Worker:
             self.emptied.set()
 
     def drop(self, job_ids: Collection[JobId]) -> None:
-        """Forget prefetched jobs that are being cancelled; their bodies never begin."""
-        dropped = [claim for claim, _ in self._prefetched if claim.id in job_ids]
-        if dropped:
-            self._prefetched = deque(item for item in self._prefetched if item[0].id not in job_ids)
-            self._dropped.extend(dropped)
-            self._wake.set()
+        """Hand back prefetched jobs that are being cancelled; their bodies never begin."""
+        self._drop_where(lambda claim: claim.id in job_ids)
 
-    async def _hand_back_stale(self) -> None:
+    def _avoid(self, name: str) -> None:
+        """Claim nothing of a type for a moment: its bodies cannot begin here, as without a connection for them."""
+        self._claimer.avoid(name)
+        self._drop_where(lambda claim: claim.type == name)
+
+    def _drop_where(self, is_dropped: Callable[[Claim], bool]) -> None:
+        dropped = [claim for claim, _ in self._prefetched if is_dropped(claim)]
+        if dropped:
+            self._prefetched = deque(item for item in self._prefetched if not is_dropped(item[0]))
+            self._hand_back(dropped)
+
+    def _hand_back_stale(self) -> None:
         oldest = time.monotonic() - LONGEST_WAIT
         if self._prefetched and self._prefetched[0][1] < oldest:
             self._throughput.reset()
-            self._dropped.extend(claim for claim, _ in self._prefetched)
-            self._prefetched.clear()
-        if self._dropped:
-            await self._hand_back_dropped()
+            self._hand_back_prefetched()
 
-    async def hand_back(self) -> None:
+    def _hand_back_prefetched(self) -> None:
         """Return everything that was claimed and not begun."""
-        self._dropped.extend(claim for claim, _ in self._prefetched)
+        self._hand_back([claim for claim, _ in self._prefetched])
         self._prefetched.clear()
-        if self._dropped:
-            await self._hand_back_dropped()
 
-    async def _hand_back_dropped(self) -> None:
-        dropped, self._dropped = self._dropped, []
-        try:
-            await self._return(dropped)
-        except Exception as error:  # noqa: BLE001 - as for a claim
-            log.warning("%d claimed jobs cannot be handed back yet: %s", len(dropped), error)
-            self._doubtful_until = time.monotonic() + DOUBT
-
-    async def _return(self, waiting: Sequence[Claim]) -> None:
-        returned = await self._stage.database.transact_async(claims.hand_back, waiting)
+    def _hand_back(self, waiting: Iterable[Claim]) -> None:
         for claim in waiting:
-            # It was cancelled meanwhile and waits for a body to stop; or is about to be, and is pending until then.
-            if claim.id not in returned:
-                self._settler.add(Ended(claim, None))
+            self._settler.add(Ended(claim, None, unbegun=True))
 
     async def _hand_back_strays(self) -> None:
-        known = [*self.running, *(claim.id for claim, _ in self._prefetched), *self._settler.unsettled]
+        prefetched = [claim.id for claim, _ in self._prefetched]
+        known = [*self._stage.journal.listed, *self.running, *prefetched, *self._settler.unsettled]
         try:
             strays = await self._stage.database.autocommit_async(claims.strays, self._stage.node, known)
-            if strays:
-                await self._return(strays)
         except Exception as error:  # noqa: BLE001 - as for a claim
             self._away.warn("it is not known whether jobs were claimed: %s", error)
             self._doubtful_until = time.monotonic() + DOUBT
             await asyncio.sleep(self._rng.uniform(0.2, 1.0))
             return
+        self._strays_at = time.monotonic() + STRAYS_EVERY
         if strays:
+            self._hand_back(strays)
             log.warning("%d jobs were claimed without an answer and are handed back", len(strays))
-            self.hint()
 
     def order_all(self, order: Callable[[], BaseException]) -> None:
         """Tell every body to stop."""

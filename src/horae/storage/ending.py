@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
@@ -115,12 +116,20 @@ OVERDUE_PENDING: Final = PerDialect(
 
 
 def _expire(dialect: str) -> Update:
-    passed = json_rows(dialect, "passed", id=BigInteger(), lease=BigInteger())
+    passed = json_rows(dialect, "passed", id=BigInteger(), lease=BigInteger(), seen=Integer())
     active = jobs.c.state.in_([JobState.PENDING, JobState.STARTED])
     return (
         update(jobs)
         .where(jobs.c.id == passed.c.id, jobs.c.lease == passed.c.lease, active)
-        .values(state=JobState.FAILED, error=bindparam("error"), human_readable_error=bindparam("text"), **_ENDED)
+        .values(
+            state=JobState.FAILED,
+            error=bindparam("error"),
+            human_readable_error=bindparam("text"),
+            progress_percentage=case(
+                (passed.c.seen > jobs.c.progress_percentage, passed.c.seen), else_=jobs.c.progress_percentage
+            ),
+            **_ENDED,
+        )
         .returning(*COLUMNS)
     )
 
@@ -222,9 +231,17 @@ def _overdue_of(
     return [Overdue(*row) for row in connection.execute(statement.on(connection), {"limits": rows})]
 
 
-def expire(connection: Connection, passed: Collection[tuple[JobId, int]], limit: Limit) -> list[Job]:
-    """Fail those of these jobs that are active under these leases; the node stays until the body has stopped."""
-    leases = json.dumps([{"id": job_id, "lease": lease} for job_id, lease in sorted(passed)])
+def expire(
+    connection: Connection,
+    passed: Collection[tuple[JobId, int]],
+    limit: Limit,
+    seen: Mapping[tuple[JobId, int], int] = MappingProxyType({}),
+) -> list[Job]:
+    """Fail those of these jobs that are active under these leases; the node stays until the body has stopped.
+
+    `seen`: how many percent bodies have last reported, so that what is shown of them does not fall back.
+    """
+    leases = json.dumps([{"id": key[0], "lease": key[1], "seen": seen.get(key, 0)} for key in sorted(passed)])
     values = {"passed": leases, "error": limit.error, "text": limit.human_readable_error}
     failed = [job_from(row) for row in connection.execute(EXPIRE.on(connection), values)]
     if running := [job.id for job in failed if job.schedule_id is not None and job.node_id is not None]:

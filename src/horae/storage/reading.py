@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, Select, bindparam, func, select
+from sqlalchemy import Connection, Row, Select, bindparam, func, or_, select
 
 from horae.domain.backoff import Backoff
 from horae.domain.job import AttemptOutcome, Job, JobId, JobState, NodeId
@@ -23,6 +23,11 @@ ATTEMPTS: Final = (
 )
 LEASES: Final = PerDialect(
     lambda dialect: select(jobs.c.id, jobs.c.state, jobs.c.lease).where(member_of(dialect, jobs.c.id, "ids", of=IdList))
+)
+OCCUPIED: Final = PerDialect(
+    lambda dialect: select(jobs.c.id).where(
+        member_of(dialect, jobs.c.id, "ids", of=IdList), or_(jobs.c.finished_at.is_(None), jobs.c.node_id.is_not(None))
+    )
 )
 BACKOFF: Final = select(jobs.c.backoff).where(jobs.c.id == bindparam("job_id"))
 _LISTS: Final = {"states": jobs.c.state, "types": jobs.c.type, "ids": jobs.c.id, "queues": jobs.c.queue}
@@ -85,6 +90,11 @@ def leases(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, tu
     """The states and leases of these jobs, where they exist."""
     rows = connection.execute(LEASES.on(connection), {"ids": list(job_ids)})
     return {JobId(row.id): (JobState(row.state), row.lease) for row in rows}
+
+
+def occupied(connection: Connection, job_ids: Collection[JobId]) -> set[JobId]:
+    """Those of these jobs that are active, or whose bodies have not stopped."""
+    return {JobId(id_) for id_ in connection.execute(OCCUPIED.on(connection), {"ids": list(job_ids)}).scalars()}
 
 
 def page(connection: Connection, wanted: JobFilter) -> list[Job]:

@@ -29,18 +29,20 @@ class Settled:
     """What a batch came to.
 
     `settled`: as the batch says, now or by an earlier call whose answer was lost; `released`: had been ended by
-    somebody else under their bodies. The others are no longer this node's. `runs`: what became of the schedules whose
-    runs these were.
+    somebody else under their bodies; `returned`: pending again. The others are no longer this node's. `runs`: what
+    became of the schedules whose runs these were.
     """
 
     settled: set[JobId] = field(default_factory=set[JobId])
     released: dict[JobId, JobState] = field(default_factory=dict[JobId, JobState])
+    returned: set[JobId] = field(default_factory=set[JobId])
     runs: list[Decided] = field(default_factory=list[Decided])
 
     def add(self, other: "Settled") -> None:
         """Take in another part of the same batch."""
         self.settled.update(other.settled)
         self.released.update(other.released)
+        self.returned.update(other.returned)
         self.runs.extend(other.runs)
 
 

@@ -28,6 +28,7 @@ from horae.runtime.executors.address import Address, job_type_at
 from horae.runtime.executors.alarm import Alarm
 from horae.runtime.executors.messages import Message
 from horae.runtime.executors.reports import Reports
+from horae.runtime.journal import ChildJournal
 from horae.runtime.runner import Performed, Stage, outcome_of, perform, perform_async
 from horae.storage.database import Database
 from horae.types.context import JobContext
@@ -59,6 +60,7 @@ class LazyStage:
 
     def __init__(self, url: str, busy_timeout: float, pooler: bool | None, node: NodeId) -> None:  # noqa: FBT001 - as of a `Database`
         self.node = node
+        self.journal = ChildJournal()
         self._url, self._busy_timeout, self._pooler = url, busy_timeout, pooler
 
     @cached_property
@@ -177,6 +179,7 @@ class Child:
     def _job(self, message: Message) -> Job:
         claim = messages.claim_from_json(message["claim"])
         self._current = context = JobContext[Any](claim, None, self._reports.begin())
+        self._stage.journal.expect(message["journal"], message["slot"])
         address = Address(message["module"], message["qualname"])
         return Job(address, context, message["log_level"], message["log_json"])
 

@@ -114,6 +114,7 @@ class Guardian:
             "module": address.module,
             "qualname": address.qualname,
             "claim": messages.claim_as_json(run.claim),
+            **self._place(run),
             "log_level": log.getEffectiveLevel(),
             "log_json": logs_json(),
         }
@@ -126,6 +127,14 @@ class Guardian:
         # The body's own transaction may have finished the job just before. Then what is said here matches no row,
         # because a settlement counts only for a job that is still started under this lease.
         return Performed(_after_death(run, how, forced=self._forced))
+
+    def _place(self, run: Run) -> dict[str, str | int | None]:
+        """Where the child enters that the body has begun; without a file it counts as begun now."""
+        journal = self._stage.journal
+        if journal.file is None:
+            journal.begin(run.claim)
+            return {"journal": None, "slot": 0}
+        return {"journal": str(journal.file), "slot": journal.reserve(run.claim)}
 
     def _converse(self, child: ChildProcess, run: Run, job: Message) -> tuple[Performed | None, bool]:
         """What came of the body, None if the child died; and whether it had begun."""

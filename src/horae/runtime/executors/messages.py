@@ -1,7 +1,7 @@
 """What a node and its child processes say to each other: JSON over a pipe, so that no value of a job is ever unpickled.
 
-- to the child: `job` (module, qualname, claim, log_level, log_json), `order` (order, word), `end`
-- from the child: `ready`, `began`, `progress` (percentage, label), `performed` (outcome, fields, settled)
+- to the child: `job` (module, qualname, claim, journal, slot, log_level, log_json), `order` (order, word), `end`
+- from the child: `ready`, `began`, `progress` (percentage, label), `performed` (outcome, fields, settled, unbegun)
 """
 
 import json
@@ -69,12 +69,15 @@ def order_from_json(fields: Mapping[str, Any]) -> BaseException:
 def performed_as_json(performed: Performed) -> dict[str, Any]:
     """What came of a body; the exception itself stays behind, its texts are in the outcome."""
     if performed.outcome is None:
-        return {"outcome": None, "fields": {}, "settled": performed.settled, "took": performed.took}
+        name, fields = None, dict[str, Any]()
+    else:
+        name, fields = _NAMES[type(performed.outcome)], asdict(performed.outcome)
     return {
-        "outcome": _NAMES[type(performed.outcome)],
-        "fields": asdict(performed.outcome),
+        "outcome": name,
+        "fields": fields,
         "settled": performed.settled,
         "took": performed.took,
+        "unbegun": performed.unbegun,
     }
 
 
@@ -82,4 +85,4 @@ def performed_from_json(fields: Mapping[str, Any]) -> Performed:
     """What came of a body, again."""
     kind = fields["outcome"]
     outcome = None if kind is None else OUTCOMES[kind](**fields["fields"])
-    return Performed(outcome, settled=fields["settled"], took=fields["took"])
+    return Performed(outcome, settled=fields["settled"], took=fields["took"], unbegun=fields["unbegun"])

@@ -1,0 +1,88 @@
+"""What becomes of the jobs of dead nodes: a body that had begun has crashed, and all others go back."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from random import Random
+from typing import Final, TypeAlias
+
+from sqlalchemy import Connection
+
+from horae.domain.job import Claim, Crashed, JobId, JobState, NodeId, Settlement, decide
+from horae.live.store import LiveReport
+from horae.runtime.journals import Begun
+from horae.runtime.verdict import backoff_of
+from horae.storage import claims, ending, settling
+from horae.storage.runs import Decided
+from horae.types.registry import Registry
+
+RESCUE_BATCH: Final = 500
+"""Jobs a transaction."""
+
+Reports: TypeAlias = Callable[[Sequence[JobId]], Mapping[JobId, LiveReport]]
+
+
+def _unknown(_node: NodeId) -> Begun:
+    return Begun(None)
+
+
+def _none(_job_ids: Sequence[JobId]) -> Mapping[JobId, LiveReport]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Rescued:
+    """A job of a dead node and what became of it."""
+
+    claim: Claim
+    node: NodeId
+    settlement: Settlement | None
+    state: JobState
+
+
+@dataclass(frozen=True, slots=True)
+class Rescuer:
+    """Deals with what dead nodes hold, one batch at a time.
+
+    `begun_by`: what a dead node had begun; `reports`: what bodies last said of themselves; `age`: how long ago this
+    scheduler was started.
+    """
+
+    registry: Registry
+    rng: Random
+    begun_by: Callable[[NodeId], Begun] = _unknown
+    reports: Reports = _none
+    age: timedelta = timedelta(0)
+
+    def rescue(self, connection: Connection, dead: Collection[NodeId]) -> tuple[list[Rescued], list[Decided]]:
+        """Rescue one batch of what these nodes, or nodes without a row, hold.
+
+        What had begun is settled as a crash, what had not goes back as it was, and what was ended under its body is
+        only released. Also answers what became of the schedules whose runs these were.
+        """
+        result: list[Rescued] = []
+        ended: list[Decided] = []
+        unbegun: list[Claim] = []
+        lost = ending.lost(connection, dead, RESCUE_BATCH)
+        reports = self.reports([claim.id for claim, _, state, _ in lost if state is JobState.STARTED])
+        for claim, node, state, crashes in lost:
+            if state is not JobState.STARTED:
+                ended.extend(settling.release(connection, node, [(claim.id, claim.lease)]).runs)
+                result.append(Rescued(claim, node, None, state))
+            elif self.begun_by(node).may_include(claim):
+                settlement = self._crash(claim, node, crashes, reports.get(claim.id))
+                ended.extend(settling.settle(connection, node, [settlement], self.age).runs)
+                result.append(Rescued(claim, node, settlement, settlement.state))
+            else:
+                unbegun.append(claim)
+                result.append(Rescued(claim, node, None, JobState.PENDING))
+        if unbegun:
+            claims.hand_back(connection, unbegun)
+        return result, ended
+
+    def _crash(self, claim: Claim, node: NodeId, crashes: int, report: LiveReport | None) -> Settlement:
+        outcome = Crashed(f"node {node} stopped in the middle of the job", crashes + 1)
+        settlement = decide(claim, outcome, backoff_of(claim, self.registry.find(claim.type)), self.rng)
+        if report is None or report.lease != claim.lease:
+            return settlement
+        return settlement._replace(progress=report.progress_percentage, label=report.label)

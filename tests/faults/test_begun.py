@@ -1,0 +1,57 @@
+"""A node is killed with many jobs claimed ahead of its slots: what it had not begun runs elsewhere as if for the first time."""
+
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from horae.runtime.journals import Journals
+from horae.storage.database import Database
+from tests.harness.figures import figure
+from tests.harness.labours import labours
+from tests.harness.node_processes import NodeProcess, look_until
+
+JOBS = 600
+DEADLY = 200
+
+ENDED = text("SELECT id, state, attempt FROM horae_jobs WHERE finished_at IS NOT NULL AND node_id IS NULL")
+ATTEMPTS = text("SELECT job_id, outcome FROM horae_job_attempts")
+NODES = text("SELECT id FROM horae_nodes")
+
+
+def rows(database: Database, statement: object) -> list[tuple[int | str, ...]]:
+    return database.autocommit(lambda connection: [tuple(row) for row in connection.execute(statement)])  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("kind", ["quick", "brief"])
+def test_only_what_had_begun_has_crashed(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    notes = tmp_path / "notes"
+    horae = labours(database.url.render_as_string(hide_password=False))
+    params = [{"notes": str(notes), "deadly": number == DEADLY} for number in range(JOBS)]
+    horae.jobs.start_many(kind, params)
+    with NodeProcess(database, tmp_path, concurrency=8) as killed:
+        killed.process.wait(30)
+    held = rows(database, text("SELECT count(*) FROM horae_jobs WHERE state = 'started'"))[0][0]
+    with NodeProcess(database, tmp_path, concurrency=8) as rescuer:
+        look_until(lambda: len(rows(database, ENDED)) == JOBS)
+        assert rescuer.end() == 0
+    begun = Counter(int(line) for line in notes.read_text().split())
+    ended = {int(job_id): str(state) for job_id, state, _ in rows(database, ENDED)}
+    failed = {job_id for job_id, state in ended.items() if state == "failed"}
+    figure(f"{database.dialect}, {kind}: {held} held by the killed node, {len(failed)} of them had begun and failed")
+    assert set(begun) == set(ended)
+    assert failed <= set(begun)
+    assert [job_id for job_id, times in begun.items() if times > 1] == []
+    assert {attempt for _, _, attempt in rows(database, ENDED)} == {1}
+    assert Counter(outcome for _, outcome in rows(database, ATTEMPTS)) == {
+        "finished": JOBS - len(failed), "crashed": len(failed)
+    }  # fmt: skip
+    assert rows(database, NODES) == []
+    assert list(Journals(database).folder.glob("*.begun")) == []
+    horae.close()

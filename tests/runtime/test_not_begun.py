@@ -1,0 +1,124 @@
+"""The database cannot be reached for a body to begin: that is no attempt, and the job waits until it can."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy.exc import DBAPIError
+
+from horae import Horae, JobState
+from horae.runtime import claimer
+from horae.storage.database import Database
+from tests.harness.applications import rows
+from tests.harness.nodes import running_node, until, until_state
+
+FULL = "FATAL:  sorry, too many clients already"
+
+
+class Connections:
+    """Transactions for bodies, which cannot be opened while `refused`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.refused = threading.Event()
+        self.tries = 0
+        for name in ("transaction", "async_transaction"):
+            monkeypatch.setattr(Database, name, self._opening(getattr(Database, name)))
+
+    def _opening(self, opened: Callable[..., Any]) -> Callable[..., Any]:
+        def open_or_refuse(database: Database, isolation: str) -> Any:
+            if self.refused.is_set():
+                self.tries += 1
+                raise DBAPIError.instance("", (), psycopg.OperationalError(FULL), psycopg.Error)
+            return opened(database, isolation)
+
+        return open_or_refuse
+
+
+@pytest.fixture
+def connections(monkeypatch: pytest.MonkeyPatch) -> Connections:
+    monkeypatch.setattr(claimer, "AVOIDED_FOR", (0.02, 0.1))
+    return Connections(monkeypatch)
+
+
+async def test_jobs_keep_their_attempts_and_hold_up_no_others(horae: Horae, connections: Connections) -> None:
+    @horae.job(transaction="read committed", max_count=None)
+    def threaded() -> None: ...
+
+    @horae.job(transaction="read committed", max_count=None)
+    async def looped() -> None: ...
+
+    @horae.job(max_count=None)
+    async def free() -> None: ...
+
+    connections.refused.set()
+    bound = [*await horae.aio.jobs.start_many(threaded, [{}] * 20), *await horae.aio.jobs.start_many(looped, [{}] * 20)]
+    async with running_node(horae, concurrency=4):
+        others = await horae.aio.jobs.start_many(free, [{}] * 20)
+        for job_id in others:
+            await until_state(horae, job_id, "finished")
+        tries = connections.tries
+        await until(lambda: connections.tries > tries)
+        assert rows(horae, "SELECT * FROM horae_job_attempts WHERE outcome <> 'finished'") == []
+        connections.refused.clear()
+
+        async def all_over() -> bool:
+            return (await horae.aio.jobs.count()) == {JobState.FINISHED: 60}
+
+        await until(all_over)
+    assert {horae.jobs.get(job_id).attempt for job_id in bound} == {1}
+    assert len(rows(horae, "SELECT * FROM horae_job_attempts")) == 60
+
+
+async def test_a_node_does_not_spin(horae: Horae, connections: Connections, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claimer, "AVOIDED_FOR", (30.0, 30.0))
+
+    @horae.job(transaction="read committed", max_count=None)
+    def work() -> None: ...
+
+    @horae.job(max_count=None)
+    def other() -> None: ...
+
+    connections.refused.set()
+    await horae.aio.jobs.start_many(work, [{}] * 50)
+    async with running_node(horae, concurrency=4):
+        await until(lambda: connections.tries)
+        for _ in range(5):
+            job = await horae.aio.jobs.start(other)
+            await until_state(horae, job.id, "finished")
+        assert connections.tries <= 4  # those that were claimed together
+        assert (await horae.aio.jobs.count())[JobState.PENDING] == 50
+
+
+async def test_a_shutdown_hands_them_back(horae: Horae, connections: Connections) -> None:
+    begun, release = threading.Event(), threading.Event()
+
+    @horae.job(transaction="read committed", max_count=None)
+    def work() -> None: ...
+
+    @horae.job
+    def block() -> None:
+        begun.set()
+        release.wait(20)
+
+    connections.refused.set()
+    job = await horae.aio.jobs.start(work)
+    async with running_node(horae, concurrency=4):
+        await horae.aio.jobs.start(block)
+        await until(begun.is_set)
+        await until(lambda: connections.tries)
+        release.set()
+    left = horae.jobs.get(job.id)
+    assert (left.state, left.attempt, left.node_id) == (JobState.PENDING, 0, None)
+
+
+async def test_what_a_body_itself_cannot_reach_is_an_attempt(horae: Horae) -> None:
+    @horae.job
+    def work() -> None:
+        raise DBAPIError.instance("", (), psycopg.OperationalError(FULL), psycopg.Error)
+
+    async with running_node(horae):
+        job = await horae.aio.jobs.start(work)
+        failed = await until_state(horae, job.id, "failed")
+    assert (failed.attempt, FULL in (failed.error or "")) == (1, True)

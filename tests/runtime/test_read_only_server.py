@@ -1,0 +1,93 @@
+"""The server takes no writes for a while, as during a fail-over: no end is forgotten and no body runs twice."""
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from horae import Horae, JobState
+from horae.runtime import worker
+from horae.storage.database import Database
+from tests.harness.applications import attempts_of, rows
+from tests.harness.nodes import running_node, until, until_state
+
+pytestmark = [pytest.mark.postgres, pytest.mark.parametrize("database", ["postgresql"], indirect=True)]
+
+
+@contextmanager
+def read_only(database: Database) -> Iterator[None]:
+    """No session of this database writes in the block; those that are open are ended, so that they come back."""
+    set_read_only(database, "on")
+    try:
+        yield
+    finally:
+        set_read_only(database, "off")
+
+
+def set_read_only(database: Database, value: str) -> None:
+    name = database.url.database
+    with database.own_connection() as connection:
+        connection.exec_driver_sql("SET default_transaction_read_only = off")
+        connection.exec_driver_sql(f"ALTER DATABASE {name} SET default_transaction_read_only = {value}")
+        connection.exec_driver_sql(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            f" WHERE datname = '{name}' AND pid <> pg_backend_pid()"
+        )
+
+
+async def test_the_end_of_a_body_is_written_when_that_is_possible_again(
+    horae: Horae, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun, release = threading.Event(), threading.Event()
+    bodies = Counter[str]()
+
+    @horae.job
+    def work() -> str:
+        bodies["begun"] += 1
+        begun.set()
+        release.wait(30)
+        return "done"
+
+    async with running_node(horae):
+        job = await horae.aio.jobs.start(work)
+        await until(begun.is_set)
+        with read_only(horae.parts.database):
+            release.set()
+            await until(lambda: "read-only transaction" in caplog.text)
+        done = await until_state(horae, job.id, "finished", "failed")
+    assert (done.result, attempts_of(horae, job.id), bodies["begun"]) == ("done", ["finished"], 1)
+
+
+async def test_what_has_begun_is_never_taken_for_a_stray(
+    horae: Horae, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Claims fail as well, so that the node looks for jobs that it holds and knows nothing of."""
+    monkeypatch.setattr(worker, "LONGEST_WAIT", 0.2)
+    begun, release = threading.Event(), threading.Event()
+    ran = Counter[int]()
+
+    @horae.job(max_count=None)
+    def work(number: int) -> None:
+        ran[number] += 1
+        if len(ran) == 4:
+            begun.set()
+        release.wait(30)
+
+    async with running_node(horae, concurrency=5) as node:
+        await horae.aio.jobs.start_many(work, [{"number": number} for number in range(4)])
+        await until(begun.is_set)
+        with read_only(horae.parts.database):
+            release.set()
+            await until(lambda: "no jobs can be claimed" in caplog.text)
+            await until(lambda: "wait for the database" in caplog.text)
+        await horae.aio.jobs.start(work, number=4)
+
+        async def all_over() -> bool:
+            return (await horae.aio.jobs.count()) == {JobState.FINISHED: 5}
+
+        await until(all_over)
+        assert node.id in {str(node_id) for (node_id,) in rows(horae, "SELECT id FROM horae_nodes")}
+    assert sorted(ran.items()) == [(number, 1) for number in range(5)]
+    assert len(rows(horae, "SELECT 1 FROM horae_job_attempts")) == 5
