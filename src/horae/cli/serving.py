@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any, Final
 
 from horae.api.server import HttpServer
+from horae.runtime import loop_guard
 from horae.runtime.node import Node
 
 LAST_RESORT: Final = 5.0
@@ -36,7 +37,7 @@ class Service:
     def run(self) -> bool:
         """Run until a signal; whether every node stopped in good order. Call it in the main thread."""
         listen(self._on_signal)
-        asyncio.run(self._run())
+        loop_guard.run(self._run())
         return not self.failed
 
     async def _run(self) -> None:

@@ -62,6 +62,10 @@ class Interrupted(JobStopped):
     """The node is shutting down and the grace is over."""
 
 
+class Exited(JobStopped):
+    """A task that the body has spawned would have ended the process."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """Where bodies run: the database of their transactions, the node that holds their leases, what has begun there."""
@@ -126,6 +130,8 @@ def outcome_of(job_type: JobType[Any], context: JobContext[Any], error: BaseExce
             return None
         case OutOfTime(limit=limit):
             return Failed(limit.error, limit.human_readable_error, timed_out=True)
+        case Exited():
+            return Failed(str(reason), "This job tried to end the process that it ran in.")
         case Interrupted():
             return Failed("the node stopped before the job ended", "This job was interrupted; please start it again.")
         case _:

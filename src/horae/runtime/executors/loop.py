@@ -3,8 +3,10 @@
 import asyncio
 from typing import TYPE_CHECKING
 
+from horae.domain.job import Claim
+from horae.runtime.loop_guard import guard_of, hide, show
 from horae.runtime.run import Done, Executor, Run
-from horae.runtime.runner import Stage, perform_async
+from horae.runtime.runner import Exited, Stage, perform_async
 
 
 class LoopExecutor:
@@ -16,17 +18,24 @@ class LoopExecutor:
     def __init__(self, loop: asyncio.AbstractEventLoop, stage: Stage) -> None:
         self._loop = loop
         self._stage = stage
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._runs: set[Run] = set()
+        guard_of(loop).tell(self)
 
     def start(self, run: Run, done: Done) -> None:
-        """Begin the body in a task of its own."""
-        task = run.handle = self._loop.create_task(self._perform(run, done))
-        self._tasks.add(task)
+        """Begin the body in a task of its own, which others cannot cancel along with all that they find."""
+        run.handle = hide(asyncio.Task(self._perform(run, done), loop=self._loop))
+        self._runs.add(run)
 
     def stop(self, run: Run, order: BaseException) -> None:
         """Cancel the task; the context says why."""
         run.context.stop(order, told=True)
         run.handle.cancel()
+
+    def blame(self, claim: Claim, error: BaseException) -> None:
+        """Fail a body if it runs here: a task of its own has tried to end the process."""
+        for run in list(self._runs):
+            if run.claim is claim:
+                self.stop(run, Exited(f"a task of the job tried to end the process with {error!r}"))
 
     def kill(self, run: Run) -> bool:
         """Cancel once more: a coroutine cannot be forced."""
@@ -35,12 +44,13 @@ class LoopExecutor:
 
     def close(self) -> None:
         """Cancel what is left, once more."""
-        for task in self._tasks:
-            task.cancel()
+        for run in self._runs:
+            run.handle.cancel()
+            show(run.handle)
 
     async def _perform(self, run: Run, done: Done) -> None:
         performed = await perform_async(run.job_type, run.context, self._stage)
-        self._tasks.discard(run.handle)  # here, because a callback of the task took a third of its whole cost
+        self._runs.discard(run)  # here, because a callback of the task took a third of its whole cost
         done(run, performed)
 
 
