@@ -40,11 +40,6 @@ def set_node(node: str) -> None:
     _node.set(node)
 
 
-def current_claim() -> Claim | None:
-    """The job whose body, or what that has spawned, is running in this context."""
-    return _current.get()
-
-
 def current_node() -> str | None:
     """The node that this context belongs to."""
     return _node.get()
