@@ -159,7 +159,9 @@ class Overseer:
         for run in overdue:
             try:
                 lease = (run.claim.id, run.claim.lease)
-                failed += self._database.transact(ending.expire, [lease], run.passed)
+                report = self._reporter.latest(run.claim.id)
+                seen = {} if report is None else {(report.job_id, report.lease): report.progress_percentage}
+                failed += self._database.transact(ending.expire, [lease], run.passed, seen)
                 self._unwritten.settle()
             except Exception as error:  # noqa: BLE001 - its end, whenever it comes, will be no success in any case
                 run.failed = False

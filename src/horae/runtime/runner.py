@@ -35,8 +35,8 @@ log = logging.getLogger("horae.runtime")
 class Performed(NamedTuple):
     """What came of a body. No outcome: another node owns the job.
 
-    `settled`: its own transaction settled it already; `took`: see `Settlement`; `unbegun`: there was no body yet when the
-    database could not be reached.
+    `settled`: its own transaction settled it already; `took`: see `Settlement`; `unbegun`: there was no body yet when
+    the database could not be reached.
     """
 
     outcome: Outcome | None
