@@ -8,6 +8,8 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Final, Protocol, TypeVar
 
+from horae.runtime import loop_guard
+
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -33,7 +35,7 @@ NodeT = TypeVar("NodeT", bound=Runnable)
 
 def run_in_foreground(node: Runnable) -> None:
     """Run in this thread until it stops; in the main thread a first signal stops it, a second one ends the program."""
-    asyncio.run(_run_until_signal(node))
+    loop_guard.run(_run_until_signal(node))
 
 
 @contextmanager
@@ -51,7 +53,7 @@ def running_beside(node: NodeT) -> Generator[NodeT]:
 
 def _live(node: Runnable, ready: Future[None], ended: Future[None]) -> None:
     try:
-        asyncio.run(_run_and_tell(node, ready))
+        loop_guard.run(_run_and_tell(node, ready))
     except BaseException as error:  # noqa: BLE001 - raised where somebody waits for it
         for future in (ready, ended):
             if not future.done():

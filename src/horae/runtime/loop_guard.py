@@ -13,6 +13,8 @@ protected from that, nor can the task there that awaits the node.
 
 import asyncio
 import logging
+import signal
+import threading
 from asyncio.tasks import _register_task, _unregister_task  # documented under "Extending asyncio"
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
@@ -141,6 +143,12 @@ def guard_of(loop: asyncio.AbstractEventLoop) -> LoopGuard:
     return present if isinstance(present, LoopGuard) else LoopGuard(loop)
 
 
+def _is_by_keyboard() -> bool:
+    """Whether Ctrl-C raises `KeyboardInterrupt` here, and nobody has taken the signal over."""
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    return in_main_thread and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def run(main: Coroutine[Any, Any, T]) -> T:
     """Run `main` in a loop of its own, as `asyncio.run` does, and go on until it has ended whatever bodies do."""
     with asyncio.Runner() as runner:
@@ -152,7 +160,10 @@ def run(main: Coroutine[Any, Any, T]) -> T:
         while not task.done():
             try:
                 loop.run_forever()
-            except ENDS_THE_PROCESS:
+            except ENDS_THE_PROCESS as error:
+                if isinstance(error, KeyboardInterrupt) and _is_by_keyboard():
+                    task.cancel()
+                    raise
                 if not task.done():
                     log.exception("a callback of a body tried to end the process; the node goes on")
         guard.show_all()
