@@ -59,7 +59,8 @@ async def test_a_hard_limit_keeps_the_progress_and_later_reports_change_nothing(
 async def test_what_a_killed_node_left_in_the_live_store_is_swept(
     horae: Horae, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeper, "CLEAN_EVERY", 1)
+    monkeypatch.setattr(sweeper, "CLEAN_EVERY", 0.0)
+    monkeypatch.setattr(sweeper, "ROUTINE", 0.1)
     monkeypatch.setattr(sweeper, "REPORTS_AT_ONCE", 2)
 
     @horae.job(max_count=None)

@@ -45,9 +45,9 @@ CLEAN_EVERY: Final = 300.0
 CLEAN_SHARE: Final = 0.1
 LATITUDE: Final = 1.0
 """Runs a transaction; reports a look; seconds between looks while somebody is suspected, and otherwise, and between
-looks that ask no database; rounds between looks at other nodes in any case, and at limits; seconds between clean-ups, or a share of the
-time that ended jobs are kept if that is shorter; seconds that a job's own node has to enforce its hard limit before
-others do.
+looks that ask no database; rounds between looks at other nodes in any case, and at limits; seconds between clean-ups,
+or a share of the time that ended jobs are kept if that is shorter; seconds that a job's own node has to enforce its
+hard limit before others do.
 """
 
 log = logging.getLogger("horae.runtime")
