@@ -14,6 +14,7 @@ from random import Random
 from typing import Any, Final, Self, TypeAlias
 
 from horae.domain.job import NodeId
+from horae.errors import Unavailable
 from horae.runtime.aftermath import Aftermath
 from horae.runtime.controller import Controller
 from horae.runtime.executors.loop import LoopExecutor
@@ -44,8 +45,9 @@ from horae.wakeup.channel import Hint, HintKind
 Deploy: TypeAlias = Callable[[], Sequence[int]]
 LAST_WORDS: Final = 3.0
 TOLD_WITHIN: Final = 1.0
+FILE_EVERY: Final = 1.0
 """Seconds that bodies have to stop once they were told to, before the node goes without them; that schedules have to
-show it.
+show it; between two looks at a SQLite file.
 """
 
 log = logging.getLogger("horae.runtime")
@@ -90,6 +92,8 @@ class Node:
             incarnation = self._incarnation = Incarnation(self._parts, self._options, self._deploy, self._slots)
             self.id = incarnation.id
             await incarnation.run(self._stop, self.ready)
+            if incarnation.lost is not None:
+                raise incarnation.lost
 
     def adopt(self, schedule_ids: Collection[int]) -> None:
         """Own schedules that were created here until the next reload. May be called from any thread."""
@@ -113,6 +117,8 @@ class Incarnation:
         self._membership: Membership = membership_of(parts.database, record)
         self._died = asyncio.Event()
         self._broken = False
+        self.lost: Unavailable | None = None
+        """Why there is no database to go on with."""
 
     async def run(self, stop: asyncio.Event, ready: asyncio.Event) -> None:
         """Join, work, leave; also where it is cancelled or something breaks, or others would take it for alive."""
@@ -143,6 +149,7 @@ class Incarnation:
             sweeping = [
                 services.create_task(sustained("the sweeper", self._sweeper.run)),
                 services.create_task(sustained("the overseer", self._overseer.run)),
+                services.create_task(self._watch_file()),
             ]
             services.create_task(sustained("the settler", self._settler.run))
             if self._options.scheduler:
@@ -222,6 +229,18 @@ class Incarnation:
         log.error("node %s was taken for dead; its jobs belong to others now", self.id)
         self._worker.abandon()
         self._died.set()
+
+    async def _watch_file(self) -> None:
+        """Stop everything where the SQLite file is gone: what a body still did would be lost."""
+        while self.lost is None:
+            await asyncio.sleep(FILE_EVERY)
+            try:
+                await self._parts.database.in_service(partial(self._parts.database.check_file, now=True))
+            except Unavailable as error:
+                self.lost = error
+                log.error("node %s stops its bodies and ends: %s", self.id, error)  # noqa: TRY400 - it says all
+                self._worker.abandon()
+                self._died.set()
 
     async def _shut_down(self, working: list[asyncio.Task[None]]) -> None:
         self._controller.stop()

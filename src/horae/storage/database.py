@@ -27,6 +27,7 @@ from horae.errors import ConfigurationError, DatabaseBusy
 from horae.forking import SQLITE_GATE, begins_anew_after_fork
 from horae.redaction import shown_url
 from horae.storage import liveness, sqlite
+from horae.storage.database_file import DatabaseFile
 from horae.storage.dialect import POSTGRESQL, SQLITE
 from horae.storage.lending import Lender
 from horae.storage.lock_holder import write_lock_holder
@@ -56,6 +57,7 @@ class Database:
         self.busy_timeout = busy_timeout
         self.told_pooler = pooler
         self._pooling = Pooling(pooler if self.dialect == POSTGRESQL else False)
+        self._file = DatabaseFile(self.url.database or "") if self.dialect == SQLITE else None
         self._gate = SQLITE_GATE if self.dialect == SQLITE else contextlib.nullcontext()
         self._pool = _pool(self.dialect, threads, busy_timeout)
         # Whatever the server's default is: what is counted under a lock must see what others have committed.
@@ -124,10 +126,12 @@ class Database:
 
     def transaction(self, isolation: str) -> contextlib.AbstractContextManager[Connection]:
         """A transaction for a job's body, committed at the end of the block, rolled back if that raises."""
+        self.check_file()
         return self._of_bodies.execution_options(**_isolated(self.dialect, isolation)).begin()
 
     def async_transaction(self, isolation: str) -> contextlib.AbstractAsyncContextManager[AsyncConnection]:
         """The same for the body of a coroutine function; its connection is the running loop's."""
+        self.check_file()
         return self._async_engine().execution_options(**_isolated(self.dialect, isolation)).begin()
 
     async def close_async(self) -> None:
@@ -135,6 +139,11 @@ class Database:
         engine = self._async_engines.pop(asyncio.get_running_loop(), None)
         if engine is not None:
             await engine.dispose()
+
+    def check_file(self, *, now: bool = False) -> None:
+        """Raise `Unavailable` if the SQLite file was moved, deleted or replaced while this process had it open."""
+        if self._file is not None:
+            self._file.check(now=now)
 
     @contextlib.contextmanager
     def own_connection(self) -> Generator[Connection]:
@@ -179,6 +188,8 @@ class Database:
     def _listen(self, engine: Engine) -> Engine:
         if engine.dialect.name == SQLITE:
             event.listen(engine, "connect", sqlite.prepare)
+            if self._file is not None:
+                event.listen(engine, "connect", self._file.opened)
             event.listen(engine, "begin", sqlite.begin)
             event.listen(engine, "before_cursor_execute", sqlite.begin_at_first_write)
         else:
@@ -187,6 +198,7 @@ class Database:
         return engine
 
     def _run(self, opened: Opened, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        self.check_file()
         for pause in _pauses():
             try:
                 with self._gate, opened() as connection:

@@ -22,6 +22,7 @@ def check_connection(database: Database) -> Finding:
     """Whether the database answers, and how fast."""
     began = time.monotonic()
     try:
+        database.check_file(now=True)
         database.autocommit(doctor.clock)
         opened = time.monotonic()
         database.autocommit(doctor.clock)

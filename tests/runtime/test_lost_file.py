@@ -1,0 +1,111 @@
+"""A SQLite file that is moved, deleted or replaced under a process: nothing is written to what nobody will read."""
+
+import os
+import threading
+from asyncio import TaskGroup
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from sqlalchemy import text
+
+from horae import Horae, JobContext
+from horae.errors import JobStopped, Unavailable
+from horae.runtime import node as nodes
+from horae.storage import database_file
+from tests.harness.nodes import until
+
+
+@pytest.fixture
+def file(tmp_path: Path, migrated_sqlite: Path) -> Path:
+    file = tmp_path / "horae.db"
+    file.write_bytes(migrated_sqlite.read_bytes())
+    return file
+
+
+@pytest.fixture
+def horae(file: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Horae]:
+    monkeypatch.setattr(database_file, "LOOK_EVERY", 0.0)
+    monkeypatch.setattr(nodes, "FILE_EVERY", 0.05)
+    horae = Horae(f"sqlite:///{file}")
+    yield horae
+    horae.close()
+
+
+def move(file: Path) -> None:
+    file.rename(f"{file}.moved")
+
+
+def delete(file: Path) -> None:
+    file.unlink()
+
+
+def replace(file: Path) -> None:
+    """As whoever restores a backup does."""
+    backup = Path(f"{file}.backup")
+    backup.write_bytes(file.read_bytes())
+    os.replace(backup, file)  # noqa: PTH105 - as a shell does
+
+
+LOSSES: Final = [move, delete, replace]
+
+
+@pytest.mark.parametrize("lose", LOSSES)
+def test_callers_hear_of_it(horae: Horae, file: Path, lose: Callable[[Path], None]) -> None:
+    @horae.job
+    def work() -> None: ...
+
+    horae.jobs.start(work)
+    lose(file)
+    what = "was replaced by another one" if lose is replace else "is gone"
+    for call in (lambda: horae.jobs.start(work), horae.jobs.list, lambda: horae.schedules.add("work", every="1h")):
+        with pytest.raises(Unavailable, match=f"{file.name} {what} while this process had it open"):
+            call()
+    assert file.exists() is (lose is replace)  # no empty file stands in its place
+
+
+def test_a_file_that_is_put_back_goes_on(horae: Horae, file: Path) -> None:
+    @horae.job
+    def work() -> None: ...
+
+    first = horae.jobs.start(work)
+    move(file)
+    with pytest.raises(Unavailable):
+        horae.jobs.get(first.id)
+    Path(f"{file}.moved").rename(file)
+    assert [job.id for job in horae.jobs.list().jobs] == [first.id]
+    assert horae.jobs.start(work).id == first.id + 1
+
+
+@pytest.mark.parametrize("lose", LOSSES)
+async def test_a_node_stops_its_bodies_and_ends_with_the_reason(
+    horae: Horae, file: Path, lose: Callable[[Path], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    begun, stopped, never = threading.Event(), threading.Event(), threading.Event()
+
+    @horae.job(transaction="read committed")
+    def work(job: JobContext) -> None:
+        job.connection.execute(text("INSERT INTO horae_queues (name) VALUES ('lost')"))
+        begun.set()
+        try:
+            while True:
+                never.wait(0.01)
+                job.check()
+        except JobStopped:
+            stopped.set()
+            raise
+
+    horae.jobs.start(work)
+
+    async def lose_it() -> None:
+        await until(begun.is_set)
+        lose(file)
+
+    node = horae.node()
+    async with TaskGroup() as group:
+        group.create_task(lose_it())
+        with pytest.raises(Unavailable, match="while this process had it open"):
+            await node.run()
+    assert stopped.is_set()
+    assert caplog.text.count("stops its bodies and ends") == 1
