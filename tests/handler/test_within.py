@@ -1,10 +1,14 @@
 """Jobs in the caller's own transaction exist exactly if it commits, and are announced only then."""
 
+import sqlite3
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
@@ -177,3 +181,53 @@ async def test_an_async_connection_commits_its_job(shop: Horae, sent: list[Hint]
         await shop.aio.jobs.start("ship", order=1, session=connection)
     assert counts(shop) == (1, 1)
     await until(lambda: sent)
+
+
+@pytest.fixture
+def elsewhere(database: Database, tmp_path: Path) -> Iterator[Engine]:
+    """Another database of the same kind."""
+    if database.dialect == "sqlite":
+        engine = create_engine(f"sqlite:///{tmp_path}/elsewhere.db")
+    else:
+        engine = create_engine(database.url.set(database="postgres"))
+    yield engine
+    engine.dispose()
+
+
+def creator_of(database: Database) -> Callable[[], Any]:
+    if database.dialect == "sqlite":
+        return lambda: sqlite3.connect(database.url.database or "")
+    return lambda: psycopg.connect(database.url.set(drivername="postgresql").render_as_string(hide_password=False))
+
+
+@pytest.mark.parametrize("opened", [_session, _connection])
+def test_a_transaction_of_another_database_is_refused(
+    shop: Horae, elsewhere: Engine, opened: Callable[[Engine], AbstractContextManager[Opened]]
+) -> None:
+    with opened(elsewhere) as within:
+        with pytest.raises(InvalidRequest, match=str(elsewhere.url.database)) as refused:
+            shop.jobs.start("ship", session=within, order=1)
+        with pytest.raises(InvalidRequest, match="another database"):
+            shop.jobs.start_many("ship", [{"order": 1}], session=within)
+    assert str(shop.parts.database.url.database) in str(refused.value)
+    assert (elsewhere.url.password or "no password") not in str(refused.value)
+    assert shop.jobs.list().jobs == []
+
+
+def test_a_transaction_of_a_database_in_memory_is_refused(shop: Horae) -> None:
+    with Session(create_engine("sqlite://")) as session, pytest.raises(InvalidRequest, match="another database"):
+        shop.jobs.start("ship", session=session, order=1)
+
+
+def test_another_way_to_the_same_database_is_not_refused_and_asked_for_once(shop: Horae, database: Database) -> None:
+    engine = create_engine(f"{database.url.drivername}://", creator=creator_of(database))
+    if database.dialect == "postgresql":
+        event.listen(engine, "connect", lambda raw, _: raw.execute("SET TIME ZONE 'Asia/Kathmandu'"))
+    statements: list[str] = []
+    event.listen(engine, "before_cursor_execute", lambda *given: statements.append(given[2]))
+    for number in (1, 2):
+        with engine.begin() as connection:
+            shop.jobs.start("ship", session=connection, order=number)
+    engine.dispose()
+    assert len(shop.jobs.list().jobs) == 2
+    assert len([text for text in statements if "pg_postmaster" in text or "pragma_database" in text]) == 1

@@ -36,6 +36,7 @@ from horae.storage import ending, reading
 from horae.storage.commits import after_commit
 from horae.storage.database import Database, told_as_busy
 from horae.storage.reading import Attempt, JobFilter
+from horae.storage.same_database import SameDatabase
 from horae.types.hooks import Hooks
 from horae.types.registry import JobTypeReference, Registry
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
@@ -88,6 +89,7 @@ class Jobs:
     ) -> None:  # fmt: skip
         self._database, self._registry, self._live, self._wakeup = database, registry, live, wakeup
         self._keep, self._inline = keep, inline
+        self._same_database = SameDatabase(database)
         self._hooks = Hooks(database, registry)
         self._waits: Waits = partial(patiently, bound=BOUND)
 
@@ -307,6 +309,7 @@ class Jobs:
 
     def _within(self, session: Within) -> Connection:
         connection = session.connection() if isinstance(session, Session) else session
+        self._same_database.check(connection)
         self._database.adopt(connection)
         return connection
 
