@@ -2,8 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
-from horae import Backoff, Horae, JobContext, JobState, JobType
+from horae import Backoff, Horae, InvalidRequest, JobContext, JobState, JobType
 from horae.storage.database import Database
 from tests.harness.applications import attempts_of, execute, own_engine, rows
 from tests.harness.nodes import running_node, until, until_released, until_state
@@ -421,3 +421,111 @@ class TestContextManagersOfTheApplication:
 
         job = await horae.aio.jobs.start("work", sync=True)
         assert (job.state, seen) == (JobState.FAILED, ["in", "body", "failed", "out"])
+
+
+COMMITS: dict[str, Callable[[JobContext], Any]] = {
+    "commit": lambda job: job.connection.commit(),
+    "in words": lambda job: job.connection.execute(text("COMMIT")),
+    "after a comment": lambda job: job.connection.exec_driver_sql("/* now */ -- really\n commit"),
+    "end": lambda job: job.connection.execute(text("END")),
+    "rollback in words": lambda job: job.connection.execute(text("ROLLBACK")),
+    "of the session": lambda job: job.session.execute(text("COMMIT")),
+}
+
+
+@pytest.mark.parametrize("how", COMMITS)
+@pytest.mark.parametrize("caught", [False, True])
+async def test_a_body_cannot_commit_its_own_transaction(horae: Horae, how: str, caught: bool) -> None:  # noqa: FBT001
+    """What it commits would stay although the job fails."""
+
+    @horae.job(transaction="read committed")
+    def greedy(job: JobContext) -> None:
+        job.connection.execute(INSERT, {"job": job.id})
+        with suppress(InvalidRequest) if caught else nullcontext():
+            COMMITS[how](job)
+        if how == "commit" or not caught:
+            return
+        raise LookupError("on purpose")
+
+    async with running_node(horae):
+        job = await horae.aio.jobs.start(greedy)
+        failed = await until_state(horae, job.id, "failed")
+    assert effects(horae) == []
+    assert caught or "a body does not end its own transaction" in (failed.error or "")
+
+
+async def test_nor_can_a_coroutine(horae: Horae) -> None:
+    @horae.job(transaction="read committed")
+    async def greedy(job: JobContext) -> None:
+        await job.async_connection.execute(INSERT, {"job": job.id})
+        await job.async_connection.commit()
+
+    async with running_node(horae):
+        job = await horae.aio.jobs.start(greedy)
+        failed = await until_state(horae, job.id, "failed")
+    assert effects(horae) == []
+    assert "a body does not end its own transaction" in (failed.error or "")
+
+
+async def test_nor_one_in_a_transaction_of_the_applications_engine(horae: Horae, database: Database) -> None:
+    with own_engine(database) as engine:
+
+        @contextmanager
+        def own_session(_: JobContext) -> Generator[Session]:
+            with Session(engine) as session, session.begin():
+                yield session
+
+        @horae.job(transaction=own_session)
+        def greedy(job: JobContext) -> None:
+            job.session.execute(INSERT, {"job": job.id})
+            job.session.commit()
+
+        async with running_node(horae):
+            job = await horae.aio.jobs.start(greedy)
+            failed = await until_state(horae, job.id, "failed")
+        assert effects(horae) == []
+        assert "a body does not end its own transaction" in (failed.error or "")
+
+
+@pytest.mark.parametrize("how", ["connection", "session"])
+async def test_a_body_that_rolls_back_fails_and_says_why(horae: Horae, how: str) -> None:
+    @horae.job(transaction="read committed")
+    def wavering(job: JobContext) -> None:
+        way: Any = job.connection if how == "connection" else job.session
+        way.execute(INSERT, {"job": job.id})
+        way.rollback()
+
+    async with running_node(horae):
+        job = await horae.aio.jobs.start(wavering)
+        failed = await until_state(horae, job.id, "failed")
+    assert effects(horae) == []
+    assert "the body has rolled back its transaction" in (failed.error or "")
+
+
+async def test_savepoints_are_the_bodys_own(horae: Horae) -> None:
+    @horae.job(transaction="read committed")
+    def careful(job: JobContext) -> None:
+        with job.connection.begin_nested():
+            job.connection.execute(INSERT, {"job": job.id})
+        with suppress(LookupError), job.session.begin_nested():
+            job.session.execute(INSERT, {"job": -1})
+            raise LookupError
+        job.connection.execute(text("SAVEPOINT mine"))
+        job.connection.execute(INSERT, {"job": -2})
+        job.connection.execute(text("ROLLBACK TO mine"))
+
+    async with running_node(horae):
+        job = await horae.aio.jobs.start(careful)
+        await horae.aio.jobs.wait(job.id, timeout=20)
+    assert effects(horae) == [job.id]
+
+
+async def test_the_error_of_a_statement_is_the_error(horae: Horae) -> None:
+    @horae.job(transaction="read committed")
+    def wrong(job: JobContext) -> None:
+        job.session.execute(text("INSERT INTO effects VALUES (NULL)"))
+
+    async with running_node(horae):
+        job = await horae.aio.jobs.start(wrong)
+        failed = await until_state(horae, job.id, "failed")
+    assert "IntegrityError" in (failed.error or "")

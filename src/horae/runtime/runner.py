@@ -2,7 +2,7 @@
 
 import logging
 import traceback
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, NamedTuple, cast
@@ -16,12 +16,13 @@ from horae.domain.backoff import Backoff
 from horae.domain.job import Cancelled, Claim, Failed, NodeId, Outcome, Succeeded, decide
 from horae.domain.limits import Limit
 from horae.domain.storable import fits, is_storable_json, shortened, spelled_out, storable, too_long, unreadable_json
-from horae.errors import JobCancelled, JobStopped, LeaseLost, SoftTimeLimitExceeded
+from horae.errors import InvalidRequest, JobCancelled, JobStopped, LeaseLost, SoftTimeLimitExceeded
 from horae.redaction import Redactor, text_of
 from horae.runtime.journal import Journal
 from horae.storage import parameters, settling
 from horae.storage.database import Database
 from horae.storage.failures import is_transient
+from horae.storage.fence import fenced
 from horae.types.context import JobContext
 from horae.types.job_type import JobType
 from horae.types.logging import logged_as
@@ -190,10 +191,12 @@ def _run(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Perf
         connection = _own_connection(entered, stage.database)
         context.enter(connection, entered if isinstance(entered, Session) else None)
         stage.journal.begin(context.claim)
-        text = result_text(job_type.run(context), job_type.max_result_bytes)
-        context.check_end()
+        with nullcontext() if connection is None else fenced(connection):
+            text = result_text(job_type.run(context), job_type.max_result_bytes)
+            context.check_end()
+            if connection is not None:
+                context.session.flush()
         if connection is not None:
-            context.session.flush()
             settle_within(connection, context, text, stage.node)
     return Performed(Succeeded(text), settled=connection is not None)
 
@@ -212,12 +215,21 @@ async def _run_async(job_type: JobType[Any], context: JobContext[Any], stage: St
         connection = await _own_async_connection(entered, stage.database)
         context.enter_async(connection, entered if isinstance(entered, AsyncSession) else None)
         stage.journal.begin(context.claim)
-        text = result_text(await job_type.run(context), job_type.max_result_bytes)
-        context.check_end()
+        with nullcontext() if connection is None else fenced(sync_connection_of(connection)):
+            text = result_text(await job_type.run(context), job_type.max_result_bytes)
+            context.check_end()
+            if connection is not None:
+                await context.async_session.flush()
         if connection is not None:
-            await context.async_session.flush()
             await connection.run_sync(settle_within, context, text, stage.node)
     return Performed(Succeeded(text), settled=connection is not None)
+
+
+def sync_connection_of(connection: AsyncConnection) -> Connection:
+    """The connection under one that was begun."""
+    if connection.sync_connection is None:
+        raise InvalidRequest("the transaction of this job was not begun")
+    return connection.sync_connection
 
 
 def settle_within(connection: Connection, context: JobContext[Any], result: str | None, node: NodeId) -> None:

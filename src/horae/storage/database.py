@@ -26,7 +26,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from horae.errors import ConfigurationError, DatabaseBusy
 from horae.forking import SQLITE_GATE, begins_anew_after_fork
 from horae.redaction import shown_url
-from horae.storage import liveness, sqlite
+from horae.storage import fence, liveness, sqlite
 from horae.storage.database_file import DatabaseFile
 from horae.storage.dialect import POSTGRESQL, SQLITE
 from horae.storage.lending import Lender
@@ -68,6 +68,7 @@ class Database:
         self._lender = Lender(self.autocommit_engine, threads)
         # Bodies keep their connections for long, so they have as many as there are slots, and never those of others.
         self._of_bodies = self._listen(create_engine(self.url, **{**self._pool, "max_overflow": -1}))
+        fence.listen(self._of_bodies)
         self._begin_threads()
         begins_anew_after_fork(self)
 
@@ -181,7 +182,7 @@ class Database:
         if loop not in self._async_engines:
             driver = "sqlite+aiosqlite" if self.dialect == SQLITE else self.url.drivername
             engine = create_async_engine(self.url.set(drivername=driver), **{**self._pool, "max_overflow": -1})
-            self._listen(engine.sync_engine)
+            fence.listen(self._listen(engine.sync_engine))
             self._async_engines[loop] = engine
         return self._async_engines[loop]
 
