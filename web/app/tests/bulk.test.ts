@@ -28,7 +28,8 @@ describe('doing something to many jobs', () => {
       return Promise.resolve()
     })
     expect(resultText(result, { done: 'cancelled' })).toBe(
-      '2 jobs cancelled. Not possible: 1 × ERROR_JOB_NOT_CANCELLABLE, 1 × no answer.',
+      '2 jobs cancelled. 1 job was not: Cannot be cancelled: The job has ended in the meantime. ' +
+        '1 job was not: Not possible: network.',
     )
   })
 

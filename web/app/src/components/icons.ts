@@ -7,6 +7,7 @@ export const ICONS = {
   queues: 'M3 6h9M3 10h9M3 14h9M15 5v10l2.5-2.5M15 15l-2.5-2.5',
   deployments: 'M10 3l7 4-7 4-7-4zM3 11l7 4 7-4',
   changes: 'M4 16l1-4 8-8 3 3-8 8zM11 6l3 3',
+  refresh: 'M15.5 8A6 6 0 1 0 16 10.5M16 4v4h-4',
   help: 'M7.5 7.5a2.5 2.5 0 1 1 3.5 2.3c-.7.3-1 .8-1 1.7M10 14.5h.01',
 } as const
 

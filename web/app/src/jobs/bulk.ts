@@ -1,7 +1,8 @@
-import { hasEnded, HoraeError, type Job, type JobId, type JobQuery } from '@horae/vue'
+import { hasEnded, type Job, type JobId, type JobQuery } from '@horae/vue'
 
 import { client } from '@/api/server'
 import { plural } from '@/format/number'
+import { errorText } from '@/notices/notices'
 
 export interface BulkAction {
   readonly name: 'cancel' | 'retry' | 'delete'
@@ -60,7 +61,7 @@ export async function doAll(
         await run(id)
         done += 1
       } catch (error) {
-        const reason = error instanceof HoraeError ? error.code : 'no answer'
+        const reason = errorText(error)
         refused.set(reason, (refused.get(reason) ?? 0) + 1)
       }
     }
@@ -75,13 +76,15 @@ export function resultText(
   { done, refused }: BulkResult,
   action: Pick<BulkAction, 'done'>,
 ): string {
-  const reasons = [...refused].map(([reason, count]) => `${count} × ${reason}`)
   const text = `${plural(done, 'job')} ${action.done}.`
-  return reasons.length === 0 ? text : `${text} Not possible: ${reasons.join(', ')}.`
+  const reasons = [...refused].map(
+    ([reason, count]) => `${plural(count, 'job')} ${count === 1 ? 'was' : 'were'} not: ${reason}`,
+  )
+  return [text, ...reasons].join(' ')
 }
 
 /** More than a hand may hold at once. */
-const MOST = 5000
+export const MOST = 5000
 
 /** Every job that matches, up to a bound. */
 export async function allMatching(question: JobQuery): Promise<Job[]> {

@@ -10,6 +10,7 @@ import {
 } from 'vue'
 
 import { isAnonymous } from '@/api/server'
+import { useAsking } from './asking'
 import { refreshSeconds } from './preference'
 import { usePageVisible } from './visibility'
 
@@ -69,6 +70,7 @@ export function useResource<Value>(
     else loop.poke()
   })
   watch(seconds, () => loop.poke())
+  useAsking(() => loop.hurry())
   onScopeDispose(() => loop.stop())
 
   return {

@@ -58,6 +58,7 @@ export class FakeServer {
   readonly jobs = new Map<number, Job>()
   readonly requests: FakeRequest[] = []
   readonly streams: FakeStream[] = []
+  me = { id: 'alice', roles: [], sees_all: false, changes_all: false, changes_own: true }
   /** Whether there is a stream of events. */
   streaming = false
   /** In place of the next answers, one each. */
@@ -115,6 +116,7 @@ export class FakeServer {
   #answer(request: FakeRequest, init: RequestInit): Answer {
     const [, id, action] = /^\/api\/jobs\/(\d+)\/(?:(\w+)\/)?$/.exec(request.path) ?? []
     if (request.path === '/api/events/') return this.#open(request, init.signal ?? null)
+    if (request.path === '/api/session/') return json(this.me)
     if (request.path === '/api/jobs/') return this.#list(request.query)
     const job = this.jobs.get(Number(id))
     if (!job) return refusal(404, 'ERROR_JOB_DOES_NOT_EXIST')

@@ -178,6 +178,13 @@ describe('sessions', () => {
     expect(tracker.unfinishedJobs.value.map((job) => job.id)).toEqual([1, 2])
   })
 
+  it('follows only the own jobs of somebody who sees everybody’s', async () => {
+    server.me = { ...server.me, id: 'eve', sees_all: true }
+    await tracker.load()
+    const asked = server.requests.filter(({ path }) => path === '/api/jobs/')
+    expect(asked[0]?.query.get('owner')).toBe('eve')
+  })
+
   it('do not mix: an answer to an earlier session is dropped', async () => {
     server.put(jobOf(1))
     const releases = [server.hold(), server.hold()]

@@ -220,7 +220,7 @@ describe('cancelling that fails', () => {
     [offline, { error: 'No answer', message: 'The server cannot be reached. Please try again.' }],
     [
       () => refusal(403, 'ERROR_PERMISSION_DENIED', 'only looking'),
-      { error: 'Not possible', message: 'only looking' },
+      { error: 'Not possible', message: 'only looking.' },
     ],
   ])('shows what is wrong (%#), and lets the user try again', async (failure, shown) => {
     const told = callbacks()

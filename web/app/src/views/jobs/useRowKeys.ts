@@ -1,20 +1,25 @@
-import type { Job } from '@horae/vue'
-import { nextTick, shallowRef, watch, type Ref } from 'vue'
+import type { Job, JobId } from '@horae/vue'
+import { computed, nextTick, shallowRef, watch, type ComputedRef, type Ref } from 'vue'
 import { useRouter } from 'vue-router'
 
 import { useShortcuts } from '@/keyboard/shortcuts'
 
-/** Go through a list of jobs by keys: the row that they speak of, by its place; -1 is none. */
+/** Go through a list of jobs by keys: the job that they speak of, wherever it stands; null is none. */
 export function useRowKeys(
   rows: Ref<readonly Job[]>,
   toggle: (job: Job) => void,
-): { current: Ref<number> } {
+): { current: ComputedRef<JobId | null> } {
   const router = useRouter()
-  const current = shallowRef(-1)
-  watch(rows, (jobs) => (current.value = Math.min(current.value, jobs.length - 1)))
+  const chosen = shallowRef<JobId | null>(null)
+  const place = computed(() => rows.value.findIndex((job) => job.id === chosen.value))
+  // A job that has left the list takes the cursor with it: keys must never speak of another than was seen.
+  watch(place, (now) => {
+    if (now < 0) chosen.value = null
+  })
 
   function move(by: number): void {
-    current.value = Math.max(0, Math.min(rows.value.length - 1, current.value + by))
+    const next = Math.max(0, Math.min(rows.value.length - 1, place.value + by))
+    chosen.value = rows.value[next]?.id ?? null
     void nextTick(() =>
       document.querySelector('tr[aria-current]')?.scrollIntoView({ block: 'nearest' }),
     )
@@ -22,7 +27,7 @@ export function useRowKeys(
 
   function withCurrent(action: (job: Job) => void): () => void {
     return () => {
-      const job = rows.value[current.value]
+      const job = rows.value[place.value]
       if (job) action(job)
     }
   }
@@ -37,5 +42,5 @@ export function useRowKeys(
     },
     { keys: 'x', does: 'Choose the job, or leave it', run: withCurrent(toggle) },
   ])
-  return { current }
+  return { current: computed(() => rows.value[place.value]?.id ?? null) }
 }

@@ -24,6 +24,8 @@ export interface HoraeClient {
   readonly transport: Transport
   readonly jobs: JobsApi
   readonly events: EventFeed
+  /** Who the server takes the user for. */
+  readonly me: () => Promise<Me>
   /** Use this token from now on and tell all who wait for one; null forgets it. */
   authorize: (token: string | null) => void
   /** Be told of every `authorize`. */
@@ -57,6 +59,7 @@ export function createClient(options: ClientOptions = {}): HoraeClient {
     transport,
     jobs: jobsApi(transport),
     events,
+    me: () => whoAmI(transport),
     authorize: (next) => {
       token = next
       events.reconnect()
@@ -96,11 +99,15 @@ function openEvents(
   return transport.stream('/api/events/', { headers, signal })
 }
 
+function whoAmI(transport: Transport): Promise<Me> {
+  return transport.json('GET', '/api/session/')
+}
+
 /** Whose events the server sends, and which server: tabs share a stream only where both are the same. */
 async function audienceOf(transport: Transport, baseUrl: string): Promise<string | null> {
   const address = new URL(`${baseUrl.replace(/\/$/, '')}/api/events/`, document.baseURI)
   try {
-    const { id, sees_all } = await transport.json<Me>('GET', '/api/session/')
+    const { id, sees_all } = await whoAmI(transport)
     return JSON.stringify([address.href, id, sees_all])
   } catch (error) {
     if (error instanceof HoraeError && !(error instanceof Unauthorized)) return null

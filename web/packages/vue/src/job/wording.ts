@@ -29,8 +29,31 @@ export function shownError(error: unknown, messages: Messages): ShownError {
   if (error instanceof HoraeError && error.code === ERROR_JOB_NOT_CANCELLABLE) {
     return messages.notCancellable
   }
-  return {
-    error: messages.refused,
-    message: error instanceof Error ? error.message : String(error),
-  }
+  return { error: messages.refused, message: sentence(reasonOf(error)) }
+}
+
+/** Why something was refused, in words; a code only where there is nothing else. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof HoraeError)) return error instanceof Error ? error.message : String(error)
+  const { detail, code, status } = error
+  if (typeof detail === 'string' && detail !== '') return detail
+  const faults = typeof detail === 'string' ? [] : faultsOf(detail)
+  return faults.length > 0 ? faults.join('; ') : `the server answered with ${status} (${code})`
+}
+
+/** What is wrong with each field of a body that was refused. */
+function faultsOf(detail: unknown, name = ''): string[] {
+  if (typeof detail === 'string') return [name === '' ? detail : `${name}: ${detail}`]
+  if (Array.isArray(detail)) return detail.flatMap((each) => faultsOf(each, name))
+  if (typeof detail !== 'object' || detail === null) return []
+  if ('error' in detail && typeof detail.error === 'string') return faultsOf(detail.error, name)
+  return Object.entries(detail).flatMap(([field, each]) =>
+    faultsOf(each, name === '' ? field : `${name}.${field}`),
+  )
+}
+
+/** With a full stop where there is none. */
+function sentence(text: string): string {
+  const words = text.trim()
+  return /[.!?…]$/.test(words) ? words : `${words}.`
 }

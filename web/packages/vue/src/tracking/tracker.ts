@@ -1,6 +1,6 @@
 import { computed, type ComputedRef, type Ref } from 'vue'
 
-import type { Job, JobId } from '../api/model'
+import type { Job, JobId, JobQuery } from '../api/model'
 import type { HoraeClient } from '../client/client'
 import { hasEnded } from '../job/states'
 import { DEFAULT_PACE, type PaceOptions } from './pace'
@@ -73,12 +73,11 @@ export class JobTracker {
     }
   }
 
-  /** Follow all unfinished jobs of whoever asks, as after a login. */
+  /** Follow all unfinished jobs of whoever asks, as after a login; of staff, who see everybody's, only their own. */
   async load(): Promise<void> {
     const session = this.session.value
     const asked = this.#shelf.now()
-    const states = ['!finished', '!failed', '!cancelled']
-    const unfinished = await listAll(this.#client.jobs, { states })
+    const unfinished = await listAll(this.#client.jobs, await this.#own())
     if (session !== this.session.value) return
     for (const job of unfinished) this.#shelf.keep(job, asked)
     this.#pursuit.resume()
@@ -116,6 +115,13 @@ export class JobTracker {
   /** Clear, and listen to nothing any more. */
   dispose(): void {
     this.#pursuit.dispose()
+  }
+
+  /** A question for the unfinished jobs of whoever asks. */
+  async #own(): Promise<JobQuery> {
+    const states = ['!finished', '!failed', '!cancelled']
+    const { id, sees_all } = await this.#client.me()
+    return sees_all ? { states, owner: id } : { states }
   }
 
   async #act(answer: Promise<Job>): Promise<Job> {

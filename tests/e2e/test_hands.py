@@ -1,0 +1,103 @@
+"""What hands do on a page: the cursor, the focus, copying, looking when they ask, and what is refused."""
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from horae.storage.database import Database
+from tests.e2e.browser import Faults
+from tests.e2e.serving import Served
+
+WITHOUT_CLIPBOARD = "delete Navigator.prototype.clipboard"
+FOCUSED = (
+    "() => document.activeElement?.id || document.activeElement?.dataset?.testid || document.activeElement?.tagName"
+)
+
+
+@pytest.fixture
+def database(sqlite_database: Database) -> Database:
+    return sqlite_database
+
+
+@pytest.fixture
+def held(node: Served) -> Served:
+    """A node on which jobs of the default queue wait."""
+    httpx.post(f"{node.url}api/queues/default/pause/", json={}, timeout=30).raise_for_status()
+    return node
+
+
+def test_the_cursor_stays_with_its_job_when_others_come(page: Page, held: Served) -> None:
+    first = [held.begin("import_people", rows=1) for _ in range(3)]
+    page.goto("jobs")
+    expect(page.get_by_test_id(f"job-{first[-1]}")).to_be_visible()
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    expect(page.get_by_test_id(f"job-{first[1]}")).to_have_attribute("aria-current", "true")
+    later = held.begin("import_people", rows=1)
+    expect(page.get_by_test_id(f"job-{later}")).to_be_visible()
+    expect(page.get_by_test_id(f"job-{first[1]}")).to_have_attribute("aria-current", "true")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/jobs/{first[1]}")
+
+
+def test_the_focus_survives_a_change_of_page(page: Page, held: Served) -> None:
+    for _ in range(26):
+        held.begin("import_people", rows=1)
+    page.goto("jobs?size=25")
+    older = page.get_by_test_id("older")
+    older.focus()
+    page.keyboard.press("Enter")
+    newest = page.get_by_role("button", name="Newest")
+    expect(older).to_have_attribute("aria-disabled", "true")
+    assert page.evaluate(FOCUSED) == "older"
+    newest.focus()
+    page.keyboard.press("Enter")
+    expect(newest).to_have_count(0)
+    assert page.evaluate(FOCUSED) == "content"
+    page.get_by_test_id("jobs").get_by_role("link").first.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_test_id("job-state")).to_be_visible()
+    assert page.evaluate(FOCUSED) == "content"
+
+
+def test_parameters_are_copied_on_a_page_without_a_clipboard(page: Page, held: Served) -> None:
+    job = held.begin("import_people", rows=7)
+    page.add_init_script(WITHOUT_CLIPBOARD)
+    page.goto(f"jobs/{job}")
+    page.get_by_role("button", name="Copy parameters").click()
+    expect(page.get_by_test_id("notice-done")).to_contain_text("Copied.")
+    page.get_by_role("link", name="Jobs", exact=True).first.click()
+    field = page.get_by_placeholder("Type")
+    field.focus()
+    page.keyboard.press("ControlOrMeta+v")
+    assert '"rows": 7' in field.input_value()
+
+
+def test_a_page_that_looks_when_asked_can_be_asked(page: Page, held: Served) -> None:
+    page.goto("queues")
+    page.get_by_test_id("refresh").select_option("0")
+    waiting = page.get_by_test_id("queue-default").locator("[data-label=Waiting]")
+    expect(waiting).to_have_text("0")
+    held.begin("import_people", rows=1)
+    page.get_by_test_id("look-now").click()
+    expect(waiting).to_have_text("1")
+    held.begin("import_people", rows=1)
+    page.locator("main h1").click()
+    page.keyboard.press(".")
+    expect(waiting).to_have_text("2")
+
+
+def test_a_refused_call_says_why_in_a_sentence(page: Page, held: Served, faults: Faults) -> None:
+    job = held.begin("import_people", rows=1)
+    page.goto("jobs")
+    page.get_by_label(f"Choose job {job}").check()
+    page.get_by_test_id("bulk").get_by_role("button", name="Cancel").click()
+    page.route(
+        "**/api/jobs/*/cancel/",
+        lambda route: route.fulfill(status=400, json={"error": "ERROR_X", "detail": "job 1 is dear to us"}),
+    )
+    page.get_by_test_id("confirm").click()
+    expect(page.get_by_test_id("notice-failed")).to_contain_text(
+        "0 jobs cancelled. 1 job was not: Not possible: job 1 is dear to us."
+    )
+    faults.forgive()
