@@ -15,6 +15,7 @@ from tests.harness.node_processes import NodeProcess, look_until
 
 JOBS = 600
 DEADLY = 200
+SLOTS = 8
 
 ENDED = text("SELECT id, state, attempt FROM horae_jobs WHERE finished_at IS NOT NULL AND node_id IS NULL")
 ATTEMPTS = text("SELECT job_id, outcome FROM horae_job_attempts")
@@ -35,18 +36,23 @@ def test_only_what_had_begun_has_crashed(
     horae = labours(database.url.render_as_string(hide_password=False))
     params = [{"notes": str(notes), "deadly": number == DEADLY} for number in range(JOBS)]
     horae.jobs.start_many(kind, params)
-    with NodeProcess(database, tmp_path, concurrency=8) as killed:
+    with NodeProcess(database, tmp_path, concurrency=SLOTS) as killed:
         killed.process.wait(30)
     held = rows(database, text("SELECT count(*) FROM horae_jobs WHERE state = 'started'"))[0][0]
-    with NodeProcess(database, tmp_path, concurrency=8) as rescuer:
+    with NodeProcess(database, tmp_path, concurrency=SLOTS) as rescuer:
         look_until(lambda: len(rows(database, ENDED)) == JOBS)
         assert rescuer.end() == 0
     begun = Counter(int(line) for line in notes.read_text().split())
     ended = {int(job_id): str(state) for job_id, state, _ in rows(database, ENDED)}
     failed = {job_id for job_id, state in ended.items() if state == "failed"}
-    figure(f"{database.dialect}, {kind}: {held} held by the killed node, {len(failed)} of them had begun and failed")
-    assert set(begun) == set(ended)
-    assert failed <= set(begun)
+    figure(
+        f"{database.dialect}, {kind}: {held} held by the killed node, {len(failed)} of them were under way and failed"
+    )
+    assert set(ended) == {int(job_id) for (job_id,) in rows(database, text("SELECT id FROM horae_jobs"))}
+    # On a thread, the kill may come after the body was entered in the journal and before its first line.
+    cut = set(ended) - set(begun)
+    assert cut <= (failed if kind == "brief" else set())
+    assert 1 <= len(failed) <= SLOTS  # what had returned, and was not committed yet, has finished
     assert [job_id for job_id, times in begun.items() if times > 1] == []
     assert {attempt for _, _, attempt in rows(database, ENDED)} == {1}
     assert Counter(outcome for _, outcome in rows(database, ATTEMPTS)) == {

@@ -59,6 +59,19 @@ def test_others_read_what_had_begun_and_not_ended(journals: Journals, journal: J
     assert unbegun(journals, claim_of(1, lease=2)) == [1]
 
 
+def test_others_read_which_bodies_have_returned(journals: Journals, journal: Journal) -> None:
+    for number in (1, 2, 3):
+        journal.begin(claim_of(number))
+    journal.succeed(claim_of(2))
+    journal.succeed(claim_of(3))
+    journal.end([claim_of(3)])
+    journal.succeed(claim_of(4))
+    journal.close(keep=True)
+    begun = journals.begun_by(NODE)
+    assert [begun.may_include(claim_of(number)) for number in (1, 2, 3, 4)] == [True, True, False, False]
+    assert [begun.has_succeeded(claim_of(number)) for number in (1, 2, 3, 4)] == [False, True, False, False]
+
+
 def test_nothing_is_believed_while_the_writer_may_begin_more(journals: Journals, journal: Journal) -> None:
     assert unbegun(journals, claim_of(1)) == []
     journal.close(keep=True)

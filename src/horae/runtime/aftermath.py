@@ -137,7 +137,8 @@ class Aftermath:
                 self._retry_in(0.0 if rescued.settlement is None else rescued.settlement.delay)
             else:
                 over.append(claim.id)
-                self._call(partial(self._hooks.released, claim.id, claim.type, state))
+                if state is not JobState.FINISHED:
+                    self._call(partial(self._hooks.released, claim.id, claim.type, state))
         self._tell_of_room(rescued.claim.queue for rescued in batch)
         self._reporter.forget((), (rescued.claim.id for rescued in batch))
         if over:

@@ -2,7 +2,7 @@
 
 A claim is not a start: a node claims ahead of its slots. So each body is entered here before it begins, and its entry
 goes once its end is committed. Whoever rescues the jobs of a dead node reads its file: what is not listed has never
-begun, and goes back as if it had not been claimed (ADR 0009).
+begun, and goes back as if it had not been claimed; a body that is listed as returned has finished its job (ADR 0011).
 
 An entry is one aligned store of eight bytes into a mapped file. The system keeps the page when the process is killed,
 but may lose it with the machine; so a file of an earlier boot proves nothing. Nor does one whose writer may still be
@@ -82,6 +82,13 @@ class Journal:
         self._entries[slot] = entry
         if self._closed:  # asked after the entry was made: whoever reads the file from now on has seen it
             raise LeaseLost
+
+    def succeed(self, claim: Claim) -> None:
+        """Enter that the body has returned nothing, which is all that would be written of it."""
+        entry = (claim.lease & LEASES) << ID_BITS | claim.id & IDS
+        slot = self._slots.get(entry)
+        if slot is not None:
+            self._entries[slot] = -entry
 
     def reserve(self, claim: Claim) -> int:
         """The place for a claim that a child process enters by itself."""
@@ -169,6 +176,9 @@ class ChildJournal:
                 os.pwrite(descriptor, entry, HEADER + slot * WIDTH)
             finally:
                 os.close(descriptor)
+
+    def succeed(self, claim: Claim) -> None:
+        """Nothing: the node hears of it, and a result, if there is one, is not in the file."""
 
     def __contains__(self, claim: Claim) -> bool:
         """Whether this is the claim that was entered last."""

@@ -87,7 +87,11 @@ class Begun:
 
     def may_include(self, claim: Claim) -> bool:
         """Whether the body of this claim may have begun."""
-        return self._entries is None or entry_of(claim) in self._entries
+        return self._entries is None or not self._entries.isdisjoint((entry_of(claim), -entry_of(claim)))
+
+    def has_succeeded(self, claim: Claim) -> bool:
+        """Whether the body of this claim has returned, and had nothing to give."""
+        return self._entries is not None and -entry_of(claim) in self._entries
 
 
 def _read(file: Path) -> Begun:

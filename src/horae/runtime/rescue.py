@@ -8,7 +8,8 @@ from typing import Final, TypeAlias
 
 from sqlalchemy import Connection
 
-from horae.domain.job import Claim, Crashed, JobId, JobState, NodeId, Settlement, decide
+from horae.domain.backoff import Backoff
+from horae.domain.job import Claim, Crashed, JobId, JobState, NodeId, Settlement, Succeeded, decide
 from horae.live.store import LiveReport
 from horae.runtime.journals import Begun
 from horae.runtime.verdict import backoff_of
@@ -57,8 +58,9 @@ class Rescuer:
     def rescue(self, connection: Connection, dead: Collection[NodeId]) -> tuple[list[Rescued], list[Decided]]:
         """Rescue one batch of what these nodes, or nodes without a row, hold.
 
-        What had begun is settled as a crash, what had not goes back as it was, and what was ended under its body is
-        only released. Also answers what became of the schedules whose runs these were.
+        What had begun is settled as a crash, or as finished where its body is known to have returned; what had not
+        begun goes back as it was, and what was ended under its body is only released. Also answers what became of the
+        schedules whose runs these were.
         """
         result: list[Rescued] = []
         ended: list[Decided] = []
@@ -66,11 +68,13 @@ class Rescuer:
         lost = ending.lost(connection, dead, RESCUE_BATCH)
         reports = self.reports([claim.id for claim, _, state, _ in lost if state is JobState.STARTED])
         for claim, node, state, crashes in lost:
+            begun = self.begun_by(node)
             if state is not JobState.STARTED:
                 ended.extend(settling.release(connection, node, [(claim.id, claim.lease)]).runs)
                 result.append(Rescued(claim, node, None, state))
-            elif self.begun_by(node).may_include(claim):
-                settlement = self._crash(claim, node, crashes, reports.get(claim.id))
+            elif begun.may_include(claim):
+                finished = begun.has_succeeded(claim)
+                settlement = _finish(claim) if finished else self._crash(claim, node, crashes, reports.get(claim.id))
                 ended.extend(settling.settle(connection, node, [settlement], self.age).runs)
                 result.append(Rescued(claim, node, settlement, settlement.state))
             else:
@@ -86,3 +90,7 @@ class Rescuer:
         if report is None or report.lease != claim.lease:
             return settlement
         return settlement._replace(progress=report.progress_percentage, label=report.label)
+
+
+def _finish(claim: Claim) -> Settlement:
+    return decide(claim, Succeeded(), Backoff(), Random(0))  # noqa: S311 - success draws nothing

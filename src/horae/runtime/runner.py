@@ -184,7 +184,7 @@ def _run(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Perf
         stage.journal.begin(context.claim)
         result = job_type.run(context)
         context.check_end()
-        return Performed(Succeeded(result_text(result, job_type.max_result_bytes)))
+        return _returned(result, job_type, context, stage)
     if isinstance(transaction, str):
         transaction = stage.database.transaction(transaction)
     with cast("AbstractContextManager[Any]", transaction) as entered:
@@ -201,6 +201,12 @@ def _run(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Perf
     return Performed(Succeeded(text), settled=connection is not None)
 
 
+def _returned(result: Any, job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
+    if result is None and context.label is None:
+        stage.journal.succeed(context.claim)
+    return Performed(Succeeded(result_text(result, job_type.max_result_bytes)))
+
+
 async def _run_async(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
     context.check()
     transaction = job_type.transaction(context)
@@ -208,7 +214,7 @@ async def _run_async(job_type: JobType[Any], context: JobContext[Any], stage: St
         stage.journal.begin(context.claim)
         result = await job_type.run(context)
         context.check_end()
-        return Performed(Succeeded(result_text(result, job_type.max_result_bytes)))
+        return _returned(result, job_type, context, stage)
     if isinstance(transaction, str):
         transaction = stage.database.async_transaction(transaction)
     async with cast("AbstractAsyncContextManager[Any]", transaction) as entered:
