@@ -26,12 +26,17 @@ def rows(database: Database, statement: object) -> list[tuple[int | str, ...]]:
     return database.autocommit(lambda connection: [tuple(row) for row in connection.execute(statement)])  # type: ignore[call-overload]
 
 
-@pytest.mark.parametrize("kind", ["quick", "brief"])
-def test_only_what_had_begun_has_crashed(
-    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
+@pytest.fixture
+def _own_temporary_folder(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For this process, and for the nodes that it starts; not for a server, which is somebody else's."""
+    del database
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
+
+
+@pytest.mark.parametrize("kind", ["quick", "brief"])
+@pytest.mark.usefixtures("_own_temporary_folder")
+def test_only_what_had_begun_has_crashed(database: Database, tmp_path: Path, kind: str) -> None:
     notes = tmp_path / "notes"
     horae = labours(database.url.render_as_string(hide_password=False))
     params = [{"notes": str(notes), "deadly": number == DEADLY} for number in range(JOBS)]

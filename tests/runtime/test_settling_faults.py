@@ -1,5 +1,6 @@
 """Ends that the database does not take: they are repeated while the node lives, and hold up no others."""
 
+import asyncio
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -84,13 +85,17 @@ async def test_one_whose_values_are_refused_fails_and_the_others_finish(
 async def test_not_even_its_failure_is_forgotten(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
     refusal = Refusal(monkeypatch, psycopg.errors.CheckViolation("a trigger of the application"))
 
+    release = asyncio.Event()
+
     @horae.job
     async def work() -> int:
+        await release.wait()
         return 1
 
     async with running_node(horae):
         job = await horae.aio.jobs.start(work)
         refusal.job_id = job.id
+        release.set()
         await until(refusal.refused.is_set)
         refusal.job_id = None
         await until_state(horae, job.id, "finished", "failed")
