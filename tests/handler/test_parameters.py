@@ -9,7 +9,9 @@ import pytest
 from pydantic import BaseModel, Field
 from sqlalchemy import BigInteger, ForeignKey, Integer, String, func, select
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+from sqlalchemy.ext.asyncio import AsyncAttrs
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, relationship
+from typing_extensions import override
 
 from horae import (
     Horae,
@@ -25,7 +27,7 @@ from tests.harness.applications import claim_as_another_node, rows
 from tests.harness.nodes import running_node
 
 
-class Base(DeclarativeBase):
+class Base(AsyncAttrs, DeclarativeBase):
     """The application's own models."""
 
 
@@ -45,6 +47,7 @@ class ExportJob(Base):
         primary_key=True,
     )
     customer_id: Mapped[int] = mapped_column(ForeignKey("customers.id"))
+    customer: Mapped[Customer] = relationship()
     format: Mapped[str] = mapped_column(String(10), default="csv")
     day: Mapped[date | None] = mapped_column("the_day", default=None)
 
@@ -166,6 +169,44 @@ class TestMappedClasses:
         async with running_node(selling):
             job = await selling.aio.jobs.start(Exporting, customer_id=7, owner="alice")
             assert await selling.aio.jobs.wait(job.id, timeout=20) == "7 as csv"
+
+    @pytest.mark.parametrize("transaction", [None, "read committed"])
+    async def test_a_body_follows_its_relationships(self, selling: Horae, transaction: Any) -> None:
+        class Greeting(Exporting):
+            type = "greeting"
+
+            @override
+            def transaction(self, job: JobContext[ExportJob]) -> Any:
+                return transaction
+
+            @override
+            def run(self, job: JobContext[ExportJob]) -> str:
+                job.params.format = "xml"
+                return f"for {job.params.customer.name}"
+
+        selling.register(Greeting)
+        async with running_node(selling):
+            job = await selling.aio.jobs.start(Greeting, customer_id=7)
+            assert await selling.aio.jobs.wait(job.id, timeout=20) == "for Ada"
+        kept = "csv" if transaction is None else "xml"
+        assert rows(selling, "SELECT format FROM export_jobs") == [(kept,)]
+
+    async def test_a_coroutine_follows_them_in_its_transaction(self, selling: Horae) -> None:
+        class Greeting(Exporting):
+            type = "greeting_later"
+
+            @override
+            def transaction(self, job: JobContext[ExportJob]) -> Any:
+                return "read committed"
+
+            async def run(self, job: JobContext[ExportJob]) -> str:  # type: ignore[override]
+                customer: Customer = await job.params.awaitable_attrs.customer
+                return f"for {customer.name}"
+
+        selling.register(Greeting)
+        async with running_node(selling):
+            job = await selling.aio.jobs.start(Greeting, customer_id=7)
+            assert await selling.aio.jobs.wait(job.id, timeout=20) == "for Ada"
 
     def test_values_are_checked_like_any_others(self, selling: Horae) -> None:
         unfit: list[dict[str, Any]] = [

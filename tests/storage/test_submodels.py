@@ -1,17 +1,19 @@
 """Parameters in a table of the application's own: inserted with the job, read as the mapped class, gone with it."""
 
 import uuid
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from sqlalchemy import JSON, ForeignKey, String, func, insert, select, text
+from sqlalchemy import JSON, Connection, ForeignKey, String, delete, event, func, insert, select, text
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import DeclarativeBase, Mapped, MappedAsDataclass, mapped_column
 from sqlalchemy.types import UserDefinedType
 from typing_extensions import override
 
+from horae.api.views.jobs import JobViews
 from horae.domain.job import Job, JobId
 from horae.errors import InvalidJobType, InvalidParameters, JobDoesNotExist
 from horae.handler import creation as handler
@@ -252,3 +254,43 @@ def test_a_table_that_no_job_leads_to_is_refused(mapped: type[Base]) -> None:
 
     with pytest.raises(InvalidJobType, match="its primary key must be a foreign key to Horae's jobs"):
         Wrong()
+
+
+class Described(Import):
+    type = "described"
+
+    @override
+    def describe(self, job: Job) -> Mapping[str, Any]:
+        return {"path": job.params.path, "job": job.params.job_id}
+
+
+def test_a_list_of_many_reads_their_rows_with_one_statement(shop: Database) -> None:
+    registry = Registry()
+    registry.add(Described())
+    created = [start(shop, Described(), folder_id=1, path=f"{number}.csv") for number in range(60)]
+    with shop.engine.begin() as connection:
+        connection.execute(delete(ImportParameters).where(ImportParameters.job_id == created[7].id))
+    statements: list[str] = []
+    event.listen(shop.autocommit_engine, "before_cursor_execute", lambda *given: statements.append(given[2]))
+    views = JobViews(shop, registry).views(created)
+    assert len(statements) == 1
+    described = {view.id: (view.model_extra or {}).get("path") for view in views}
+    expected = {job.id: f"{number}.csv" for number, job in enumerate(created)}
+    assert described == {**expected, created[7].id: None}
+
+
+def test_one_row_that_cannot_be_read_hides_no_other(shop: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = Registry()
+    registry.add(Described())
+    created = [start(shop, Described(), folder_id=1, path=f"{number}.csv") for number in range(5)]
+    load_many = parameters.load_many
+
+    def load_unless_bad(connection: Connection, joined: Any, job_ids: Sequence[JobId]) -> dict[JobId, Any]:
+        if created[3].id in job_ids:
+            raise ValueError("a value that no type reads")
+        return load_many(connection, joined, job_ids)
+
+    monkeypatch.setattr(parameters, "load_many", load_unless_bad)
+    views = JobViews(shop, registry).views(created)
+    found = [(view.model_extra or {}).get("path") for view in views]
+    assert found == ["0.csv", "1.csv", "2.csv", None, "4.csv"]

@@ -2,7 +2,8 @@
 
 import logging
 import traceback
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
+from collections.abc import Generator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, NamedTuple, cast
@@ -182,7 +183,9 @@ def _run(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Perf
     transaction = job_type.transaction(context)
     if transaction is None:
         stage.journal.begin(context.claim)
-        result = job_type.run(context)
+        is_mapped = isinstance(job_type.parameters, MappedParameters)
+        with _attached(context, stage.database) if is_mapped else nullcontext():
+            result = job_type.run(context)
         context.check_end()
         return _returned(result, job_type, context, stage)
     if isinstance(transaction, str):
@@ -190,6 +193,8 @@ def _run(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Perf
     with cast("AbstractContextManager[Any]", transaction) as entered:
         connection = _own_connection(entered, stage.database)
         context.enter(connection, entered if isinstance(entered, Session) else None)
+        if connection is not None and isinstance(job_type.parameters, MappedParameters):
+            context.params = context.session.merge(context.params, load=False)  # so that its relationships load
         stage.journal.begin(context.claim)
         with nullcontext() if connection is None else fenced(connection):
             text = result_text(job_type.run(context), job_type.max_result_bytes)
@@ -207,6 +212,14 @@ def _returned(result: Any, job_type: JobType[Any], context: JobContext[Any], sta
     return Performed(Succeeded(result_text(result, job_type.max_result_bytes)))
 
 
+@contextmanager
+def _attached(context: JobContext[Any], database: Database) -> Generator[None]:
+    """Let the relationships of mapped parameters load; a connection is taken only if a body follows one."""
+    with Session(database.without_transaction(), autoflush=False) as session:
+        context.params = session.merge(context.params, load=False)
+        yield
+
+
 async def _run_async(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
     context.check()
     transaction = job_type.transaction(context)
@@ -220,6 +233,8 @@ async def _run_async(job_type: JobType[Any], context: JobContext[Any], stage: St
     async with cast("AbstractAsyncContextManager[Any]", transaction) as entered:
         connection = await _own_async_connection(entered, stage.database)
         context.enter_async(connection, entered if isinstance(entered, AsyncSession) else None)
+        if connection is not None and isinstance(job_type.parameters, MappedParameters):
+            context.params = await context.async_session.merge(context.params, load=False)
         stage.journal.begin(context.claim)
         with nullcontext() if connection is None else fenced(sync_connection_of(connection)):
             text = result_text(await job_type.run(context), job_type.max_result_bytes)

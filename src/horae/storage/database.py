@@ -130,6 +130,11 @@ class Database:
         self.check_file()
         return self._of_bodies.execution_options(**_isolated(self.dialect, isolation)).begin()
 
+    def without_transaction(self) -> Engine:
+        """An engine for what a body reads beside its work, each statement by itself."""
+        own = {sqlite.BEGIN_OPTION: sqlite.NONE} if self.dialect == SQLITE else {"isolation_level": "AUTOCOMMIT"}
+        return self._of_bodies.execution_options(**own)
+
     def async_transaction(self, isolation: str) -> contextlib.AbstractAsyncContextManager[AsyncConnection]:
         """The same for the body of a coroutine function; its connection is the running loop's."""
         self.check_file()

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, insert
+from sqlalchemy import Connection, insert, select
 from sqlalchemy.orm import Session
 
 from horae.domain.job import JobId
 from horae.errors import JobDoesNotExist
+from horae.storage.dialect import IdList, member_of
 from horae.storage.mapped import MappedTable
 
 M = TypeVar("M")
@@ -21,6 +22,16 @@ def add(connection: Connection, joined: MappedTable, rows: Sequence[tuple[JobId,
         alike.setdefault(frozenset(row), []).append({joined.key: job_id, **row})
     for batch in alike.values():
         connection.execute(insert(joined.table), batch)
+
+
+def load_many(connection: Connection, joined: MappedTable, job_ids: Sequence[JobId]) -> dict[JobId, Any]:
+    """The parameters of many jobs in one statement, detached from any session; what is not there is left out."""
+    key = joined.table.c[joined.key]
+    wanted = select(joined.mapped, key).where(member_of(connection.dialect.name, key, "ids", of=IdList))
+    with Session(connection, expire_on_commit=False) as session:
+        found = {JobId(job_id): row for row, job_id in session.execute(wanted, {"ids": list(job_ids)}).unique()}
+        session.expunge_all()
+    return found
 
 
 def load(connection: Connection, mapped: type[M], job_id: JobId) -> M:

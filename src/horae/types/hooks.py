@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from horae.domain.job import Job, JobId, JobState
 from horae.errors import JobFailed
@@ -62,6 +62,16 @@ class Hooks:
             if len(batch) < CLEANING_BATCH:
                 return removed
             after = batch[-1].id
+
+    def with_parameters_of_all(self, jobs: Sequence[Job]) -> list[Job]:
+        """The same for many jobs, with one statement for each type; those of another type stay as they are."""
+        loaded: dict[JobId, Any] = {}
+        for type_name in {job.type for job in jobs}:
+            job_type = self._registry.find(type_name)
+            if job_type is not None and isinstance(job_type.parameters, MappedParameters):
+                ids = [job.id for job in jobs if job.type == type_name]
+                loaded |= self._database.autocommit(parameters.load_many, job_type.parameters.joined, ids)
+        return [replace(job, params=loaded[job.id]) if job.id in loaded else job for job in jobs]
 
     def with_parameters(self, job: Job) -> Job:
         """The job with the parameters that its type keeps in another table."""

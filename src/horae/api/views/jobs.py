@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic_core import to_jsonable_python
 
 from horae.api.views.parameters import shown_parameters
-from horae.domain.job import Job, JobState
+from horae.domain.job import Job, JobId, JobState
 from horae.handler.jobs import JobPage
 from horae.storage import queues
 from horae.storage.database import Database
@@ -107,13 +107,18 @@ class JobViews:
 
     def view(self, job: Job) -> JobView:
         """The job as in a list."""
-        return JobView.model_validate({**self._added(job), **_common(job)})
+        return self.views([job])[0]
+
+    def views(self, jobs: Sequence[Job]) -> list[JobView]:
+        """Jobs as in a list; what their types keep in tables is read with one statement for each type."""
+        complete = self._complete(jobs)
+        return [JobView.model_validate({**self._added(complete.get(job.id)), **_common(job)}) for job in jobs]
 
     def detail(self, job: Job, *, technical: bool) -> JobDetail:
         """The job as on its own page; `technical`: with what is for staff."""
         return JobDetail.model_validate(
             {
-                **self._added(job),
+                **self._added(self._complete([job]).get(job.id)),
                 **_common(job),
                 "params": shown_parameters(self._registry, job.type, job.params),
                 "result": job.result,
@@ -129,15 +134,29 @@ class JobViews:
 
     def page(self, page: JobPage) -> JobList:
         """A list of jobs."""
-        return JobList(jobs=[self.view(job) for job in page.jobs], next=page.next)
+        return JobList(jobs=self.views(page.jobs), next=page.next)
 
-    def _added(self, job: Job) -> Mapping[str, Any]:
-        """What the type adds; nothing if it fails, for one bad type never stops the others."""
+    def _complete(self, jobs: Sequence[Job]) -> Mapping[JobId, Job]:
+        """Those that their types describe, with what these keep in tables; one that cannot be read is left out."""
+        described = [job for job in jobs if self._describes(job)]
+        try:
+            return {job.id: job for job in self._hooks.with_parameters_of_all(described)}
+        except Exception:
+            log.exception("the parameters of %d jobs cannot be read", len(described))
+            half = len(described) // 2
+            return {**self._complete(described[:half]), **self._complete(described[half:])} if half else {}
+
+    def _describes(self, job: Job) -> bool:
         job_type = self._registry.find(job.type)
-        if job_type is None or not has_hook(job_type, "describe"):
+        return job_type is not None and has_hook(job_type, "describe")
+
+    def _added(self, job: Job | None) -> Mapping[str, Any]:
+        """What the type adds; nothing if it fails, for one bad type never stops the others."""
+        job_type = None if job is None else self._registry.find(job.type)
+        if job is None or job_type is None or not has_hook(job_type, "describe"):
             return {}
         try:
-            added: Any = job_type.describe(self._hooks.with_parameters(job))
+            added: Any = job_type.describe(job)
             if job_type.response_model is not None:
                 added = job_type.response_model.model_validate(added)
             described: Mapping[str, Any] = to_jsonable_python(added)
