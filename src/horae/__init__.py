@@ -42,6 +42,7 @@ from horae.errors import (
     SoftTimeLimitExceeded,
     Unavailable,
     UnknownJobType,
+    UnreadableRow,
     WaitTimeout,
 )
 from horae.handler.creation import StartOptions
@@ -103,6 +104,7 @@ __all__ = [
     "Transaction",
     "Unavailable",
     "UnknownJobType",
+    "UnreadableRow",
     "WaitTimeout",
     "jobs_table",
 ]

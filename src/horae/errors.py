@@ -32,7 +32,8 @@ HoraeError
 ├── WaitTimeout                  ask again later
 └── Unavailable                  retry, or mend the database
     ├── DatabaseBusy
-    └── SchemaMismatch
+    ├── SchemaMismatch
+    └── UnreadableRow
 
 JobStopped (BaseException)       raised inside a body to end it; let it pass
 ├── JobCancelled
@@ -276,6 +277,15 @@ class DatabaseBusy(Unavailable):
 
 class SchemaMismatch(Unavailable):
     """The database has another version of the schema than this program; the message names the command to run."""
+
+
+class UnreadableRow(Unavailable):
+    """What was asked for holds a value that cannot be read, so somebody has to mend or delete its row."""
+
+    def __init__(self, table: str, key: str, why: str) -> None:
+        super().__init__(f"row {key} of {table} cannot be read: {why}; mend or delete it")
+        self.table = table
+        self.key = key
 
 
 class JobStopped(BaseException):

@@ -232,7 +232,7 @@ OUT_OF_META: Final[dict[str, tuple[dict[str, Any], tuple[Any, ...]]]] = {
         {"schedule_id": 3, "meta": '{"max_runtime": 1e300}'},
         ({}, None, None, None),
     ),
-    "a run with another kind of meta": ({"schedule_id": 3, "meta": "[]"}, ([], None, None, None)),
+    "a run with another kind of meta": ({"schedule_id": 3, "meta": "[]"}, ({}, None, None, None)),
     "a caller's own words": (
         {"meta": '{"schedule_id": 3, "max_runtime": 5, "reason": "manual", "retry_of": 4711}'},
         ({"schedule_id": 3, "max_runtime": 5, "reason": "manual", "retry_of": 4711}, None, None, None),

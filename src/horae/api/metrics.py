@@ -21,7 +21,7 @@ from typing_extensions import override
 
 from horae.runtime.onlooker import look
 from horae.runtime.parts import Parts
-from horae.storage import metrics, queues, schedule_troubles
+from horae.storage import metrics, queues, schedule_troubles, unreadable
 from horae.storage.metrics import DURATION_BOUNDS, LATENESS_BOUNDS, PICK_UP_BOUNDS, Tally
 from horae.storage.queues import QueueView
 from horae.storage.schedule_troubles import Overdue
@@ -79,6 +79,7 @@ class Metrics(Collector):
         yield from _queues(self._parts.database.autocommit(queues.view))
         yield from _overdue(self._parts.database.autocommit(schedule_troubles.overdue))
         yield from self._nodes()
+        yield _unreadable()
 
     def _advance(self) -> None:
         database = self._parts.database
@@ -125,6 +126,13 @@ def _histogram(name: str, text: str, spreads: dict[str, Spread]) -> Metric:
     for kind, spread in sorted(spreads.items()):
         family.add_metric([kind], spread.buckets(), spread.total)
     return family
+
+
+def _unreadable() -> Metric:
+    rows = GaugeMetricFamily("horae_unreadable_rows", "Rows that this process could not read.", labels=["table"])
+    for table, count in sorted(unreadable.counts().items()):
+        rows.add_metric([table], count)
+    return rows
 
 
 def _queues(views: Sequence[QueueView]) -> Iterator[Metric]:

@@ -14,6 +14,7 @@ from horae.cli.output import STYLES, console, print_json, printable
 from horae.handler.doctor.basics import check_clock, check_hints, check_pooler, first_checks
 from horae.handler.doctor.file import examine_file
 from horae.handler.doctor.finding import Finding, Level, warning
+from horae.handler.doctor.rows import check_rows
 from horae.handler.doctor.schedules import schedule_findings
 from horae.handler.doctor.server import examine_server
 from horae.handler.doctor.work import node_findings, queue_findings, work_findings
@@ -67,6 +68,7 @@ def examine(horae: Horae) -> Iterator[Finding]:
             yield check_pooler(database)
         yield check_hints(horae.parts.wakeup, wanted=horae.settings.hints, pooled=database.pooled)
         yield from _work(horae, database)
+        yield check_rows(database)
 
 
 def print_finding(finding: Finding) -> None:

@@ -1,14 +1,15 @@
 """What people changed: written once, read in pages, and dropped when it is old."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Connection, Float, String, bindparam, cast, delete, insert, or_, select
+from sqlalchemy import BigInteger, Connection, Float, RowMapping, String, bindparam, cast, delete, insert, or_, select
 
 from horae.storage.audit_tables import audit
 from horae.storage.dialect import database_now, seconds_from_now
+from horae.storage.unreadable import readable_page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +60,13 @@ def add(connection: Connection, entry: Mapping[str, Any]) -> int:
 
 def page(connection: Connection, *, before: int | None, actor: str | None, limit: int) -> list[AuditEntry]:
     """The newest entries first; `before` continues after the last one of the page before."""
-    rows = connection.execute(PAGE, {"before": before, "actor": actor, "limit": limit}).mappings()
-    return [AuditEntry(**row) for row in rows]
+
+    def fetch(before: int | None) -> Sequence[RowMapping]:
+        return connection.execute(PAGE, {"before": before, "actor": actor, "limit": limit}).mappings().all()
+
+    return readable_page(
+        audit.name, fetch, lambda row: AuditEntry(**row), start=before, place=lambda row: row["id"], limit=limit
+    )
 
 
 def latest(connection: Connection, action: str, seconds: float) -> list[AuditEntry]:

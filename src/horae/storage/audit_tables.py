@@ -1,7 +1,8 @@
 """The table of what people changed. No foreign keys: an entry outlives what it is about."""
 
-from sqlalchemy import Column, Index, String, Table, Text
+from sqlalchemy import CheckConstraint, Column, Index, String, Table, Text
 
+from horae.storage.bounds import AUDIT_IS_READABLE
 from horae.storage.dialect import Instant, Json
 from horae.storage.tables import metadata, row_id
 
@@ -15,7 +16,7 @@ audit = Table(
     Column("target", String(300), nullable=False),
     Column("outcome", String(100), nullable=False),
     Column("note", Text),
-    Column("channel", String(16)),  # http, cli or python
+    Column("channel", String(16), CheckConstraint(AUDIT_IS_READABLE, name="readable")),  # http, cli or python
     Column("before", Json),
     Column("after", Json),
     sqlite_autoincrement=True,

@@ -22,6 +22,7 @@ from sqlalchemy import (
     case,
     cast,
     func,
+    literal_column,
     or_,
     select,
     tuple_,
@@ -30,6 +31,7 @@ from sqlalchemy import (
 )
 
 from horae.domain.job import Claim, JobId, JobState, NodeId
+from horae.storage.bounds import JOB_IS_READABLE, MOST_ATTEMPTS, MOST_LEASES
 from horae.storage.dialect import (
     SQLITE,
     IdList,
@@ -79,6 +81,14 @@ _STARTED: Final = {
 }
 
 
+def _bearable(dialect: str) -> ColumnElement[bool]:
+    """One more lease and attempt must be numbers still, and no CHECK may refuse: such a row would stop every claim."""
+    bearable = and_(jobs.c.lease < MOST_LEASES, jobs.c.attempt < MOST_ATTEMPTS)
+    if dialect != SQLITE:
+        return bearable
+    return literal_column(f"coalesce({JOB_IS_READABLE.texts[SQLITE]}, 1)", Boolean())  # as a CHECK takes null
+
+
 def due_of(dialect: str, closed: Select[Any], *columns: Column[Any]) -> Select[Any]:
     """What a node may take, in order: of the types it knows, in the queues that it serves and that are not closed."""
     return (
@@ -86,6 +96,7 @@ def due_of(dialect: str, closed: Select[Any], *columns: Column[Any]) -> Select[A
         .where(
             jobs.c.state == JobState.PENDING,
             jobs.c.run_at <= database_now(),
+            _bearable(dialect),
             member_of(dialect, jobs.c.type, "types"),
             or_(
                 bindparam("every_queue", type_=Boolean()),

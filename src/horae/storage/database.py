@@ -26,7 +26,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from horae.errors import ConfigurationError, DatabaseBusy
 from horae.forking import SQLITE_GATE, begins_anew_after_fork
 from horae.redaction import shown_url
-from horae.storage import fence, liveness, sqlite
+from horae.storage import fence, liveness, sqlite, unreadable
 from horae.storage.database_file import DatabaseFile
 from horae.storage.dialect import POSTGRESQL, SQLITE
 from horae.storage.lending import Lender
@@ -62,9 +62,11 @@ class Database:
         self._pool = _pool(self.dialect, threads, busy_timeout)
         # Whatever the server's default is: what is counted under a lock must see what others have committed.
         committed = {"isolation_level": "READ COMMITTED"} if self.dialect == POSTGRESQL else {}
-        self.engine = self._listen(create_engine(self.url, **self._pool, **committed))
+        self.engine = self._listen_tolerantly(create_engine(self.url, **self._pool, **committed))
         # A pool of its own: to turn one connection from the one kind to the other and back took a quarter of an insert.
-        self.autocommit_engine = self._listen(create_engine(self.url, **self._pool, **_AUTOCOMMIT[self.dialect]))
+        self.autocommit_engine = self._listen_tolerantly(
+            create_engine(self.url, **self._pool, **_AUTOCOMMIT[self.dialect])
+        )
         self._lender = Lender(self.autocommit_engine, threads)
         # Bodies keep their connections for long, so they have as many as there are slots, and never those of others.
         self._of_bodies = self._listen(create_engine(self.url, **{**self._pool, "max_overflow": -1}))
@@ -203,6 +205,12 @@ class Database:
             self._pooling.listen(engine)
         return engine
 
+    def _listen_tolerantly(self, engine: Engine) -> Engine:
+        """For Horae's own reading; what bodies read is loaded as ever."""
+        if engine.dialect.name != SQLITE:
+            event.listen(engine, "connect", _tolerate)
+        return self._listen(engine)
+
     def _run(self, opened: Opened, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         self.check_file()
         for pause in _pauses():
@@ -296,6 +304,10 @@ def told_as_busy() -> Generator[None]:
 def is_conflict(error: DBAPIError) -> bool:
     """Whether another transaction stood in the way, so that the same one may work if it is begun again."""
     return getattr(error.orig, "sqlstate", None) in RETRIED_SQLSTATES
+
+
+def _tolerate(connection: Any, _record: object) -> None:
+    unreadable.tolerate(connection)
 
 
 def _pauses() -> Iterator[float | None]:

@@ -8,6 +8,7 @@ from sqlalchemy import BigInteger, Connection, Text, bindparam, func, insert, se
 
 from horae.storage.dialect import POSTGRESQL, database_now
 from horae.storage.schedule_tables import deployments
+from horae.storage.unreadable import readable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +83,7 @@ def by_key(connection: Connection, key: str) -> Deployment | None:
 
 def page(connection: Connection) -> list[Deployment]:
     """All deployments, the newest first."""
-    return [Deployment(**row) for row in connection.execute(LIST).mappings()]
+    return readable(deployments.name, connection.execute(LIST).mappings(), lambda row: Deployment(**row))
 
 
 def add(connection: Connection, key: str, module: str, schema: str, schema_hash: str, min_replicas: int) -> Deployment:

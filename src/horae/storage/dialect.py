@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Generic, TypeVar
+from typing import cast as cast_type
 
 from sqlalchemy import (
     ARRAY,
@@ -34,6 +35,8 @@ from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.sql.operators import OperatorType
 from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
 from typing_extensions import override
+
+from horae.storage.unreadable import UNREADABLE, loads
 
 POSTGRESQL: Final = "postgresql"
 SQLITE: Final = "sqlite"
@@ -74,7 +77,10 @@ class Instant(TypeDecorator[datetime]):
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
         if value is None:
             return None
-        return EPOCH + timedelta(microseconds=value) if dialect.name == SQLITE else value.astimezone(UTC)
+        try:
+            return EPOCH + timedelta(microseconds=value) if dialect.name == SQLITE else value.astimezone(UTC)
+        except (ArithmeticError, AttributeError, TypeError, ValueError):
+            return cast_type("datetime", UNREADABLE)  # whoever reads the row looks for it
 
 
 class JsonPart(JSON):
@@ -124,7 +130,7 @@ class Json(UserDefinedType[Any]):
     def result_processor(self, dialect: Dialect, coltype: object) -> Any:
         if dialect.name != SQLITE:  # psycopg has parsed it
             return None
-        return lambda value: None if value is None else json.loads(value)
+        return lambda value: None if value is None else loads(value)
 
 
 @compiles(Json, POSTGRESQL)
@@ -241,7 +247,9 @@ class seconds_since(FunctionElement[float]):  # noqa: N801 - as above
 
 @compiles(seconds_since, POSTGRESQL)
 def _since_postgresql(element: seconds_since, compiler: SQLCompiler, **options: Any) -> str:
-    return f"extract(epoch FROM statement_timestamp() - {compiler.process(element.clauses, **options)})::float8"
+    # Each by itself: a moment that is infinite has no difference from another, but it has an epoch.
+    then = compiler.process(element.clauses, **options)
+    return f"(extract(epoch FROM statement_timestamp()) - extract(epoch FROM {then}))::float8"
 
 
 @compiles(seconds_since, SQLITE)

@@ -11,6 +11,7 @@ from horae.domain.job import Job, JobState
 from horae.storage.dialect import database_now, seconds_since
 from horae.storage.reading import COLUMNS, job_from
 from horae.storage.tables import jobs
+from horae.storage.unreadable import readable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +137,7 @@ def waiting(connection: Connection) -> list[WaitingWork]:
 
 def started(connection: Connection) -> list[Job]:
     """Every job that has started now, the longest running first."""
-    return [job_from(row) for row in connection.execute(STARTED)]
+    return readable(jobs.name, connection.execute(STARTED), job_from)
 
 
 def nothing(_connection: Connection) -> None:

@@ -39,6 +39,7 @@ from horae.storage.dialect import (
 )
 from horae.storage.reading import COLUMNS, job_from
 from horae.storage.tables import job_attempts, jobs, nodes, queues
+from horae.storage.unreadable import readable
 
 
 class Overdue(NamedTuple):
@@ -228,7 +229,9 @@ def _overdue_of(
     connection: Connection, statement: PerDialect[Select[Any]], limits: Mapping[str, float]
 ) -> list[Overdue]:
     rows = json.dumps([{"type": name, "seconds": seconds} for name, seconds in limits.items()])
-    return [Overdue(*row) for row in connection.execute(statement.on(connection), {"limits": rows})]
+    return readable(
+        jobs.name, connection.execute(statement.on(connection), {"limits": rows}), lambda row: Overdue(*row)
+    )
 
 
 def expire(
@@ -243,7 +246,7 @@ def expire(
     """
     leases = json.dumps([{"id": key[0], "lease": key[1], "seen": seen.get(key, 0)} for key in sorted(passed)])
     values = {"passed": leases, "error": limit.error, "text": limit.human_readable_error}
-    failed = [job_from(row) for row in connection.execute(EXPIRE.on(connection), values)]
+    failed = readable(jobs.name, connection.execute(EXPIRE.on(connection), values), job_from)
     if running := [job.id for job in failed if job.schedule_id is not None and job.node_id is not None]:
         stopping.told(connection, running)
     return failed
@@ -259,7 +262,7 @@ def lost(connection: Connection, dead: Collection[NodeId], limit: int) -> list[t
 def expired(connection: Connection, seconds: float, after: JobId, limit: int) -> list[Job]:
     """Jobs that ended longer ago than this, by id."""
     rows = connection.execute(EXPIRED, {"seconds": seconds, "after": after, "limit": limit})
-    return [job_from(row) for row in rows]
+    return readable(jobs.name, rows, job_from)
 
 
 def remove(connection: Connection, job_ids: Collection[JobId]) -> set[JobId]:

@@ -33,6 +33,7 @@ from horae.storage.dialect import (
     seconds_since,
 )
 from horae.storage.tables import jobs, nodes
+from horae.storage.unreadable import readable
 
 SUSPECT_AFTER: Final = 1.2
 """Seconds of silence after which a beat tells that somebody should be looked at."""
@@ -181,7 +182,7 @@ def beat(connection: Connection, node: NodeId) -> int | None:
 
 def view(connection: Connection) -> list[NodeView]:
     """All nodes, the oldest first."""
-    return [NodeView(**row) for row in connection.execute(VIEW.on(connection)).mappings()]
+    return readable(nodes.name, connection.execute(VIEW.on(connection)).mappings(), lambda row: NodeView(**row))
 
 
 def remove(connection: Connection, ids: Collection[NodeId]) -> set[NodeId]:

@@ -26,6 +26,7 @@ from horae.domain.tick import Reason
 from horae.storage.dialect import POSTGRESQL, SQLITE, Instant, PerDialect, seconds_from_now
 from horae.storage.schedule_tables import ticks
 from horae.storage.tables import jobs
+from horae.storage.unreadable import readable
 
 HOUR: Final = 3600.0
 SAMPLE: Final = 1000
@@ -78,7 +79,7 @@ class seconds_between(FunctionElement[float]):  # noqa: N801 - reads as the SQL 
 @compiles(seconds_between, POSTGRESQL)
 def _between_postgresql(element: seconds_between, compiler: SQLCompiler, **options: Any) -> str:
     first, second = (compiler.process(clause, **options) for clause in element.clauses)
-    return f"extract(epoch FROM {second} - {first})::float8"
+    return f"(extract(epoch FROM {second}) - extract(epoch FROM {first}))::float8"
 
 
 @compiles(seconds_between, SQLITE)
@@ -144,7 +145,7 @@ LATENESS: Final = (
 def throughput(connection: Connection, seconds: float = HOUR) -> list[Minute]:
     """What ended in each minute of the last `seconds`, the oldest first; minutes without an end are left out."""
     rows = connection.execute(THROUGHPUT.on(connection), {"since": -seconds}).mappings()
-    return [Minute(**row) for row in rows]
+    return readable("horae_jobs", rows, lambda row: Minute(**row))
 
 
 def samples(connection: Connection, seconds: float = HOUR, limit: int = SAMPLE) -> list[Sample]:

@@ -11,6 +11,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from horae.domain.job import JobState
 from horae.storage.dialect import POSTGRESQL, SQLITE, PerDialect, database_now, seconds_since
 from horae.storage.tables import jobs, queues
+from horae.storage.unreadable import readable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,4 +135,4 @@ def is_paused(connection: Connection, name: str) -> bool:
 
 def view(connection: Connection) -> list[QueueView]:
     """Every queue that is paused, has a limit or has work, by name."""
-    return [QueueView(**row) for row in connection.execute(VIEW).mappings()]
+    return readable(queues.name, connection.execute(VIEW).mappings(), lambda row: QueueView(**row))

@@ -1,7 +1,7 @@
 """Jobs as values: one, a page, those that ended."""
 
-from collections.abc import Collection
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -9,8 +9,10 @@ from sqlalchemy import Connection, Row, Select, bindparam, func, or_, select
 
 from horae.domain.backoff import Backoff
 from horae.domain.job import AttemptOutcome, Job, JobId, JobState, NodeId
+from horae.storage.bounds import MOST_ATTEMPTS, MOST_LEASES
 from horae.storage.dialect import IdList, PerDialect, TextList, member_of
 from horae.storage.tables import job_attempts, jobs
+from horae.storage.unreadable import read, readable, readable_page
 
 COLUMNS: Final = tuple(jobs.c[field.name] for field in fields(Job))
 GET: Final = select(*COLUMNS).where(jobs.c.id == bindparam("job_id"))
@@ -66,7 +68,7 @@ class Attempt:
 def get(connection: Connection, job_id: JobId) -> Job | None:
     """The job, or None."""
     row = connection.execute(GET, {"job_id": job_id}).one_or_none()
-    return None if row is None else job_from(row)
+    return None if row is None else read(jobs.name, row, job_from)
 
 
 def backoff(connection: Connection, job_id: JobId) -> Backoff | None:
@@ -77,7 +79,7 @@ def backoff(connection: Connection, job_id: JobId) -> Backoff | None:
 
 def get_many(connection: Connection, job_ids: Collection[JobId]) -> list[Job]:
     """The jobs of these ids that exist, in no order."""
-    return [job_from(row) for row in connection.execute(GET_MANY.on(connection), {"ids": list(job_ids)})]
+    return readable(jobs.name, connection.execute(GET_MANY.on(connection), {"ids": list(job_ids)}), job_from)
 
 
 def states(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, JobState]:
@@ -100,13 +102,26 @@ def occupied(connection: Connection, job_ids: Collection[JobId]) -> set[JobId]:
 def page(connection: Connection, wanted: JobFilter) -> list[Job]:
     """The newest jobs first; `before` continues after the last one of the page before."""
     lists = {name: list(values) for name in _LISTS if (values := getattr(wanted, name)) is not None}
-    return [job_from(row) for row in connection.execute(_page(connection.dialect.name, wanted, lists.keys()), lists)]
+
+    def fetch(before: JobId | None) -> Sequence[Row[Any]]:
+        chosen = _page(connection.dialect.name, replace(wanted, before=before), lists.keys())
+        return connection.execute(chosen, lists).all()
+
+    return readable_page(jobs.name, fetch, job_from, start=wanted.before, place=lambda row: row.id, limit=wanted.limit)
+
+
+def newest(connection: Connection, states: Collection[JobState] | None, limit: int) -> list[JobId]:
+    """The ids of the newest jobs in these states, or of all."""
+    chosen = select(jobs.c.id).order_by(jobs.c.id.desc()).limit(limit)
+    return [
+        JobId(id_) for id_ in connection.scalars(chosen if states is None else chosen.where(jobs.c.state.in_(states)))
+    ]
 
 
 def attempts(connection: Connection, job_id: JobId) -> list[Attempt]:
     """How each attempt ended, oldest first."""
     rows = connection.execute(ATTEMPTS, {"job_id": job_id}).mappings()
-    return [_attempt(dict(row)) for row in rows]
+    return readable(job_attempts.name, rows, lambda row: _attempt(dict(row)))
 
 
 def counts(connection: Connection) -> dict[JobState, int]:
@@ -118,6 +133,10 @@ def job_from(row: Row[Any]) -> Job:
     """A row of `COLUMNS` as a value."""
     values = dict(row._mapping)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # the public name of a Row's mapping
     values["state"] = JobState(values["state"])
+    if not isinstance(values["meta"], dict):
+        raise TypeError("its meta is no JSON object")
+    if not (values["lease"] < MOST_LEASES and values["attempt"] < MOST_ATTEMPTS):
+        raise ValueError("its lease or attempt is too large")
     return Job(**values)
 
 

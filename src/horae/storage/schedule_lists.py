@@ -1,16 +1,17 @@
 """Schedules by the page, and those that have changed lately: found by indexes, however many there are."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from sqlalchemy import Connection, Float, Integer, Select, bindparam, func, or_, select, tuple_
+from sqlalchemy import Connection, Float, Integer, Row, Select, bindparam, func, or_, select, tuple_
 
 from horae.storage.dialect import IdList, PerDialect, member_of, seconds_from_now
 from horae.storage.schedule_rows import StoredSchedule
 from horae.storage.schedule_tables import schedule_statistics, schedules
 from horae.storage.schedules import COLUMNS, stored
 from horae.storage.tables import jobs
+from horae.storage.unreadable import readable, readable_page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +52,18 @@ OPEN_RUNS: Final = PerDialect(
 
 def page(connection: Connection, wanted: ScheduleFilter) -> list[StoredSchedule]:
     """Schedules by module and name; `after` continues after the last one of the page before."""
-    return [stored(row) for row in connection.execute(_page(wanted))]
+
+    def fetch(after: tuple[str, str] | None) -> Sequence[Row[Any]]:
+        return connection.execute(_page(replace(wanted, after=after))).all()
+
+    return readable_page(
+        schedules.name, fetch, stored, start=wanted.after, place=lambda row: (row.module, row.name), limit=wanted.limit
+    )
 
 
 def these(connection: Connection, ids: Collection[int]) -> list[StoredSchedule]:
     """Those of these schedules that exist, in no order."""
-    return [stored(row) for row in connection.execute(THESE.on(connection), {"ids": sorted(ids)})]
+    return readable(schedules.name, connection.execute(THESE.on(connection), {"ids": sorted(ids)}), stored)
 
 
 def changed(connection: Connection, within: float, limit: int) -> dict[int, int]:

@@ -60,6 +60,7 @@ from horae.storage.schedule_rows import (
 )
 from horae.storage.schedule_tables import schedule_statistics, schedules
 from horae.storage.tables import job_attempts, jobs
+from horae.storage.unreadable import read, readable
 
 _AS_TEXT: Final = frozenset({"params", "rules"})
 _SCHEDULE_FIELDS: Final = tuple(name for name in StoredSchedule._fields if name in schedules.c)
@@ -229,12 +230,12 @@ def add(connection: Connection, new: NewSchedule) -> int | None:
 def lock(connection: Connection, ids: Collection[int]) -> list[StoredSchedule]:
     """Those of these schedules that exist, by id, locked until the transaction ends."""
     rows = connection.execute(LOCK.on(connection), {"ids": sorted(ids)}).all()
-    return [stored(row) for row in rows]
+    return readable(schedules.name, rows, stored)
 
 
 def these(connection: Connection, ids: Collection[int]) -> list[StoredSchedule]:
     """Those of these schedules that exist, as they are now; nobody waits for a lock."""
-    return [stored(row) for row in connection.execute(THESE.on(connection), {"ids": list(ids)})]
+    return readable(schedules.name, connection.execute(THESE.on(connection), {"ids": list(ids)}), stored)
 
 
 def write(connection: Connection, rows: Sequence[StoredSchedule]) -> None:
@@ -293,13 +294,13 @@ def find(connection: Connection, reference: int | str) -> int | None:
 def get(connection: Connection, reference: int | str) -> StoredSchedule | None:
     """The schedule of this id or name."""
     row = connection.execute(GET, {"schedule_id": find(connection, reference)}).one_or_none()
-    return None if row is None else stored(row)
+    return None if row is None else read(schedules.name, row, stored)
 
 
 def page(connection: Connection, module: str | None = None) -> list[StoredSchedule]:
     """All schedules, or those of one module, by module and name."""
     chosen = LIST if module is None else LIST.where(schedules.c.module == module)
-    return [stored(row) for row in connection.execute(chosen)]
+    return readable(schedules.name, connection.execute(chosen), stored)
 
 
 def redefine(connection: Connection, schedule_id: int, values: Mapping[str, Any]) -> None:
@@ -315,4 +316,4 @@ def remove(connection: Connection, schedule_id: int) -> None:
 def errors(connection: Connection, schedule_id: int | None, limit: int) -> list[FailedRun]:
     """Runs that failed or crashed, the newest first."""
     chosen = ERRORS if schedule_id is None else ERRORS.where(jobs.c.schedule_id == schedule_id)
-    return [FailedRun(**row) for row in connection.execute(chosen, {"limit": limit}).mappings()]
+    return readable(jobs.name, connection.execute(chosen, {"limit": limit}).mappings(), lambda row: FailedRun(**row))

@@ -20,6 +20,7 @@ from sqlalchemy import (
     text,
 )
 
+from horae.storage.bounds import JOB_IS_READABLE
 from horae.storage.dialect import Instant, Json
 
 metadata = MetaData(
@@ -74,7 +75,12 @@ jobs = Table(
         String(16),
         CheckConstraint("hook_owed IN ('on_error', 'on_cancelled')", name="hook_owed"),
     ),
-    Column("hook_taken_at", Instant),  # by a process that is calling the hook, or was when it died
+    Column(
+        "hook_taken_at",  # by a process that is calling the hook, or was when it died
+        Instant,
+        # Of the whole row. It stands here because SQLite adds a CHECK to a table only with a column.
+        CheckConstraint(JOB_IS_READABLE, name="readable"),
+    ),
     CheckConstraint("state IN ('pending', 'started', 'finished', 'failed', 'cancelled')", name="state"),
     CheckConstraint("(finished_at IS NOT NULL) = (state IN ('finished', 'failed', 'cancelled'))", name="ended"),
     # A node holds what is started, and for a while what was cancelled or failed under a body that has not stopped yet.

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypedDict
 
-from sqlalchemy import BigInteger, Connection, Insert, String, bindparam, insert, select
+from sqlalchemy import BigInteger, Connection, Insert, RowMapping, String, bindparam, insert, select
 from sqlalchemy.types import TypeEngine
 
 from horae.storage.dialect import Instant, PerDialect, database_now, json_rows
 from horae.storage.schedule_tables import ticks
 from horae.storage.schedules import rows_as_json
+from horae.storage.unreadable import readable_page
 
 
 class NewTicks(TypedDict):
@@ -75,6 +76,16 @@ def add(connection: Connection, decided: Sequence[NewTicks]) -> None:
 
 def page(connection: Connection, schedule_id: int, limit: int, before: datetime | None = None) -> list[StoredTicks]:
     """The newest decisions first, from before a moment."""
-    statement = PAGE if before is None else PAGE.where(ticks.c.nominal_time < before)
-    rows = connection.execute(statement, {"schedule_id": schedule_id, "limit": limit}).mappings()
-    return [StoredTicks(**row) for row in rows]
+
+    def fetch(before: datetime | None) -> Sequence[RowMapping]:
+        statement = PAGE if before is None else PAGE.where(ticks.c.nominal_time < before)
+        return connection.execute(statement, {"schedule_id": schedule_id, "limit": limit}).mappings().all()
+
+    return readable_page(
+        ticks.name,
+        fetch,
+        lambda row: StoredTicks(**row),
+        start=before,
+        place=lambda row: row["nominal_time"],
+        limit=limit,
+    )

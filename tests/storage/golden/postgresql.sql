@@ -13,7 +13,8 @@ CREATE TABLE horae_audit (
     channel character varying(16),
     before jsonb,
     after jsonb,
-    CONSTRAINT horae_audit_pkey PRIMARY KEY (id)
+    CONSTRAINT horae_audit_pkey PRIMARY KEY (id),
+    CONSTRAINT horae_audit_readable CHECK (((at >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (at <= to_timestamp(('253402214400'::bigint)::double precision))))
 );
 CREATE INDEX horae_audit_at ON horae_audit USING btree (at);
 CREATE TABLE horae_deployments (
@@ -94,6 +95,7 @@ END),
     CONSTRAINT horae_jobs_max_runtime CHECK ((max_runtime > (0)::double precision)),
     CONSTRAINT horae_jobs_pkey PRIMARY KEY (id),
     CONSTRAINT horae_jobs_progress CHECK (((progress_percentage >= 0) AND (progress_percentage <= 100))),
+    CONSTRAINT horae_jobs_readable CHECK (((lease < '4611686018427387904'::bigint) AND (attempt < 1073741824) AND (jsonb_typeof(meta) = 'object'::text) AND ((run_at >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (run_at <= to_timestamp(('253402214400'::bigint)::double precision))) AND ((created_at >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (created_at <= to_timestamp(('253402214400'::bigint)::double precision))) AND ((updated_at >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (updated_at <= to_timestamp(('253402214400'::bigint)::double precision))) AND ((started_at >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (started_at <= to_timestamp(('253402214400'::bigint)::double precision))) AND ((finished_at >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (finished_at <= to_timestamp(('253402214400'::bigint)::double precision))) AND ((nominal_time >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (nominal_time <= to_timestamp(('253402214400'::bigint)::double precision))))),
     CONSTRAINT horae_jobs_state CHECK (((state)::text = ANY ((ARRAY['pending'::character varying, 'started'::character varying, 'finished'::character varying, 'failed'::character varying, 'cancelled'::character varying])::text[])))
 );
 CREATE INDEX horae_jobs_ended ON horae_jobs USING btree (finished_at) WHERE (finished_at IS NOT NULL);

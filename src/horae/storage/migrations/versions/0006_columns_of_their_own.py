@@ -1,5 +1,6 @@
-"""Columns of their own for what `meta` held, for hooks that are owed and for changes; log-ins."""
+"""Columns of their own for what `meta` held, for hooks that are owed and for changes; log-ins; bounds of values."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import sqlalchemy as sa
@@ -18,11 +19,16 @@ json: Final = JSONB().with_variant(sa.Text(), "sqlite")
 
 def upgrade() -> None:
     """Apply."""
+    _put_right()
     _add_to_jobs()
     for statements in (_FROM_META, _RETRIES_FROM_META):
         op.execute(statements[op.get_context().dialect.name])
-    for name, kind in (("channel", sa.String(16)), ("before", json), ("after", json)):
-        op.add_column("horae_audit", sa.Column(name, kind))
+    op.execute(
+        "ALTER TABLE horae_audit ADD COLUMN channel VARCHAR(16) CONSTRAINT horae_audit_readable CHECK "
+        f"({_moments(['at'])})"
+    )
+    for name in ("before", "after"):
+        op.add_column("horae_audit", sa.Column(name, json))
     op.add_column("horae_queues", sa.Column("opened_at", instant))
     op.create_table(
         "horae_sessions",
@@ -45,6 +51,9 @@ def downgrade() -> None:
         op.drop_column("horae_live_cancels", "forced")
     op.drop_table("horae_sessions")
     op.drop_column("horae_queues", "opened_at")
+    if op.get_context().dialect.name == "postgresql":  # SQLite drops them with the columns they came with
+        for table in ("horae_audit", "horae_jobs"):
+            op.drop_constraint(f"{table}_readable", table)
     for name in ("after", "before", "channel"):
         op.drop_column("horae_audit", name)
     op.drop_index("horae_jobs_hook_owed", "horae_jobs")
@@ -63,9 +72,57 @@ def _add_to_jobs() -> None:
         "ALTER TABLE horae_jobs ADD COLUMN hook_owed VARCHAR(16) "
         "CONSTRAINT horae_jobs_hook_owed CHECK (hook_owed IN ('on_error', 'on_cancelled'))"
     )
-    op.add_column("horae_jobs", sa.Column("hook_taken_at", instant))
+    kind = "BIGINT" if op.get_context().dialect.name == "sqlite" else "TIMESTAMP WITH TIME ZONE"
+    readable = f"{_COUNTS} AND {_is_object()} AND {_moments(_MOMENTS)}"
+    op.execute(
+        f"ALTER TABLE horae_jobs ADD COLUMN hook_taken_at {kind} CONSTRAINT horae_jobs_readable CHECK ({readable})"
+    )
     owed = sa.text("hook_owed IS NOT NULL")
     op.create_index("horae_jobs_hook_owed", "horae_jobs", ["id"], postgresql_where=owed, sqlite_where=owed)
+
+
+# Years 1 to 9999, with a day to spare at either end for the zones.
+_SECONDS: Final = (-62135510400, 253402214400)
+_MOMENTS: Final = ("run_at", "created_at", "updated_at", "started_at", "finished_at", "nominal_time")
+_COUNTS: Final = f"lease < {2**62} AND attempt < {2**30}"
+
+
+def _moments(names: Sequence[str]) -> str:
+    """That these moments are within the years that Python knows; null is allowed."""
+    first, last = _SECONDS
+    if op.get_context().dialect.name == "sqlite":
+        return " AND ".join(f"{name} BETWEEN {first * 10**6} AND {last * 10**6}" for name in names)
+    return " AND ".join(f"{name} BETWEEN to_timestamp({first}) AND to_timestamp({last})" for name in names)
+
+
+def _is_object() -> str:
+    if op.get_context().dialect.name == "sqlite":
+        return "CASE WHEN json_valid(meta) THEN json_type(meta) = 'object' ELSE 0 END"
+    return "jsonb_typeof(meta) = 'object'"
+
+
+def _put_right() -> None:
+    """Give rows that the new CHECKs would refuse values that can be read, and fail the jobs among them."""
+    now = "now()" if op.get_context().dialect.name != "sqlite" else "CAST(strftime('%s', 'now') AS INTEGER) * 1000000"
+    ended, counts = "state IN ('finished', 'failed', 'cancelled')", f"{_COUNTS} AND lease >= 0 AND attempt >= 0"
+    why = "its row held a value that cannot be read, and was put right by a migration"
+    new = {
+        "state": f"CASE WHEN {ended} THEN state ELSE 'failed' END",
+        "node_id": f"CASE WHEN {ended} THEN node_id END",
+        "error": f"CASE WHEN {ended} THEN error ELSE '{why}' END",
+        "human_readable_error": f"CASE WHEN {ended} THEN human_readable_error ELSE 'This job could not be read.' END",
+        "lease": f"CASE WHEN {counts} THEN lease ELSE 0 END",
+        "attempt": f"CASE WHEN {counts} THEN attempt ELSE 0 END",
+        "meta": f"CASE WHEN {_is_object()} THEN meta ELSE '{{}}' END",
+        **{name: f"CASE WHEN {_moments([name])} THEN {name} ELSE {now} END" for name in _MOMENTS[:3]},
+        **{name: f"CASE WHEN {_moments([name])} THEN {name} END" for name in ("started_at", "nominal_time")},
+        "finished_at": f"CASE WHEN {ended} AND {_moments(['finished_at'])} THEN finished_at ELSE {now} END",
+    }
+    op.execute(
+        f"UPDATE horae_jobs SET {', '.join(f'{name} = {value}' for name, value in new.items())} "  # noqa: S608 - our own
+        f"WHERE NOT ({_COUNTS}) OR NOT ({_is_object()}) OR NOT ({_moments(_MOMENTS)})"
+    )
+    op.execute(f"UPDATE horae_audit SET at = {now} WHERE NOT ({_moments(['at'])})")  # noqa: S608 - as above
 
 
 # Whoever started a job may have put the same words into `meta`: only a schedule's own job has them from Horae, and only

@@ -1,0 +1,183 @@
+"""One bad row keeps nobody from the others: it is left out, counted and named."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+from sqlalchemy import Connection, text
+
+from horae import Horae, UnreadableRow
+from horae.handler.audit import Audit
+from horae.handler.doctor.finding import Level
+from horae.handler.doctor.rows import check_rows
+from horae.handler.queues import Queues
+from horae.storage import unreadable
+from horae.storage.audit_tables import audit
+from horae.storage.bounds import MOST_ATTEMPTS, MOST_LEASES
+from horae.storage.database import Database
+from horae.storage.dialect import POSTGRESQL, SQLITE, database_now
+from tests.harness.applications import application
+from tests.harness.nodes import running_node
+
+LARGEST: Final = 2**63 - 1
+LONG: Final = "1" * 5000
+# What somebody may have written into a row, past every CHECK; on PostgreSQL and on SQLite.
+BAD_JOBS: Final[dict[str, tuple[str | None, str | None]]] = {
+    "the largest lease": (f"lease = {LARGEST}", f"lease = {LARGEST}"),
+    "the largest attempt": (f"lease = {MOST_LEASES - 1}, attempt = 2147483647", f"lease = {MOST_LEASES - 1}, attempt = {LARGEST}"),
+    "another kind of meta": ("meta = '[]'", "meta = '[]'"),
+    "no JSON": (None, "meta = '{'"),
+    "a moment without end": ("run_at = '-infinity'", f"run_at = {-LARGEST}"),
+    "a creation without end": ("created_at = 'infinity'", f"created_at = {LARGEST}"),
+    "the last year": ("created_at = '294276-01-01'", "created_at = 'soon'"),
+    "a long number": (f"params = '[{LONG}]'", f"params = '[{LONG}]'"),
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def none_named() -> Iterator[None]:
+    unreadable.forget()
+    yield
+    unreadable.forget()
+
+
+@pytest.fixture
+def horae(database: Database) -> Iterator[Horae]:
+    with application(database) as horae:
+        yield horae
+
+
+def spoil(horae: Horae, table: str, change: str, where: str) -> None:
+    """As a tool would that knows nothing of the CHECKs."""
+    database = horae.parts.database
+    with database.own_connection() as connection:
+        if database.dialect == SQLITE:
+            connection.exec_driver_sql("PRAGMA ignore_check_constraints = ON")
+        else:
+            connection.exec_driver_sql(f"ALTER TABLE {table} DROP CONSTRAINT IF EXISTS {table}_readable")
+        connection.exec_driver_sql(f"UPDATE {table} SET {change} WHERE {where}")
+
+
+@pytest.mark.parametrize("kind", BAD_JOBS)
+async def test_a_bad_job_stops_no_other(horae: Horae, kind: str) -> None:
+    @horae.job(max_count=None)
+    def work(number: int) -> int:
+        return number
+
+    change = BAD_JOBS[kind][horae.parts.database.dialect == SQLITE]
+    if change is None:
+        return
+    ids = [horae.jobs.start(work, number=number, priority=10 - number).id for number in range(4)]
+    spoil(horae, "horae_jobs", change, f"id = {ids[1]}")
+    async with running_node(horae):
+        for job_id in (ids[0], *ids[2:]):
+            await horae.aio.jobs.wait(job_id, timeout=6)
+    assert [job.id for job in horae.jobs.list().jobs] == [ids[3], ids[2], ids[0]]
+    first = horae.jobs.list(limit=2)
+    assert [job.id for job in first.jobs] == [ids[3], ids[2]]
+    assert [job.id for job in horae.jobs.list(limit=2, cursor=first.next).jobs] == [ids[0]]
+    with pytest.raises(UnreadableRow, match=f"row {ids[1]} of horae_jobs cannot be read"):
+        horae.jobs.get(ids[1])
+    assert unreadable.counts() == {"horae_jobs": 1}
+    finding = check_rows(horae.parts.database)
+    assert finding.level is Level.WARNING
+    assert f"horae_jobs {ids[1]} (" in finding.message
+    horae.jobs.clean_up()
+
+
+def test_a_page_is_full_though_bad_rows_are_among_those_it_would_hold(horae: Horae) -> None:
+    @horae.job(max_count=None)
+    def work() -> None: ...
+
+    ids = horae.jobs.start_many(work, [{}] * 9)
+    spoil(horae, "horae_jobs", "meta = '[]'", f"id IN ({ids[-2]}, {ids[-3]}, {ids[-5]}, {ids[0]})")
+    found, cursor = list[list[int]](), None
+    while True:
+        page = horae.jobs.list(limit=2, cursor=cursor)
+        found.append([job.id for job in page.jobs])
+        if (cursor := page.next) is None:
+            break
+    assert found == [[ids[8], ids[5]], [ids[3], ids[2]], [ids[1]]]
+
+
+BAD: Final[dict[str, str]] = {
+    "horae_audit": "at = {moment}",
+    "horae_nodes": "started_at = {moment}",
+    "horae_schedules": "next_start = {moment}",
+    "horae_ticks": "decided_at = {moment}",
+    "horae_job_attempts": "finished_at = {moment}",
+    "horae_queues": "paused_at = {moment}",
+}
+
+
+def note(connection: Connection, target: str) -> None:
+    row = {"actor": "ada", "action": "test", "target": target, "outcome": "done"}
+    connection.execute(audit.insert().values(at=database_now(), **row))
+
+
+@pytest.mark.parametrize("moment", ["infinity", "294276-01-01"])
+async def test_bad_rows_of_other_tables_are_left_out_as_well(horae: Horae, moment: str) -> None:
+    @horae.job(name="work")
+    def work() -> None: ...
+
+    queues = Queues(horae.parts.database, horae.parts.wakeup)
+    for name in ("one", "two"):
+        horae.schedules.add("work", name=name, cron="0 0 1 1 *")
+        queues.pause(name)
+        horae.parts.database.autocommit(note, name)
+    async with running_node(horae):
+        job_id = horae.schedules.run_now("one")
+        await horae.aio.jobs.wait(job_id, timeout=6)
+        written = f"'{moment}'" if horae.parts.database.dialect == POSTGRESQL else str(LARGEST)
+        for table, change in BAD.items():
+            of_one = {
+                "horae_schedules": "name = 'two'",
+                "horae_queues": "name = 'one'",
+                "horae_audit": "target = 'one' AND action = 'test'",
+            }
+            spoil(horae, table, change.format(moment=written), of_one.get(table, "1 = 1"))
+        entries = Audit(horae.parts.database).page().entries
+        assert [entry.target for entry in entries if entry.action == "test"] == ["two"]
+        assert [schedule.name for schedule in horae.schedules.list()] == ["one"]
+        assert horae.jobs.attempts(job_id) == []
+        assert [queue.name for queue in queues.list() if queue.paused_at] == ["two"]
+        assert list(horae.schedules.ticks("one")) == []
+        with pytest.raises(UnreadableRow):
+            horae.schedules.get("two")
+    named = check_rows(horae.parts.database).message
+    assert [table for table in BAD if table not in named] == ["horae_nodes", "horae_job_attempts"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        f"lease = {MOST_LEASES}", f"lease = {MOST_LEASES - 1}, attempt = {MOST_ATTEMPTS}", "meta = '[]'",
+        {POSTGRESQL: "run_at = 'infinity'", SQLITE: f"run_at = {LARGEST}"},
+        {POSTGRESQL: "created_at = '294276-01-01'", SQLITE: "created_at = 'x'"},
+    ],
+)  # fmt: skip
+def test_the_database_refuses_what_could_not_be_read(horae: Horae, change: Any) -> None:
+    @horae.job
+    def work() -> None: ...
+
+    horae.jobs.start(work)
+    statement = change if isinstance(change, str) else change[horae.parts.database.dialect]
+    with pytest.raises(Exception, match="readable"), horae.parts.database.engine.begin() as connection:
+        connection.execute(text(f"UPDATE horae_jobs SET {statement}"))
+
+
+async def test_bodies_read_as_ever(horae: Horae) -> None:
+    """Only Horae's own reading is tolerant."""
+    if horae.parts.database.dialect == SQLITE:
+        return
+
+    @horae.job(transaction="read committed")
+    def look() -> str:
+        with horae.parts.database.transaction("read committed") as connection:
+            try:
+                return str(connection.execute(text("SELECT 'infinity'::timestamptz")).scalar_one())
+            except Exception as error:  # noqa: BLE001
+                return type(error).__name__
+
+    async with running_node(horae):
+        assert await horae.aio.jobs.wait(horae.jobs.start(look).id, timeout=6) == "DataError"
