@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 from sqlalchemy import Connection
 
-from horae.domain.job import JobId
+from horae.domain.job import Claim, JobId
 from horae.domain.schedule import CatchUp, Overlap
 from horae.handler.schedule_views import ScheduleView
 from horae.storage import ahead, plain_ends
@@ -58,8 +58,10 @@ class TestEnds:
         for name in ("long", "short"):
             stage.horae.schedules.add("work", name=name, **options)
 
-    def end_both(self, stage: Stage, patch: pytest.MonkeyPatch, outcome: Any = None) -> set[JobId]:
-        """End what runs; the jobs that went the short way."""
+    def end_both(
+        self, stage: Stage, patch: pytest.MonkeyPatch, outcome: Any = None, claims: Collection[Claim] = ()
+    ) -> set[JobId]:
+        """End what runs, or is claimed now; the jobs that went the short way."""
         short = stage.get("short").id
         went = set[JobId]()
         end = plain_ends.end
@@ -70,7 +72,7 @@ class TestEnds:
             return found
 
         patch.setattr(plain_ends, "end", noted)
-        for claim in stage.claim():
+        for claim in claims or stage.claim():
             if claim.schedule_id == short:
                 stage.end(claim, outcome)
             else:
@@ -89,8 +91,9 @@ class TestEnds:
         for _ in range(2):
             stage.until_due("long")
             assert len(stage.fire_due()) == 2
+            claims = stage.claim()
             stage.clock.advance(seconds=7)
-            assert len(self.end_both(stage, monkeypatch)) == 1
+            assert len(self.end_both(stage, monkeypatch, claims=claims)) == 1
             assert_alike(stage)
         assert stage.get("short").statistics.total_duration == timedelta(seconds=14)
 

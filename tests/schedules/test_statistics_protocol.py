@@ -1,12 +1,14 @@
 """Ends of runs: what they leave in the statistics, and when the next one starts. The start counts as a crash."""
 
 from datetime import timedelta
+from random import Random
 from typing import Any, Final
 
 import pytest
 
+from horae.domain.backoff import Backoff
 from horae.domain.job import AttemptOutcome as Attempt
-from horae.domain.job import Cancelled, Failed, JobId, JobState, Outcome, Settlement
+from horae.domain.job import Cancelled, Failed, JobId, JobState, Outcome, Settlement, Succeeded, decide
 from horae.storage import runs, settling
 from tests.harness.applications import execute
 from tests.schedules.clock import MONDAY
@@ -347,3 +349,39 @@ def test_ends_of_many_schedules_in_one_batch(stage: Stage) -> None:
     assert sorted(result.sooner for result in settled.runs) == [False] * 3 + [True] * 3
     assert [counts(stage, f"s{number}")[1:3] for number in range(6)] == [(0, 1), (1, 0)] * 3
     assert JobId(claims[0].id) in settled.settled
+
+
+@pytest.mark.parametrize("outcome", [None, ENDED_BADLY], ids=["plain", "planned"])
+def test_a_duration_is_that_of_the_body_and_not_of_its_wait_for_a_slot(stage: Stage, outcome: Failed | None) -> None:
+    stage.horae.schedules.add("work", cron="*/5 * * * *")
+    due = stage.until_due("work")
+    stage.fire_due()
+    stage.clock.advance(seconds=40)
+    (claim,) = stage.claim()
+    stage.clock.advance(seconds=5)
+    stage.end(claim, outcome)
+    statistics = stage.get("work").statistics
+    assert statistics.total_duration + statistics.total_duration_failures == timedelta(seconds=5)
+    assert statistics.last_start == due + timedelta(seconds=40)
+
+
+@pytest.mark.parametrize("outcome", [Succeeded(), ENDED_BADLY], ids=["plain", "planned"])
+def test_a_duration_is_what_the_node_measured(stage: Stage, outcome: Outcome) -> None:
+    """An hour is not added to it because somebody sets the clock."""
+    stage.horae.schedules.add("work", cron="0 */5 * * *")
+    stage.until_due("work")
+    stage.fire_due()
+    (claim,) = stage.claim()
+    stage.clock.advance(hours=1)
+    settlement = decide(claim, outcome, Backoff(), Random(1))._replace(took=2.5)
+    stage.database.transact(settling.settle, HERE, [settlement])
+    statistics = stage.get("work").statistics
+    assert statistics.total_duration + statistics.total_duration_failures == timedelta(seconds=2.5)
+
+
+def test_a_run_that_waits_for_a_slot_is_shown_as_no_crash(stage: Stage) -> None:
+    stage.horae.schedules.add("work", cron="* * * * *")
+    stage.until_due("work")
+    stage.fire_due()
+    statistics = stage.get("work").statistics
+    assert (statistics.total_runs, statistics.total_crashes, statistics.consecutive_crashes) == (0, 0, 0)

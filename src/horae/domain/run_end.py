@@ -10,7 +10,7 @@ from horae.domain.interval import Interval
 from horae.domain.recovery import failure_delay, start_after_crash
 from horae.domain.schedule import DisabledReason, Overlap, Rules
 from horae.domain.standing import Ended, Plan, Standing
-from horae.domain.statistics import RunOutcome
+from horae.domain.statistics import RunOutcome, Statistics
 from horae.domain.tick import Judgement, judge_late, judge_overlapped
 from horae.domain.timeline import Timeline
 from horae.domain.trigger import IntervalTrigger
@@ -23,7 +23,7 @@ _NO_BOUND: Final = Interval.parse("100 years")
 
 def end_run(standing: Standing, end: Ended, now: datetime, rng: Random) -> Plan:
     """Count the run, decide the times that passed during it, and find the next start."""
-    statistics = standing.statistics.ended(end.outcome, now, started=end.started, others=end.others)
+    statistics = _counted(standing.statistics, end, now)
     after = replace(standing, statistics=statistics)
     if standing.disabled is not None:
         return replace(Plan.unchanged(after), next_start=None)
@@ -35,6 +35,15 @@ def end_run(standing: Standing, end: Ended, now: datetime, rng: Random) -> Plan:
     if _retries_used_up(after, end):
         return replace(ended, disabled=DisabledReason.RETRIES_USED_UP)
     return replace(ended, next_start=_next_start(after, ended, end, now, rng)).unless_exhausted()
+
+
+def _counted(statistics: Statistics, end: Ended, now: datetime) -> Statistics:
+    """Count the run; what it waited for a slot is no part of it."""
+    began = end.started if end.took is None else now - end.took
+    ended = statistics.ended(end.outcome, now, started=began, others=end.others)
+    if end.took is None or not end.begun:
+        return ended
+    return replace(ended, last_start=began if ended.last_start is None else max(ended.last_start, began))
 
 
 def leaves_plan_alone(rules: Rules, last_tick: datetime, next_start: datetime, now: datetime) -> bool:

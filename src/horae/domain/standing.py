@@ -1,7 +1,7 @@
 """Where a schedule stands, what can happen to it, and what is to be stored then: values around `plan`."""
 
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Self, TypeAlias
 
@@ -73,14 +73,17 @@ class RunByHand:
 class Ended:
     """A run has ended, at the `now` that becomes `last_finish`.
 
-    `started` is the run's start, `others` how many other runs of the schedule go on (`allow_all`).
-    A crash names the start of the scheduler that found it.
+    `started` is the run's start, from which on others were kept waiting; `took` how long its body
+    ran, None if that is not known, and `begun` whether it ever did; `others` how many other runs of the schedule go on
+    (`allow_all`). A crash names the start of the scheduler that found it.
     """
 
     outcome: RunOutcome
     started: datetime
     by_hand: bool = False
     others: int = 0
+    took: timedelta | None = None
+    begun: bool = True
     scheduler_started: datetime | None = None
 
 

@@ -274,6 +274,28 @@ def _no_earlier_sqlite(element: now_or, compiler: SQLCompiler, **options: Any) -
     return f"max(horae_now(), {compiler.process(element.clauses, **options)})"
 
 
+class seconds_between(FunctionElement[float]):  # noqa: N801 - as above
+    """How many seconds the first of two stored moments is after the second."""
+
+    type = Float()
+    inherit_cache = True
+
+    def __init__(self, later: ColumnElement[Any], earlier: ColumnElement[Any]) -> None:
+        super().__init__(later, earlier)
+
+
+@compiles(seconds_between, POSTGRESQL)
+def _between_postgresql(element: seconds_between, compiler: SQLCompiler, **options: Any) -> str:
+    later, earlier = (compiler.process(part, **options) for part in element.clauses)
+    return f"extract(epoch FROM {later} - {earlier})::float8"
+
+
+@compiles(seconds_between, SQLITE)
+def _between_sqlite(element: seconds_between, compiler: SQLCompiler, **options: Any) -> str:
+    later, earlier = (compiler.process(part, **options) for part in element.clauses)
+    return f"(({later} - {earlier}) / 1000000.0)"
+
+
 class microseconds_before(FunctionElement[datetime]):  # noqa: N801 - as above
     """A moment less whole microseconds, but no earlier than another moment; that one if they are not known."""
 

@@ -14,7 +14,7 @@ from sqlalchemy.types import String, Text
 from horae.domain.job import JobId
 from horae.domain.run_end import leaves_plan_alone
 from horae.domain.schedule import ScheduleState
-from horae.storage.dialect import IdList, PerDialect, database_now, member_of, seconds_since
+from horae.storage.dialect import IdList, PerDialect, database_now, member_of, seconds_between
 from horae.storage.schedule_tables import schedule_statistics
 from horae.storage.schedule_tables import schedules as table
 from horae.storage.standing import UNREADABLE, rules_from
@@ -50,12 +50,15 @@ def _count(dialect: str) -> Update:
         "last_run_success": true(),
         "total_successes": own.total_successes + 1,
         "total_crashes": own.total_crashes - 1,
-        "total_duration": own.total_duration + case((forwards, seconds_since(table.c.started_at)), else_=0.0),
+        # From the begin of the body: what it waited for a slot is no part of it.
+        "total_duration": own.total_duration + seconds_between(jobs.c.finished_at, jobs.c.started_at),
+        "last_start": case((own.last_start < jobs.c.started_at, jobs.c.started_at), else_=own.last_start),
         "consecutive_failures": literal(0),
         "consecutive_crashes": literal(0),
     }
     mine = member_of(dialect, own.schedule_id, "ids", of=IdList)
-    return update(schedule_statistics).where(own.schedule_id == table.c.id, mine).values(values)
+    run = and_(own.schedule_id == table.c.id, table.c.run_token == jobs.c.id)
+    return update(schedule_statistics).where(run, mine).values(values)
 
 
 def _free(dialect: str) -> Update:

@@ -64,13 +64,15 @@ class FiredJob(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
-    """A job of a schedule that has ended, its body too."""
+    """A job of a schedule that has ended, its body too; `took`: how long that ran, if known; `begun`: it did."""
 
     schedule_id: int
     job_id: JobId
     outcome: RunOutcome
     created_at: datetime
     by_hand: bool
+    took: timedelta | None = None
+    begun: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +119,11 @@ def _add_fired(dialect: str) -> Insert:
 
 
 ADD_FIRED: Final = PerDialect(_add_fired)
+_ENDED_JOB: Final = (
+    jobs.c.id, jobs.c.schedule_id, jobs.c.created_at, jobs.c.run_reason, jobs.c.started_at, jobs.c.finished_at,
+)  # fmt: skip
 SCHEDULED: Final = PerDialect(
-    lambda dialect: select(jobs.c.id, jobs.c.schedule_id, jobs.c.created_at, jobs.c.run_reason).where(
+    lambda dialect: select(*_ENDED_JOB).where(
         member_of(dialect, jobs.c.id, "ids", of=IdList), jobs.c.schedule_id.is_not(None)
     )
 )
@@ -185,7 +190,15 @@ def end_jobs(
         return []
     rows = connection.execute(SCHEDULED.on(connection), {"ids": list(outcomes)})
     ends = [
-        RunEnd(row.schedule_id, JobId(row.id), outcomes[row.id], row.created_at, row.run_reason == Reason.MANUAL)
+        RunEnd(
+            row.schedule_id,
+            JobId(row.id),
+            outcomes[row.id],
+            row.created_at,
+            row.run_reason == Reason.MANUAL,
+            timedelta(0) if row.started_at is None else row.finished_at - row.started_at,
+            row.started_at is not None,
+        )
         for row in rows
     ]
     return end(connection, ends, node, scheduler_age)
@@ -228,6 +241,8 @@ def _end_each(
             outcome=ended.outcome,
             started=row.started_at or ended.created_at,
             by_hand=ended.by_hand,
+            took=ended.took,
+            begun=ended.begun,
             others=_others(connection, row, ended.job_id, later.get(row.id, 0)),
             scheduler_started=row.now - (scheduler_age or timedelta(0)),
         )
