@@ -194,8 +194,11 @@ def test_delete_and_clean(horae: Call, bare: Call) -> None:
     assert (active.exit_code, active.stdout) == (1, "")
     assert "cannot be deleted while it is pending" in active.stderr
     assert values(bare("jobs", "delete", "2", "--json")) == {"deleted": 2}
-    assert values(bare("jobs", "clean", "--json")) == {"deleted": 0}
-    assert bare("jobs", "clean", "--older-than", "0s").stdout == "1 jobs were deleted\n"
+    assert values(horae("jobs", "clean", "--json")) == {"deleted": 0, "left": {}}
+    assert values(bare("jobs", "clean", "--older-than", "0s", "--json")) == {"deleted": 0, "left": {"refuse": 1}}
+    left = "0 jobs were deleted\n1 of type refuse are left to programs that know the type\n"
+    assert bare("jobs", "clean", "--older-than", "0s").stdout == left
+    assert bare("jobs", "clean", "--older-than", "0s", "--unknown", "refuse").stdout == "1 jobs were deleted\n"
     assert [job["id"] for job in values(bare("jobs", "list", "--json"))["jobs"]] == [4]
 
 

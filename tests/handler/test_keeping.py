@@ -1,5 +1,7 @@
 """What happens to jobs that have ended: a new start, an end for good."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
@@ -81,6 +83,30 @@ class TestRetry:
         with pytest.raises(DuplicateJob):
             failing.jobs.retry(keyed.id)
 
+    def test_twice_is_once(self, failing: Horae) -> None:
+        failed = failing.jobs.start("fail", number=3, sync=True)
+        again = failing.jobs.retry(failed.id)
+        assert failing.jobs.retry(failed.id).id == again.id
+        failing.jobs.cancel(again.id)
+        with pytest.raises(JobNotRetryable, match=f"job {again.id} has repeated it") as caught:
+            failing.jobs.retry(failed.id)
+        assert caught.value.retried_as == again.id
+        assert failing.jobs.retry(again.id).retry_of == again.id
+        failing.jobs.delete(again.id)
+        assert failing.jobs.retry(failed.id).retry_of == failed.id
+
+    def test_many_at_once_are_one(self, failing: Horae) -> None:
+        failed = failing.jobs.start("fail", number=3, sync=True)
+        line = threading.Barrier(6)
+
+        def retry() -> int:
+            line.wait()
+            return failing.jobs.retry(failed.id).id
+
+        with ThreadPoolExecutor(6) as pool:
+            ids = {future.result() for future in [pool.submit(retry) for _ in range(6)]}
+        assert len(ids) == 1
+
     async def test_it_has_a_face_for_coroutines(self, failing: Horae) -> None:
         job = await failing.aio.jobs.start("fail", number=3, sync=True)
         assert (await failing.aio.jobs.retry(job.id)).retry_of == job.id
@@ -159,11 +185,14 @@ class TestCleanUp:
         assert {job.owner for job in horae.jobs.list().jobs} == {"bad"}
         assert len(asked) == 450
 
-    def test_a_type_that_nobody_knows_goes_too(self, failing: Horae) -> None:
+    def test_a_type_that_is_not_known_here_is_left_to_others(self, failing: Horae) -> None:
         job = failing.jobs.start("fail", number=1, sync=True)
         age(failing, job.id)
         failing.registry.remove("fail")
-        assert failing.jobs.clean_up() == 1
+        assert failing.jobs.clean_up() == 0
+        assert failing.jobs.left_over() == {"fail": 1}
+        assert failing.jobs.clean_up(unknown=["fail"]) == 1
+        assert failing.jobs.left_over() == {}
 
 
 def age(horae: Horae, *job_ids: int) -> None:

@@ -54,7 +54,7 @@ from horae.handler import creation as handler
 from horae.handler.creation import StartOptions
 from horae.runtime.rescue import Rescuer
 from horae.runtime.verdict import backoff_of
-from horae.storage import claims, creation, ending, limited_claims, nodes, queues, reading, settling, sqlite
+from horae.storage import claims, creation, ending, hooks, limited_claims, nodes, queues, reading, settling, sqlite
 from horae.storage.claims import Served
 from horae.storage.database import Database
 from horae.storage.dialect import SQLITE
@@ -301,7 +301,8 @@ class JobLife(RuleBasedStateMachine):
             for job in self.jobs.values()
             if job.state in ENDED and job.held_by is None and self.now - job.finished_at > KEEP
         ]
-        found = [job.id for job in self.database.transact(ending.expired, KEEP, JobId(0), 100)]
+        self.database.transact(hooks.forget, ["work"])
+        found = self.database.transact(hooks.past_keeping, ["work"], KEEP, after=JobId(0), limit=100)
         assert found == old
         assert self.database.transact(ending.remove, found) == set(old)
         for job_id in old:

@@ -17,7 +17,7 @@ from horae.errors import DuplicateJob, InvalidParameters, InvalidRequest, MaxJob
 from horae.handler import creation as handler
 from horae.handler.contention import patiently
 from horae.handler.creation import StartOptions
-from horae.storage import creation, ending, reading
+from horae.storage import creation, ending, hooks, reading
 from horae.storage.creation import NewJob
 from horae.storage.database import Database
 from horae.storage.reading import JobFilter
@@ -399,16 +399,16 @@ def test_a_job_that_is_due_later_does_not_expire(database: Database) -> None:
 def test_what_ended_long_ago_by_id_and_in_batches(database: Database) -> None:
     old = [started(database) for _ in range(5)]
     held = running(database)
-    database.transact(ending.cancel, held.id, None)
+    database.transact(ending.cancel, held.id, None, owed=False)
     recent, active = started(database), started(database)
     for job_id in (*old, recent):
-        database.transact(ending.cancel, job_id, None)
+        database.transact(ending.cancel, job_id, None, owed=False)
     for job_id in (*old, held.id):
         age(database, job_id, "finished_at", 100)
     age(database, active, "created_at", 100)
 
     def ids(after: int, limit: int) -> list[JobId]:
-        return [found.id for found in database.autocommit(ending.expired, 50.0, JobId(after), limit)]
+        return database.autocommit(hooks.past_keeping, ["import"], 50.0, after=JobId(after), limit=limit)
 
     assert ids(0, 10) == old
     assert ids(0, 2) == old[:2]

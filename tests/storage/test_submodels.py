@@ -229,7 +229,7 @@ def test_one_row_that_cannot_be_deleted_does_not_stop_the_rest(shop: Database) -
     held = start(shop, Holding())
     last = start(shop, folder_id=1, path="b")
     for created in (first, held, last):
-        shop.transact(ending.cancel, created.id, None)
+        shop.transact(ending.cancel, created.id, None, owed=False)
     assert Hooks(shop, registry).clean_up(-1.0) == 2
     assert count(shop) == (1, 0)
     assert rows(shop, Stubborn) == 1

@@ -20,7 +20,7 @@ from horae.errors import InvalidParameters
 from horae.handler import creation as handler
 from horae.handler.creation import StartOptions
 from horae.runtime.runner import result_text
-from horae.storage import claims, creation, ending, nodes
+from horae.storage import claims, creation, ending, hooks, nodes
 from horae.storage.database import Database
 from horae.storage.dialect import EPOCH, database_now, seconds_from_now, seconds_since
 from horae.storage.tables import jobs
@@ -218,10 +218,10 @@ def test_no_zone_shifts_a_life(zoned: Database) -> None:
     settled(zoned, again(claim, 60.0))
     assert claimed(zoned) == []
     assert arrange.expired_pending(zoned, {"import": 60.0}) == []
-    found = zoned.transact(ending.cancel, claim.id, None)
+    found = zoned.transact(ending.cancel, claim.id, None, owed=False)
     assert found is not None
-    assert zoned.autocommit(ending.expired, 60.0, JobId(0), 10) == []
-    assert [row.id for row in zoned.autocommit(ending.expired, -1.0, JobId(0), 10)] == [claim.id]
+    assert zoned.autocommit(hooks.past_keeping, ["import"], 60.0, after=JobId(0), limit=10) == []
+    assert zoned.autocommit(hooks.past_keeping, ["import"], -1.0, after=JobId(0), limit=10) == [claim.id]
     [attempt] = attempts(zoned, claim.id)
     for moment in (found.started_at, found.finished_at, attempt.started_at, attempt.finished_at):
         assert moment is not None

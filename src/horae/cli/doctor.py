@@ -17,10 +17,10 @@ from horae.handler.doctor.finding import Finding, Level, warning
 from horae.handler.doctor.rows import check_rows
 from horae.handler.doctor.schedules import schedule_findings
 from horae.handler.doctor.server import examine_server
-from horae.handler.doctor.work import node_findings, queue_findings, work_findings
+from horae.handler.doctor.work import left_findings, node_findings, queue_findings, work_findings
 from horae.runtime.onlooker import look
 from horae.storage import doctor as asking
-from horae.storage import queues, schedule_troubles
+from horae.storage import hooks, queues, schedule_troubles
 from horae.storage.database import Database, shown
 from horae.storage.dialect import SQLITE
 
@@ -92,4 +92,6 @@ def _work(horae: Horae, database: Database) -> Iterator[Finding]:
     paused = {queue.name for queue in known_queues if queue.paused_at is not None}
     known = horae.registry.by_name
     yield from work_findings(database.autocommit(asking.waiting), alive, paused, known=known)
+    left = database.autocommit(hooks.left, (), horae.settings.keep.total_seconds())
+    yield from left_findings(left, alive)
     yield from schedule_findings(database.autocommit(schedule_troubles.troubles), alive, known=known)

@@ -163,16 +163,23 @@ def clean(
     older_than: Annotated[
         str | None, typer.Option(metavar="TIME", help="Since their end, as in 30d. [HORAE_KEEP, else 30d]")
     ] = None,
+    unknown: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TYPE", help="Also jobs of this type, which no program knows any more, without hooks."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete jobs that ended long ago, as every node does from time to time."""
+    """Delete jobs that ended long ago, as every node does for the types it knows. With --app: for those of the app."""
     keep: timedelta | None = None if older_than is None else duration(older_than)
     with opened(context) as horae:
-        deleted = horae.jobs.clean_up(keep)
+        deleted = horae.jobs.clean_up(keep, unknown=unknown or ())
+        left = horae.jobs.left_over(keep)
     if as_json:
-        print_json({"deleted": deleted})
-    else:
-        console().print(f"{deleted} jobs were deleted")
+        print_json({"deleted": deleted, "left": dict(left)})
+        return
+    console().print(f"{deleted} jobs were deleted")
+    for name, count in left.items():
+        console().print(f"{count} of type {name} are left to programs that know the type")
 
 
 def _say(job: Job, text: Callable[[Job], str], *, as_json: bool) -> None:

@@ -198,6 +198,7 @@ class Settlement(NamedTuple):
     label: str | None = None
     cancelled_by: str | None = None
     took: float | None = None
+    hook_owed: str | None = None
 
 
 def next_state(state: JobState, event: JobEvent) -> JobState | None:

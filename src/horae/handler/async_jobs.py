@@ -1,6 +1,6 @@
 """The same verbs for coroutines: each runs its twin on a thread of the database, or in the caller's AsyncSession."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import timedelta
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 
 from horae.domain.job import Job, JobId, JobState
 from horae.domain.owner import EVERYBODY, Whose
+from horae.handler.apart import Apart
 from horae.handler.contention import BOUND, patiently_async
 from horae.handler.creation import StartOptions
 from horae.handler.jobs import Attempts, JobPage, Jobs
@@ -26,6 +27,7 @@ class AsyncJobs:
 
     def __init__(self, jobs: Jobs, database: Database, wakeup: WakeupChannel) -> None:
         self._jobs, self._database, self._wakeup = jobs.impatient(), database, wakeup
+        self._apart = Apart()
 
     async def start(self, job_type: JobTypeReference, /, *, session: AsyncWithin | None = None, **options: Any) -> Job:
         """Create a job; see `Jobs.start`."""
@@ -84,8 +86,8 @@ class AsyncJobs:
 
     async def delete(self, job_id: int, *, owner: Whose = EVERYBODY) -> None:
         """Delete an ended job; see `Jobs.delete`."""
-        await self._database.in_thread(partial(self._jobs.delete, job_id, owner=owner))
+        await self._apart.run(partial(self._jobs.delete, job_id, owner=owner))
 
-    async def clean_up(self, older_than: timedelta | None = None) -> int:
+    async def clean_up(self, older_than: timedelta | None = None, *, unknown: Collection[str] = ()) -> int:
         """Delete what is kept no longer; see `Jobs.clean_up`."""
-        return await self._database.in_thread(partial(self._jobs.clean_up, older_than))
+        return await self._apart.run(partial(self._jobs.clean_up, older_than, unknown=unknown))

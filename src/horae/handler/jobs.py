@@ -1,6 +1,7 @@
 """What callers do with jobs. Each verb checks, runs a function of a Connection, and sends a hint after the commit."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -23,6 +24,7 @@ from horae.errors import (
     JobNotDeletable,
     JobNotRetryable,
     JobWasCancelled,
+    WaitTimeout,
     quoted,
 )
 from horae.handler import creation
@@ -32,11 +34,13 @@ from horae.handler.creation import Creation, OnDuplicate, StartOptions
 from horae.handler.states import wanted_states
 from horae.handler.waiting import until_ended
 from horae.live.store import CancelRequest, LiveStore
-from horae.storage import ending, reading
+from horae.storage import ending, hooks, reading
 from horae.storage.commits import after_commit
 from horae.storage.database import Database, told_as_busy
+from horae.storage.hooks import ON_CANCELLED
 from horae.storage.reading import Attempt, JobFilter
 from horae.storage.same_database import SameDatabase
+from horae.types.hook_threads import HookThreads
 from horae.types.hooks import Hooks
 from horae.types.registry import JobTypeReference, Registry
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
@@ -44,6 +48,9 @@ from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 Within: TypeAlias = Session | Connection
 Attempts: TypeAlias = list[Attempt]
 T = TypeVar("T")
+LONGEST_INLINE_WAIT: Final = 60.0
+ALMOST_DUE: Final = 0.02
+"""Seconds that `sync=True` waits for the next attempt, and between tries to begin it once it is due."""
 LARGEST_ID: Final = 2**63 - 1
 WORK: Final = Hint(HintKind.WORK)
 
@@ -92,6 +99,7 @@ class Jobs:
         self._same_database = SameDatabase(database)
         self._hooks = Hooks(database, registry)
         self._waits: Waits = partial(patiently, bound=BOUND)
+        self._call_hook: Callable[[JobId, str], None] = self._hooks.call_here
 
     def start(  # noqa: PLR0913 - the options of a job
         self, job_type: JobTypeReference, /, *, session: Within | None = None, owner: str | None = None,
@@ -103,7 +111,8 @@ class Jobs:
         """Create a job; a node runs it. Other named arguments are the job's parameters.
 
         `session`: create it in the caller's transaction, so that it exists exactly if that commits. `sync`: run it here
-        and now, under the same rules, and return it ended. Raises `InvalidParameters`, `MaxJobCountExceeded`,
+        and now, under the same rules, with its retries, and return it ended; pending only if its next attempt is due in
+        more than a minute, which is left to the nodes. Raises `InvalidParameters`, `MaxJobCountExceeded`,
         `DuplicateJob`, or what `prepare_values` and `after_creation` raise; nothing is left then.
         """
         options = StartOptions(
@@ -226,7 +235,7 @@ class Jobs:
             return self._not_cancelled(job.id)
         if cancelled.node_id is None:
             self._live.forget([job.id])
-            self._hooks.cancelled(job.id, job.type)
+            self._call_hook(job.id, job.type)
         else:
             self._request_cancel(job.id, who)
         self._wakeup.send(Hint(HintKind.ENDED, (job.id,)))
@@ -237,7 +246,8 @@ class Jobs:
     def retry(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
         """Start a new job with the parameters and options of a failed or cancelled one, which stays as it ended.
 
-        Raises `JobNotRetryable`, and what `start` raises.
+        Once: a second call returns the job that the first has started, and raises `JobNotRetryable`, which names it, if
+        that one has failed or was cancelled too. Raises what `start` raises.
         """
         job = self._hooks.with_parameters(self._stored(job_id, owner))
         if job.state not in (JobState.FAILED, JobState.CANCELLED):
@@ -252,8 +262,10 @@ class Jobs:
         new = replace(creation.new_job(kind, options, stored.text), retry_of=job.id, max_runtime=job.max_runtime)
         wanted = Creation(kind, new, stored.row or job.params or {}, stored)
         change = Change("job.retry", str(job.id), after=_new_job, actor=_owner(owner))
-        create = recorded(creation.create, change, changed=_is_new)
+        create = recorded(creation.create_once, change, changed=_is_new)
         created, _ = self._alone(partial(create, wanted=wanted))
+        if created.state in (JobState.FAILED, JobState.CANCELLED):
+            raise JobNotRetryable(job.id, job.state, retried_as=created.id)
         self._wakeup.send(WORK)
         return created
 
@@ -262,22 +274,38 @@ class Jobs:
         job = self._stored(job_id, owner)
         if job.occupied:
             raise JobNotDeletable(job.id, job.state)
-        self._hooks.before_delete(job)
+        self._hooks.delete(job)
         seen = {"type": job.type, "state": job.state, "owner": job.owner}
         change = Change("job.delete", str(job.id), before=lambda _: seen, actor=_owner(owner))
         if not self._database.transact(recorded(ending.remove, change, changed=bool), [job.id]):
             self._stored(job_id, owner)
             raise JobNotDeletable(job.id, job.state)
 
-    def clean_up(self, older_than: timedelta | None = None) -> int:
-        """Delete jobs that ended longer ago than they are kept, `before_delete` first; how many."""
-        keep = self._keep if older_than is None else older_than
-        return self._hooks.clean_up(keep.total_seconds())
+    def clean_up(self, older_than: timedelta | None = None, *, unknown: Collection[str] = ()) -> int:
+        """Delete jobs that ended longer ago than they are kept, `before_delete` first; how many.
+
+        Jobs of types that are not registered here are left to programs that know their hooks, but for the `unknown`
+        ones that are named: those go without any.
+        """
+        keep = (self._keep if older_than is None else older_than).total_seconds()
+        forgotten = [name for name in unknown if name not in self._registry.by_name]
+        return self._hooks.clean_up(keep) + self._hooks.forget(forgotten, keep)
+
+    def left_over(self, older_than: timedelta | None = None) -> Mapping[str, int]:
+        """How many jobs of each type `clean_up` leaves to programs that know the type."""
+        keep = (self._keep if older_than is None else older_than).total_seconds()
+        found = self._database.autocommit(hooks.left, list(self._registry.by_name), keep)
+        return {item.type: item.past_keeping for item in found if item.past_keeping}
 
     def impatient(self) -> "Jobs":
-        """The same, raising `TryAgain` where it would wait in this thread for another transaction."""
+        """The same for coroutines, whose threads are few.
+
+        It raises `TryAgain` where it would wait for another transaction, and calls `on_cancelled` on other threads.
+        """
         twin = copy(self)
         twin._waits = once  # noqa: SLF001 - its own
+        threads = HookThreads(self._hooks)
+        twin._call_hook = lambda _job_id, type_name: threads.call_due(type_name)  # noqa: SLF001 - its own
         return twin
 
     def _alone(self, insert: Callable[[Connection], T]) -> T:
@@ -299,9 +327,26 @@ class Jobs:
             raise InvalidRequest("sync=True runs the job at once, so it cannot wait for the session's commit")
         self._inline.join()
         job, claim = self._alone(partial(self._create_and_claim, wanted=wanted))
-        if claim is not None:
-            self._inline.run(claim)
-        return self.get(job.id)
+        if claim is None:  # the job of somebody else that has the same key
+            return self.get(job.id)
+        self._inline.run(claim)
+        return self._retried_inline(job.id)
+
+    def _retried_inline(self, job_id: JobId) -> Job:
+        """Run the further attempts here too, each when it is due; where a node takes one, wait for it."""
+        waited = False
+        while not (job := self.get(job_id)).ended:
+            wait = (job.run_at - job.updated_at).total_seconds() if job.state is JobState.PENDING else None
+            if wait is not None and wait > LONGEST_INLINE_WAIT:
+                return job
+            with suppress(WaitTimeout):
+                until_ended(self._database, self._wakeup, job_id, ALMOST_DUE if waited and wait is not None else wait)
+                continue
+            waited = True
+            with suppress(JobDoesNotExist):  # a node was quicker, or it is not quite due
+                self._inline.run(self._database.transact(self._inline.claim, job_id))
+                waited = False
+        return job
 
     def _create_and_claim(self, connection: Connection, wanted: Creation) -> tuple[Job, Claim | None]:
         job, new = creation.create(connection, wanted)
@@ -340,13 +385,14 @@ class Jobs:
         change = Change("job.cancel", str(job.id), lambda _: seen, lambda *_: {"state": JobState.CANCELLED}, who)
         cancel = recorded(ending.cancel, change, changed=_is_made)
         shown = self._shown([job])[0]
+        owed = self._hooks.owes(job.type, ON_CANCELLED)
         try:
-            return self._database.transact_at_once(cancel, job.id, who, shown)
+            return self._database.transact_at_once(cancel, job.id, who, shown, owed=owed)
         except DatabaseBusy:
             if job.state is JobState.STARTED:
                 self._request_cancel(job.id, who)
         try:
-            return self._database.transact(cancel, job.id, who, shown)
+            return self._database.transact(cancel, job.id, who, shown, owed=owed)
         except BaseException:
             self._live.forget([job.id])
             raise

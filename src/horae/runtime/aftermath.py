@@ -2,8 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
 
@@ -11,6 +10,7 @@ from horae.domain.job import Job, JobId, JobState
 from horae.domain.standing import Stop
 from horae.live.store import CancelRequest
 from horae.runtime.controller import Controller
+from horae.runtime.hook_service import HookService
 from horae.runtime.parts import Parts
 from horae.runtime.reporter import Reporter
 from horae.runtime.rescue import Rescued
@@ -19,27 +19,21 @@ from horae.runtime.worker import Worker
 from horae.storage import ending
 from horae.storage.runs import Decided
 from horae.storage.settling import Settled
-from horae.types.hooks import Hooks
 from horae.wakeup.channel import Hint, HintKind
 
-HOOKS_AT_ONCE: Final = 4
 LONGEST_BY: Final = 200
-"""Threads; characters of who cancelled a job."""
+"""Characters of who cancelled a job."""
 
 log = logging.getLogger("horae.runtime")
 
 
 class Aftermath:
-    """Acts on commits of the settler and the sweeper.
+    """Acts on commits of the settler and the sweeper. Hooks are owed by the rows, and called by the hook service."""
 
-    Hooks have threads of their own: one that waits for somebody must not hold up claims, cancels or rescues.
-    """
-
-    def __init__(self, group: asyncio.TaskGroup, parts: Parts, hooks: Hooks, reporter: Reporter) -> None:
+    def __init__(self, group: asyncio.TaskGroup, parts: Parts, hooks: HookService, reporter: Reporter) -> None:
         self._group, self._wakeup, self._live, self._database = group, parts.wakeup, parts.live, parts.database
         self._hooks, self._reporter = hooks, reporter
         self._loop = asyncio.get_running_loop()
-        self._threads = ThreadPoolExecutor(HOOKS_AT_ONCE, thread_name_prefix="horae-hooks")
         self.worker: Worker | None = None
         self.controller: Controller | None = None
 
@@ -56,9 +50,9 @@ class Aftermath:
                 else:
                     over.append(claim.id)
                     cancelled.extend([claim.id] if state is JobState.CANCELLED else [])
-                    self._call_hook(ended, state)
+                    self._note_hook(ended)
             elif claim.id in result.released:
-                self._call(partial(self._hooks.released, claim.id, claim.type, result.released[claim.id]))
+                self._hooks.wake()
             elif ended.settlement is not None:
                 log.info("the end of job %d was dropped: its lease %d has passed on", claim.id, claim.lease)
         self._tell_of_room(ended.claim.queue for ended in batch)
@@ -76,7 +70,8 @@ class Aftermath:
             self._tell_of_work()
         for decision in decisions:
             if decision.stop is not None and decision.schedule.run_token is not None:
-                self._call(partial(self._stop_run, decision, JobId(decision.schedule.run_token)))
+                stop = partial(self._stop_run, decision, JobId(decision.schedule.run_token))
+                self._group.create_task(self._database.in_service(stop))
 
     def _tell_of_work(self) -> None:
         self._wakeup.send(Hint(HintKind.WORK))
@@ -125,7 +120,7 @@ class Aftermath:
         if job is not None:  # no node had it, so the run has ended with it
             self._loop.call_soon_threadsafe(self._announce, [decision.schedule.id])
             self._wakeup.send(Hint(HintKind.ENDED, (job_id,)))
-            self._hooks.cancelled(job.id, job.type)
+            self._loop.call_soon_threadsafe(self._hooks.wake)
 
     def rescued(self, batch: Sequence[Rescued]) -> None:
         """A batch of jobs whose node is dead."""
@@ -138,7 +133,7 @@ class Aftermath:
             else:
                 over.append(claim.id)
                 if state is not JobState.FINISHED:
-                    self._call(partial(self._hooks.released, claim.id, claim.type, state))
+                    self._hooks.wake()
         self._tell_of_room(rescued.claim.queue for rescued in batch)
         self._reporter.forget((), (rescued.claim.id for rescued in batch))
         if over:
@@ -147,26 +142,16 @@ class Aftermath:
     def expired(self, job: Job) -> None:
         """A job that has passed its limit. While its body goes on its hook waits for the release."""
         if job.node_id is None:
-            self._call(partial(self._hooks.failed, job.id, job.type))
+            self._hooks.wake()
         self._wakeup.send(Hint(HintKind.ENDED, (job.id,)))
-
-    def close(self) -> None:
-        """Let idle threads end."""
-        self._threads.shutdown(wait=False)
 
     def _retry_in(self, seconds: float) -> None:
         if self.worker is not None:
             self.worker.hint_in(seconds)
 
-    def _call_hook(self, ended: Ended, state: JobState) -> None:
-        claim = ended.claim
-        if state is JobState.CANCELLED and self._hooks.wanted(claim.type, "on_cancelled"):
-            self._call(partial(self._hooks.cancelled, claim.id, claim.type))
-        elif state is JobState.FAILED and self._hooks.wanted(claim.type, "on_error"):
-            self._call(partial(self._hooks.failed, claim.id, claim.type, ended.error))
-
-    def _call(self, hook: Callable[[], None]) -> None:
-        self._group.create_task(self._in_thread(hook))
-
-    async def _in_thread(self, hook: Callable[[], None]) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._threads, hook)
+    def _note_hook(self, ended: Ended) -> None:
+        if ended.settlement is None or ended.settlement.hook_owed is None:
+            return
+        if ended.error is not None:
+            self._hooks.remember(ended.claim.id, ended.error)
+        self._hooks.wake()

@@ -29,6 +29,7 @@ from horae.runtime.runner import Performed, Stage, outcome_of, perform, perform_
 from horae.runtime.settler import Ended, settle_batch
 from horae.runtime.verdict import ended_of
 from horae.storage import claims
+from horae.storage.hooks import OWED_BY
 from horae.types.context import JobContext
 from horae.types.hooks import Hooks
 from horae.wakeup.channel import Hint, HintKind
@@ -130,10 +131,10 @@ class InlineNode:
             state = JobState.FINISHED if ended.settlement is None else ended.settlement.state
         self._reporter.forget([claim.id], [claim.id] if state is JobState.CANCELLED else [])
         self._reporter.publish()
-        if state is JobState.FAILED:
-            self._hooks.failed(claim.id, claim.type, ended.error)
-        elif state is JobState.CANCELLED:
-            self._hooks.cancelled(claim.id, claim.type)
+        if state in OWED_BY:
+            if ended.error is not None:
+                self._hooks.remember(claim.id, ended.error)
+            self._hooks.call_here(claim.id, claim.type)
         self._parts.wakeup.send(Hint(HintKind.WORK if state is JobState.PENDING else HintKind.ENDED, (claim.id,)))
 
 

@@ -21,6 +21,7 @@ from horae.runtime.executors.loop import LoopExecutor
 from horae.runtime.executors.process import ProcessExecutor
 from horae.runtime.executors.thread import ThreadExecutor
 from horae.runtime.foreground import run_in_foreground, running_beside
+from horae.runtime.hook_service import HookService
 from horae.runtime.journals import Journals
 from horae.runtime.membership import Membership, membership_of
 from horae.runtime.overseer import Overseer
@@ -113,7 +114,8 @@ class Incarnation:
         self._stage = Stage(parts.database, self.id)
         self._journals = Journals(parts.database)
         self._reporter = Reporter(parts.live, self._stage.journal)
-        self._hooks = Hooks(parts.database, parts.registry)
+        hooks = Hooks(parts.database, parts.registry)
+        self._hook_service = HookService(parts.database, hooks, options.keep.total_seconds())
         self._membership: Membership = membership_of(parts.database, record)
         self._died = asyncio.Event()
         self._broken = False
@@ -126,13 +128,14 @@ class Incarnation:
         listening = ExitStack()
         try:
             await self._work(listening, stop, ready)
+            await self._hook_service.finish()
         except BaseException:
             self._worker.abandon()  # nobody is left to write what its bodies come to
             self._broken = True
             raise
         finally:
             listening.close()
-            self._aftermath.close()
+            self._hook_service.close()
             await self._leave()
 
     async def _work(self, listening: ExitStack, stop: asyncio.Event, ready: asyncio.Event) -> None:
@@ -150,6 +153,7 @@ class Incarnation:
                 services.create_task(sustained("the sweeper", self._sweeper.run)),
                 services.create_task(sustained("the overseer", self._overseer.run)),
                 services.create_task(self._watch_file()),
+                services.create_task(sustained("the hook service", self._hook_service.run)),
             ]
             services.create_task(sustained("the settler", self._settler.run))
             if self._options.scheduler:
@@ -175,7 +179,7 @@ class Incarnation:
 
     def _assemble(self, services: asyncio.TaskGroup) -> None:
         parts, rng = self._parts, self._rng
-        self._aftermath = Aftermath(services, parts, self._hooks, self._reporter)
+        self._aftermath = Aftermath(services, parts, self._hook_service, self._reporter)
         self._settler = Settler(self._stage, self._aftermath.settled, rng)
         self._loop_executor = LoopExecutor(asyncio.get_running_loop(), self._stage)
         self._thread_executor = ThreadExecutor(asyncio.get_running_loop(), self._stage)
@@ -202,7 +206,6 @@ class Incarnation:
             database=parts.database,
             membership=self._membership,
             registry=parts.registry,
-            hooks=self._hooks,
             live=parts.live,
             keep_seconds=self._options.keep.total_seconds(),
             rng=rng,

@@ -12,7 +12,7 @@ from horae.domain.backoff import Backoff
 from horae.domain.job import Claim, Crashed, JobId, JobState, NodeId, Settlement, Succeeded, decide
 from horae.live.store import LiveReport
 from horae.runtime.journals import Begun
-from horae.runtime.verdict import backoff_of
+from horae.runtime.verdict import backoff_of, owing
 from horae.storage import claims, ending, settling
 from horae.storage.runs import Decided
 from horae.types.registry import Registry
@@ -86,7 +86,8 @@ class Rescuer:
 
     def _crash(self, claim: Claim, node: NodeId, crashes: int, report: LiveReport | None) -> Settlement:
         outcome = Crashed(f"node {node} stopped in the middle of the job", crashes + 1)
-        settlement = decide(claim, outcome, backoff_of(claim, self.registry.find(claim.type)), self.rng)
+        job_type = self.registry.find(claim.type)
+        settlement = owing(decide(claim, outcome, backoff_of(claim, job_type), self.rng), job_type)
         if report is None or report.lease != claim.lease:
             return settlement
         return settlement._replace(progress=report.progress_percentage, label=report.label)

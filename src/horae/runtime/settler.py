@@ -21,6 +21,7 @@ from horae.runtime.complaints import Complaint
 from horae.runtime.runner import Stage
 from horae.storage import claims, settling
 from horae.storage.failures import is_of_data
+from horae.storage.hooks import ON_ERROR
 from horae.storage.settling import Settled
 
 LARGEST_BATCH: Final = 1000
@@ -164,7 +165,7 @@ def _refused(ended: Ended, error: Exception) -> Ended | None:
     log.error("the end of job %d cannot be written, so it is failed", claim.id, exc_info=error)
     failure = Settlement(
         claim.id, claim.lease, JobState.FAILED, AttemptOutcome.FAILED, error=type(error).__name__,
-        human_readable_error=UNSTORABLE,
+        human_readable_error=UNSTORABLE, hook_owed=ON_ERROR,
     )  # fmt: skip
     return Ended(claim, failure, ended.error)
 

@@ -1,4 +1,4 @@
-"""Looks after what nobody else does: jobs of dead nodes, jobs past their limits, jobs past their keeping.
+"""Looks after what nobody else does: jobs of dead nodes, and jobs past their limits.
 
 Every node sweeps; the statements take only rows that no other sweeper has locked, and compare state and lease.
 """
@@ -30,7 +30,6 @@ from horae.storage.database import Database
 from horae.storage.ending import Overdue
 from horae.storage.failures import is_transient
 from horae.storage.runs import Decided
-from horae.types.hooks import Hooks
 from horae.types.job_type import JobType
 from horae.types.registry import Registry
 
@@ -58,13 +57,13 @@ class Sweeper:
     """One node's share of looking after."""
 
     def __init__(  # noqa: PLR0913 - the one place where these meet
-        self, *, database: Database, membership: Membership, registry: Registry, hooks: Hooks, live: LiveStore,
+        self, *, database: Database, membership: Membership, registry: Registry, live: LiveStore,
         keep_seconds: float, rng: Random, on_rescue: Callable[[Sequence[Rescued]], None],
         on_expiry: Callable[[Job], None],
         on_runs: Callable[[Sequence[Decided]], None],
     ) -> None:  # fmt: skip
         self._database, self._membership, self._registry = database, membership, registry
-        self._hooks, self._live, self._keep_seconds, self._rng = hooks, live, keep_seconds, rng
+        self._live, self._keep_seconds, self._rng = live, keep_seconds, rng
         self._on_rescue, self._on_expiry, self._on_runs = on_rescue, on_expiry, on_runs
         self._journals = Journals(database)
         self._born = time.monotonic()
@@ -115,7 +114,6 @@ class Sweeper:
             await self.end_lost_runs()
         if time.monotonic() >= self._clean_at:
             self._clean_at = time.monotonic() + min(CLEAN_EVERY, self._keep_seconds * CLEAN_SHARE)
-            await self.clean_up()
             await self._database.in_service(self._forget_ended)
             await self._database.in_service(self._journals.sweep)
         self._rounds += 1
@@ -214,12 +212,6 @@ class Sweeper:
         for decision in ended:
             log.warning("a run of schedule %r was over without its knowing", decision.schedule.name)
         self._on_runs(ended)
-
-    async def clean_up(self) -> None:
-        """Delete what ended longer ago than it is kept."""
-        removed = await self._database.in_thread(partial(self._hooks.clean_up, self._keep_seconds))
-        if removed:
-            log.info("%d ended jobs were cleaned up", removed)
 
 
 def _start_up(kind: JobType[Any]) -> float:

@@ -12,7 +12,8 @@ from horae.live.store import LiveReport
 from horae.runtime.run import Run
 from horae.runtime.runner import Performed
 from horae.runtime.settler import Ended
-from horae.types.job_type import JobType
+from horae.storage.hooks import OWED_BY
+from horae.types.job_type import JobType, has_hook
 
 log = logging.getLogger("horae.runtime")
 
@@ -29,9 +30,18 @@ def ended_of(run: Run, performed: Performed, report: LiveReport | None, rng: Ran
         settlement = settlement._replace(took=took)
     if isinstance(performed.outcome, Failed):
         _log_failure(run.claim, performed.outcome, settlement)
+    settlement = owing(settlement, run.job_type)
     if report is not None:
         settlement = settlement._replace(progress=report.progress_percentage, label=report.label)
     return Ended(run.claim, settlement, performed.error)
+
+
+def owing(settlement: Settlement, job_type: JobType[Any] | None) -> Settlement:
+    """The settlement with the hook that the row owes then: of a type that is not known here, whichever it may have."""
+    hook = OWED_BY.get(settlement.state)
+    if hook is None or not (job_type is None or has_hook(job_type, hook)):
+        return settlement
+    return settlement._replace(hook_owed=hook)
 
 
 def _log_failure(claim: Claim, failed: Failed, settlement: Settlement) -> None:

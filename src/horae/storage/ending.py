@@ -37,6 +37,7 @@ from horae.storage.dialect import (
     now_or,
     seconds_from_now,
 )
+from horae.storage.hooks import ON_CANCELLED, ON_ERROR
 from horae.storage.reading import COLUMNS, job_from
 from horae.storage.tables import job_attempts, jobs, nodes, queues
 from horae.storage.unreadable import readable
@@ -64,6 +65,7 @@ CANCEL: Final = (
         state=JobState.CANCELLED,
         cancelled_by=bindparam("cancelled_by"),
         progress_percentage=case((_further, _reported), else_=jobs.c.progress_percentage),
+        hook_owed=bindparam("hook_owed", type_=String()),
         **_ENDED,
     )
     .returning(*COLUMNS)
@@ -72,7 +74,7 @@ CANCEL: Final = (
 CANCEL_PENDING_OF: Final = (
     update(jobs)
     .where(jobs.c.schedule_id == bindparam("of_schedule"), jobs.c.state == JobState.PENDING)
-    .values(state=JobState.CANCELLED, cancelled_by=bindparam("cancelled_by"), **_ENDED)
+    .values(state=JobState.CANCELLED, cancelled_by=bindparam("cancelled_by"), hook_owed=ON_CANCELLED, **_ENDED)
     .returning(jobs.c.id)
 )
 
@@ -129,6 +131,7 @@ def _expire(dialect: str) -> Update:
             progress_percentage=case(
                 (passed.c.seen > jobs.c.progress_percentage, passed.c.seen), else_=jobs.c.progress_percentage
             ),
+            hook_owed=ON_ERROR,
             **_ENDED,
         )
         .returning(*COLUMNS)
@@ -161,17 +164,6 @@ def _lost(dialect: str) -> Select[Any]:
 
 LOST: Final = PerDialect(_lost)
 
-EXPIRED: Final = (
-    select(*COLUMNS)
-    .where(
-        jobs.c.finished_at < seconds_from_now(-bindparam("seconds", type_=Float())),
-        jobs.c.node_id.is_(None),
-        jobs.c.id > bindparam("after", type_=BigInteger()),
-    )
-    .order_by(jobs.c.id)
-    .limit(bindparam("limit", type_=Integer()))
-)
-
 
 def _delete(dialect: str) -> tuple[Any, Any]:
     gone = member_of(dialect, jobs.c.id, "ids", of=IdList)
@@ -182,14 +174,22 @@ def _delete(dialect: str) -> tuple[Any, Any]:
 DELETE: Final = PerDialect(_delete)
 
 
-def cancel(connection: Connection, job_id: JobId, cancelled_by: str | None, seen: Job | None = None) -> Job | None:
+def cancel(
+    connection: Connection, job_id: JobId, cancelled_by: str | None, seen: Job | None = None, *, owed: bool = True
+) -> Job | None:
     """Pending or started becomes cancelled; None where the job was in another state.
 
     The node stays on a started job's row until its body has stopped. `seen`: the job as it was last shown; its
-    percentage stays, if its lease still holds.
+    percentage stays, if its lease still holds. `owed`: whether its type has, or may have, an `on_cancelled`.
     """
     lease, percentage = (-1, 0) if seen is None else (seen.lease, seen.progress_percentage)
-    parameters = {"job_id": job_id, "cancelled_by": cancelled_by, "seen_lease": lease, "seen_percentage": percentage}
+    parameters = {
+        "job_id": job_id,
+        "cancelled_by": cancelled_by,
+        "seen_lease": lease,
+        "seen_percentage": percentage,
+        "hook_owed": ON_CANCELLED if owed else None,
+    }
     row = connection.execute(CANCEL, parameters).one_or_none()
     if row is None:
         return None
@@ -257,12 +257,6 @@ def lost(connection: Connection, dead: Collection[NodeId], limit: int) -> list[t
     rows = connection.execute(LOST.on(connection), {"dead": list(dead), "limit": limit}).all()
     width = len(Claim._fields)
     return [(Claim._make(row[:width]), NodeId(row.holder), JobState(row.state), row.crashes) for row in rows]
-
-
-def expired(connection: Connection, seconds: float, after: JobId, limit: int) -> list[Job]:
-    """Jobs that ended longer ago than this, by id."""
-    rows = connection.execute(EXPIRED, {"seconds": seconds, "after": after, "limit": limit})
-    return readable(jobs.name, rows, job_from)
 
 
 def remove(connection: Connection, job_ids: Collection[JobId]) -> set[JobId]:

@@ -1,6 +1,6 @@
 """Jobs as values: one, a page, those that ended."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Final
@@ -131,7 +131,12 @@ def counts(connection: Connection) -> dict[JobState, int]:
 
 def job_from(row: Row[Any]) -> Job:
     """A row of `COLUMNS` as a value."""
-    values = dict(row._mapping)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # the public name of a Row's mapping
+    return job_of(row._mapping)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # the public name of a Row's mapping
+
+
+def job_of(row: Mapping[Any, Any]) -> Job:
+    """The same of a row's mapping."""
+    values = dict(row)
     values["state"] = JobState(values["state"])
     if not isinstance(values["meta"], dict):
         raise TypeError("its meta is no JSON object")

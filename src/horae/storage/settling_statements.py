@@ -59,6 +59,7 @@ _BATCH: Final[Mapping[str, TypeEngine[Any]]] = {
     "label": Text(),
     "cancelled_by": Text(),
     "took": BigInteger(),
+    "hook_owed": String(),
 }
 _ENDED_AS: Final = ("outcome", "error", "traceback")
 _ATTEMPT: Final = ("job_id", "lease", "attempt", "node_id", "started_at", "finished_at", *_ENDED_AS)
@@ -110,6 +111,7 @@ def _settle(dialect: str) -> Sequence[Executable]:
         "label": case((retried, null()), else_=batch.c.label),
         "cancelled_by": batch.c.cancelled_by,
         "started_at": _began_at(batch),
+        "hook_owed": batch.c.hook_owed,
     }
     ended = (batch.c.outcome, batch.c.error, batch.c.traceback)
     held = _held(batch)

@@ -1,20 +1,33 @@
-"""Calls the hooks of job types: once, after the fact is committed, guarded. And cleans up, which is a hook a row."""
+"""Calls the hooks of job types: once, after the fact is committed, guarded. And cleans up, which is a hook a row.
+
+A hook is owed by the row of the job until a process that knows the type has taken it and called it. Where the process
+dies within a hook, it is called again.
+"""
 
 import logging
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from horae.domain.job import Job, JobId, JobState
-from horae.errors import JobFailed
-from horae.storage import ending, parameters, reading
+from horae.domain.job import Job, JobId
+from horae.errors import JobFailed, JobNotDeletable
+from horae.storage import ending, hooks, parameters
 from horae.storage.database import Database
 from horae.storage.failures import is_transient
-from horae.types.job_type import has_hook
+from horae.storage.hooks import ON_CANCELLED, ON_ERROR, Owed
+from horae.types.job_type import JobType, has_hook
 from horae.types.parameters import MappedParameters
 from horae.types.registry import Registry
 
 CLEANING_BATCH: Final = 200
+HOOKED_BATCH: Final = 20
+TIME_LIMIT: Final = 60.0
+TAKEN_AGAIN: Final = 90.0
+"""Jobs that are deleted together, without and with a hook for each; seconds that a hook may take before the others of
+its type stop waiting for it, and after which what a dead process had taken is taken again.
+"""
+BEFORE_DELETE: Final = "before_delete"
 log = logging.getLogger("horae.hooks")
 
 
@@ -24,44 +37,128 @@ class Hooks:
     def __init__(self, database: Database, registry: Registry) -> None:
         self._database = database
         self._registry = registry
+        self._errors: dict[JobId, BaseException] = {}
 
     def wanted(self, type_name: str, hook: str) -> bool:
         """Whether the type is known here and has this hook."""
         job_type = self._registry.find(type_name)
         return job_type is not None and has_hook(job_type, hook)
 
-    def failed(self, job_id: JobId, type_name: str, error: BaseException | None = None) -> None:
-        """`on_error`, after the job failed for good."""
-        if self.wanted(type_name, "on_error"):
-            self._call(job_id, lambda job: self._registry.get(type_name).on_error(job, error or failure_of(job)))
+    def owes(self, type_name: str, hook: str) -> bool:
+        """Whether an ended job of the type owes the hook: it has it, or somebody else knows whether it has."""
+        return owes(self._registry, type_name, hook)
 
-    def cancelled(self, job_id: JobId, type_name: str) -> None:
-        """`on_cancelled`, after the body, if it had begun, has stopped."""
-        if self.wanted(type_name, "on_cancelled"):
-            self._call(job_id, lambda job: self._registry.get(type_name).on_cancelled(job))
+    @property
+    def types(self) -> Collection[str]:
+        """The names of the types that are known here."""
+        return self._registry.by_name.keys()
 
-    def released(self, job_id: JobId, type_name: str, state: JobState) -> None:
-        """The hook of a job that was ended under its body, which has stopped now."""
-        if state is JobState.CANCELLED:
-            self.cancelled(job_id, type_name)
-        else:
-            self.failed(job_id, type_name)
+    def remember(self, job_id: JobId, error: BaseException) -> None:
+        """Keep what a body raised for its `on_error`, which others call with the stored text."""
+        if len(self._errors) < 1000:  # noqa: PLR2004 - what is forgotten is told by its text
+            self._errors[job_id] = error
 
-    def before_delete(self, job: Job) -> None:
-        """`before_delete`; raises what it raises."""
-        if self.wanted(job.type, "before_delete"):
-            self._registry.get(job.type).before_delete(self.with_parameters(job))
+    def due(self) -> dict[str, int]:
+        """How many hooks wait to be called, by type."""
+        return self._database.autocommit(hooks.due, list(self.types), TAKEN_AGAIN)
+
+    def take(self, type_name: str, job_id: JobId | None = None) -> Owed | None:
+        """Take a hook of the type, or of one job; None if there is none to be called now."""
+        return self._database.transact(hooks.take, [type_name], TAKEN_AGAIN, job_id)
+
+    def call(self, owed: Owed) -> None:
+        """Call a hook that was taken, and note that it was called; what it raises is logged."""
+        job, hook = owed
+        error = self._errors.pop(job.id, None)
+        try:
+            if self.wanted(job.type, hook):
+                self._call(self._registry.get(job.type), hook, self.with_parameters(job), error)
+        except Exception:
+            log.exception("a hook of job %d failed", job.id)
+        self.done(job.id)
+
+    def call_here(self, job_id: JobId, type_name: str) -> None:
+        """Call what a job owes in this thread, if its type is known here and nobody else calls it."""
+        if type_name not in self.types:
+            return
+        try:
+            owed = self.take(type_name, job_id)
+            if owed is not None:
+                self.call(owed)
+        except Exception as error:  # noqa: BLE001 - its row owes it, and a node calls it
+            log.warning("a hook of job %d is left to the nodes: %s", job_id, error)
+
+    def done(self, job_id: JobId) -> None:
+        """Note that the hook of a job has been called."""
+        self._database.autocommit(hooks.done, [job_id])
+
+    def delete(self, job: Job) -> None:
+        """Call `before_delete` of an ended job, unless somebody else does; raises what it raises."""
+        self.call_here(job.id, job.type)
+        if not self.wanted(job.type, BEFORE_DELETE):
+            return
+        if not self._database.autocommit(hooks.take_to_delete, job.id, TAKEN_AGAIN):
+            raise JobNotDeletable(job.id, "being deleted")
+        try:
+            self._before_delete(job)
+        except BaseException:
+            self._database.autocommit(hooks.hand_back, [job.id])
+            raise
 
     def clean_up(self, keep_seconds: float) -> int:
-        """Delete what ended longer ago than it is kept; how many. One bad row never stops the rest."""
-        removed, after = 0, JobId(0)
-        while True:
-            batch = self._database.autocommit(ending.expired, keep_seconds, after, CLEANING_BATCH)
-            ready = [job.id for job in batch if self._may_go(job)]
+        """Delete what ended longer ago than it is kept and is of a type that is known here; how many.
+
+        One bad row never stops the rest.
+        """
+        removed = self.clean_up_plain(keep_seconds)
+        return removed + sum(self.clean_up_hooked(name, keep_seconds) for name in self.hooked_types)
+
+    @property
+    def hooked_types(self) -> Sequence[str]:
+        """The types whose jobs have something to be removed with them."""
+        return [name for name in self.types if self.wanted(name, BEFORE_DELETE)]
+
+    def clean_up_plain(self, keep_seconds: float) -> int:
+        """Delete jobs of types without `before_delete`."""
+        hooked = set(self.hooked_types)
+        return self.remove_past_keeping([name for name in self.types if name not in hooked], keep_seconds)
+
+    def clean_up_hooked(self, type_name: str, keep_seconds: float) -> int:
+        """Delete jobs of one type, `before_delete` first: each is called by one process, however many clean up."""
+        removed = 0
+        for batch in self._taken(type_name, keep_seconds):
+            deadline = time.monotonic() + TAKEN_AGAIN / 2
+            ready: list[JobId] = []
+            rest: list[JobId] = []
+            for job in batch:
+                if time.monotonic() > deadline:  # another process may soon take it for dropped
+                    rest.append(job.id)
+                else:
+                    (ready if self._may_go(job) else rest).append(job.id)
             removed += self._remove(ready) if ready else 0
+            if rest:
+                self._database.autocommit(hooks.hand_back, rest)
+        return removed
+
+    def forget(self, types: Collection[str], keep_seconds: float) -> int:
+        """Delete jobs of types that nobody knows any more, whatever hooks they owe; how many."""
+        if not types:
+            return 0
+        self._database.autocommit(hooks.forget, types)
+        return self.remove_past_keeping(types, keep_seconds)
+
+    def remove_past_keeping(self, types: Collection[str], keep_seconds: float) -> int:
+        """Delete jobs of these types that were kept for long enough, without a hook."""
+        removed, after = 0, JobId(0)
+        while types:
+            batch = self._database.autocommit(
+                hooks.past_keeping, types, keep_seconds, after=after, limit=CLEANING_BATCH
+            )
+            removed += self._remove(batch) if batch else 0
             if len(batch) < CLEANING_BATCH:
-                return removed
-            after = batch[-1].id
+                break
+            after = batch[-1]
+        return removed
 
     def with_parameters_of_all(self, jobs: Sequence[Job]) -> list[Job]:
         """The same for many jobs, with one statement for each type; those of another type stay as they are."""
@@ -80,9 +177,30 @@ class Hooks:
             return job
         return replace(job, params=self._database.autocommit(parameters.load, job_type.parameters.mapped, job.id))
 
+    def _taken(self, type_name: str, keep_seconds: float) -> Iterator[list[Job]]:
+        after = JobId(0)
+        while True:
+            batch = self._database.transact(
+                hooks.take_past_keeping, [type_name], keep_seconds, again=TAKEN_AGAIN, after=after, limit=HOOKED_BATCH
+            )
+            if batch:
+                yield batch
+                after = batch[-1].id
+            if len(batch) < HOOKED_BATCH:
+                return
+
+    def _call(self, job_type: JobType[Any], hook: str, job: Job, error: BaseException | None) -> None:
+        if hook == ON_CANCELLED:
+            job_type.on_cancelled(job)
+        elif hook == ON_ERROR:
+            job_type.on_error(job, error or failure_of(job))
+
+    def _before_delete(self, job: Job) -> None:
+        self._registry.get(job.type).before_delete(self.with_parameters(job))
+
     def _may_go(self, job: Job) -> bool:
         try:
-            self.before_delete(job)
+            self._before_delete(job)
         except Exception:
             log.exception("before_delete of job %d (%s) failed; its row stays", job.id, job.type)
             return False
@@ -100,13 +218,11 @@ class Hooks:
             log.exception("job %d cannot be deleted; its row stays", job_ids[0])
             return 0
 
-    def _call(self, job_id: JobId, hook: Callable[[Job], None]) -> None:
-        try:
-            job = self._database.autocommit(reading.get, job_id)
-            if job is not None:
-                hook(self.with_parameters(job))
-        except Exception:
-            log.exception("a hook of job %d failed", job_id)
+
+def owes(registry: Registry, type_name: str, hook: str) -> bool:
+    """Whether an ended job of the type owes the hook."""
+    job_type = registry.find(type_name)
+    return job_type is None or has_hook(job_type, hook)
 
 
 def failure_of(job: Job) -> JobFailed:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from horae.handler.doctor.finding import Finding, ok, problem, warning
 from horae.storage.doctor import WaitingWork
+from horae.storage.hooks import Left
 from horae.storage.nodes import NodeView
 from horae.storage.queues import QueueView
 
@@ -45,6 +46,21 @@ def work_findings(
         due = sum(work.count for work in waiting)
         yield ok(
             "work", f"{due} jobs are due, each in a paused queue or one that a node serves" if due else "none is due"
+        )
+
+
+def left_findings(left: Sequence[Left], alive: Sequence[NodeView]) -> Iterator[Finding]:
+    """Ended jobs whose hooks no live node can call."""
+    for item in left:
+        if any(item.type in view.types for view in alive):
+            continue
+        what = [f"{item.past_keeping} wait to be deleted"] if item.past_keeping else []
+        what += [f"{item.owed} owe a hook"] if item.owed else []
+        yield warning(
+            "hooks",
+            f"ended jobs of type {item.type!r}: {' and '.join(what)}, and no live node knows the type",
+            "Run a node of the application that declares it; if the type is gone, "
+            f"`horae jobs clean --unknown {item.type}` deletes them.",
         )
 
 

@@ -1,0 +1,102 @@
+"""Threads on which hooks are called, apart from everything else: a hook that hangs holds up nobody but its own type.
+
+They are daemon threads, so that none keeps the process from ending. What is not called, or not to its end, is owed by
+the row and called by another process.
+"""
+
+import logging
+import threading
+import time
+from typing import Final
+
+from typing_extensions import override
+
+from horae.domain.job import JobId
+from horae.types.hooks import TIME_LIMIT, Hooks
+
+OF_TYPE: Final = 4
+MOST_STUCK: Final = 8
+"""Threads that call hooks of one type at once; threads of one type that may be left in hooks past the time limit."""
+
+log = logging.getLogger("horae.hooks")
+
+
+class HookThreads:
+    """The threads of one process, by type; they end when nothing of their type is owed."""
+
+    def __init__(self, hooks: Hooks, *, time_limit: float = TIME_LIMIT) -> None:
+        self._hooks, self._time_limit = hooks, time_limit
+        self._threads: dict[str, list[_HookThread]] = {}
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+
+    def call_due(self, type_name: str, count: int = 1) -> None:
+        """Have so many hooks of the type called, at most `OF_TYPE` at once. Never waits."""
+        with self._lock:
+            if self._closed.is_set():
+                return
+            threads = [thread for thread in self._threads.get(type_name, ()) if thread.is_alive()]
+            stuck = [thread for thread in threads if thread.has_passed(self._time_limit)]
+            room = OF_TYPE + min(len(stuck), MOST_STUCK) - len(threads)
+            new = [_HookThread(self._hooks, type_name, self._closed) for _ in range(min(room, count))]
+            for thread in new:
+                thread.start()
+            self._threads[type_name] = threads + new
+
+    def look(self) -> None:
+        """Leave hooks behind that have passed the time limit: they count as called."""
+        with self._lock:
+            for threads in self._threads.values():
+                for thread in threads:
+                    if thread.has_passed(self._time_limit):
+                        thread.leave_behind(self._time_limit)
+
+    def close(self, patience: float) -> bool:
+        """Begin no more; whether what was begun has ended within `patience` seconds."""
+        self._closed.set()
+        deadline = time.monotonic() + patience
+        with self._lock:
+            threads = [thread for threads in self._threads.values() for thread in threads]
+        for thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        return not any(thread.is_alive() for thread in threads)
+
+
+class _HookThread(threading.Thread):
+    """Calls one hook of its type after another."""
+
+    def __init__(self, hooks: Hooks, type_name: str, closed: threading.Event) -> None:
+        super().__init__(name=f"horae-hooks-{type_name}", daemon=True)
+        self._hooks, self._type, self._closed = hooks, type_name, closed
+        self._job: JobId | None = None
+        self._began = 0.0
+        self._left_behind = False
+
+    @override
+    def run(self) -> None:
+        try:
+            while not self._closed.is_set() and not self._left_behind:
+                owed = self._hooks.take(self._type)
+                if owed is None:
+                    return
+                self._began, self._job = time.monotonic(), owed.job.id
+                self._hooks.call(owed)
+                self._job = None
+        except Exception as error:  # noqa: BLE001 - the rows owe the hooks still
+            log.warning("hooks of type %s wait: %s", self._type, error)
+        finally:
+            self._job = None
+
+    def has_passed(self, seconds: float) -> bool:
+        return self._job is not None and time.monotonic() - self._began > seconds
+
+    def leave_behind(self, seconds: float) -> None:
+        job, told = self._job, self._left_behind
+        self._left_behind = True
+        if job is None or told:
+            return
+        log.error("a hook of job %d (%s) has run for more than %g s and is left behind", job, self._type, seconds)
+        try:
+            self._hooks.done(job)
+        except Exception as error:  # noqa: BLE001 - then it is called again, once it counts as dropped
+            log.warning("that a hook of job %d was called cannot be noted: %s", job, error)

@@ -1,0 +1,263 @@
+"""A hook is owed by the row until somebody who knows the type has called it, once, and holds nothing else up."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from horae import Horae, Job, JobContext, JobState, JobType
+from horae.handler.doctor.work import left_findings
+from horae.runtime.hook_service import HookService
+from horae.storage import hooks as storage
+from horae.storage.database import Database
+from horae.types.hook_threads import HookThreads
+from horae.types.hooks import Hooks
+from tests.handler.test_keeping import age
+from tests.harness.applications import application, claim_as_another_node, execute, rows
+from tests.harness.nodes import running_node, until, until_state
+
+
+class Calls:
+    """Which hooks were called, and a door that some of them wait at."""
+
+    def __init__(self) -> None:
+        self.made: list[str] = []
+        self.door = threading.Event()
+        self.waiting = threading.Semaphore(0)
+        self.slow: set[str] = set()
+
+    def note(self, hook: str, job: Job) -> None:
+        if job.type in self.slow:
+            self.waiting.release()
+            self.door.wait(20)
+        self.made.append(f"{hook} {job.id}")
+
+
+@pytest.fixture
+def calls() -> Iterator[Calls]:
+    calls = Calls()
+    yield calls
+    calls.door.set()
+
+
+def hooked(horae: Horae, calls: Calls, name: str = "hooked") -> None:
+    """Register a type that fails, with every hook."""
+
+    class Hooked(JobType[Any]):
+        type = name
+        max_count = None
+
+        def run(self, job: JobContext[Any]) -> None:
+            raise ValueError("no")
+
+        def on_error(self, job: Job, error: BaseException) -> None:
+            calls.note(f"on_error {error}", job)
+
+        def on_cancelled(self, job: Job) -> None:
+            calls.note("on_cancelled", job)
+
+        def before_delete(self, job: Job) -> None:
+            calls.note("before_delete", job)
+
+    horae.register(Hooked)
+
+
+@pytest.fixture
+def stranger(database: Database, horae: Horae) -> Iterator[Horae]:
+    """Another application on the same database, which knows none of its types."""
+    horae.open()
+    with application(database) as stranger:
+        yield stranger
+
+
+def owed(horae: Horae) -> list[tuple[int, str]]:
+    return [tuple(row) for row in rows(horae, "SELECT id, hook_owed FROM horae_jobs WHERE hook_owed IS NOT NULL")]
+
+
+class TestStrangers:
+    async def test_a_cancel_by_somebody_who_does_not_know_the_type(
+        self, horae: Horae, stranger: Horae, calls: Calls
+    ) -> None:
+        hooked(horae, calls)
+        job = horae.jobs.start("hooked", delay=timedelta(days=1))
+        assert stranger.jobs.cancel(job.id).state is JobState.CANCELLED
+        assert owed(horae) == [(job.id, "on_cancelled")]
+        async with running_node(stranger), running_node(horae):
+            await until(lambda: calls.made)
+            await until(lambda: not owed(horae))
+        assert calls.made == [f"on_cancelled {job.id}"]
+
+    async def test_a_crash_that_somebody_else_deals_with(self, horae: Horae, stranger: Horae, calls: Calls) -> None:
+        hooked(horae, calls)
+        job = horae.jobs.start("hooked")
+        claim_as_another_node(horae)  # of which there is no row
+        async with running_node(stranger):
+            await until_state(horae, job.id, "failed")
+        assert owed(horae) == [(job.id, "on_error")]
+        async with running_node(horae):
+            await until(lambda: calls.made)
+        assert calls.made == [f"on_error The process that ran this job stopped unexpectedly. {job.id}"]
+
+    def test_their_clean_up_leaves_what_it_does_not_know(self, horae: Horae, stranger: Horae, calls: Calls) -> None:
+        hooked(horae, calls)
+        job = horae.jobs.start("hooked", sync=True)
+        age(horae, job.id)
+        assert stranger.jobs.clean_up() == 0
+        assert horae.jobs.clean_up() == 1
+        assert calls.made == [f"on_error no {job.id}", f"before_delete {job.id}"]
+
+    def test_doctor_names_types_that_no_live_node_knows(self, stranger: Horae, horae: Horae, calls: Calls) -> None:
+        hooked(horae, calls)
+        job = horae.jobs.start("hooked")
+        stranger.jobs.cancel(job.id)
+        age(horae, job.id)
+        left = stranger.parts.database.autocommit(storage.left, (), 60.0)
+        [finding] = left_findings(left, [])
+        assert "'hooked': 1 wait to be deleted and 1 owe a hook" in finding.message
+        assert "--unknown hooked" in (finding.advice or "")
+
+
+class TestOnce:
+    def test_a_type_without_hooks_owes_nothing(self, horae: Horae) -> None:
+        @horae.job
+        def fail() -> None:
+            raise ValueError("no")
+
+        horae.jobs.start(fail, sync=True)
+        horae.jobs.cancel(horae.jobs.start(fail).id)
+        assert owed(horae) == []
+
+    async def test_what_a_stranger_owes_for_a_type_without_hooks_is_cleared(
+        self, horae: Horae, stranger: Horae
+    ) -> None:
+        @horae.job
+        def plain() -> None: ...
+
+        stranger.jobs.cancel(horae.jobs.start(plain, delay=timedelta(days=1)).id)
+        assert len(owed(horae)) == 1
+        async with running_node(horae):
+            await until(lambda: not owed(horae))
+
+    def test_clean_ups_at_the_same_time_call_each_hook_once(self, horae: Horae, calls: Calls) -> None:
+        hooked(horae, calls)
+        ids = horae.jobs.start_many("hooked", [{}] * 60)
+        for job_id in ids:
+            horae.jobs.cancel(job_id)
+        calls.made.clear()
+        age(horae, *ids)
+        line = threading.Barrier(3)
+
+        def clean() -> None:
+            line.wait()
+            horae.jobs.clean_up()
+
+        threads = [threading.Thread(target=clean) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(calls.made) == sorted(f"before_delete {job_id}" for job_id in ids)
+        assert rows(horae, "SELECT id FROM horae_jobs") == []
+
+    async def test_many_nodes_call_each_hook_once(self, horae: Horae, stranger: Horae, calls: Calls) -> None:
+        hooked(horae, calls)
+        ids = horae.jobs.start_many("hooked", [{}] * 30)
+        for job_id in ids:
+            stranger.jobs.cancel(job_id)
+        async with running_node(horae), running_node(horae):
+            await until(lambda: not owed(horae))
+        assert sorted(calls.made) == sorted(f"on_cancelled {job_id}" for job_id in ids)
+
+    async def test_a_hook_whose_process_died_is_called_again(self, horae: Horae, stranger: Horae, calls: Calls) -> None:
+        hooked(horae, calls)
+        job = horae.jobs.start("hooked")
+        stranger.jobs.cancel(job.id)
+        hooks = Hooks(horae.parts.database, horae.registry)
+        assert hooks.take("hooked") is not None
+        assert hooks.take("hooked") is None
+        assert hooks.due() == {}
+        hour = "3600000000" if horae.parts.database.dialect == "sqlite" else "interval '1 hour'"
+        execute(horae, f"UPDATE horae_jobs SET hook_taken_at = hook_taken_at - {hour}")
+        async with running_node(horae):
+            await until(lambda: calls.made)
+        assert calls.made == [f"on_cancelled {job.id}"]
+
+
+class TestNothingIsHeldUp:
+    async def test_hanging_hooks_of_one_type_leave_the_others_alone(self, horae: Horae, calls: Calls) -> None:
+        hooked(horae, calls, "hanging")
+        hooked(horae, calls, "quick")
+        calls.slow.add("hanging")
+        async with running_node(horae):
+            await horae.aio.jobs.start_many("hanging", [{}] * 6)
+            for _ in range(4):
+                await until(lambda: calls.waiting.acquire(blocking=False))
+            job = await horae.aio.jobs.start("quick")
+            await until(lambda: calls.made)
+            assert calls.made == [f"on_error no {job.id}"]
+            calls.door.set()
+            await until(lambda: len(calls.made) == 7)
+
+    async def test_a_node_ends_though_a_hook_sleeps(self, horae: Horae, calls: Calls) -> None:
+        hooked(horae, calls)
+        calls.slow.add("hooked")
+        async with running_node(horae, grace=timedelta(0)):
+            job = await horae.aio.jobs.start("hooked")
+            await until(lambda: calls.waiting.acquire(blocking=False))
+            began = time.monotonic()
+        assert time.monotonic() - began < 5
+        assert owed(horae) == [(job.id, "on_error")]
+
+    def test_a_hook_past_its_time_limit_is_left_behind(
+        self, horae: Horae, stranger: Horae, calls: Calls, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        hooked(horae, calls)
+        calls.slow.add("hooked")
+        ids = horae.jobs.start_many("hooked", [{}] * 5)
+        for job_id in ids:
+            stranger.jobs.cancel(job_id)
+        threads = HookThreads(Hooks(horae.parts.database, horae.registry), time_limit=0.0)
+        threads.call_due("hooked", 4)
+        for _ in range(4):
+            assert calls.waiting.acquire(timeout=20)
+        threads.look()
+        assert "is left behind" in caplog.text
+        assert len(owed(horae)) == 1
+        threads.call_due("hooked")
+        assert calls.waiting.acquire(timeout=20)
+        calls.door.set()
+        assert threads.close(20)
+
+    async def test_a_slow_before_delete_holds_up_neither_the_node_nor_other_types(
+        self, horae: Horae, calls: Calls
+    ) -> None:
+        hooked(horae, calls, "hanging")
+        hooked(horae, calls, "quick")
+        ids = [horae.jobs.start(name, sync=True).id for name in ("hanging", "quick")]
+        age(horae, *ids)
+        calls.made.clear()
+        calls.slow.add("hanging")
+        database = horae.parts.database
+        service = HookService(database, Hooks(database, horae.registry), 60.0)
+        service.clean_up()
+        await until(lambda: calls.made == [f"before_delete {ids[1]}"])
+        service.clean_up()  # the first one of the hanging type has not ended
+        calls.door.set()
+        await until(lambda: not rows(horae, "SELECT id FROM horae_jobs"))
+        assert calls.made == [f"before_delete {ids[1]}", f"before_delete {ids[0]}"]
+
+    async def test_a_cancel_over_http_does_not_wait(self, horae: Horae, calls: Calls) -> None:
+        hooked(horae, calls)
+        calls.slow.add("hooked")
+        ids = await horae.aio.jobs.start_many("hooked", [{}] * 12)
+        async with asyncio.timeout(10):
+            for job_id in ids:
+                await horae.aio.jobs.cancel(job_id)
+        assert calls.made == []
+        calls.door.set()
+        await until(lambda: not owed(horae))
+        assert sorted(calls.made) == sorted(f"on_cancelled {job_id}" for job_id in ids)
