@@ -187,12 +187,16 @@ class JobNotDeletable(Conflict):
 
 
 class JobNotRetryable(Conflict):
-    """Only a failed or cancelled job can be retried."""
+    """Only a failed or cancelled job can be retried, and only once; `retried_as` is the job that repeated it."""
 
-    def __init__(self, job_id: int, state: str) -> None:
-        super().__init__(f"job {job_id} cannot be retried: it is {state}, not failed or cancelled")
+    def __init__(self, job_id: int, state: str, *, retried_as: int | None = None) -> None:
+        why = f"it is {state}, not failed or cancelled"
+        if retried_as is not None:
+            why = f"job {retried_as} has repeated it and did not finish either; retry that one"
+        super().__init__(f"job {job_id} cannot be retried: {why}")
         self.job_id = job_id
         self.state = state
+        self.retried_as = retried_as
 
 
 class MaxJobCountExceeded(Conflict):

@@ -59,7 +59,31 @@ def test_a_failure_is_the_job_s_and_not_the_caller_s(horae: Horae) -> None:
     assert attempts_of(horae, job.id) == ["failed"]
 
 
-def test_a_retry_is_left_to_the_nodes(horae: Horae) -> None:
+def test_retries_run_here_too(horae: Horae) -> None:
+    attempts: list[int] = []
+
+    @horae.job(max_attempts=3, backoff=Backoff(base=timedelta(milliseconds=10), jitter=0))
+    def third_time(job: JobContext) -> str:
+        attempts.append(threading.get_ident())
+        if job.attempt < 3:
+            raise ValueError("no")
+        return "at last"
+
+    job = horae.jobs.start(third_time, sync=True)
+    assert (job.state, job.attempt, job.result) == (JobState.FINISHED, 3, "at last")
+    assert attempts == [threading.get_ident()] * 3
+    assert attempts_of(horae, job.id) == ["failed", "failed", "finished"]
+
+
+def test_a_job_that_fails_for_good_is_returned_failed(horae: Horae) -> None:
+    @horae.job(max_attempts=2, backoff=Backoff(base=timedelta(0), jitter=0))
+    def fail() -> None:
+        raise ValueError("no")
+
+    assert horae.jobs.start(fail, sync=True).state is JobState.FAILED
+
+
+def test_a_retry_that_is_due_much_later_is_left_to_the_nodes(horae: Horae) -> None:
     @horae.job(max_attempts=2, backoff=Backoff(base=timedelta(hours=1), cap=timedelta(hours=1), jitter=0))
     def fail() -> None:
         raise ValueError("no")

@@ -3,20 +3,29 @@
 import asyncio
 import itertools
 import math
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
 import pytest
 from pydantic import BaseModel
 
-from horae import Horae, JobDoesNotExist, JobFailed, JobType, JobWasCancelled, WaitTimeout
+from horae import (
+    Horae,
+    JobDoesNotExist,
+    JobFailed,
+    JobType,
+    JobWasCancelled,
+    SoftTimeLimitExceeded,
+    WaitTimeout,
+)
 from horae.types.context import JobContext
 from tests.harness.applications import claim_as_another_node, counted_statements, execute
 from tests.harness.figures import figure
-from tests.harness.nodes import running_node
+from tests.harness.nodes import running_node, until, until_released
 
 
 class Report(BaseModel):
@@ -36,6 +45,44 @@ class Summing(JobType[Any]):
 
     def run(self, job: JobContext[Any]) -> dict[str, Decimal]:
         return {"sum": Decimal("0.10")}
+
+
+async def test_a_body_that_waits_hears_that_it_is_cancelled(horae: Horae) -> None:
+    begun = threading.Event()
+
+    @horae.job(max_count=None)
+    def waits(other: int) -> None:
+        begun.set()
+        horae.jobs.wait(other)
+
+    @horae.job(max_count=None)
+    async def waits_too(other: int) -> None:
+        begun.set()
+        await horae.aio.jobs.wait(other)
+
+    never = await horae.aio.jobs.start(waits, other=0, delay=timedelta(days=1))
+    async with running_node(horae):
+        for kind in (waits, waits_too):
+            begun.clear()
+            job = await horae.aio.jobs.start(kind, other=never.id)
+            await until(begun.is_set)
+            await horae.aio.jobs.cancel(job.id)
+            assert (await until_released(horae, job.id)).state == "cancelled"
+
+
+async def test_a_body_that_waits_hears_that_its_time_is_over(horae: Horae) -> None:
+    @horae.job(max_count=None, soft_time_limit=timedelta(milliseconds=50))
+    def waits(other: int) -> str:
+        try:
+            horae.jobs.wait(other)
+        except SoftTimeLimitExceeded:
+            return "told"
+        return "not told"
+
+    never = await horae.aio.jobs.start(waits, other=0, delay=timedelta(days=1))
+    async with running_node(horae):
+        job = await horae.aio.jobs.start(waits, other=never.id)
+        assert await horae.aio.jobs.wait(job.id, timeout=20) == "told"
 
 
 async def test_results_come_back_as_they_are_annotated(horae: Horae) -> None:

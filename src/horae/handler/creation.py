@@ -193,6 +193,16 @@ def create(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
     return job, True
 
 
+def create_once(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
+    """Insert the repetition of a job, or find the one that there is; it, and whether it is new."""
+    if wanted.new.retry_of is not None:
+        found = creation.repetition_of(connection, wanted.new.retry_of)
+        job = None if found is None else reading.get(connection, found)
+        if job is not None:
+            return job, False
+    return create(connection, wanted)
+
+
 def create_plain(connection: Connection, wanted: Creation) -> Job:
     """Insert a job that is nothing but its row."""
     return job_of(wanted.new, creation.add(connection, wanted.new))

@@ -4,31 +4,50 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 from horae.domain.job import ENDED, JobId, JobState
 from horae.errors import JobDoesNotExist, WaitTimeout
 from horae.storage import reading
 from horae.storage.database import Database
+from horae.types.context import JobContext
+from horae.types.logging import current_context
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
 FIRST_LOOK: Final = 0.05
 LAST_LOOK: Final = 1.0
-"""Seconds between looks at the row: at first, and at most."""
+ORDERS_EVERY: Final = 0.1
+"""Seconds between looks at the row: at first, and at most; and between looks whether the body that waits is to stop."""
 
 
 def until_ended(database: Database, wakeup: WakeupChannel, job_id: JobId, timeout: float | None) -> None:
-    """Wait in this thread; raises `WaitTimeout` or `JobDoesNotExist`."""
+    """Wait in this thread; raises `WaitTimeout` or `JobDoesNotExist`.
+
+    Within a body also what stops it: a cancel, or the end of its time.
+    """
+    context = current_context()
     hinted = threading.Event()
     end = wakeup.subscribe(lambda hint: hinted.set() if _concerns(hint, job_id) else None)
     try:
         for pause in _pauses(job_id, timeout):
             if _has_ended(database.autocommit(reading.states, [job_id]), job_id):
                 return
-            hinted.wait(pause)
+            _wait(hinted, pause, context)
             hinted.clear()
     finally:
         end()
+
+
+def _wait(hinted: threading.Event, seconds: float, context: JobContext[Any] | None) -> None:
+    """Wait for the hint, looking now and then whether the body that waits is to stop."""
+    if context is None:
+        hinted.wait(seconds)
+        return
+    deadline = time.monotonic() + seconds
+    context.check()
+    while not hinted.wait(max(0.0, min(ORDERS_EVERY, deadline - time.monotonic()))) and time.monotonic() < deadline:
+        context.check()
+    context.check()
 
 
 async def until_ended_async(database: Database, wakeup: WakeupChannel, job_id: JobId, timeout: float | None) -> None:  # noqa: ASYNC109 - it is the wait of the job, and its error says so

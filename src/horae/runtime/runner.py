@@ -80,7 +80,7 @@ class Stage:
 def perform(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
     """Run a body in this thread."""
     context.begin()
-    with logged_as(context.claim, stage.node):
+    with logged_as(context, stage.node):
         try:
             context.params = load_parameters(job_type, context.claim, stage.database)
             performed = _run(job_type, context, stage)
@@ -92,7 +92,7 @@ def perform(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> P
 async def perform_async(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
     """Run a coroutine body in this task."""
     context.begin()
-    with logged_as(context.claim, stage.node):
+    with logged_as(context, stage.node):
         try:
             if isinstance(job_type.parameters, ModelParameters):
                 context.params = job_type.parameters.load(context.claim.params)

@@ -157,6 +157,9 @@ def _many(dialect: str) -> Any:
 
 ADD_MANY: Final = PerDialect(_many)
 
+LOCK_JOB: Final = select(jobs.c.id).where(jobs.c.id == bindparam("job_id")).with_for_update()
+REPETITION: Final = select(jobs.c.id).where(jobs.c.retry_of == bindparam("job_id")).order_by(jobs.c.id.desc()).limit(1)
+
 ACTIVE_WITH_KEY: Final = select(jobs.c.id).where(
     jobs.c.type == bindparam("type"),
     jobs.c.unique_key == bindparam("unique_key"),
@@ -226,6 +229,13 @@ def add_many(connection: Connection, template: NewJob, params: str) -> list[JobI
     parameters: Mapping[str, Any] = {**_parameters(template), "batch": params}
     ids: Sequence[int] = connection.execute(ADD_MANY.on(connection), parameters).scalars().all()
     return [JobId(id_) for id_ in sorted(ids)]  # ids are drawn in the order of the select
+
+
+def repetition_of(connection: Connection, job_id: JobId) -> JobId | None:
+    """The newest job that repeats this one; nobody else starts one until the end of the transaction."""
+    connection.execute(LOCK_JOB, {"job_id": job_id})
+    found = connection.execute(REPETITION, {"job_id": job_id}).scalar_one_or_none()
+    return None if found is None else JobId(found)
 
 
 def active_with_key(connection: Connection, job_type: str, unique_key: str) -> JobId | None:

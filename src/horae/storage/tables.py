@@ -145,6 +145,9 @@ Index("horae_jobs_schedule", jobs.c.schedule_id, jobs.c.id, postgresql_where=_sc
 _hook_owed = text("hook_owed IS NOT NULL")
 Index("horae_jobs_hook_owed", jobs.c.id, postgresql_where=_hook_owed, sqlite_where=_hook_owed)
 
+_repeats = text("retry_of IS NOT NULL")
+Index("horae_jobs_retry_of", jobs.c.retry_of, postgresql_where=_repeats, sqlite_where=_repeats)
+
 job_attempts = Table(
     "horae_job_attempts",
     metadata,

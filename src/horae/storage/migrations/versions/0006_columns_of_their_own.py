@@ -56,7 +56,8 @@ def downgrade() -> None:
             op.drop_constraint(f"{table}_readable", table)
     for name in ("after", "before", "channel"):
         op.drop_column("horae_audit", name)
-    op.drop_index("horae_jobs_hook_owed", "horae_jobs")
+    for name in ("horae_jobs_retry_of", "horae_jobs_hook_owed"):
+        op.drop_index(name, "horae_jobs")
     op.execute(_BACK_INTO_META[op.get_context().dialect.name])
     for name in ("hook_taken_at", "hook_owed", "retry_of", "run_reason", "max_runtime"):
         op.drop_column("horae_jobs", name)
@@ -79,6 +80,8 @@ def _add_to_jobs() -> None:
     )
     owed = sa.text("hook_owed IS NOT NULL")
     op.create_index("horae_jobs_hook_owed", "horae_jobs", ["id"], postgresql_where=owed, sqlite_where=owed)
+    repeats = sa.text("retry_of IS NOT NULL")
+    op.create_index("horae_jobs_retry_of", "horae_jobs", ["retry_of"], postgresql_where=repeats, sqlite_where=repeats)
 
 
 # Years 1 to 9999, with a day to spare at either end for the zones.
