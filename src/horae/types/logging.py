@@ -6,6 +6,7 @@ from typing import Any
 
 from typing_extensions import override
 
+from horae.domain.job import Claim
 from horae.types.context import JobContext
 
 _current: ContextVar[JobContext[Any] | None] = ContextVar("horae_current_job", default=None)
@@ -38,7 +39,8 @@ def current_context() -> JobContext[Any] | None:
 
 def current_claim() -> Claim | None:
     """The claim whose body runs here, if one does."""
-    return _current.get()
+    context = _current.get()
+    return None if context is None else context.claim
 
 
 def set_node(node: str) -> None:
