@@ -1,8 +1,9 @@
 """A small application for the tests of the command line."""
 
 import asyncio
+from datetime import timedelta
 
-from horae import Horae, JobContext
+from horae import Backoff, Horae, JobContext
 
 horae = Horae()
 not_an_application = 1
@@ -19,7 +20,7 @@ def import_csv(job: JobContext, path: str, limit: int = 10) -> int:
     return limit
 
 
-@horae.job(name="refuse")
+@horae.job(name="refuse", backoff=Backoff(base=timedelta(hours=1), cap=timedelta(hours=1)))
 def refuse_to_work(reason: str = "no reason") -> None:
     raise ValueError(reason)
 

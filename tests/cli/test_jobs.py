@@ -61,7 +61,7 @@ def test_start_here_and_now(horae: Call) -> None:
     assert "(ValueError: rain)" in failed.stderr
 
 
-def test_an_attempt_that_failed_here_is_left_to_the_nodes(horae: Call) -> None:
+def test_an_attempt_that_is_due_much_later_is_left_to_the_nodes(horae: Call) -> None:
     failed = horae("jobs", "start", "refuse", "--sync", "--max-attempts", "2")
     assert (failed.exit_code, failed.stdout) == (1, "")
     assert "a node tries again" in failed.stderr
@@ -182,7 +182,11 @@ def test_retry(horae: Call) -> None:
     assert values(horae("jobs", "show", "2", "--json"))["params"] == {"reason": "rain"}
     assert horae("jobs", "retry", "2").exit_code == 1
     again = values(horae("jobs", "retry", "1", "--json"))
-    assert (set(again), again["id"], again["state"]) == (JOB_FIELDS, 3, "pending")
+    assert (set(again), again["id"], again["state"]) == (JOB_FIELDS, 2, "pending")  # once is enough
+    horae("jobs", "cancel", "2")
+    refused = horae("jobs", "retry", "1")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "job 2 has repeated it and did not finish either; retry that one" in refused.stderr
 
 
 def test_delete_and_clean(horae: Call, bare: Call) -> None:

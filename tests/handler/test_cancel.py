@@ -86,10 +86,10 @@ def test_a_job_that_finishes_while_it_is_cancelled_says_so_and_keeps_no_request(
     [claim] = claim_as_another_node(working)
     cancel = working.parts.database.transact_at_once
 
-    def finish_first(*arguments: Any) -> Any:
+    def finish_first(*arguments: Any, **named: Any) -> Any:
         done = Settlement(claim.id, claim.lease, JobState.FINISHED, AttemptOutcome.FINISHED)
         working.parts.database.transact(settling.settle, ELSEWHERE, [done])
-        return cancel(*arguments)
+        return cancel(*arguments, **named)
 
     monkeypatch.setattr(working.parts.database, "transact_at_once", finish_first)
     with pytest.raises(JobNotCancellable):
@@ -129,7 +129,7 @@ def test_a_cancel_that_fails_while_a_body_holds_the_lock_takes_its_word_back(
     claim_as_another_node(working)
     ask, told = working.parts.live.request_cancel, list[int]()
 
-    def refuse(*_: Any) -> Any:
+    def refuse(*_: Any, **__: Any) -> Any:
         raise DatabaseBusy("held")
 
     def note(job_id: JobId, request: CancelRequest) -> None:

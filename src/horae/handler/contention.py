@@ -8,7 +8,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import timedelta
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from horae.errors import DatabaseBusy
 from horae.storage.creation import Contended
@@ -19,6 +19,14 @@ BOUND: Final = timedelta(seconds=3)
 FIRST_PAUSE: Final = 0.002
 LONGEST_PAUSE: Final = 0.05
 """Seconds between two tries, at first and at most."""
+
+
+class Waits(Protocol):
+    """Runs an attempt that may raise `Contended`."""
+
+    def __call__(self, attempt: Callable[[], T], /) -> T:
+        """What comes of it in the end."""
+        ...
 
 
 class TryAgain(DatabaseBusy):

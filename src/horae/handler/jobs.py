@@ -1,12 +1,11 @@
 """What callers do with jobs. Each verb checks, runs a function of a Connection, and sends a hint after the commit."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from pydantic import TypeAdapter
 from sqlalchemy import Connection
@@ -14,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from horae.domain.backoff import Backoff
 from horae.domain.job import Claim, Job, JobId, JobState
-from horae.domain.owner import EVERYBODY, Whose, problem_with_owner
+from horae.domain.owner import EVERYBODY, Whose
 from horae.errors import (
     DatabaseBusy,
     InvalidRequest,
@@ -24,13 +23,14 @@ from horae.errors import (
     JobNotDeletable,
     JobNotRetryable,
     JobWasCancelled,
-    WaitTimeout,
     quoted,
 )
 from horae.handler import creation
 from horae.handler.changes import Change, Values, is_asked, recorded
-from horae.handler.contention import BOUND, once, patiently
+from horae.handler.contention import BOUND, Waits, once, patiently
 from horae.handler.creation import Creation, OnDuplicate, StartOptions
+from horae.handler.filters import LARGEST_ID, before_cursor, owner_of, possible_ids
+from horae.handler.inline import RunsInline, retried_inline
 from horae.handler.states import wanted_states
 from horae.handler.waiting import until_ended
 from horae.live.store import CancelRequest, LiveStore
@@ -48,35 +48,7 @@ from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 Within: TypeAlias = Session | Connection
 Attempts: TypeAlias = list[Attempt]
 T = TypeVar("T")
-LONGEST_INLINE_WAIT: Final = 60.0
-ALMOST_DUE: Final = 0.02
-"""Seconds that `sync=True` waits for the next attempt, and between tries to begin it once it is due."""
-LARGEST_ID: Final = 2**63 - 1
 WORK: Final = Hint(HintKind.WORK)
-
-
-class Waits(Protocol):
-    """Runs an attempt that may raise `Contended`."""
-
-    def __call__(self, attempt: Callable[[], T], /) -> T:
-        """What comes of it in the end."""
-        ...
-
-
-class RunsInline(Protocol):
-    """Takes a job in the transaction that creates it, and runs it in this thread."""
-
-    def join(self) -> None:
-        """Become a node, outside of any transaction."""
-        ...
-
-    def claim(self, connection: Connection, job_id: JobId) -> Claim:
-        """Take the job."""
-        ...
-
-    def run(self, claim: Claim) -> None:
-        """Run its body and settle it."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +151,8 @@ class Jobs:
         if limit < 1:
             raise InvalidRequest(f"limit is {limit}, expected 1 or more")
         wanted = JobFilter(
-            states=wanted_states(states), types=types, ids=_possible(ids),
-            queues=queues, owner=_owner(owner), schedule_id=schedule_id, before=_before(cursor),
+            states=wanted_states(states), types=types, ids=possible_ids(ids),
+            queues=queues, owner=owner_of(owner), schedule_id=schedule_id, before=before_cursor(cursor),
             limit=limit + 1 if ids is None else None,
         )  # fmt: skip
         found = self._database.autocommit(reading.page, wanted)
@@ -229,7 +201,7 @@ class Jobs:
         job = self._stored(job_id, owner)
         if job.state is JobState.CANCELLED:
             return job
-        who = by or _owner(owner)
+        who = by or owner_of(owner)
         cancelled = self._cancel_row(job, who)
         if cancelled is None:
             return self._not_cancelled(job.id)
@@ -261,7 +233,7 @@ class Jobs:
         stored = kind.parameters.restore(job.params)
         new = replace(creation.new_job(kind, options, stored.text), retry_of=job.id, max_runtime=job.max_runtime)
         wanted = Creation(kind, new, stored.row or job.params or {}, stored)
-        change = Change("job.retry", str(job.id), after=_new_job, actor=_owner(owner))
+        change = Change("job.retry", str(job.id), after=_new_job, actor=owner_of(owner))
         create = recorded(creation.create_once, change, changed=_is_new)
         created, _ = self._alone(partial(create, wanted=wanted))
         if created.state in (JobState.FAILED, JobState.CANCELLED):
@@ -276,7 +248,7 @@ class Jobs:
             raise JobNotDeletable(job.id, job.state)
         self._hooks.delete(job)
         seen = {"type": job.type, "state": job.state, "owner": job.owner}
-        change = Change("job.delete", str(job.id), before=lambda _: seen, actor=_owner(owner))
+        change = Change("job.delete", str(job.id), before=lambda _: seen, actor=owner_of(owner))
         if not self._database.transact(recorded(ending.remove, change, changed=bool), [job.id]):
             self._stored(job_id, owner)
             raise JobNotDeletable(job.id, job.state)
@@ -330,23 +302,7 @@ class Jobs:
         if claim is None:  # the job of somebody else that has the same key
             return self.get(job.id)
         self._inline.run(claim)
-        return self._retried_inline(job.id)
-
-    def _retried_inline(self, job_id: JobId) -> Job:
-        """Run the further attempts here too, each when it is due; where a node takes one, wait for it."""
-        waited = False
-        while not (job := self.get(job_id)).ended:
-            wait = (job.run_at - job.updated_at).total_seconds() if job.state is JobState.PENDING else None
-            if wait is not None and wait > LONGEST_INLINE_WAIT:
-                return job
-            with suppress(WaitTimeout):
-                until_ended(self._database, self._wakeup, job_id, ALMOST_DUE if waited and wait is not None else wait)
-                continue
-            waited = True
-            with suppress(JobDoesNotExist):  # a node was quicker, or it is not quite due
-                self._inline.run(self._database.transact(self._inline.claim, job_id))
-                waited = False
-        return job
+        return retried_inline(self._database, self._wakeup, self._inline, partial(self.get, job.id))
 
     def _create_and_claim(self, connection: Connection, wanted: Creation) -> tuple[Job, Claim | None]:
         job, new = creation.create(connection, wanted)
@@ -359,7 +315,7 @@ class Jobs:
         return connection
 
     def _stored(self, job_id: int, whose: Whose) -> Job:
-        owner = _owner(whose)
+        owner = owner_of(whose)
         job = self._database.autocommit(reading.get, JobId(job_id)) if abs(job_id) <= LARGEST_ID else None
         if job is None or (owner is not None and job.owner != owner):
             raise JobDoesNotExist(job_id)
@@ -409,15 +365,6 @@ class Jobs:
         return job
 
 
-def _owner(whose: Whose) -> str | None:
-    """The owner to look for, None for everybody; raises `InvalidRequest` for what is neither."""
-    if whose is EVERYBODY:
-        return None
-    if (problem := problem_with_owner(whose)) is not None:
-        raise InvalidRequest(f"owner: {problem}; horae.EVERYBODY stands for everybody's jobs")
-    return whose
-
-
 def _is_made(job: Job | None) -> bool:
     return job is not None
 
@@ -428,15 +375,3 @@ def _new_job(_: Connection, created: tuple[Job, bool]) -> Values:
 
 def _is_new(created: tuple[Job, bool]) -> bool:
     return created[1]
-
-
-def _before(cursor: str | None) -> JobId | None:
-    if cursor is None:
-        return None
-    if not cursor.isascii() or not cursor.isdigit() or len(cursor) > len(str(LARGEST_ID)):
-        raise InvalidRequest(f"cursor {cursor!r} did not come from a page of this list")
-    return JobId(min(int(cursor), LARGEST_ID))
-
-
-def _possible(ids: Collection[int] | None) -> "list[JobId] | None":
-    return None if ids is None else [JobId(job_id) for job_id in ids if abs(job_id) <= LARGEST_ID]
