@@ -13,6 +13,7 @@ from sqlalchemy import (
     Connection,
     Float,
     Integer,
+    Row,
     Select,
     Update,
     and_,
@@ -29,6 +30,7 @@ from horae.domain.job import Job, JobId, JobState
 from horae.storage.dialect import IdList, PerDialect, database_now, member_of, seconds_from_now
 from horae.storage.reading import COLUMNS, job_from, job_of
 from horae.storage.tables import jobs
+from horae.storage.unreadable import read, readable
 
 ON_ERROR: Final = "on_error"
 ON_CANCELLED: Final = "on_cancelled"
@@ -157,8 +159,12 @@ def take(connection: Connection, types: Collection[str], again: float, job_id: J
         row = connection.execute(TAKE_ONE.on(connection), {**parameters, "job_id": job_id}).one_or_none()
     if row is None:
         return None
+    return Owed(read(jobs.name, row, _without_hook), row.hook_owed)
+
+
+def _without_hook(row: Row[Any]) -> Job:
     values = row._mapping  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # the public name of a Row's mapping
-    return Owed(job_of({name: value for name, value in values.items() if name != "hook_owed"}), row.hook_owed)
+    return job_of({name: value for name, value in values.items() if name != "hook_owed"})
 
 
 def take_past_keeping(
@@ -167,7 +173,7 @@ def take_past_keeping(
     """Take ended jobs that have been kept for long enough, by id, for their `before_delete`."""
     parameters = {"types": list(types), "seconds": seconds, "again": again, "after": after, "limit": limit}
     rows = connection.execute(TAKE_PAST_KEEPING.on(connection), parameters).all()
-    return sorted((job_from(row) for row in rows), key=lambda job: job.id)
+    return sorted(readable(jobs.name, rows, job_from), key=lambda job: job.id)
 
 
 def past_keeping(

@@ -183,11 +183,10 @@ class Hooks:
             batch = self._database.transact(
                 hooks.take_past_keeping, [type_name], keep_seconds, again=TAKEN_AGAIN, after=after, limit=HOOKED_BATCH
             )
-            if batch:
-                yield batch
-                after = batch[-1].id
-            if len(batch) < HOOKED_BATCH:
+            if not batch:
                 return
+            yield batch
+            after = batch[-1].id
 
     def _call(self, job_type: JobType[Any], hook: str, job: Job, error: BaseException | None) -> None:
         if hook == ON_CANCELLED:
