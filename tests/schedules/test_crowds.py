@@ -151,7 +151,10 @@ class Desk:
         self.written: list[int] = []
         patch.setattr(settler, "settle_batch", lambda *_: Settled())
         self.settler = Settler(cast("Stage", self), lambda batch, _: self.written.append(len(batch)), Random(1))
-        self.database = self
+        self.database = self.journal = self
+
+    def end(self, _claims: object) -> None:
+        """Nothing was begun here."""
 
     async def transact_async(self, *_: object) -> Settled:
         return Settled()
