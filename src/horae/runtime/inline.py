@@ -76,7 +76,7 @@ class InlineNode:
         try:
             performed = executor.perform(run)
         except BaseException as error:  # noqa: BLE001 - Ctrl-C between the frames of the body
-            performed = Performed(outcome_of(run.job_type, context, error), error=error)
+            performed = Performed(outcome_of(run.job_type, context, error), error=error, took=context.took)
         del self._running[claim.id]
         self._settle(ended_of(run, performed, self._reporter.latest(claim.id), Random()))  # noqa: S311 - jitter
         if isinstance(performed.error, KeyboardInterrupt | SystemExit):

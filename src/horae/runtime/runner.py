@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 from pydantic_core import PydanticSerializationError, to_json
 from sqlalchemy import Connection
@@ -46,6 +46,10 @@ class Performed(NamedTuple):
     error: BaseException | None = None
     took: float | None = None
     unbegun: bool = False
+
+
+RETURNED_NOTHING: Final = Performed(Succeeded())
+"""What nearly all bodies come to: one value for all of them."""
 
 
 class Overtaken(LeaseLost):
@@ -207,9 +211,11 @@ def _run(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Perf
 
 
 def _returned(result: Any, job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
-    if result is None and context.label is None:
+    if result is not None:
+        return Performed(Succeeded(result_text(result, job_type.max_result_bytes)))
+    if context.label is None:
         stage.journal.succeed(context.claim)
-    return Performed(Succeeded(result_text(result, job_type.max_result_bytes)))
+    return RETURNED_NOTHING
 
 
 @contextmanager

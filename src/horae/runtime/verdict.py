@@ -24,10 +24,9 @@ def ended_of(run: Run, performed: Performed, report: LiveReport | None, rng: Ran
         return Ended(run.claim, None, performed.error, unbegun=True)
     if performed.outcome is None or performed.settled:
         return Ended(run.claim, None, already=performed.settled)
-    took = run.context.took if performed.took is None else performed.took
     settlement = decide(run.claim, performed.outcome, backoff_of(run.claim, run.job_type), rng)
-    if took is not None:
-        settlement = settlement._replace(took=took)
+    if performed.took is not None:
+        settlement = settlement._replace(took=performed.took)
     if isinstance(performed.outcome, Failed):
         _log_failure(run.claim, performed.outcome, settlement)
     settlement = owing(settlement, run.job_type)

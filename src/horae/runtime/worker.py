@@ -272,7 +272,8 @@ class Worker:
         """Settle bodies that ignore every order as interrupted: what they still do is fenced by the lease."""
         for run in list(self.running.values()):
             log.error("job %d (%s) ignores the order to stop; its body is left behind", run.claim.id, run.claim.type)
-            self._done(run, Performed(outcome_of(run.job_type, run.context, Interrupted())))
+            outcome = outcome_of(run.job_type, run.context, Interrupted())
+            self._done(run, Performed(outcome, took=run.context.took))
 
     def abandon(self) -> None:
         """The node was declared dead: what it holds belongs to others."""
