@@ -44,7 +44,7 @@ SERVER = Server(
 )  # fmt: skip
 NODE = NodeView(
     id=NodeId("n1"), name="left", host="h", pid=7, version="1", roles=["worker"], queues=None, types=["a"], concurrency=10,
-    lock_key=1, started_at=NOON, heartbeat_at=NOON, silence=0.1, lock_free=False, running=2,
+    lock_key=1, started_at=NOON, heartbeat_at=NOON, process_ended=False, silence=0.1, lock_free=False, running=2,
 )  # fmt: skip
 WORK = WaitingWork(queue="default", type="a", count=3, oldest=61.0)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import cast
 
 import pytest
@@ -15,6 +16,7 @@ class Pretended:
     """As much of a node as a service needs."""
 
     id = "pretended"
+    grace = timedelta(0)
 
     def __init__(self, *, fails: bool = False, stops: bool = False) -> None:
         self.ready = asyncio.Event()
@@ -39,7 +41,12 @@ def codes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The exit codes that a process would have ended with, had it not ended by itself."""
     codes: list[int] = []
     monkeypatch.setattr(serving, "listen", hear_nothing)
-    monkeypatch.setattr(serving, "end_for_certain", codes.append)
+
+    def note(code: int, *bound_of_the_stop: object) -> None:
+        if not bound_of_the_stop:
+            codes.append(code)
+
+    monkeypatch.setattr(serving, "end_for_certain", note)
     return codes
 
 

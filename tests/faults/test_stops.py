@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from horae import Horae
-from horae.domain import liveness
 from horae.domain.job import NodeId
+from horae.domain.liveness import Death
 from horae.runtime import sweeper
 from horae.runtime.membership import FileMembership
 from horae.storage.database import Database
 from tests.harness.applications import attempts_of, execute, rows, url_of
 from tests.harness.labours import SCHEMA, labours
+from tests.harness.node_process import shrunk
 from tests.harness.node_processes import NodeProcess
 from tests.harness.nodes import running_node, until
 
@@ -22,7 +23,6 @@ SILENCE = 1.5
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(liveness, "SILENCE", SILENCE)
     monkeypatch.setattr(sweeper, "ROUTINE", 0.1)
 
 
@@ -51,7 +51,7 @@ async def test_what_it_does_late_matches_no_row(database: Database, tmp_path: Pa
         job = await horae.aio.jobs.start("stalling", gate=str(gate), early=early)
         await at_the_gate(horae, job.id)
         process.stop()
-        async with running_node(horae):
+        async with running_node(horae, liveness=shrunk(SILENCE)):
             assert await horae.aio.jobs.wait(job.id, timeout=30) == 2
             gate.touch()
             process.go_on()
@@ -77,9 +77,9 @@ async def test_on_sqlite_it_keeps_its_life(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, early: bool
 ) -> None:
     """There life is a lock on a file: it goes on where it stopped, also with the write lock in its hand."""
-    gate, looks, find_dead = tmp_path / "gate", list[dict[NodeId, str]](), FileMembership.find_dead
+    gate, looks, find_dead = tmp_path / "gate", list[dict[NodeId, Death]](), FileMembership.find_dead
 
-    def noted(self: FileMembership) -> dict[NodeId, str]:
+    def noted(self: FileMembership) -> dict[NodeId, Death]:
         looks.append(dict(find_dead(self)))
         return looks[-1]
 

@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 
 from horae import Backoff, Horae, JobContext, JobState, MaxJobCountExceeded, SoftTimeLimitExceeded
-from horae.domain import liveness
 from tests.harness.applications import attempts_of, live_rows, rows
 from tests.harness.nodes import until, until_state
 
@@ -175,8 +174,7 @@ def test_its_time_is_limited(horae: Horae) -> None:
     assert horae.jobs.start(tidy, sync=True).result == "what there was time for"
 
 
-async def test_its_process_is_a_node_that_others_see_alive(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(liveness, "SILENCE", 0.5)
+async def test_its_process_is_a_node_that_others_see_alive(horae: Horae) -> None:
     begun, release = threading.Event(), threading.Event()
 
     @horae.job

@@ -1,6 +1,7 @@
 """The application of the fault tests: jobs that leave one row for each time that they think they have finished."""
 
 import asyncio
+import ctypes
 import os
 import signal
 import time
@@ -26,6 +27,7 @@ def labours(url: str) -> Horae:
     _declare_fragile(horae)
     _declare_stalling(horae)
     _declare_noted(horae)
+    _declare_holding(horae)
     return horae
 
 
@@ -95,4 +97,13 @@ def _declare_stalling(horae: Horae) -> None:
             time.sleep(0.01)
         if not early:
             job.connection.execute(EFFECT, {"job": job.id, "attempt": job.attempt})
+        return job.attempt
+
+
+def _declare_holding(horae: Horae) -> None:
+    """A job that lets nothing else of its process run, as a call of a C extension may."""
+
+    @horae.job(max_attempts=PATIENT, backoff=SOON, max_count=None)
+    def holding(job: JobContext, seconds: float) -> int:
+        ctypes.PyDLL(None).usleep(int(seconds * 1_000_000))  # unlike CDLL it keeps the interpreter's lock
         return job.attempt

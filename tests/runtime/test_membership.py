@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from horae import Horae
+from horae.domain.liveness import Death, Limits
 from horae.runtime import membership
-from horae.runtime.membership import FileMembership, is_abandoned
+from horae.runtime.heartbeat import Watcher
+from horae.runtime.life_lock import is_abandoned
+from horae.runtime.membership import FileMembership
 from horae.runtime.parts import NodeOptions
 from horae.runtime.record import record_of
 from horae.storage.database import Database, side_car
@@ -21,7 +24,7 @@ pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 
 
 def member(horae: Horae) -> FileMembership:
-    found = membership.membership_of(horae.parts.database, record_of(horae.registry, NodeOptions()))
+    found = membership.membership_of(horae.parts.database, record_of(horae.registry, NodeOptions()), Limits())
     assert isinstance(found, FileMembership)
     return found
 
@@ -31,16 +34,12 @@ def free(member: FileMembership) -> None:
     vars(member)["_lock"].release()
 
 
-def nothing() -> None:
-    """Nobody suspects, and nobody dies."""
-
-
 def test_a_life_is_seen_by_others_and_not_disturbed_by_their_looking(horae: Horae, database: Database) -> None:
     one = member(horae)
-    one.join(nothing, nothing)
+    one.join(Watcher())
     with application(database) as elsewhere:
         two = member(elsewhere)
-        two.join(nothing, nothing)
+        two.join(Watcher())
         for _ in range(3):
             assert (one.is_anybody_missing, two.is_anybody_missing) == (False, False)
             assert (one.find_dead(), two.find_dead()) == ({}, {})
@@ -52,19 +51,19 @@ def test_a_life_is_seen_by_others_and_not_disturbed_by_their_looking(horae: Hora
 
 def test_a_lock_that_is_free_is_missed_without_a_query(horae: Horae) -> None:
     one, two = member(horae), member(horae)
-    one.join(nothing, nothing)
-    two.join(nothing, nothing)
+    one.join(Watcher())
+    two.join(Watcher())
     free(two)
     with counted_statements(horae) as statements:
         assert one.is_anybody_missing
     assert statements == []
-    assert list(one.find_dead().values()) == ["its lock is free"]
+    assert list(one.find_dead().values()) == [Death("its lock is free")]
 
 
 @pytest.mark.parametrize("age", [0, 3600])
 def test_a_file_that_no_row_names_is_removed_once_it_is_old(horae: Horae, database: Database, age: int) -> None:
     one = member(horae)
-    one.join(nothing, nothing)
+    one.join(Watcher())
     orphan = side_car(database, "nodes") / "0123456789abcdef.lock"
     orphan.touch()
     os.utime(orphan, (time.time() - age, time.time() - age))
@@ -82,7 +81,7 @@ def test_looking_makes_no_file(database: Database, tmp_path: Path) -> None:
 async def test_a_node_whose_lock_is_gone_is_found_soon(horae: Horae, database: Database) -> None:
     with closing(Horae(f"sqlite:///{database.url.database}")) as other:
         lost = member(other)
-        lost.join(nothing, nothing)
+        lost.join(Watcher())
         async with running_node(horae) as node:
             free(lost)
             begun = asyncio.get_running_loop().time()

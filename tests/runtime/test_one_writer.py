@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from horae import Horae, JobContext, JobState, JobStopped
-from horae.domain import liveness
 from horae.runtime.membership import FileMembership
 from tests.harness.applications import attempts_of, rows
 from tests.harness.figures import figure
@@ -75,7 +74,6 @@ async def test_starts_wait_and_reading_goes_on(horae: Horae) -> None:
 
 async def test_nobody_is_declared_dead_meanwhile(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other node looks often, and can write nothing either."""
-    monkeypatch.setattr(liveness, "SILENCE", 0.1)
     monkeypatch.setattr("horae.runtime.sweeper.ROUTINE", 0.05)
     holder = Holder(horae)
     other = Horae(horae.settings.database, busy_timeout=timedelta(milliseconds=100))

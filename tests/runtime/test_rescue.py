@@ -71,6 +71,7 @@ async def test_a_job_that_is_locked_meanwhile_is_rescued_soon_after(
             connection.commit()
             await until_state(working, locked, "failed")
             await until(lambda: rows(working, "SELECT id FROM horae_nodes") == [(node.id,)])
+    assert caplog.text.count(f"node {ELSEWHERE} is dead") == 1  # however often it was looked at
 
 
 async def test_one_after_another_in_batches(working: Horae, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import bindparam, update
 
 from horae.domain.job import NodeId
-from horae.domain.liveness import Signs, cause_of_death
+from horae.domain.liveness import Limits, Signs, death_of
 from horae.storage import ending, nodes
 from horae.storage.database import Database
 from horae.storage.dialect import seconds_from_now
@@ -115,12 +115,12 @@ def test_a_free_lock_and_two_missed_beats_are_death(database: Database) -> None:
     silent(database, NODE, 2.5)
     seen = view(database)[NODE]
     signs = Signs(node=NODE, silence=seen.silence, lock_free=seen.lock_free, process_gone=None)
-    assert cause_of_death(signs, watched=60.0) is not None
+    assert death_of(signs, 60.0, Limits()) is not None
     with database.own_connection() as connection:
         nodes.take_lock(connection, 5)
         seen = view(database)[NODE]
     signs = Signs(node=NODE, silence=seen.silence, lock_free=seen.lock_free, process_gone=None)
-    assert cause_of_death(signs, watched=60.0) is None
+    assert death_of(signs, 60.0, Limits()) is None
 
 
 def test_who_was_struck_off_is_told_of_for_a_while(database: Database) -> None:

@@ -4,6 +4,7 @@ import errno
 import logging
 import selectors
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from datetime import timedelta
@@ -16,7 +17,9 @@ import pytest
 from sqlalchemy import URL, make_url
 
 from horae.wakeup import postgres
+from horae.wakeup.payload import encode
 from horae.wakeup.postgres import PostgresChannel
+from tests.harness.network import Network
 from tests.harness.operating_system import free_loopback_port
 from tests.harness.postgres import PostgresServer
 from tests.storage.ears import PATIENCE, Ear, ended, work
@@ -191,6 +194,35 @@ def test_a_pooler_that_swallows_notifications_is_found_out(
         ear.wait_for_anything()
         assert channel.connected
         channel.close()
+
+
+def test_silence_is_found_out_and_ends_with_new_connections(
+    url: URL, channel_on: Open, session: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "QUIET", 0.05)
+    monkeypatch.setattr(postgres, "PATIENCE", 1.5)
+    assert url.port is not None
+    with Network(url.port) as network:
+        channel = channel_on(url.set(port=network.port))
+        ear, other = Ear.on(channel), Ear.on(channel_on(url))
+        channel.send(work(1))
+        other.wait_for(work(1))
+        network.silence()
+        channel.send(work(2))
+        wait_until(lambda: not channel.connected)
+        network.cut()
+        network.resume()
+        wait_until(lambda: channel.connected)
+        other.wait_for(work(2))
+        session.execute("SELECT pg_notify('horae', %s)", (encode("else", work(3), 1000),))
+        ear.wait_for(work(3))
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_nothing_is_sent_inside_a_transaction_of_the_user(

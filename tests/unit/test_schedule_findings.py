@@ -12,7 +12,7 @@ from horae.storage.schedule_troubles import Failing, Overdue, Troubles
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 NODE = NodeView(
     id=NodeId("n1"), name="left", host="h", pid=7, version="1", roles=["scheduler", "worker"], queues=None,
-    types=["known"], concurrency=10, lock_key=1, started_at=NOON, heartbeat_at=NOON, silence=0.1, lock_free=False,
+    types=["known"], concurrency=10, lock_key=1, started_at=NOON, heartbeat_at=NOON, process_ended=False, silence=0.1, lock_free=False,
     running=2,
 )  # fmt: skip
 

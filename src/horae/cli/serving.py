@@ -15,8 +15,10 @@ from horae.api.server import HttpServer
 from horae.runtime import loop_guard
 from horae.runtime.node import Node
 
-LAST_RESORT: Final = 5.0
-"""Seconds that the process may take to end once its nodes have stopped."""
+LAST_RESORT: Final = 4.8
+"""Seconds that the process may take to end after the grace of its nodes, and once they have stopped."""
+SETTLED: Final = b"all jobs are settled, but something of theirs does not end: leaving without it\n"
+LATE: Final = b"the grace is over, and something does not end: leaving without it\n"
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 log = logging.getLogger("horae.cli")
@@ -73,6 +75,9 @@ class Service:
         self._announce()
 
     def _stop(self) -> None:
+        if not self._ordered_to_stop.is_set():
+            grace = max((node.grace.total_seconds() for node in self._nodes), default=0.0)
+            end_for_certain(int(self.failed), grace + LAST_RESORT, LATE)
         self._ordered_to_stop.set()
         for node in self._nodes:
             node.stop()
@@ -99,6 +104,14 @@ def listen(on_signal: Callable[[int], None]) -> None:
         signal.signal(number, _noted)
     signal.set_wakeup_fd(mouth, warn_on_full_buffer=False)  # written at once, whatever the main thread does
     threading.Thread(target=_hear, args=(ear, on_signal), name="horae-signals", daemon=True).start()
+    os.register_at_fork(after_in_child=_be_deaf)
+
+
+def _be_deaf() -> None:
+    """In a fork of this process: a signal to the fork is not one to the node, whose pipe it shares."""
+    signal.set_wakeup_fd(-1)
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
 
 
 def _noted(_number: int, _frame: FrameType | None) -> None:
@@ -112,12 +125,12 @@ def _hear(ear: int, on_signal: Callable[[int], None]) -> None:
                 on_signal(number)
 
 
-def end_for_certain(code: int) -> None:
-    """End the process soon even if a body, a hook or a closing connection never does."""
-    threading.Thread(target=_end_later, args=(code,), name="horae-last-resort", daemon=True).start()
+def end_for_certain(code: int, seconds: float = LAST_RESORT, text: bytes = SETTLED) -> None:
+    """End the process then even if a body, a hook or a closing connection never does."""
+    threading.Thread(target=_end_later, args=(code, seconds, text), name="horae-last-resort", daemon=True).start()
 
 
-def _end_later(code: int) -> None:
-    time.sleep(LAST_RESORT)
-    os.write(2, b"all jobs are settled, but something of theirs does not end: leaving without it\n")
+def _end_later(code: int, seconds: float, text: bytes) -> None:
+    time.sleep(seconds)
+    os.write(2, text)
     os._exit(code)

@@ -23,8 +23,13 @@ class Complaint:
         now = self._clock()
         if self._silent_until is None or now >= self._silent_until:
             self._silent_until = now + AGAIN_AFTER
-            log.warning(message, *arguments)
+            log.warning(message, *map(_brief, arguments))
 
     def settle(self) -> None:
         """It has worked: the next failure is news."""
         self._silent_until = None
+
+
+def _brief(argument: object) -> object:
+    """Of an error its first line: what SQLAlchemy says after that is the statement, each time."""
+    return str(argument).partition("\n")[0] if isinstance(argument, Exception) else argument

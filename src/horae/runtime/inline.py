@@ -17,17 +17,19 @@ from typing import Any
 from sqlalchemy import Connection
 
 from horae.domain.job import Claim, Job, JobId, JobState
+from horae.domain.liveness import Isolation
 from horae.errors import JobDoesNotExist, LeaseLost
 from horae.forking import begins_anew_after_fork
+from horae.runtime.heartbeat import Watcher
 from horae.runtime.membership import Membership, membership_of
 from horae.runtime.overseer import ROUND, Overseer
 from horae.runtime.parts import NodeOptions, Parts
 from horae.runtime.record import record_of
 from horae.runtime.reporter import Reporter
 from horae.runtime.run import Run
-from horae.runtime.runner import Performed, Stage, outcome_of, perform, perform_async
+from horae.runtime.runner import OutOfContact, Performed, Stage, outcome_of, perform, perform_async
 from horae.runtime.settler import Ended, settle_batch
-from horae.runtime.verdict import ended_of
+from horae.runtime.verdict import ended_of, must_stop
 from horae.storage import claims
 from horae.storage.hooks import OWED_BY
 from horae.types.context import JobContext
@@ -43,19 +45,22 @@ class InlineNode:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._hooks = Hooks(parts.database, parts.registry)
+        self._membership: Membership | None = None
         self.begin_anew()
         begins_anew_after_fork(self)
 
     def begin_anew(self) -> None:
         """After a fork: a node of its own, that runs nothing yet."""
         parts = self._parts
+        if self._membership is not None:
+            self._membership.abandon()
         self._record = record_of(parts.registry, NodeOptions(concurrency=1), inline=True)
         self._stage = Stage(parts.database, self._record.id)
         self._reporter = Reporter(parts.live, self._stage.journal)
         self._running: dict[JobId, Run] = {}
         self._overseer = Overseer(self._running, self._reporter, parts.live, parts.database, self._expired)
         self._joining = threading.Lock()
-        self._membership: Membership | None = None
+        self._membership = None
         self._closed = threading.Event()
         self._busy = threading.Event()
 
@@ -93,8 +98,8 @@ class InlineNode:
         """Become a node, the first time."""
         with self._joining:
             if self._membership is None:
-                membership = membership_of(self._parts.database, self._record)
-                membership.join(self._die, lambda: None)
+                membership = membership_of(self._parts.database, self._record, NodeOptions().liveness)
+                membership.join(Watcher(died=self._die, isolated=self._isolate))
                 self._membership = membership
                 threading.Thread(target=self._oversee, name="horae-inline", daemon=True).start()
 
@@ -102,6 +107,11 @@ class InlineNode:
         for run in list(self._running.values()):
             run.stop(LeaseLost())
         self._membership = None
+
+    def _isolate(self, level: Isolation) -> None:
+        for run in list(self._running.values()):
+            if must_stop(run.claim, level):
+                run.stop(OutOfContact())
 
     def _oversee(self) -> None:
         rounds = 0

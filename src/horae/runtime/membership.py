@@ -1,30 +1,26 @@
 """A node's life, as others can see it, and the lives of others, as this node can see them.
 
 On PostgreSQL: a row with a heartbeat, and a session advisory lock on the heartbeat's own connection. On SQLite: a lock
-on a file beside the database, so that a body that holds the database for a minute makes nobody look dead. Beats come
-from a thread of their own: a body that blocks the loop does not stop them, and they are the last thing a node stops.
+on a file beside the database, so that a body that holds the database for a minute makes nobody look dead.
 """
 
-import fcntl
-import os
-import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
-from filelock import FileLock
-from sqlalchemy import Connection
-
 from horae.domain.job import NodeId
-from horae.domain.liveness import BEAT, Signs, cause_of_death
-from horae.runtime.complaints import Complaint
+from horae.domain.liveness import Death, Limits, Signs, death_of
+from horae.runtime.heartbeat import Heartbeat, Watcher
 from horae.runtime.identity import decoded, is_gone
+from horae.runtime.life_lock import LifeLock, is_abandoned
 from horae.storage import nodes
+from horae.storage.connections import detach
 from horae.storage.database import Database, side_car
 from horae.storage.dialect import SQLITE
+from horae.storage.heartbeat_process import clock
 from horae.storage.nodes import NodeRecord, NodeView
 
 ORPHANED_AFTER: Final = 60.0
@@ -39,11 +35,11 @@ class Membership(Protocol):
         """Whether it is worth a look, as far as can be told without asking the database."""
         ...
 
-    def join(self, on_death: Callable[[], None], on_suspicion: Callable[[], None]) -> None:
-        """Become visible. The callbacks come on another thread: others took this node for dead; somebody is silent."""
+    def join(self, watcher: Watcher) -> None:
+        """Become visible."""
         ...
 
-    def find_dead(self) -> dict[NodeId, str]:
+    def find_dead(self) -> dict[NodeId, Death]:
         """The nodes that are dead by all that can be seen from here, and why."""
         ...
 
@@ -51,8 +47,16 @@ class Membership(Protocol):
         """Remove what else is left of a dead node, once its jobs were dealt with and its row is gone."""
         ...
 
+    def stop(self) -> None:
+        """Give no more signs of life; asks the database nothing."""
+        ...
+
     def leave(self) -> None:
         """Become invisible, after everything else."""
+        ...
+
+    def abandon(self) -> None:
+        """In a fork of the node's process: keep nothing open that says that the node lives."""
         ...
 
 
@@ -62,66 +66,52 @@ class DatabaseMembership:
     is_anybody_missing = False
     """Beats tell of others' silence."""
 
-    def __init__(self, database: Database, record: NodeRecord) -> None:
+    def __init__(self, database: Database, record: NodeRecord, limits: Limits) -> None:
         self._database = database
         self._record = record
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._live, name="horae-heartbeat", daemon=True)
-        self._watching_since = time.monotonic()
-        self._on_death: Callable[[], None] = _nothing
-        self._on_suspicion: Callable[[], None] = _nothing
-        self._away = Complaint()
+        self._limits = limits
+        self._heartbeat: Heartbeat | None = None
 
-    def join(self, on_death: Callable[[], None], on_suspicion: Callable[[], None]) -> None:
-        """Write the row, take the lock, begin to beat."""
-        self._on_death, self._on_suspicion = on_death, on_suspicion
+    def join(self, watcher: Watcher) -> None:
+        """Write the row, begin to beat."""
+        if self._database.pooled:  # the session that has the lock would be somebody else's a moment later
+            self._record = replace(self._record, lock_key=None)
         self._database.transact(nodes.register, self._record)
-        self._thread.start()
+        self._heartbeat = Heartbeat(self._database, self._record, self._limits, watcher)
+        self._heartbeat.start()
 
-    def find_dead(self) -> dict[NodeId, str]:
-        """Judge every other node by its signs."""
-        watched = time.monotonic() - self._watching_since
+    def find_dead(self) -> dict[NodeId, Death]:
+        """Judge every other node by its signs, but nobody while this node's own are late."""
+        asked = clock()
         others = [view for view in self._database.autocommit(nodes.view) if view.id != self._record.id]
-        causes = {view.id: cause_of_death(_signs(view), watched) for view in others}
-        return {node: cause for node, cause in causes.items() if cause is not None}
+        # Looked at after the answer, which may have taken as long as the server was away, and all were silent.
+        watched = 0.0 if clock() - asked > self._limits.lock else self._watched()
+        deaths = {view.id: death_of(signs_of(view), watched, self._limits) for view in others}
+        return {node: death for node, death in deaths.items() if death is not None}
 
     def bury(self, node: NodeId) -> None:
         """Nothing: its row was all."""
         del node
 
+    def stop(self) -> None:
+        """Stop beating."""
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
+
     def leave(self) -> None:
         """Stop beating and strike the row off."""
-        self._stopped.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=5)
+        self.stop()
         self._database.transact(nodes.remove, [self._record.id])
 
-    def _live(self) -> None:
-        while not self._stopped.is_set():
-            try:
-                self._beat_while_connected()
-            except Exception as error:  # noqa: BLE001 - whatever is wrong with the connection, a new one may be right
-                self._away.warn("the heartbeat lost its connection: %s", error)
-                self._stopped.wait(BEAT / 2)
+    def abandon(self) -> None:
+        """In a fork of the node's process: nothing of it is to be kept open."""
+        if self._heartbeat is not None:
+            detach(self._heartbeat.descriptors)
 
-    def _beat_while_connected(self) -> None:
-        with self._database.own_connection() as connection:
-            self._lock(connection)
-            self._watching_since = time.monotonic()
-            while not self._stopped.is_set():
-                suspects = nodes.beat(connection, self._record.id)
-                self._away.settle()
-                if suspects is None:
-                    self._stopped.set()
-                    self._on_death()
-                elif suspects:
-                    self._on_suspicion()
-                self._stopped.wait(BEAT)
-
-    def _lock(self, connection: Connection) -> None:
-        """Hold the lock until the connection ends. It is this node's alone, so it can only be free, or still ours."""
-        if self._record.lock_key is not None:
-            nodes.take_lock(connection, self._record.lock_key)
+    def _watched(self) -> float:
+        if self._heartbeat is None:
+            return self._limits.silence  # not a node, only looking
+        return 0.0 if self._heartbeat.is_stale else self._heartbeat.watched()
 
 
 class FileMembership:
@@ -131,13 +121,13 @@ class FileMembership:
         self._database = database
         self._record = replace(record, lock_key=None)
         self._directory = directory
-        self._lock = FileLock(self._file(record.id), thread_local=False)
+        self._lock = LifeLock(Path(self._file(record.id)))
 
-    def join(self, on_death: Callable[[], None], on_suspicion: Callable[[], None]) -> None:
+    def join(self, watcher: Watcher) -> None:
         """Take the lock, then write the row, so that no row is ever seen without a lock."""
-        del on_death, on_suspicion  # no silence to suspect, and nobody dies who holds a lock
+        del watcher  # no silence to suspect, and nobody dies who holds a lock
         self._directory.mkdir(parents=True, exist_ok=True)
-        self._lock.acquire(timeout=5)
+        self._lock.take()
         self._database.transact(nodes.register, self._record)
 
     @property
@@ -145,12 +135,15 @@ class FileMembership:
         """Whether another node's file is there and its lock is free."""
         return any(is_abandoned(file) for file in self._directory.glob("*.lock") if file.stem != self._record.id)
 
-    def find_dead(self) -> dict[NodeId, str]:
+    def find_dead(self) -> dict[NodeId, Death]:
         """Every other node whose process is gone or whose lock can be taken."""
         others = [view for view in self._database.autocommit(nodes.view) if view.id != self._record.id]
-        causes = {view.id: cause_of_death(self._signs(view), 0.0) for view in others}
+        deaths = {view.id: death_of(self._signs(view), 0.0, Limits()) for view in others}
         self._sweep_files({view.id for view in others})
-        return {node: cause for node, cause in causes.items() if cause is not None}
+        return {node: death for node, death in deaths.items() if death is not None}
+
+    def stop(self) -> None:
+        """Nothing: the lock is freed once the row is gone."""
 
     def leave(self) -> None:
         """Strike the row off, then free the lock."""
@@ -163,6 +156,10 @@ class FileMembership:
     def bury(self, node: NodeId) -> None:
         """Remove the lock file of a node whose jobs were dealt with."""
         Path(self._file(node)).unlink(missing_ok=True)
+
+    def abandon(self) -> None:
+        """In a fork of the node's process: the lock is the parent's alone."""
+        self._lock.abandon()
 
     def _sweep_files(self, listed: Collection[NodeId]) -> None:
         """Remove files that nodes without a row have left, but none of a node that has just made its own."""
@@ -181,40 +178,21 @@ class FileMembership:
         return str(self._directory / f"{node}.lock")
 
 
-def membership_of(database: Database, record: NodeRecord) -> Membership:
+def membership_of(database: Database, record: NodeRecord, limits: Limits) -> Membership:
     """The kind of life that this database has."""
     if database.dialect == SQLITE:
         return FileMembership(database, record, side_car(database, "nodes"))
-    return DatabaseMembership(database, record)
+    return DatabaseMembership(database, record, limits)
 
 
-def _signs(view: NodeView) -> Signs:
-    gone = is_gone(decoded(view.host, view.pid))
+def signs_of(view: NodeView) -> Signs:
+    """What can be seen of a node whose life is a heartbeat."""
+    gone = view.process_ended or is_gone(decoded(view.host, view.pid))
     return Signs(node=view.id, silence=view.silence, lock_free=view.lock_free, process_gone=gone)
 
 
 def _is_free(file: Path) -> bool:
     return is_abandoned(file) or not file.exists()
-
-
-def is_abandoned(file: Path) -> bool:
-    """Whether the file is there and nobody holds its lock; looking makes no file."""
-    try:
-        descriptor = os.open(file, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    else:
-        return True
-    finally:
-        os.close(descriptor)  # which frees the lock again
-
-
-def _nothing() -> None:
-    """Not joined yet."""
 
 
 if TYPE_CHECKING:

@@ -7,20 +7,25 @@ and begins again as a new incarnation.
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
+from datetime import timedelta
 from functools import partial
 from random import Random
 from typing import Any, Final, Self, TypeAlias
 
 from horae.domain.job import NodeId
-from horae.errors import Unavailable
+from horae.domain.liveness import Isolation
+from horae.errors import LeaseLost, Unavailable
+from horae.forking import begins_anew_after_fork
 from horae.runtime.aftermath import Aftermath
 from horae.runtime.controller import Controller
 from horae.runtime.executors.loop import LoopExecutor
 from horae.runtime.executors.process import ProcessExecutor
 from horae.runtime.executors.thread import ThreadExecutor
 from horae.runtime.foreground import run_in_foreground, running_beside
+from horae.runtime.heartbeat import Watcher
 from horae.runtime.hook_service import HookService
 from horae.runtime.journals import Journals
 from horae.runtime.membership import Membership, membership_of
@@ -29,12 +34,13 @@ from horae.runtime.parts import NodeOptions, Parts
 from horae.runtime.record import record_of
 from horae.runtime.reporter import Reporter
 from horae.runtime.run import Executor
-from horae.runtime.runner import Interrupted, Stage
+from horae.runtime.runner import Interrupted, OutOfContact, Stage
 from horae.runtime.served_types import ServedTypes
 from horae.runtime.settler import Settler
 from horae.runtime.slots import Slots
 from horae.runtime.sustained import sustained
 from horae.runtime.sweeper import Sweeper
+from horae.runtime.verdict import must_stop
 from horae.runtime.worker import Worker
 from horae.storage import pooling
 from horae.storage.claims import Served
@@ -44,11 +50,15 @@ from horae.types.logging import set_node
 from horae.wakeup.channel import Hint, HintKind
 
 Deploy: TypeAlias = Callable[[], Sequence[int]]
-LAST_WORDS: Final = 3.0
-TOLD_WITHIN: Final = 1.0
+AFTER_GRACE: Final = 4.5
+LAST_WORDS: Final = 1.5
+TOLD_WITHIN: Final = 0.5
+LEAVING: Final = 0.5
 FILE_EVERY: Final = 1.0
-"""Seconds that bodies have to stop once they were told to, before the node goes without them; that schedules have to
-show it; between two looks at a SQLite file.
+LISTED: Final = 50
+"""Seconds: after the grace a node ends, whatever hangs; bodies have to stop once they were told to, and half as many
+once they were stopped by force; schedules have to show that; to be spent on leaving in any case; between two looks at a
+SQLite file. Jobs that a line of the log names.
 """
 
 log = logging.getLogger("horae.runtime")
@@ -70,6 +80,11 @@ class Node:
         self._loop: asyncio.AbstractEventLoop | None = None
         self.ready = asyncio.Event()
         self.id: NodeId | None = None
+
+    @property
+    def grace(self) -> timedelta:
+        """How long bodies may go on after `stop`; the node has ended five seconds later at the latest."""
+        return self._options.grace
 
     def stop(self) -> None:
         """Shut down: no new claims, then the grace, then the end. May be called from any thread."""
@@ -116,11 +131,13 @@ class Incarnation:
         self._reporter = Reporter(parts.live, self._stage.journal)
         hooks = Hooks(parts.database, parts.registry)
         self._hook_service = HookService(parts.database, hooks, options.keep.total_seconds())
-        self._membership: Membership = membership_of(parts.database, record)
+        self._membership: Membership = membership_of(parts.database, record, options.liveness)
         self._died = asyncio.Event()
         self._broken = False
         self.lost: Unavailable | None = None
         """Why there is no database to go on with."""
+        self._end_at = 0.0
+        begins_anew_after_fork(self)
 
     async def run(self, stop: asyncio.Event, ready: asyncio.Event) -> None:
         """Join, work, leave; also where it is cancelled or something breaks, or others would take it for alive."""
@@ -142,8 +159,7 @@ class Incarnation:
         loop = self._loop
         async with asyncio.TaskGroup() as services:
             self._assemble(services)
-            died, suspected = partial(_post, loop, self._die), partial(_post, loop, self._sweeper.suspect)
-            await self._parts.database.in_service(partial(self._membership.join, died, suspected))
+            await self._parts.database.in_service(partial(self._membership.join, self._watcher()))
             await self._parts.database.in_service(partial(self._journals.open, self._stage.journal, self.id))
             listening.callback(self._parts.wakeup.subscribe(partial(_post, loop, self._on_hint)))
             log.info("node %s runs up to %d jobs at a time", self.id, self._options.concurrency)
@@ -155,7 +171,7 @@ class Incarnation:
                 services.create_task(self._watch_file()),
                 services.create_task(sustained("the hook service", self._hook_service.run)),
             ]
-            services.create_task(sustained("the settler", self._settler.run))
+            settling = services.create_task(sustained("the settler", self._settler.run))
             if self._options.scheduler:
                 self._controller.adopt(await self._parts.database.in_thread(self._deploy))
             sweeping.append(services.create_task(ServedTypes(self._parts, self.id, self._worker).run()))
@@ -163,13 +179,18 @@ class Incarnation:
             ready.set()
             await _first(stop, self._died)
             listening.close()
-            await self._shut_down(working)
-            for task in sweeping:
+            await self._shut_down([*working, settling])
+            for task in (*sweeping, *working, settling):
                 task.cancel()
 
     def adopt(self, schedule_ids: Collection[int]) -> None:
         """Own schedules that were created here until the next reload."""
         _post(self._loop, self._controller.adopt, schedule_ids)
+
+    def begin_anew(self) -> None:
+        """In a child of a fork, which is no node: nothing of this one is used or kept open, and its loop ends."""
+        self._membership.abandon()
+        self._loop.call_soon(os._exit, 0)  # only if a coroutine has forked and goes on to wait does the loop run here
 
     def _working(self, services: asyncio.TaskGroup) -> list[asyncio.Task[None]]:
         """What takes on new work, by the roles of the node."""
@@ -228,6 +249,34 @@ class Incarnation:
             self._worker.drop(hint.job_ids)
             self._overseer.on_hint(hint)
 
+    def _watcher(self) -> Watcher:
+        loop = self._loop
+        return Watcher(
+            died=self._hear_of_death,
+            suspected=partial(_post, loop, self._sweeper.suspect),
+            isolated=self._isolate,
+            regained=partial(_post, loop, self._regain),
+        )
+
+    def _hear_of_death(self) -> None:
+        """On the heartbeat's thread: bodies on threads are told at once, for a body may hold the loop up."""
+        self._order_threads(LeaseLost, Isolation.ALL)
+        _post(self._loop, self._die)
+
+    def _isolate(self, level: Isolation) -> None:
+        """On the heartbeat's thread, too."""
+        self._order_threads(OutOfContact, level)
+        _post(self._loop, self._worker.isolate, level)
+
+    def _order_threads(self, order: Callable[[], BaseException], level: Isolation) -> None:
+        for run in list(self._worker.running.values()):
+            if run.executor is self._thread_executor and must_stop(run.claim, level):
+                run.stop(order())
+
+    def _regain(self) -> None:
+        self._worker.rejoin()
+        self._overseer.look_again()
+
     def _die(self) -> None:
         log.error("node %s was taken for dead; its jobs belong to others now", self.id)
         self._worker.abandon()
@@ -245,11 +294,17 @@ class Incarnation:
                 self._worker.abandon()
                 self._died.set()
 
-    async def _shut_down(self, working: list[asyncio.Task[None]]) -> None:
+    async def _shut_down(self, ending: Sequence[asyncio.Task[None]]) -> None:
+        """`ending`: what ends by itself once it was told to, but for a database that does not answer."""
+        grace = 0.0 if self._died.is_set() else self._options.grace.total_seconds()
+        self._end_at = self._loop.time() + grace + AFTER_GRACE
         self._controller.stop()
         self._worker.stop()
-        await asyncio.gather(*working)
-        await self._bodies_end(0.0 if self._died.is_set() else self._options.grace.total_seconds())
+        *working, settling = ending
+        began = self._loop.time()
+        if working:
+            await asyncio.wait(working, timeout=max(grace, LAST_WORDS))
+        await self._bodies_end(max(grace - (self._loop.time() - began), 0.0))
         if self._worker.running:
             self._worker.order_all(Interrupted)
             with suppress(TimeoutError):
@@ -258,11 +313,21 @@ class Incarnation:
             await self._bodies_end(LAST_WORDS)
         for run in list(self._worker.running.values()):
             run.kill()
-        await self._bodies_end(LAST_WORDS)
+        await self._bodies_end(LAST_WORDS / 2)
         self._worker.give_up()
         self._settler.close()
+        await asyncio.wait([settling], timeout=self._end_at - LEAVING - self._loop.time())
+        self._tell_of_unsettled()
         for executor in (self._loop_executor, self._thread_executor, self._process_executor):
             executor.close()
+
+    def _tell_of_unsettled(self) -> None:
+        if unsettled := self._settler.unsettled:
+            log.error(
+                "node %s stops although the ends of %d jobs could not be written, for the database does not answer; "
+                "another node will find these jobs unfinished: %s",
+                self.id, len(unsettled), ", ".join(map(str, unsettled[:LISTED])) + (", …" * (len(unsettled) > LISTED)),
+            )  # fmt: skip
 
     async def _bodies_end(self, seconds: float) -> None:
         try:
@@ -274,16 +339,21 @@ class Incarnation:
             log.warning("%d jobs have not ended within %g s", len(self._worker.running), seconds)
 
     async def _leave(self) -> None:
-        self._reporter.publish()
+        self._membership.stop()
         try:
-            await self._parts.database.in_service(self._membership.leave)
+            async with asyncio.timeout_at(max(self._end_at, self._loop.time() + LEAVING)):
+                await self._parts.database.in_service(self._reporter.publish)
+                await self._parts.database.in_service(self._membership.leave)
         except Exception as error:  # noqa: BLE001 - it has stopped all the same
-            log.warning("node %s could not strike itself off, so others will: %s", self.id, error)
+            text = str(error) or "the database does not answer"
+            log.warning("node %s could not strike itself off, so others will: %s", self.id, text)
             self._stage.journal.close(keep=True)
         else:
             self._stage.journal.close(keep=self._broken or bool(self._settler.unsettled))
             log.info("node %s has left", self.id)
-        await self._parts.database.close_async()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LEAVING):
+                await self._parts.database.close_async()
 
 
 def _post(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *args: object) -> None:

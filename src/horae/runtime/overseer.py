@@ -51,6 +51,11 @@ class Overseer:
         ):
             self._hinted.set()
 
+    def look_again(self) -> None:
+        """Read the rows of all bodies at once: others may have taken them. Called on the node's loop."""
+        self._rounds = ROUNDS_PER_READING - 1
+        self._hinted.set()
+
     async def run(self) -> None:
         """Watch until cancelled. Limits are kept by a task of their own: the other one may wait for the database."""
         async with asyncio.TaskGroup() as services:

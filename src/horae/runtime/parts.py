@@ -1,9 +1,10 @@
 """What a node is made of, chosen by `app.py`, and the options of one node."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypedDict
 
+from horae.domain.liveness import Limits
 from horae.errors import ConfigurationError
 from horae.live.store import LiveStore
 from horae.storage.database import Database
@@ -31,6 +32,7 @@ class NodeKeywords(TypedDict, total=False):
     name: str | None
     grace: timedelta
     keep: timedelta
+    liveness: Limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +41,9 @@ class NodeOptions:
 
     `worker`, `scheduler`: whether it runs jobs, whether it fires schedules; `concurrency`: bodies at a time; `queues`:
     the ones it serves, None for all; `grace`: how long bodies may go on after the order to shut down; `keep`: how long
-    ended jobs are kept. Raises `ConfigurationError`.
+    ended jobs are kept; `liveness`: when nodes are taken for dead, the same for all nodes of a database.
+
+    Raises `ConfigurationError`.
     """
 
     worker: bool = True
@@ -49,6 +53,7 @@ class NodeOptions:
     name: str | None = None
     grace: timedelta = timedelta(seconds=30)
     keep: timedelta = timedelta(days=30)
+    liveness: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""

@@ -55,17 +55,19 @@ class Rescuer:
     reports: Reports = _none
     age: timedelta = timedelta(0)
 
-    def rescue(self, connection: Connection, dead: Collection[NodeId]) -> tuple[list[Rescued], list[Decided]]:
+    def rescue(
+        self, connection: Connection, dead: Collection[NodeId], silent: Collection[NodeId] = ()
+    ) -> tuple[list[Rescued], list[Decided]]:
         """Rescue one batch of what these nodes, or nodes without a row, hold.
 
         What had begun is settled as a crash, or as finished where its body is known to have returned; what had not
-        begun goes back as it was, and what was ended under its body is only released. Also answers what became of the
-        schedules whose runs these were.
+        begun goes back as it was, and what was ended under its body is only released. Of `silent` nodes, which may live
+        on, only what may be run again. Also answers what became of the schedules whose runs these were.
         """
         result: list[Rescued] = []
         ended: list[Decided] = []
         unbegun: list[Claim] = []
-        lost = ending.lost(connection, dead, RESCUE_BATCH)
+        lost = ending.lost(connection, dead, RESCUE_BATCH, silent)
         reports = self.reports([claim.id for claim, _, state, _ in lost if state is JobState.STARTED])
         for claim, node, state, crashes in lost:
             begun = self.begun_by(node)

@@ -1,6 +1,7 @@
 """Runs one body: enters its transaction, calls it, and says what came of it. Never raises."""
 
 import logging
+import os
 import traceback
 from collections.abc import Generator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
@@ -19,6 +20,7 @@ from horae.domain.limits import Limit
 from horae.domain.storable import fits, is_storable_json, shortened, spelled_out, storable, too_long, unreadable_json
 from horae.errors import InvalidRequest, JobCancelled, JobStopped, LeaseLost, SoftTimeLimitExceeded
 from horae.redaction import Redactor, text_of
+from horae.runtime.forked_body import end_child
 from horae.runtime.journal import Journal
 from horae.storage import parameters, settling
 from horae.storage.database import Database
@@ -66,6 +68,14 @@ class OutOfTime(JobStopped):
 
 class Interrupted(JobStopped):
     """The node is shutting down and the grace is over."""
+
+    reason = "the node stopped before the job ended"
+
+
+class OutOfContact(Interrupted):
+    """The node cannot reach its database, so others may soon run the job."""
+
+    reason = "the node lost contact with its database and stopped the job before others might run it"
 
 
 class Exited(JobStopped):
@@ -139,7 +149,7 @@ def outcome_of(job_type: JobType[Any], context: JobContext[Any], error: BaseExce
         case Exited():
             return Failed(str(reason), "This job tried to end the process that it ran in.")
         case Interrupted():
-            return Failed("the node stopped before the job ended", "This job was interrupted; please start it again.")
+            return Failed(reason.reason, "This job was interrupted; please start it again.")
         case _:
             timed_out = isinstance(order, SoftTimeLimitExceeded) and _is_signal(error)
             return _failure(job_type, context.claim, order if timed_out and order is not None else error)
@@ -189,7 +199,7 @@ def _run(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Perf
         stage.journal.begin(context.claim)
         is_mapped = isinstance(job_type.parameters, MappedParameters)
         with _attached(context, stage.database) if is_mapped else nullcontext():
-            result = job_type.run(context)
+            result = _run_body(job_type, context)
         context.check_end()
         return _returned(result, job_type, context, stage)
     if isinstance(transaction, str):
@@ -201,7 +211,7 @@ def _run(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Perf
             context.params = context.session.merge(context.params, load=False)  # so that its relationships load
         stage.journal.begin(context.claim)
         with nullcontext() if connection is None else fenced(connection):
-            text = result_text(job_type.run(context), job_type.max_result_bytes)
+            text = result_text(_run_body(job_type, context), job_type.max_result_bytes)
             context.check_end()
             if connection is not None:
                 context.session.flush()
@@ -231,7 +241,7 @@ async def _run_async(job_type: JobType[Any], context: JobContext[Any], stage: St
     transaction = job_type.transaction(context)
     if transaction is None:
         stage.journal.begin(context.claim)
-        result = await job_type.run(context)
+        result = await _run_async_body(job_type, context)
         context.check_end()
         return _returned(result, job_type, context, stage)
     if isinstance(transaction, str):
@@ -243,7 +253,7 @@ async def _run_async(job_type: JobType[Any], context: JobContext[Any], stage: St
             context.params = await context.async_session.merge(context.params, load=False)
         stage.journal.begin(context.claim)
         with nullcontext() if connection is None else fenced(sync_connection_of(connection)):
-            text = result_text(await job_type.run(context), job_type.max_result_bytes)
+            text = result_text(await _run_async_body(job_type, context), job_type.max_result_bytes)
             context.check_end()
             if connection is not None:
                 await context.async_session.flush()
@@ -257,6 +267,32 @@ def sync_connection_of(connection: AsyncConnection) -> Connection:
     if connection.sync_connection is None:
         raise InvalidRequest("the transaction of this job was not begun")
     return connection.sync_connection
+
+
+def _run_body(job_type: JobType[Any], context: JobContext[Any]) -> Any:
+    process = os.getpid()
+    try:
+        result = job_type.run(context)
+    except BaseException as error:
+        if os.getpid() != process:
+            end_child(error)
+        raise
+    if os.getpid() != process:
+        end_child(None)
+    return result
+
+
+async def _run_async_body(job_type: JobType[Any], context: JobContext[Any]) -> Any:
+    process = os.getpid()
+    try:
+        result = await job_type.run(context)
+    except BaseException as error:
+        if os.getpid() != process:
+            end_child(error)
+        raise
+    if os.getpid() != process:
+        end_child(None)
+    return result
 
 
 def settle_within(connection: Connection, context: JobContext[Any], result: str | None, node: NodeId) -> None:

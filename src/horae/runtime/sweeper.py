@@ -19,6 +19,7 @@ from horae.domain import limits
 from horae.domain.elapsed import Elapsed
 from horae.domain.job import Job, JobId, NodeId
 from horae.domain.limits import Limit
+from horae.domain.liveness import Death
 from horae.live.store import LiveReport, LiveStore
 from horae.runtime import rescue
 from horae.runtime.journals import PATIENCE, Journals
@@ -43,10 +44,11 @@ LIMITS_EVERY: Final = 10
 CLEAN_EVERY: Final = 300.0
 CLEAN_SHARE: Final = 0.1
 LATITUDE: Final = 1.0
+LOCKED_LOOKS: Final = 20
 """Runs a transaction; reports a look; seconds between looks while somebody is suspected, and otherwise, and between
 looks that ask no database; rounds between looks at other nodes in any case, and at limits; seconds between clean-ups,
 or a share of the time that ended jobs are kept if that is shorter; seconds that a job's own node has to enforce its
-hard limit before others do.
+hard limit before others do; quick looks at a job that is locked.
 """
 
 log = logging.getLogger("horae.runtime")
@@ -70,8 +72,9 @@ class Sweeper:
         self._elapsed = Elapsed()
         self._clean_at = self._born + min(CLEAN_EVERY, keep_seconds * CLEAN_SHARE)
         self._suspicion = asyncio.Event()
-        self._suspected = self._again = self._unburied = False
-        self._rounds = 0
+        self._suspected = self._again = False
+        self._announced = frozenset[NodeId]()
+        self._rounds = self._unburied = self._locked_looks = 0
 
     def suspect(self) -> None:
         """Look at the others soon. Called on the node's loop."""
@@ -89,7 +92,9 @@ class Sweeper:
 
     async def _pause(self) -> None:
         """Until the next round: shorter after a suspicion, which the first look may have been too early for."""
-        soon = self._unburied or (self._suspected and not self._again)
+        self._locked_looks = self._locked_looks + 1 if self._unburied else 0
+        locked = 0 < self._locked_looks <= LOCKED_LOOKS  # mostly by a statement that the server is just ending
+        soon = locked or (self._suspected and not self._again)
         pause = SUSPICIOUS if soon else ROUTINE * self._rng.uniform(0.9, 1.1)
         self._again = self._suspected and not self._again
         end = time.monotonic() + pause
@@ -99,16 +104,16 @@ class Sweeper:
                     await self._suspicion.wait()
             if self._membership.is_anybody_missing:
                 self._suspicion.set()
-        self._suspected = self._suspicion.is_set() or self._again or self._unburied
+        self._suspected = self._suspicion.is_set() or self._again or self._unburied > 0
 
     async def _round(self) -> None:
         routine = self._rounds % LOOK_EVERY == 0
         look = routine or self._suspected
         dead = await self._database.in_service(self._membership.find_dead) if look else {}
-        for node, cause in dead.items():
-            log.warning("node %s is dead: %s", node, cause)
+        if look:
+            self._announce(dead)
         if dead or routine:
-            await self.rescue(set(dead))
+            await self.rescue(dead)
         if self._rounds % LIMITS_EVERY == 0:
             await self.enforce_limits()
             await self.end_lost_runs()
@@ -118,8 +123,18 @@ class Sweeper:
             await self._database.in_service(self._journals.sweep)
         self._rounds += 1
 
-    async def rescue(self, dead: Collection[NodeId]) -> None:
-        """Deal with everything that dead or unlisted nodes hold, then strike them off."""
+    def _announce(self, dead: Mapping[NodeId, Death]) -> None:
+        """Say it once, however long a node stays listed because its jobs are locked."""
+        for node in dead.keys() - self._announced:
+            log.warning("node %s is dead: %s", node, dead[node].cause)
+        self._announced = frozenset(dead)
+
+    async def rescue(self, dead: Mapping[NodeId, Death]) -> None:
+        """Deal with everything that dead or unlisted nodes hold, then strike them off.
+
+        A node that may live on, out of contact, keeps its jobs' last attempts for longer: nobody may run these again.
+        """
+        certain = {node for node, death in dead.items() if death.certain}
         begun = {
             node: await self._database.in_service(partial(self._journals.begun_by, node, PATIENCE)) for node in dead
         }
@@ -131,16 +146,16 @@ class Sweeper:
                 self._reports,
                 timedelta(seconds=time.monotonic() - self._born),
             )
-            batch, ended = await self._database.transact_async(rescuer.rescue, dead)
+            batch, ended = await self._database.transact_async(rescuer.rescue, certain, dead.keys() - certain)
             self._on_rescue(batch)
             self._on_runs(ended)
             if len(batch) < rescue.RESCUE_BATCH:
                 break
-        buried = await self._database.transact_async(nodes.strike_off, dead) if dead else set[NodeId]()
+        buried = await self._database.transact_async(nodes.strike_off, dead.keys()) if dead else set[NodeId]()
         for node in buried:
             self._membership.bury(node)
             self._journals.remove(node)
-        self._unburied = len(buried) < len(dead)  # something of theirs is still locked
+        self._unburied = len(certain - buried)  # something of theirs is still locked
 
     def _reports(self, job_ids: Sequence[JobId]) -> Mapping[JobId, LiveReport]:
         """How far bodies were, so that the bar does not fall back when somebody else ends their jobs."""

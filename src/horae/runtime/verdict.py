@@ -7,6 +7,7 @@ from typing import Any
 
 from horae.domain.backoff import Backoff
 from horae.domain.job import Claim, Failed, JobState, Settlement, decide
+from horae.domain.liveness import Isolation
 from horae.errors import InvalidRequest
 from horae.live.store import LiveReport
 from horae.runtime.run import Run
@@ -52,6 +53,11 @@ def _log_failure(claim: Claim, failed: Failed, settlement: Settlement) -> None:
     record = log.makeRecord(log.name, logging.ERROR, __file__, 0, message, arguments, None, extra=extra)
     record.exc_text = None if failed.traceback is None else failed.traceback.rstrip()
     log.handle(record)
+
+
+def must_stop(claim: Claim, level: Isolation) -> bool:
+    """Whether its body must stop because its node is out of contact and others may soon act on the job."""
+    return level is Isolation.ALL or (level is Isolation.RETRYABLE and claim.attempt < claim.max_attempts)
 
 
 def backoff_of(claim: Claim, job_type: JobType[Any] | None) -> Backoff:

@@ -18,16 +18,18 @@ from random import Random
 from typing import Any, Final
 
 from horae.domain.job import Claim, JobId
+from horae.domain.liveness import Isolation
 from horae.errors import LeaseLost
 from horae.runtime.claimer import Claimer
 from horae.runtime.complaints import Complaint
 from horae.runtime.reporter import Reporter
 from horae.runtime.run import Executor, Run
-from horae.runtime.runner import Interrupted, Performed, Stage, outcome_of
+from horae.runtime.runner import Interrupted, OutOfContact, Performed, Stage, outcome_of
 from horae.runtime.settler import Ended, Settler
 from horae.runtime.slots import Slots
+from horae.runtime.suspects import Suspects
 from horae.runtime.throughput import Throughput
-from horae.runtime.verdict import ended_of
+from horae.runtime.verdict import ended_of, must_stop
 from horae.storage import claims
 from horae.storage.claims import Served
 from horae.types.context import JobContext
@@ -41,9 +43,11 @@ POLL_IDLE: Final = 5.0
 POLL_ALONE: Final[tuple[float, float]] = (0.05, 1.0)
 DOUBT: Final = 10.0
 STRAYS_EVERY: Final = 60.0
+LATE: Final = 5.0
 """Seconds: how long a claim may wait for a slot; between polls where hints arrive, and where nothing waits besides;
 shortest and longest without hints; how long a statement without an answer may still be under way; between looks for
-claims without an answer at other times.
+claims without an answer at other times; an answer to a claim that took longer is not trusted, for the node may have
+been taken for dead meanwhile.
 """
 
 log = logging.getLogger("horae.runtime")
@@ -60,6 +64,7 @@ class Worker:
         self.running: dict[JobId, Run] = {}
         self._stage, self._registry = stage, registry
         self._claimer = Claimer(stage.database, served, rng)
+        self._suspects = Suspects(stage.database, rng)
         self._settler, self._reporter = settler, reporter
         self._choose, self._slots, self._hinted, self._rng = choose, slots, hinted, rng
         self._prefetched: deque[tuple[Claim, float]] = deque()
@@ -68,7 +73,7 @@ class Worker:
         self._wake = asyncio.Event()
         self._hints = 0
         self._exhausted = False
-        self._stopping = False
+        self._stopping = self._isolated = False
         self._poll = POLL_ALONE[0]
         self._due_at: float | None = None
         self._looked_ahead = False
@@ -127,7 +132,7 @@ class Worker:
             await self._hand_back_strays()
 
     def _room(self) -> int:
-        if self._settler.crowded:
+        if self._settler.crowded or self._isolated:
             return 0
         free, waiting = self._slots.free, len(self._prefetched)
         ahead = min(self._throughput.recent, LARGEST_PREFETCH)
@@ -136,8 +141,10 @@ class Worker:
 
     async def _claim(self, room: int) -> None:
         hints = self._hints
+        asked = time.monotonic()
         try:
             taken = await self._claimer.claim(room)
+            taken = await self._suspects.sift(taken, lambda: self._known)
         except Exception as error:  # noqa: BLE001 - the database may be away for a while; the node stays
             self._away.warn("no jobs can be claimed: %s", error)
             self._doubtful_until = time.monotonic() + DOUBT
@@ -150,6 +157,8 @@ class Worker:
         self._looked_ahead, self._due_at = False, None  # a moment that has passed would be waited for without a pause
         now = time.monotonic()
         self._prefetched.extend((claim, now) for claim in taken)
+        if now - asked > LATE:
+            self._hand_back_prefetched()
         self._begin_prefetched()
 
     async def _look_ahead(self) -> None:
@@ -188,7 +197,7 @@ class Worker:
         return max(0.0, min(POLL_IDLE * spread, self._due_at - time.monotonic()))
 
     def _begin_prefetched(self) -> None:
-        while self._prefetched and not self._stopping and self._slots.free > 0:
+        while self._prefetched and not self._stopping and not self._isolated and self._slots.free > 0:
             claim, _ = self._prefetched.popleft()
             self._begin(claim)
 
@@ -248,9 +257,13 @@ class Worker:
         for claim in waiting:
             self._settler.add(Ended(claim, None, unbegun=True))
 
+    @property
+    def _known(self) -> list[JobId]:
+        """The jobs that this node holds, as far as it knows."""
+        return [*self.running, *(claim.id for claim, _ in self._prefetched), *self._settler.unsettled]
+
     async def _hand_back_strays(self) -> None:
-        prefetched = [claim.id for claim, _ in self._prefetched]
-        known = [*self._stage.journal.listed, *self.running, *prefetched, *self._settler.unsettled]
+        known = [*self._stage.journal.listed, *self._known]
         try:
             strays = await self._stage.database.autocommit_async(claims.strays, self._stage.node, known)
         except Exception as error:  # noqa: BLE001 - as for a claim
@@ -262,6 +275,19 @@ class Worker:
         if strays:
             self._hand_back(strays)
             log.warning("%d jobs were claimed without an answer and are handed back", len(strays))
+
+    def isolate(self, level: Isolation) -> None:
+        """The database has not been reached for long: stop the bodies whose jobs others may soon act on."""
+        self._isolated = True
+        self._hand_back_prefetched()
+        for run in list(self.running.values()):
+            if must_stop(run.claim, level):
+                run.stop(OutOfContact())
+
+    def rejoin(self) -> None:
+        """The database is reached again: take on work as before."""
+        self._isolated = False
+        self.hint()
 
     def order_all(self, order: Callable[[], BaseException]) -> None:
         """Tell every body to stop."""

@@ -13,6 +13,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Executable,
+    Float,
     Integer,
     Select,
     Text,
@@ -190,6 +191,13 @@ def _hand_back(dialect: str) -> Update:
 
 
 HAND_BACK: Final = PerDialect(_hand_back)
+POSTPONE: Final = PerDialect(
+    lambda dialect: (
+        update(jobs)
+        .where(member_of(dialect, jobs.c.id, "ids", of=IdList), jobs.c.state == JobState.PENDING)
+        .values(run_at=seconds_from_now(bindparam("seconds", type_=Float())))
+    )
+)
 STRAYS: Final = PerDialect(
     lambda dialect: select(*CLAIMED).where(
         jobs.c.node_id == bindparam("node"), ~member_of(dialect, jobs.c.id, "known", of=IdList)
@@ -241,6 +249,13 @@ def hand_back(connection: Connection, claims: Sequence[Claim]) -> set[JobId]:
     """Return jobs whose bodies have not begun, the attempt does not count; those that had not ended meanwhile."""
     rows = connection.execute(HAND_BACK.on(connection), {"claims": _keys(claims)})
     return {JobId(id_) for id_ in rows.scalars()}
+
+
+def postpone(connection: Connection, claims: Sequence[Claim], seconds: float) -> set[JobId]:
+    """Hand back what was not begun, to be due again after some seconds."""
+    returned = hand_back(connection, claims)
+    connection.execute(POSTPONE.on(connection), {"ids": list(returned), "seconds": seconds})
+    return returned
 
 
 def strays(connection: Connection, node: NodeId, known: Sequence[JobId]) -> list[Claim]:

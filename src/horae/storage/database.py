@@ -13,8 +13,7 @@ import random
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
@@ -27,11 +26,13 @@ from horae.errors import ConfigurationError, DatabaseBusy
 from horae.forking import SQLITE_GATE, begins_anew_after_fork
 from horae.redaction import shown_url
 from horae.storage import fence, liveness, sqlite, unreadable
+from horae.storage.connections import BODY_BOUNDS, SERVICE_BOUNDS, Connections, bounds, detach
 from horae.storage.database_file import DatabaseFile
 from horae.storage.dialect import POSTGRESQL, SQLITE
 from horae.storage.lending import Lender
 from horae.storage.lock_holder import write_lock_holder
 from horae.storage.pooling import Pooling
+from horae.storage.threads import Threads
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -59,7 +60,9 @@ class Database:
         self._pooling = Pooling(pooler if self.dialect == POSTGRESQL else False)
         self._file = DatabaseFile(self.url.database or "") if self.dialect == SQLITE else None
         self._gate = SQLITE_GATE if self.dialect == SQLITE else contextlib.nullcontext()
-        self._pool = _pool(self.dialect, threads, busy_timeout)
+        self._pool = _pool(self.url, threads, busy_timeout, SERVICE_BOUNDS)
+        self._pool_of_bodies = {**_pool(self.url, threads, busy_timeout, BODY_BOUNDS), "max_overflow": -1}
+        self._connections, self._connections_of_bodies = Connections(), Connections()
         # Whatever the server's default is: what is counted under a lock must see what others have committed.
         committed = {"isolation_level": "READ COMMITTED"} if self.dialect == POSTGRESQL else {}
         self.engine = self._listen_tolerantly(create_engine(self.url, **self._pool, **committed))
@@ -69,20 +72,23 @@ class Database:
         )
         self._lender = Lender(self.autocommit_engine, threads)
         # Bodies keep their connections for long, so they have as many as there are slots, and never those of others.
-        self._of_bodies = self._listen(create_engine(self.url, **{**self._pool, "max_overflow": -1}))
+        self._of_bodies = self._listen(create_engine(self.url, **self._pool_of_bodies), self._connections_of_bodies)
         fence.listen(self._of_bodies)
         self._begin_threads()
         begins_anew_after_fork(self)
 
     def _begin_threads(self) -> None:
         count = self._pool["pool_size"]
-        self._threads = ThreadPoolExecutor(count, thread_name_prefix="horae-database")
-        self._service_threads = ThreadPoolExecutor(count, thread_name_prefix="horae-node")
+        self._threads = Threads(count, "horae-database")
+        self._service_threads = Threads(count, "horae-node")
         self._async_engines = WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncEngine]()
 
     def begin_anew(self) -> None:
         """After a fork: the parent's connections are left alone, not even closed, and its threads are not here."""
         engines = (self.engine, self.autocommit_engine, self._of_bodies)
+        detach([*self._connections.descriptors(), *self._connections_of_bodies.descriptors()])
+        self._connections.forget()
+        self._connections_of_bodies.forget()
         _of_the_parent.append((self._lender.give_up(), self._async_engines, [engine.pool for engine in engines]))
         for engine in engines:
             engine.dispose(close=False)
@@ -117,6 +123,19 @@ class Database:
     async def autocommit_async(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """`autocommit` for a node's services."""
         return await self.in_service(lambda: self.autocommit(statement, *args, **kwargs))
+
+    def hang_up(self) -> None:
+        """Shut down every connection but those of bodies: whoever waits for an answer gets an error instead."""
+        self._connections.hang_up()
+
+    def end_overdue_calls(self, now: float) -> None:
+        """End what services have waited for beyond their deadline; a look costs nothing."""
+        self._connections.end_overdue(now)
+
+    def driver_arguments(self) -> dict[str, Any]:
+        """What psycopg must be told for a connection to this database, apart from the pools."""
+        [*_, arguments] = self.url.get_dialect()().create_connect_args(self.url)
+        return {**bounds(self.url, SERVICE_BOUNDS), **arguments}
 
     async def in_thread(self, call: Callable[[], T]) -> T:
         """Run `call` on one of the database's threads, in the caller's context, as `asyncio.to_thread` does."""
@@ -188,12 +207,12 @@ class Database:
         loop = asyncio.get_running_loop()
         if loop not in self._async_engines:
             driver = "sqlite+aiosqlite" if self.dialect == SQLITE else self.url.drivername
-            engine = create_async_engine(self.url.set(drivername=driver), **{**self._pool, "max_overflow": -1})
-            fence.listen(self._listen(engine.sync_engine))
+            engine = create_async_engine(self.url.set(drivername=driver), **self._pool_of_bodies)
+            fence.listen(self._listen(engine.sync_engine, self._connections_of_bodies))
             self._async_engines[loop] = engine
         return self._async_engines[loop]
 
-    def _listen(self, engine: Engine) -> Engine:
+    def _listen(self, engine: Engine, connections: Connections) -> Engine:
         if engine.dialect.name == SQLITE:
             event.listen(engine, "connect", sqlite.prepare)
             if self._file is not None:
@@ -202,6 +221,7 @@ class Database:
             event.listen(engine, "before_cursor_execute", sqlite.begin_at_first_write)
         else:
             liveness.listen(engine)
+            connections.listen(engine)  # first, for the next asks the server something
             self._pooling.listen(engine)
         return engine
 
@@ -209,13 +229,16 @@ class Database:
         """For Horae's own reading; what bodies read is loaded as ever."""
         if engine.dialect.name != SQLITE:
             event.listen(engine, "connect", _tolerate)
-        return self._listen(engine)
+        return self._listen(engine, self._connections)
 
     def _run(self, opened: Opened, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         self.check_file()
         for pause in _pauses():
             try:
                 with self._gate, opened() as connection:
+                    if self._service_threads.is_here():
+                        with self._connections.call(connection):
+                            return statement(connection, *args, **kwargs)
                     return statement(connection, *args, **kwargs)
             except DBAPIError as error:
                 if is_busy(error):
@@ -323,11 +346,11 @@ def _isolated(dialect: str, isolation: str) -> dict[str, Any]:
     return {"isolation_level": isolation.upper()}
 
 
-def _pool(dialect: str, threads: int, busy_timeout: float) -> dict[str, Any]:
-    if dialect == SQLITE:
+def _pool(url: URL, threads: int, busy_timeout: float, wanted: Mapping[str, int]) -> dict[str, Any]:
+    if url.get_backend_name() == SQLITE:
         arguments = {"timeout": busy_timeout, "check_same_thread": False}
         of_dialect: dict[str, Any] = {"max_overflow": -1, "connect_args": arguments}
     else:
-        of_dialect = {"max_overflow": 16, "connect_args": {"connect_timeout": 10}}
+        of_dialect = {"max_overflow": 16, "connect_args": bounds(url, wanted)}
     # An error ends in tables and logs, and the parameters of a statement may be secret.
     return {**of_dialect, "pool_size": threads, "hide_parameters": True}

@@ -155,7 +155,14 @@ def _lost(dialect: str) -> Select[Any]:
             jobs.c.state.label("state"),
             crashes.label("crashes"),
         )
-        .where(jobs.c.node_id.is_not(None), or_(member_of(dialect, jobs.c.node_id, "dead"), ~listed))
+        .where(
+            jobs.c.node_id.is_not(None),
+            or_(
+                member_of(dialect, jobs.c.node_id, "dead"),
+                and_(member_of(dialect, jobs.c.node_id, "silent"), jobs.c.attempt < jobs.c.max_attempts),
+                ~listed,
+            ),
+        )
         .order_by(jobs.c.id)
         .limit(bindparam("limit", type_=Integer()))
         .with_for_update(skip_locked=True, of=jobs)
@@ -163,6 +170,17 @@ def _lost(dialect: str) -> Select[Any]:
 
 
 LOST: Final = PerDialect(_lost)
+
+CRASHES: Final = PerDialect(
+    lambda dialect: (
+        select(job_attempts.c.job_id, func.count().label("crashes"))
+        .where(
+            member_of(dialect, job_attempts.c.job_id, "ids", of=IdList),
+            job_attempts.c.outcome == AttemptOutcome.CRASHED,
+        )
+        .group_by(job_attempts.c.job_id)
+    )
+)
 
 
 def _delete(dialect: str) -> tuple[Any, Any]:
@@ -252,11 +270,23 @@ def expire(
     return failed
 
 
-def lost(connection: Connection, dead: Collection[NodeId], limit: int) -> list[tuple[Claim, NodeId, JobState, int]]:
-    """What these nodes, or nodes without a row, still hold: claim, holder, state, crashes so far. Locks the rows."""
-    rows = connection.execute(LOST.on(connection), {"dead": list(dead), "limit": limit}).all()
+def lost(
+    connection: Connection, dead: Collection[NodeId], limit: int, silent: Collection[NodeId] = ()
+) -> list[tuple[Claim, NodeId, JobState, int]]:
+    """What these nodes, or nodes without a row, still hold: claim, holder, state, crashes so far. Locks the rows.
+
+    `silent`: of these nodes only what may be run again.
+    """
+    parameters = {"dead": list(dead), "silent": list(silent), "limit": limit}
+    rows = connection.execute(LOST.on(connection), parameters).all()
     width = len(Claim._fields)
     return [(Claim._make(row[:width]), NodeId(row.holder), JobState(row.state), row.crashes) for row in rows]
+
+
+def crashes_of(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, int]:
+    """How often each of these jobs was there when its process ended; those that never were are left out."""
+    rows = connection.execute(CRASHES.on(connection), {"ids": list(job_ids)})
+    return {JobId(row.job_id): row.crashes for row in rows}
 
 
 def remove(connection: Connection, job_ids: Collection[JobId]) -> set[JobId]:

@@ -4,11 +4,12 @@ import json
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
     Boolean,
+    ClauseElement,
     Connection,
     Text,
     bindparam,
@@ -18,9 +19,11 @@ from sqlalchemy import (
     insert,
     literal_column,
     null,
+    or_,
     select,
     update,
 )
+from sqlalchemy.dialects import postgresql
 
 from horae.domain.job import NodeId
 from horae.storage import audit
@@ -37,6 +40,8 @@ from horae.storage.unreadable import readable
 
 SUSPECT_AFTER: Final = 1.2
 """Seconds of silence after which a beat tells that somebody should be looked at."""
+
+_NUMBERED: Final = postgresql.dialect(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +76,7 @@ class NodeView:
     lock_key: int | None
     started_at: datetime
     heartbeat_at: datetime
+    process_ended: bool
     silence: float
     lock_free: bool | None
     running: int
@@ -99,7 +105,8 @@ REGISTER: Final = insert(nodes).values(started_at=database_now(), heartbeat_at=d
 
 _other = nodes.alias("other")
 _suspects = select(func.count()).where(
-    _other.c.id != nodes.c.id, _other.c.heartbeat_at < seconds_from_now(-SUSPECT_AFTER)
+    _other.c.id != nodes.c.id,
+    or_(_other.c.heartbeat_at < seconds_from_now(-SUSPECT_AFTER), _other.c.process_ended),
 )
 BEAT: Final = (
     update(nodes)
@@ -107,7 +114,7 @@ BEAT: Final = (
     .values(heartbeat_at=database_now())
     .returning(_suspects.correlate(nodes).scalar_subquery())
 )
-
+PROCESS_ENDED: Final = update(nodes).where(nodes.c.id == bindparam("node")).values(process_ended=True)
 # The advisory lock of a living node, found without taking it; the two halves of the key stand in two columns.
 _LOCK_FREE = """
 lock_key IS NOT NULL AND NOT EXISTS (
@@ -143,13 +150,12 @@ STRIKE_OFF: Final = PerDialect(
         .returning(nodes.c.id, nodes.c.name, nodes.c.host, nodes.c.pid)
     )
 )
-
 TAKE_LOCK: Final = select(func.pg_try_advisory_lock(bindparam("key", type_=BigInteger())))
 
 
-def take_lock(connection: Connection, key: int) -> None:
-    """Hold a session lock until the connection ends (PostgreSQL)."""
-    connection.execute(TAKE_LOCK, {"key": key})
+def take_lock(connection: Connection, key: int) -> bool:
+    """Hold a session lock until the connection ends (PostgreSQL); False if another connection holds it."""
+    return bool(connection.execute(TAKE_LOCK, {"key": key}).scalar_one())
 
 
 SCHEDULERS: Final = (
@@ -178,6 +184,36 @@ def beat(connection: Connection, node: NodeId) -> int | None:
     Only PostgreSQL's nodes beat; it is SQLite's RETURNING that could not name the two roles of the table.
     """
     return connection.execute(BEAT, {"node": node}).scalar_one_or_none()
+
+
+class Question(NamedTuple):
+    """A statement for PostgreSQL and its values as text, for a connection without SQLAlchemy."""
+
+    text: str
+    values: list[str]
+
+
+class Questions(NamedTuple):
+    """What a node's helper process says to the database. `ended`: the node's process is gone."""
+
+    beat: Question
+    ended: Question
+    lock: Question | None
+
+
+def questions_of(record: NodeRecord) -> Questions:
+    """The statements of a node's helper process."""
+    return Questions(
+        beat=_question(BEAT, node=record.id),
+        ended=_question(PROCESS_ENDED, node=record.id),
+        lock=None if record.lock_key is None else _question(TAKE_LOCK, key=record.lock_key),
+    )
+
+
+def _question(statement: ClauseElement, **values: Any) -> Question:
+    compiled = statement.compile(dialect=_NUMBERED)
+    given = compiled.construct_params(values) or {}
+    return Question(str(compiled), [str(given[name]) for name in getattr(compiled, "positiontup", None) or ()])
 
 
 def view(connection: Connection) -> list[NodeView]:

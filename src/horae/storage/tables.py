@@ -178,6 +178,7 @@ nodes = Table(
     Column("lock_key", BigInteger),
     Column("started_at", Instant, nullable=False),
     Column("heartbeat_at", Instant, nullable=False),
+    Column("process_ended", Boolean, nullable=False, server_default=false()),
 )
 
 queues = Table(

@@ -21,6 +21,7 @@ from sqlalchemy import URL
 
 from horae.domain.backoff import retry_delay
 from horae.forking import ForkSafeLock, begins_anew_after_fork
+from horae.storage.connections import SERVICE_BOUNDS, ask
 from horae.wakeup.channel import Hint, HintKind, Listener, WakeupChannel
 from horae.wakeup.listeners import Listeners
 from horae.wakeup.outbox import BACKOFF, Outbox
@@ -31,18 +32,13 @@ LARGEST_PAYLOAD: Final = 7999  # the server refuses 8000 bytes
 INTERVAL: Final = 0.005
 PROOF_TIMEOUT: Final = 5.0
 ANYTHING: Final = tuple(Hint(kind) for kind in HintKind)
-CONNECTION_OPTIONS: Final = {
-    "connect_timeout": 5,
-    # A peer that is gone without a word is noticed within half a minute.
-    "keepalives": 1,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "application_name": "horae hints",
-}
+QUIET: Final = 15.0
+PATIENCE: Final = 5.0
+"""Seconds without a notification after which the connection is tried; for an answer of the server."""
+
+CONNECTION_OPTIONS: Final = {**SERVICE_BOUNDS, "application_name": "horae hints"}
 
 _of_the_parent: Final[list[object]] = []
-_NOTIFY: Final = "SELECT pg_notify(%s, payload) FROM unnest(%s::text[]) AS payload"
 _log = logging.getLogger(__name__)
 
 
@@ -118,13 +114,13 @@ class PostgresChannel:
         payloads = [encode(self._token, hint, LARGEST_PAYLOAD) for hint in hints]
         if self._sending is not None:
             try:
-                self._sending.execute(_NOTIFY, (CHANNEL, payloads))
-            except psycopg.Error:  # an old connection may have ended since; a new one tells
+                _notify(self._sending, payloads)
+            except (psycopg.Error, OSError):  # an old connection may have ended since; a new one tells
                 self._hang_up()
             else:
                 return
         self._sending = _connect(self._options)
-        self._sending.execute(_NOTIFY, (CHANNEL, payloads))
+        _notify(self._sending, payloads)
 
     def _hang_up(self) -> None:
         if self._sending is not None:
@@ -171,7 +167,8 @@ class _Receiver:
                 self._hear(None)
                 while not self._closing:
                     self._hear([notice.payload for notice in connection.notifies(timeout=0)])
-                    self._wait(connection)
+                    if not self._wait(connection, QUIET):
+                        ask(connection, "SELECT 1", (), PATIENCE)
             finally:
                 self.proven = False
 
@@ -179,7 +176,7 @@ class _Receiver:
         """Let another session notify this one; what else arrives meanwhile is covered by `hear(None)`."""
         proof = secrets.token_hex(8)
         with _connect(self._options) as other:
-            other.execute(_NOTIFY, (CHANNEL, [proof]))
+            _notify(other, [proof])
         deadline = time.monotonic() + PROOF_TIMEOUT
         while not self._closing and (left := deadline - time.monotonic()) > 0:
             if any(notice.payload == proof for notice in connection.notifies(timeout=0)):
@@ -187,13 +184,13 @@ class _Receiver:
             self._wait(connection, left)
         raise _NotProvenError("notifications do not arrive; is there a pooler in between?")
 
-    def _wait(self, connection: psycopg.Connection | None, seconds: float | None = None) -> None:
-        """Until something arrives, the bell rings, or the time is over."""
+    def _wait(self, connection: psycopg.Connection | None, seconds: float) -> bool:
+        """Until something arrives, the bell rings, or the time is over, which is False."""
         with selectors.PollSelector() as selector:  # needs no descriptor, which may be what is lacking
             selector.register(self._ear, selectors.EVENT_READ)
             if connection is not None:
                 selector.register(connection.fileno(), selectors.EVENT_READ)
-            selector.select(seconds)
+            return bool(selector.select(seconds))
 
     def _wait_after(self, error: Exception) -> None:
         if not self._failures:
@@ -217,6 +214,16 @@ def _connection_options(url: URL) -> dict[str, Any]:
 def _connect(options: dict[str, Any]) -> psycopg.Connection:
     # No prepared statements: a pooler may lend another server connection for each statement.
     return psycopg.connect(**options, autocommit=True, prepare_threshold=None)
+
+
+def _notify(connection: psycopg.Connection, payloads: Sequence[str]) -> None:
+    numbers = range(2, len(payloads) + 2)
+    ask(
+        connection,
+        f"SELECT {', '.join(f'pg_notify($1, ${number})' for number in numbers)}",
+        (CHANNEL, *payloads),
+        PATIENCE,
+    )
 
 
 if TYPE_CHECKING:

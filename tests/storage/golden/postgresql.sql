@@ -136,6 +136,7 @@ CREATE TABLE horae_nodes (
     lock_key bigint,
     started_at timestamp with time zone NOT NULL,
     heartbeat_at timestamp with time zone NOT NULL,
+    process_ended boolean NOT NULL DEFAULT false,
     CONSTRAINT horae_nodes_pkey PRIMARY KEY (id)
 );
 CREATE TABLE horae_queues (

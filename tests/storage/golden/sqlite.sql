@@ -96,6 +96,7 @@ CREATE TABLE horae_nodes (
     lock_key BIGINT,
     started_at BIGINT NOT NULL,
     heartbeat_at BIGINT NOT NULL,
+    process_ended BOOLEAN DEFAULT 0 NOT NULL,
     CONSTRAINT horae_nodes_pkey PRIMARY KEY (id)
 );
 CREATE TABLE horae_queues (

@@ -39,6 +39,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("key_hash", name="horae_sessions_pkey"),
     )
     op.create_index("horae_sessions_expires_at", "horae_sessions", ["expires_at"])
+    op.add_column("horae_nodes", sa.Column("process_ended", sa.Boolean, nullable=False, server_default=sa.false()))
     if op.get_context().dialect.name == "postgresql":
         op.add_column(
             "horae_live_cancels", sa.Column("forced", sa.Boolean, nullable=False, server_default=sa.text("false"))
@@ -49,6 +50,7 @@ def downgrade() -> None:
     """Take back."""
     if op.get_context().dialect.name == "postgresql":
         op.drop_column("horae_live_cancels", "forced")
+    op.drop_column("horae_nodes", "process_ended")
     op.drop_table("horae_sessions")
     op.drop_column("horae_queues", "opened_at")
     if op.get_context().dialect.name == "postgresql":  # SQLite drops them with the columns they came with

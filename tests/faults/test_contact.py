@@ -1,0 +1,200 @@
+"""A node that cannot reach its database, or whose database stood still: whose bodies stop, and who is taken for dead."""
+
+import asyncio
+import os
+import signal
+import threading
+import time
+from collections.abc import AsyncIterator, Generator, Iterator
+from contextlib import closing, contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from horae import Backoff, Horae, JobContext
+from horae.domain.liveness import Limits
+from horae.storage.database import Database
+from horae.storage.migrations.runner import upgrade
+from tests.harness.applications import attempts_of, rows
+from tests.harness.network import Network
+from tests.harness.nodes import running_node, until, until_state
+from tests.harness.postgres import THROW_AWAY, PostgresServer
+
+pytestmark = [pytest.mark.slow, pytest.mark.postgres]
+
+LIMITS = Limits(
+    beat=0.2, lock=1.2, silence=2.0, last_attempts=20.0, margin=0.7, lock_margin=0.5, gap=0.8
+)  # fmt: skip
+AT_ONCE = Backoff(base=timedelta(0), jitter=0)
+Fault = Literal["silent", "cut"]
+
+
+@pytest.fixture(scope="module")
+def own_server() -> Iterator[PostgresServer]:
+    """A server that the tests of this module may stop."""
+    with PostgresServer(THROW_AWAY) as server:
+        yield server
+
+
+@pytest.fixture
+def url(own_server: PostgresServer) -> str:
+    url = own_server.create_database()
+    with closing(Database(url)) as database:
+        upgrade(database)
+    return url
+
+
+@pytest.fixture
+def horae(url: str) -> Iterator[Horae]:
+    with closing(Horae(url)) as horae:
+        yield horae
+
+
+@pytest.fixture
+def network(own_server: PostgresServer) -> Iterator[Network]:
+    with Network(own_server.port) as network:
+        yield network
+
+
+class Log:
+    """What bodies did, and when, on one clock."""
+
+    def __init__(self) -> None:
+        self.began: dict[int, float] = {}
+        self.stopped: dict[int, float] = {}
+
+    def declare(self, horae: Horae) -> None:
+        @horae.job(max_count=None, max_attempts=5, backoff=AT_ONCE)
+        def twin(job: JobContext) -> int:
+            """Its first attempt lasts until it is told to stop."""
+            self.began[job.attempt] = time.monotonic()
+            try:
+                while job.attempt == 1:
+                    job.check()
+                    time.sleep(0.005)
+            finally:
+                self.stopped[job.attempt] = time.monotonic()
+            return job.attempt
+
+        @horae.job(max_count=None)
+        async def quick() -> None: ...
+
+
+@pytest.fixture
+async def apart(horae: Horae, url: str, network: Network, own_server: PostgresServer) -> AsyncIterator[Horae]:
+    """The same application behind a network that may fail."""
+    with closing(Horae(url.replace(str(own_server.port), str(network.port)))) as apart:
+        yield apart
+        network.resume()
+
+
+@pytest.mark.parametrize("fault", ["silent", "cut"])
+async def test_a_node_out_of_contact_stops_its_bodies_before_others_run_them(
+    horae: Horae, apart: Horae, network: Network, fault: Fault
+) -> None:
+    log = Log()
+    log.declare(horae)
+    log.declare(apart)
+    async with running_node(apart, liveness=LIMITS, grace=timedelta(0)) as lost:
+        job = await horae.aio.jobs.start("twin")
+        await until(lambda: 1 in log.began)
+        async with running_node(horae, liveness=LIMITS) as other:
+            await asyncio.sleep(LIMITS.silence + 0.5)  # as long as it judges nobody
+            network.silence()
+            if fault == "cut":
+                network.refuse()
+                network.cut()
+            assert await horae.aio.jobs.wait(job.id, timeout=30) == 2
+            assert log.stopped[1] < log.began[2]
+            assert attempts_of(horae, job.id)[0] == "crashed"
+        network.resume()
+        again = await horae.aio.jobs.start("quick")  # there is only the one that was lost
+        assert await horae.aio.jobs.wait(again.id, timeout=30) is None
+        assert other.id != lost.id
+
+
+async def test_a_silent_database_does_not_hold_a_node_that_is_told_to_stop(
+    apart: Horae, network: Network, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = Log()
+    log.declare(apart)
+    async with running_node(apart, liveness=LIMITS, grace=timedelta(seconds=0.2)) as node:
+        job = await apart.aio.jobs.start("twin")
+        await until(lambda: 1 in log.began)
+        network.silence()
+        node.stop()
+        began = time.monotonic()
+    assert time.monotonic() - began < 0.2 + 5
+    assert f"the ends of 1 jobs could not be written, for the database does not answer; another node will find these jobs unfinished: {job.id}" in caplog.text  # fmt: skip
+    network.resume()
+
+
+@contextmanager
+def frozen(server: PostgresServer) -> Generator[None]:
+    """The server and all of its processes stand still."""
+    main = server._process  # noqa: SLF001 - to stop what it has started as well
+    assert main is not None
+    children = Path(f"/proc/{main.pid}/task/{main.pid}/children").read_text().split()
+    processes = [main.pid, *map(int, children)]
+    for process in processes:
+        os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for process in processes:
+            os.kill(process, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("fault", ["frozen", "restarted"])
+async def test_nobody_is_taken_for_dead_because_the_server_was_away(
+    horae: Horae, url: str, own_server: PostgresServer, fault: str
+) -> None:
+    release, ran = threading.Event(), list[int]()
+    with closing(Horae(url)) as other:
+        for one in (horae, other):
+
+            @one.job(max_count=None)
+            def work(job: JobContext) -> None:
+                ran.append(job.id)
+                release.wait(30)
+
+        async with (
+            running_node(horae, liveness=LIMITS, concurrency=2) as a,
+            running_node(other, liveness=LIMITS, concurrency=2) as b,
+        ):
+            ids = await horae.aio.jobs.start_many("work", [{}] * 4)
+            await until(lambda: len(ran) == 4)
+            await asyncio.sleep(LIMITS.silence + 0.5)  # as long as they judge nobody
+            before = {a.id, b.id}
+            if fault == "frozen":
+                with frozen(own_server):
+                    await asyncio.sleep(LIMITS.silence * 1.3)
+            else:
+                await asyncio.to_thread(own_server.halt)
+                await asyncio.sleep(LIMITS.silence * 1.3)
+                await asyncio.to_thread(own_server.start)
+            release.set()
+            for job_id in ids:
+                await until_state(horae, job_id, "finished", "failed")
+            assert [attempts_of(horae, job_id) for job_id in ids] == [["finished"]] * 4
+            assert {a.id, b.id} == before
+    assert sorted(ran) == sorted(ids)
+
+
+async def test_what_was_stopped_runs_again_when_the_server_is_back(horae: Horae, own_server: PostgresServer) -> None:
+    """Nobody has taken it meanwhile, so its own node gives it back."""
+    log = Log()
+    log.declare(horae)
+    async with running_node(horae, liveness=LIMITS) as node:
+        job = await horae.aio.jobs.start("twin")
+        await until(lambda: 1 in log.began)
+        incarnation = node.id
+        with frozen(own_server):
+            await until(lambda: 1 in log.stopped)
+        assert await horae.aio.jobs.wait(job.id, timeout=30) == 2
+        assert attempts_of(horae, job.id) == ["failed", "finished"]
+        assert node.id == incarnation
+        [(error,)] = rows(horae, "SELECT error FROM horae_job_attempts WHERE outcome = 'failed'")
+        assert error == "the node lost contact with its database and stopped the job before others might run it"

@@ -1,0 +1,30 @@
+"""A body that holds the interpreter for longer than the silence that counts as death."""
+
+import asyncio
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from horae.storage.database import Database
+from tests.harness.applications import attempts_of, rows, url_of
+from tests.harness.labours import labours
+from tests.harness.node_process import shrunk
+from tests.harness.node_processes import NodeProcess
+from tests.harness.nodes import running_node, until
+
+SILENCE = 2.0
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+async def test_its_node_is_not_taken_for_dead(database: Database, tmp_path: Path) -> None:
+    with closing(labours(url_of(database))) as horae, NodeProcess(database, tmp_path, silence=SILENCE) as process:
+        node = await asyncio.to_thread(process.ready)
+        job = await horae.aio.jobs.start("holding", seconds=2.5 * SILENCE)
+        await until(lambda: rows(horae, "SELECT id FROM horae_jobs WHERE state = 'started'"))
+        async with running_node(horae, liveness=shrunk(SILENCE)):
+            assert await horae.aio.jobs.wait(job.id, timeout=30) == 1
+        assert attempts_of(horae, job.id) == ["finished"]
+        assert process.node == node

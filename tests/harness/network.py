@@ -1,0 +1,106 @@
+"""A network between a client and a server that fails as it is told to: silent, refusing, cut."""
+
+import selectors
+import socket
+import struct
+import threading
+from contextlib import suppress
+from types import TracebackType
+from typing import Final, Self
+
+CHUNK: Final = 65_536
+RESET: Final = struct.pack("ii", 1, 0)  # to close such a socket is to reset the connection
+
+
+class Network:
+    """Passes on what both sides say, on a port of its own."""
+
+    def __init__(self, server_port: int) -> None:
+        self._server_port = server_port
+        self._listener: socket.socket | None = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._passing = threading.Event()
+        self._passing.set()
+        self._ended = False
+        self._sockets: set[socket.socket] = set()
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        self._start(self._accept)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._ended = True
+        self._passing.set()
+        self.refuse()
+        self.cut()
+
+    def silence(self) -> None:
+        """Nothing arrives on either side, and nobody is told; new connections are made and stay silent, too."""
+        self._passing.clear()
+
+    def resume(self) -> None:
+        """All is well again: also what was said meanwhile arrives."""
+        self._passing.set()
+        if self._listener is None:
+            self._listener = socket.create_server(("127.0.0.1", self.port))
+            self._start(self._accept)
+
+    def refuse(self) -> None:
+        """Refuse new connections; those that there are stay as they are."""
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            with suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)
+            listener.close()
+
+    def cut(self) -> None:
+        """Reset all connections, on both sides."""
+        with self._lock:
+            sockets, self._sockets = self._sockets, set()
+        for end in sockets:
+            with suppress(OSError):
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+    def _start(self, target: object, *args: object) -> None:
+        assert callable(target)
+        threading.Thread(target=target, args=args, daemon=True).start()
+
+    def _accept(self) -> None:
+        listener = self._listener
+        assert listener is not None
+        with suppress(OSError):
+            while not self._ended:
+                client, _ = listener.accept()
+                try:
+                    server = socket.create_connection(("127.0.0.1", self._server_port))
+                except OSError:
+                    client.close()
+                    continue
+                with self._lock:
+                    self._sockets |= {client, server}
+                self._start(self._pass_on, client, server)
+
+    def _pass_on(self, client: socket.socket, server: socket.socket) -> None:
+        with suppress(OSError, ValueError), selectors.DefaultSelector() as selector:
+            selector.register(client, selectors.EVENT_READ, server)
+            selector.register(server, selectors.EVENT_READ, client)
+            while not self._ended:
+                for key, _ in selector.select(0.05):
+                    self._passing.wait()
+                    source: socket.socket = key.fileobj  # type: ignore[assignment]
+                    data = source.recv(CHUNK)
+                    if not data:
+                        return self._hang_up(client, server)
+                    key.data.sendall(data)
+        return self._hang_up(client, server)
+
+    def _hang_up(self, *ends: socket.socket) -> None:
+        with self._lock:
+            self._sockets.difference_update(ends)
+        for end in ends:
+            end.close()

@@ -1,0 +1,159 @@
+"""The heartbeat of a node on PostgreSQL, which comes from a process of its own."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from horae import Horae
+from horae.domain.job import NodeId
+from horae.domain.liveness import Limits
+from horae.runtime.heartbeat import Heartbeat, Watcher
+from horae.runtime.membership import DatabaseMembership, membership_of
+from horae.runtime.node import Node
+from horae.runtime.parts import NodeOptions
+from horae.runtime.record import record_of
+from horae.storage.database import Database
+from horae.storage.heartbeat_process import is_stopped
+from tests.harness.applications import execute, rows
+from tests.harness.node_processes import NodeProcess
+from tests.harness.nodes import running_node, until
+
+pytestmark = [pytest.mark.postgres, pytest.mark.parametrize("database", ["postgresql"], indirect=True)]
+
+LIMITS = Limits(beat=0.1)
+SILENT = """
+INSERT INTO horae_nodes (id, name, host, pid, version, roles, types, concurrency, started_at, heartbeat_at)
+SELECT 'silent', name, 'elsewhere', 1, version, roles, types, 1, now() - interval '1 hour', now() - interval '1 hour'
+FROM horae_nodes LIMIT 1
+"""
+
+
+def heartbeat_of(node: Node) -> Heartbeat:
+    """The one of its present incarnation."""
+    incarnation = vars(node)["_incarnation"]
+    return cast("Heartbeat", vars(vars(incarnation)["_membership"])["_heartbeat"])
+
+
+def helper_of(node: Node) -> int | None:
+    """The process that beats for it, once it does."""
+    found = vars(heartbeat_of(node))["_helper"]
+    return None if found is None else found.pid
+
+
+def beaten_at(horae: Horae) -> object:
+    [(moment,)] = rows(horae, "SELECT heartbeat_at FROM horae_nodes")
+    return moment
+
+
+async def beats_again(horae: Horae) -> None:
+    before = beaten_at(horae)
+    await until(lambda: beaten_at(horae) != before)
+
+
+async def holds_lock(horae: Horae) -> None:
+    await until(lambda: rows(horae, "SELECT pid FROM pg_locks WHERE locktype = 'advisory'"))
+
+
+async def test_it_says_no_password_and_keeps_nothing_of_the_node_open(horae: Horae) -> None:
+    async with running_node(horae, liveness=LIMITS) as node:
+        await holds_lock(horae)
+        process = Path(f"/proc/{helper_of(node)}")
+        assert process.joinpath("cmdline").read_bytes().rstrip(b"\0").endswith(b"heartbeat_process.py")
+        assert len(list(process.joinpath("fd").iterdir())) <= 5  # its pipes, nowhere, the node, the connection
+    await until(lambda: not process.exists())
+
+
+async def test_a_helper_that_is_killed_is_replaced_and_missed_by_nobody(horae: Horae) -> None:
+    async with running_node(horae, liveness=LIMITS) as node:
+        await holds_lock(horae)
+        first, incarnation = helper_of(node), node.id
+        assert first is not None
+        os.kill(first, signal.SIGKILL)
+        await until(lambda: helper_of(node) not in {first, None})
+        await beats_again(horae)
+        await holds_lock(horae)
+        assert node.id == incarnation
+
+
+async def test_without_a_python_to_run_it_a_thread_beats(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/usr/sbin/a-server-with-python-in-it")
+    async with running_node(horae, liveness=LIMITS) as node:
+        await holds_lock(horae)
+        assert helper_of(node) is None
+        await beats_again(horae)
+
+
+async def test_a_process_that_cannot_be_started_is_tried_again(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, failures = subprocess.Popen, iter([BlockingIOError("no more processes")])
+
+    def popen(*arguments: object, **options: object) -> object:
+        for failure in failures:
+            raise failure
+        return real(*arguments, **options)  # type: ignore[call-overload]
+
+    monkeypatch.setattr("horae.runtime.helper.subprocess.Popen", popen)
+    async with running_node(horae, liveness=LIMITS) as node:
+        await until(lambda: helper_of(node))
+        await beats_again(horae)
+
+
+async def test_it_does_not_beat_for_a_process_that_was_stopped_and_ends_with_it(
+    horae: Horae, database: Database, tmp_path: Path
+) -> None:
+    with NodeProcess(database, tmp_path, silence=5.0) as process:
+        await asyncio.to_thread(process.ready)
+        await holds_lock(horae)
+        process.stop()
+        await until(lambda: is_stopped(process.process.pid))
+        await asyncio.sleep(0.1)  # a beat may be under way
+        before = beaten_at(horae)
+        await asyncio.sleep(1.5)
+        assert beaten_at(horae) == before
+        process.kill()
+        await until(lambda: rows(horae, "SELECT process_ended FROM horae_nodes") == [(True,)])
+        await until(lambda: not rows(horae, "SELECT pid FROM pg_locks WHERE locktype = 'advisory'"))
+
+
+@pytest.mark.parametrize("state", ["stale", "fresh", "old"])
+def test_a_node_whose_own_beat_is_late_judges_nobody(horae: Horae, state: str) -> None:
+    member = membership_of(horae.parts.database, record_of(horae.registry, NodeOptions()), Limits())
+    assert isinstance(member, DatabaseMembership)
+    member.join(Watcher())
+    try:
+        execute(horae, SILENT)
+        contact = vars(vars(member)["_heartbeat"])["_contact"]
+        if state != "fresh":
+            vars(contact)["_since"] = -1e6
+        if state == "stale":
+            contact.silent_for = lambda now: 2.5
+        expected = {NodeId("silent")} if state == "old" else set[NodeId]()
+        assert set(member.find_dead()) == expected
+    finally:
+        member.leave()
+
+
+def test_an_answer_that_took_long_judges_nobody(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a server that was frozen: when it answers, all others seem to have been silent."""
+    member = membership_of(horae.parts.database, record_of(horae.registry, NodeOptions()), Limits(lock=0.05))
+    member.join(Watcher())
+    try:
+        execute(horae, SILENT)
+        vars(vars(vars(member)["_heartbeat"])["_contact"])["_since"] = -1e6
+        autocommit = horae.parts.database.autocommit
+
+        def late(*arguments: object) -> object:
+            answer: object = autocommit(*arguments)  # type: ignore[arg-type]
+            time.sleep(0.1)
+            return answer
+
+        monkeypatch.setattr(horae.parts.database, "autocommit", late)
+        assert member.find_dead() == {}
+    finally:
+        member.leave()

@@ -1,0 +1,105 @@
+"""How connections to PostgreSQL notice that nobody is there, and how they are ended from outside."""
+
+import asyncio
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError, OperationalError
+
+from horae.storage.connections import BODY_BOUNDS, DEADLINE, SERVICE_BOUNDS
+from horae.storage.database import Database
+from tests.harness.network import Network
+from tests.harness.nodes import until
+
+pytestmark = [pytest.mark.postgres, pytest.mark.parametrize("database", ["postgresql"], indirect=True)]
+WAITING = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND state = 'active'"
+
+
+def bounds_of(connection: Connection) -> dict[str, str]:
+    driver = connection.connection.driver_connection
+    assert driver is not None
+    found = driver.info.get_parameters()
+    return {name: value for name, value in found.items() if name in SERVICE_BOUNDS}
+
+
+def ping(connection: Connection) -> object:
+    return connection.execute(text("SELECT 1")).scalar_one()
+
+
+def sleep(connection: Connection) -> None:
+    connection.execute(text("SELECT pg_sleep(30)"))
+
+
+def waits(database: Database) -> bool:
+    return bool(database.autocommit(lambda connection: connection.execute(text(WAITING)).all()))
+
+
+@pytest.fixture
+def apart(database: Database) -> Iterator[tuple[Database, Network]]:
+    """The same database behind a network that may fail."""
+    assert database.url.port is not None
+    with Network(database.url.port) as network, closing(Database(database.url.set(port=network.port))) as apart:
+        yield apart, network
+        network.resume()
+
+
+def test_every_connection_has_bounds(database: Database) -> None:
+    service = {name: str(value) for name, value in SERVICE_BOUNDS.items()}
+    assert database.transact(bounds_of) == database.autocommit(bounds_of) == service
+    with database.transaction("read committed") as connection:
+        assert bounds_of(connection) == {name: str(value) for name, value in BODY_BOUNDS.items()}
+    assert {name: str(database.driver_arguments()[name]) for name in SERVICE_BOUNDS} == service
+
+
+def test_the_kernel_knows_them(database: Database) -> None:
+    def options(connection: Connection) -> tuple[int, int]:
+        driver = connection.connection.driver_connection
+        assert driver is not None
+        with socket.fromfd(driver.fileno(), socket.AF_INET, socket.SOCK_STREAM) as copy:
+            return (
+                copy.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE),
+                copy.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT),
+            )
+
+    assert database.autocommit(options) == (1, 10_000)
+
+
+def test_what_the_url_says_goes_first(database: Database) -> None:
+    with closing(Database(database.url.update_query_dict({"keepalives_idle": "77"}))) as told:
+        assert told.autocommit(bounds_of)["keepalives_idle"] == "77"
+
+
+async def test_a_service_that_waits_beyond_its_deadline_is_ended_and_others_are_not(database: Database) -> None:
+    service = asyncio.ensure_future(database.autocommit_async(sleep))
+    await until(lambda: waits(database))
+    database.end_overdue_calls(time.monotonic() + DEADLINE - 1)
+    assert waits(database)
+    database.end_overdue_calls(time.monotonic() + DEADLINE + 1)
+    with pytest.raises(DBAPIError):
+        await service
+    assert not waits(database)
+    body = asyncio.ensure_future(asyncio.to_thread(database.autocommit, sleep))  # a caller's own
+    await until(lambda: waits(database))
+    database.end_overdue_calls(time.monotonic() + DEADLINE + 1)
+    assert waits(database)
+    database.hang_up()
+    with pytest.raises(OperationalError):
+        await body
+
+
+async def test_who_waits_on_a_silent_connection_is_told_when_it_is_hung_up(apart: tuple[Database, Network]) -> None:
+    database, network = apart
+    database.autocommit(ping)
+    network.silence()
+    waiting = asyncio.ensure_future(database.autocommit_async(ping))
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(asyncio.shield(waiting), 0.1)
+    database.hang_up()
+    with pytest.raises(OperationalError):
+        await waiting
+    network.resume()
+    assert database.autocommit(ping)

@@ -1,0 +1,42 @@
+"""Threads of the database, which nobody has to wait for."""
+
+import threading
+import time
+
+import pytest
+
+from horae.storage import threads
+from horae.storage.threads import Threads
+
+PATIENCE = 20.0
+
+
+def test_calls_run_side_by_side_on_as_many_threads_as_are_needed() -> None:
+    pool, both = Threads(4, "test"), threading.Barrier(2)
+    futures = [pool.submit(both.wait, PATIENCE) for _ in range(2)]
+    assert sorted(future.result(PATIENCE) for future in futures) == [0, 1]
+    assert {pool.submit(threading.current_thread).result(PATIENCE).daemon for _ in range(10)} == {True}
+    pool.shutdown()
+    with pytest.raises(RuntimeError, match="closed"):
+        pool.submit(int)
+
+
+def test_what_a_call_raises_is_its_callers() -> None:
+    pool = Threads(1, "test")
+    with pytest.raises(ValueError, match="invalid literal"):
+        pool.submit(int, "x").result(PATIENCE)
+    assert pool.submit(int, "7").result(PATIENCE) == 7
+    assert not pool.is_here()
+    assert pool.submit(pool.is_here).result(PATIENCE)
+    pool.shutdown()
+
+
+def test_a_call_that_hangs_does_not_hold_the_end_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "PATIENCE", 0.05)
+    pool, release = Threads(1, "test"), threading.Event()
+    hanging = pool.submit(release.wait, PATIENCE)
+    began = time.monotonic()
+    pool.shutdown()
+    assert time.monotonic() - began < PATIENCE / 2
+    release.set()
+    assert hanging.result(PATIENCE)
