@@ -177,3 +177,13 @@ def test_complaints_about_settings_do_not_repeat_passwords(
         settings()
     printed = logging.Formatter().formatException((type(caught.value), caught.value, None))
     assert "hunter2" not in printed
+
+
+def test_no_message_can_look_like_a_line_of_its_own() -> None:
+    record = logging.LogRecord(
+        "horae", logging.INFO, "", 1, "%s", ("ada\n2026 INFO horae.audit: forged\r\x1b[2J",), None
+    )
+    lines = TextFormatter(PLAIN).format(record).split("\n")
+    assert lines[1].startswith("    2026")
+    assert "\r" not in lines[1]
+    assert "\x1b" not in lines[1]

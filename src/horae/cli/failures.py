@@ -1,5 +1,6 @@
 """How a command ends that did not do what it was asked: a line on stderr and an exit code, never a traceback."""
 
+import os
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Final
@@ -8,12 +9,14 @@ import typer
 
 from horae.cli.output import printable
 from horae.errors import HoraeError, InvalidRequest, NotFound
+from horae.redaction import error_text, traceback_text
 from horae.storage.doctor import complaint_of
 
 DONE: Final = 0
 FAILED: Final = 1
 WRONG_CALL: Final = 2
 
+TRACEBACK_VARIABLE: Final = "HORAE_TRACEBACK"
 EXIT_CODES: Final[Mapping[type[HoraeError], int]] = {InvalidRequest: WRONG_CALL, NotFound: WRONG_CALL}
 """By class of error; every other one is `FAILED`."""
 
@@ -33,9 +36,15 @@ def complain(message: object) -> None:
     typer.echo(f"Error: {printable(str(message))}", err=True)
 
 
+def _complain_of_bug(error: Exception) -> None:
+    if os.environ.get(TRACEBACK_VARIABLE):
+        typer.echo(traceback_text(error), err=True)
+    complain(f"this should not have happened: {error_text(error)} ({TRACEBACK_VARIABLE}=1 shows where)")
+
+
 @contextmanager
 def failures_as_exit_codes() -> Generator[None]:
-    """Turn an error that can be expected into a line and an exit code; what is left is a bug, and shows where."""
+    """Turn an error into a line and an exit code; with HORAE_TRACEBACK a bug also shows where it is."""
     try:
         yield
     except HoraeError as error:
@@ -47,7 +56,10 @@ def failures_as_exit_codes() -> Generator[None]:
         complain("PostgreSQL needs its driver: pip install 'horae[postgres]'")
         raise typer.Exit(FAILED) from error
     except Exception as error:
-        if (complaint := complaint_of(error)) is None:
+        if isinstance(error, typer.Abort) or hasattr(error, "exit_code"):  # what the program's framework says itself
             raise
+        if (complaint := complaint_of(error)) is None:
+            _complain_of_bug(error)
+            raise typer.Exit(FAILED) from error
         complain(f"the database cannot do this: {complaint}; `horae doctor` looks for the reason")
         raise typer.Exit(FAILED) from error

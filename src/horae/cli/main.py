@@ -1,6 +1,7 @@
 """The program `horae`: its commands, and the options that all of them share."""
 
 import os
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -13,7 +14,7 @@ from horae.cli.context import Target
 from horae.cli.cron import cron_app
 from horae.cli.deployments import deploy, deployments_app, ring, schema
 from horae.cli.doctor import doctor
-from horae.cli.failures import EPILOG
+from horae.cli.failures import EPILOG, WRONG_CALL, complain
 from horae.cli.group import HoraeGroup
 from horae.cli.jobs import jobs_app
 from horae.cli.migrate import migrate_app
@@ -22,6 +23,7 @@ from horae.cli.queues import queues_app
 from horae.cli.run import run
 from horae.cli.schedules import schedules_app
 from horae.cli.types import types_app
+from horae.domain.storable import is_storable
 
 DATABASE_VARIABLE: Final = "HORAE_DATABASE"
 
@@ -104,4 +106,7 @@ def variable(name: str, value: str) -> Generator[None]:
 
 def main() -> None:
     """Run the program."""
+    if not all(is_storable(argument) for argument in sys.argv):
+        complain("an argument has bytes that are no text in UTF-8, or a NUL")
+        sys.exit(WRONG_CALL)
     app()

@@ -3,17 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from horae.cli.values import moment
 from horae.domain.trigger import Trigger
 from horae.handler.schedule_views import ScheduleView
 from horae.handler.schedules import ScheduleKeywords
 
+LONGEST_NUMBER: Final = 19
+"""Digits of an id."""
+
 
 def reference_of(text: str) -> int | str:
     """A schedule by id if it is a number, else by name."""
-    return int(text) if text.isascii() and text.isdigit() else text
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER else text
 
 
 def options_of(given: Mapping[str, Any]) -> Any:

@@ -3,7 +3,7 @@
 from enum import Enum
 from typing import Final, Literal, TypeAlias
 
-from horae.domain.storable import is_storable
+from horae.domain.storable import has_control, is_storable
 
 LONGEST_OWNER: Final = 200
 
@@ -26,11 +26,6 @@ def problem_with_owner(given: object) -> str | None:
         return f"expected a text, not {type(given).__name__}"
     if not 0 < len(given) <= LONGEST_OWNER:
         return f"expected 1 to {LONGEST_OWNER} characters, not {len(given)}"
-    if not is_storable(given) or any(_is_control(character) for character in given):
+    if not is_storable(given) or has_control(given):
         return "a control character, or one that cannot be stored, is not allowed"
     return None
-
-
-def _is_control(character: str) -> bool:
-    """Whether it could break a line of a log, or steer a terminal."""
-    return character < " " or "\x7f" <= character < "\xa0" or character in "\u2028\u2029"

@@ -8,6 +8,7 @@ from typing import Final
 
 # An escaped NUL after an even number of backslashes; after an odd one it is the text "\u0000" itself.
 _ESCAPED_NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _EXPONENT: Final = re.compile(r"\d[eE]\+?\d")
 _STRING_OR_EXPONENT: Final = re.compile(r'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?[eE]\+?\d+')
 LONGEST_TEXT: Final = 20_000
@@ -16,6 +17,16 @@ LONGEST_TEXT: Final = 20_000
 def is_storable(text: str) -> bool:
     """Whether the text can be stored as it is."""
     return "\x00" not in text and not _has_surrogates(text)
+
+
+def has_control(text: str) -> bool:
+    """Whether it could break a line of a log, or steer a terminal."""
+    return _CONTROL.search(text) is not None
+
+
+def escaped(text: str) -> str:
+    """The text on one line, with what would steer a terminal spelled out."""
+    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def is_storable_json(text: str) -> bool:

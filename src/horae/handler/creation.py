@@ -11,7 +11,15 @@ from sqlalchemy import Connection
 
 from horae.domain.backoff import LONGEST_DELAY, Backoff
 from horae.domain.job import Job, JobId, JobState
-from horae.domain.storable import fits, is_storable, is_storable_json, spelled_out, too_long, unreadable_json
+from horae.domain.storable import (
+    fits,
+    has_control,
+    is_storable,
+    is_storable_json,
+    spelled_out,
+    too_long,
+    unreadable_json,
+)
 from horae.errors import DuplicateJob, InvalidParameters, InvalidRequest, MaxJobCountExceeded
 from horae.storage import creation, parameters, reading
 from horae.storage.creation import Contended, Inserted, NewJob
@@ -91,8 +99,8 @@ def check_name(name: str, text: str | None) -> None:
     """Refuse a name that the database would refuse."""
     if text is not None and not 0 < len(text) <= LONGEST_NAME:
         raise InvalidRequest(f"{name} has {len(text)} characters, expected 1 to {LONGEST_NAME}")
-    if text is not None and not is_storable(text):
-        raise InvalidRequest(f"{name} {text!r} has a character that cannot be stored")
+    if text is not None and (not is_storable(text) or has_control(text)):
+        raise InvalidRequest(f"{name} {text!r} has a control character, or one that cannot be stored")
 
 
 @dataclass(frozen=True, slots=True)

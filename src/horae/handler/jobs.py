@@ -43,6 +43,7 @@ from horae.storage.same_database import SameDatabase
 from horae.types.hook_threads import HookThreads
 from horae.types.hooks import Hooks
 from horae.types.registry import JobTypeReference, Registry
+from horae.types.schedule import of_kind
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
 Within: TypeAlias = Session | Connection
@@ -310,12 +311,14 @@ class Jobs:
 
     def _within(self, session: Within) -> Connection:
         connection = session.connection() if isinstance(session, Session) else session
+        of_kind("session", connection, Connection, "a Session or a Connection of SQLAlchemy")
         self._same_database.check(connection)
         self._database.adopt(connection)
         return connection
 
     def _stored(self, job_id: int, whose: Whose) -> Job:
         owner = owner_of(whose)
+        of_kind("job id", job_id, int, "a whole number")
         job = self._database.autocommit(reading.get, JobId(job_id)) if abs(job_id) <= LARGEST_ID else None
         if job is None or (owner is not None and job.owner != owner):
             raise JobDoesNotExist(job_id)

@@ -3,11 +3,13 @@
 from functools import partial
 from typing import Final
 
+from horae.domain.storable import has_control, is_storable
 from horae.errors import InvalidRequest, NotFound, quoted
 from horae.handler.changes import Change, recorded
 from horae.storage import queues
 from horae.storage.database import Database
 from horae.storage.queues import QueueView
+from horae.types.schedule import of_kind
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
 LONGEST_NAME: Final = 200
@@ -63,5 +65,8 @@ def _change(action: str, name: str) -> Change:
 
 
 def _check_name(name: str) -> None:
+    of_kind("queue", name, str, "a text")
+    if not is_storable(name) or has_control(name):
+        raise InvalidRequest(f"queue: {name!r} has a control character, or one that cannot be stored")
     if not 0 < len(name) <= LONGEST_NAME:
         raise InvalidRequest(f"queue: a name has 1 to {LONGEST_NAME} characters, this one has {len(name)}")

@@ -199,6 +199,8 @@ class Schedules:
 
 def schedules_row(database: Database, reference: Reference) -> StoredSchedule:
     """The stored schedule of this id or name. Raises `ScheduleDoesNotExist`."""
+    if not isinstance(reference, str):
+        of_kind("schedule", reference, int, "its name, or its id as a whole number")
     row = database.autocommit(schedules.get, reference)
     if row is None:
         raise ScheduleDoesNotExist(reference)

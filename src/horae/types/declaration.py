@@ -7,7 +7,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from horae.domain.backoff import Backoff
-from horae.domain.storable import is_storable
+from horae.domain.storable import has_control, is_storable
 from horae.errors import InvalidJobType
 
 LONGEST_NAME: Final = 200
@@ -81,7 +81,13 @@ def _whole(name: str, value: Any, least: int, besides: str = "") -> Check:
 
 
 def _is_name(name: Any) -> bool:
-    return isinstance(name, str) and bool(name.strip()) and len(name) <= LONGEST_NAME and is_storable(name)
+    return (
+        isinstance(name, str)
+        and bool(name.strip())
+        and len(name) <= LONGEST_NAME
+        and is_storable(name)
+        and not has_control(name)
+    )
 
 
 def _is_model(model: Any) -> bool:

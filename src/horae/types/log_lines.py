@@ -6,6 +6,7 @@ from types import TracebackType
 from pythonjsonlogger.json import JsonFormatter
 from typing_extensions import override
 
+from horae.domain.storable import escaped
 from horae.redaction import traceback_text
 
 ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
@@ -17,6 +18,8 @@ class TextFormatter(logging.Formatter):
 
     @override
     def formatMessage(self, record: logging.LogRecord) -> str:
+        # Whatever stands in a message, it cannot look like a line of its own.
+        record.message = "\n    ".join(escaped(line) for line in record.message.split("\n"))
         message = super().formatMessage(record)
         job = getattr(record, "job", None)
         if job is None:
