@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.postgres, pytest.mark.parametrize("database", ["postgr
 
 
 @contextmanager
-def read_only(database: Database) -> Iterator[None]:
+def read_only(database: Database) -> Generator[None]:
     """No session of this database writes in the block; those that are open are ended, so that they come back."""
     set_read_only(database, "on")
     try:

@@ -52,7 +52,8 @@ def claim_as_json(claim: Claim) -> dict[str, Any]:
 def claim_from_json(fields: Mapping[str, Any]) -> Claim:
     """The claim again."""
     moment = fields["nominal_time"]
-    return Claim(**{**fields, "nominal_time": None if moment is None else datetime.fromisoformat(moment)})
+    values: dict[str, Any] = {**fields, "nominal_time": None if moment is None else datetime.fromisoformat(moment)}
+    return Claim(**values)
 
 
 def order_as_json(order: BaseException) -> dict[str, Any]:
