@@ -50,15 +50,15 @@ from horae.types.logging import set_node
 from horae.wakeup.channel import Hint, HintKind
 
 Deploy: TypeAlias = Callable[[], Sequence[int]]
-AFTER_GRACE: Final = 4.5
-LAST_WORDS: Final = 1.5
+AFTER_GRACE: Final = 3.2
+LAST_WORDS: Final = 1.2
 TOLD_WITHIN: Final = 0.5
 LEAVING: Final = 0.5
 FILE_EVERY: Final = 1.0
 LISTED: Final = 50
-"""Seconds: after the grace a node ends, whatever hangs; bodies have to stop once they were told to, and half as many
-once they were stopped by force; schedules have to show that; to be spent on leaving in any case; between two looks at a
-SQLite file. Jobs that a line of the log names.
+"""Seconds: after the grace a node leaves, whatever hangs, with a moment left for hooks; bodies have to stop once they
+were told to, and half as many once they were stopped by force; schedules have to show that; to be spent on leaving in
+any case; between two looks at a SQLite file. Jobs that a line of the log names.
 """
 
 log = logging.getLogger("horae.runtime")
