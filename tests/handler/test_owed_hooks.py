@@ -42,6 +42,9 @@ def calls() -> Iterator[Calls]:
     calls = Calls()
     yield calls
     calls.door.set()
+    for thread in threading.enumerate():  # before their database is closed
+        if thread.name.startswith(("horae-hooks", "horae-clean")):
+            thread.join(20)
 
 
 def hooked(horae: Horae, calls: Calls, name: str = "hooked") -> None:
