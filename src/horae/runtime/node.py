@@ -182,6 +182,8 @@ class Incarnation:
             await self._shut_down([*working, settling])
             for task in (*sweeping, *working, settling):
                 task.cancel()
+            if self.lost is not None:
+                settling.cancel()  # there is nothing to write to, and never will be
 
     def adopt(self, schedule_ids: Collection[int]) -> None:
         """Own schedules that were created here until the next reload."""
