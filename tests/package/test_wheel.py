@@ -45,6 +45,15 @@ def test_it_has_all_that_the_build_left_and_the_types(wheel: ZipFile) -> None:
 
 
 @pytest.mark.slow
+def test_it_has_the_licence_of_each_library_in_its_page(wheel: ZipFile) -> None:
+    notices = wheel.read(f"{STATIC}/licenses.md").decode()
+    named = re.findall(r"^## (\S+) - [\d.]+ \(MIT\)$", notices, re.MULTILINE)
+    assert {"@vue/reactivity", "@vue/runtime-core", "@vue/runtime-dom", "pinia", "uplot", "vue-router"} <= set(named)
+    assert len(re.findall(r"^## ", notices, re.MULTILINE)) == len(named), "a library under another licence than MIT"
+    assert notices.count("Permission is hereby granted") == len(named)
+
+
+@pytest.mark.slow
 def test_nothing_of_a_checkout_is_in_it(wheel: ZipFile) -> None:
     tops = {name.partition("/")[0] for name in wheel.namelist()}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"horae"}

@@ -18,6 +18,8 @@ export default defineConfig({
   build: {
     outDir: path('../../src/horae/api/static'),
     emptyOutDir: true,
+    // The licences of the libraries in the bundle, which the wheel has to carry with them.
+    license: { fileName: 'licenses.md' },
     // A data: address in a style sheet would need an exception in the content security policy.
     assetsInlineLimit: 0,
     // Few files: below some kilobytes a request costs more than what it brings. Charts are only the overview's.

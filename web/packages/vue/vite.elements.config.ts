@@ -7,6 +7,7 @@ export default defineConfig({
   define: { 'process.env.NODE_ENV': '"production"', __VUE_OPTIONS_API__: 'false' },
   build: {
     emptyOutDir: false,
+    license: { fileName: 'horae-elements.licenses.md' },
     lib: { entry: 'src/elements.ts', formats: ['es'], fileName: 'horae-elements' },
     sourcemap: true,
   },
