@@ -206,11 +206,16 @@ def next_state(state: JobState, event: JobEvent) -> JobState | None:
     return NEXT_STATE.get((state, event))
 
 
+def finished(claim: Claim, result: str | None = None) -> Settlement:
+    """What `claim` becomes when its body has returned."""
+    return Settlement(claim.id, claim.lease, JobState.FINISHED, AttemptOutcome.FINISHED, result=result)
+
+
 def decide(claim: Claim, outcome: Outcome, backoff: Backoff, rng: Random) -> Settlement:
     """What `claim` becomes after `outcome`."""
     match outcome:
         case Succeeded(result):
-            return Settlement(claim.id, claim.lease, JobState.FINISHED, AttemptOutcome.FINISHED, result=result)
+            return finished(claim, result)
         case Cancelled(by):
             return Settlement(claim.id, claim.lease, JobState.CANCELLED, AttemptOutcome.CANCELLED, cancelled_by=by)
         case Failed():

@@ -78,7 +78,11 @@ class Journal:
     def begin(self, claim: Claim) -> None:
         """Enter a claim whose body begins now; raises `LeaseLost` if the node is over."""
         entry = (claim.lease & LEASES) << ID_BITS | claim.id & IDS  # `entry_of`, whose call costs a fifth of all this
-        self._slots[entry] = slot = self._free_slot()
+        try:  # here and not in a function: this is done for each body
+            slot = self._free.pop()
+        except IndexError:
+            slot = self._new_slot()
+        self._slots[entry] = slot
         self._entries[slot] = entry
         if self._closed:  # asked after the entry was made: whoever reads the file from now on has seen it
             raise LeaseLost
@@ -94,7 +98,10 @@ class Journal:
         """The place for a claim that a child process enters by itself."""
         entry = entry_of(claim)
         if entry not in self._slots:
-            self._slots[entry] = self._free_slot()
+            try:
+                self._slots[entry] = self._free.pop()
+            except IndexError:
+                self._slots[entry] = self._new_slot()
         return self._slots[entry]
 
     def end(self, claims: Iterable[Claim]) -> None:
@@ -129,11 +136,8 @@ class Journal:
             with suppress(OSError):
                 os.close(self._descriptors.pop())
 
-    def _free_slot(self) -> int:
-        try:
-            return self._free.pop()
-        except IndexError:
-            slot = next(self._unused)
+    def _new_slot(self) -> int:
+        slot = next(self._unused)
         if slot >= len(self._entries):
             with self._growing:
                 if slot >= len(self._entries):

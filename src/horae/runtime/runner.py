@@ -1,7 +1,6 @@
 """Runs one body: enters its transaction, calls it, and says what came of it. Never raises."""
 
 import logging
-import os
 import traceback
 from collections.abc import Generator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
@@ -20,7 +19,7 @@ from horae.domain.limits import Limit
 from horae.domain.storable import fits, is_storable_json, shortened, spelled_out, storable, too_long, unreadable_json
 from horae.errors import InvalidRequest, JobCancelled, JobStopped, LeaseLost, SoftTimeLimitExceeded
 from horae.redaction import Redactor, text_of
-from horae.runtime.forked_body import end_child
+from horae.runtime.forked_body import end_child, forks
 from horae.runtime.journal import Journal
 from horae.storage import parameters, settling
 from horae.storage.database import Database
@@ -94,18 +93,22 @@ class Stage:
 def perform(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
     """Run a body in this thread."""
     context.begin()
+    here = forks()
     with logged_as(context, stage.node):
         try:
             context.params = load_parameters(job_type, context.claim, stage.database)
             performed = _run(job_type, context, stage)
         except BaseException as error:  # noqa: BLE001 - whatever a body raises is its outcome
             performed = _raised(job_type, context, stage, error)
+    if forks() != here:
+        end_child(performed.error)
     return performed if (took := context.took) is None else performed._replace(took=took)
 
 
 async def perform_async(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
     """Run a coroutine body in this task."""
     context.begin()
+    here = forks()
     with logged_as(context, stage.node):
         try:
             if isinstance(job_type.parameters, ModelParameters):
@@ -117,6 +120,8 @@ async def perform_async(job_type: JobType[Any], context: JobContext[Any], stage:
             performed = await _run_async(job_type, context, stage)
         except BaseException as error:  # noqa: BLE001 - as above; a cancelled task has its reason in the context
             performed = _raised(job_type, context, stage, error)
+    if forks() != here:
+        end_child(performed.error)
     return performed if (took := context.took) is None else performed._replace(took=took)
 
 
@@ -199,7 +204,7 @@ def _run(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Perf
         stage.journal.begin(context.claim)
         is_mapped = isinstance(job_type.parameters, MappedParameters)
         with _attached(context, stage.database) if is_mapped else nullcontext():
-            result = _run_body(job_type, context)
+            result = job_type.run(context)
         context.check_end()
         return _returned(result, job_type, context, stage)
     if isinstance(transaction, str):
@@ -211,7 +216,9 @@ def _run(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Perf
             context.params = context.session.merge(context.params, load=False)  # so that its relationships load
         stage.journal.begin(context.claim)
         with nullcontext() if connection is None else fenced(connection):
-            text = result_text(_run_body(job_type, context), job_type.max_result_bytes)
+            with _ending_in_a_child():
+                result = job_type.run(context)
+            text = result_text(result, job_type.max_result_bytes)
             context.check_end()
             if connection is not None:
                 context.session.flush()
@@ -241,7 +248,7 @@ async def _run_async(job_type: JobType[Any], context: JobContext[Any], stage: St
     transaction = job_type.transaction(context)
     if transaction is None:
         stage.journal.begin(context.claim)
-        result = await _run_async_body(job_type, context)
+        result = await job_type.run(context)
         context.check_end()
         return _returned(result, job_type, context, stage)
     if isinstance(transaction, str):
@@ -253,7 +260,9 @@ async def _run_async(job_type: JobType[Any], context: JobContext[Any], stage: St
             context.params = await context.async_session.merge(context.params, load=False)
         stage.journal.begin(context.claim)
         with nullcontext() if connection is None else fenced(sync_connection_of(connection)):
-            text = result_text(await _run_async_body(job_type, context), job_type.max_result_bytes)
+            with _ending_in_a_child():
+                result = await job_type.run(context)
+            text = result_text(result, job_type.max_result_bytes)
             context.check_end()
             if connection is not None:
                 await context.async_session.flush()
@@ -269,30 +278,18 @@ def sync_connection_of(connection: AsyncConnection) -> Connection:
     return connection.sync_connection
 
 
-def _run_body(job_type: JobType[Any], context: JobContext[Any]) -> Any:
-    process = os.getpid()
+@contextmanager
+def _ending_in_a_child() -> Generator[None]:
+    """End a child that the body has forked where the body is over in it: before anything is settled or committed."""
+    here = forks()
     try:
-        result = job_type.run(context)
+        yield
     except BaseException as error:
-        if os.getpid() != process:
+        if forks() != here:
             end_child(error)
         raise
-    if os.getpid() != process:
+    if forks() != here:
         end_child(None)
-    return result
-
-
-async def _run_async_body(job_type: JobType[Any], context: JobContext[Any]) -> Any:
-    process = os.getpid()
-    try:
-        result = await job_type.run(context)
-    except BaseException as error:
-        if os.getpid() != process:
-            end_child(error)
-        raise
-    if os.getpid() != process:
-        end_child(None)
-    return result
 
 
 def settle_within(connection: Connection, context: JobContext[Any], result: str | None, node: NodeId) -> None:

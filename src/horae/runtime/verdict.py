@@ -6,12 +6,12 @@ from random import Random
 from typing import Any
 
 from horae.domain.backoff import Backoff
-from horae.domain.job import Claim, Failed, JobState, Settlement, decide
+from horae.domain.job import Claim, Failed, JobState, Settlement, Succeeded, decide, finished
 from horae.domain.liveness import Isolation
 from horae.errors import InvalidRequest
 from horae.live.store import LiveReport
 from horae.runtime.run import Run
-from horae.runtime.runner import Performed
+from horae.runtime.runner import RETURNED_NOTHING, Performed
 from horae.runtime.settler import Ended
 from horae.storage.hooks import OWED_BY
 from horae.types.job_type import JobType, has_hook
@@ -25,12 +25,15 @@ def ended_of(run: Run, performed: Performed, report: LiveReport | None, rng: Ran
         return Ended(run.claim, None, performed.error, unbegun=True)
     if performed.outcome is None or performed.settled:
         return Ended(run.claim, None, already=performed.settled)
+    if performed is RETURNED_NOTHING and report is None:
+        return Ended(run.claim, finished(run.claim))  # what nearly every body comes to
     settlement = decide(run.claim, performed.outcome, backoff_of(run.claim, run.job_type), rng)
     if performed.took is not None:
         settlement = settlement._replace(took=performed.took)
-    if isinstance(performed.outcome, Failed):
-        _log_failure(run.claim, performed.outcome, settlement)
-    settlement = owing(settlement, run.job_type)
+    if not isinstance(performed.outcome, Succeeded):
+        if isinstance(performed.outcome, Failed):
+            _log_failure(run.claim, performed.outcome, settlement)
+        settlement = owing(settlement, run.job_type)
     if report is not None:
         settlement = settlement._replace(progress=report.progress_percentage, label=report.label)
     return Ended(run.claim, settlement, performed.error)
