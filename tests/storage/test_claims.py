@@ -308,7 +308,8 @@ class TestBeyond:
         age(database, late, "run_at", 60)
         assert ids([running_now(database, last)]) == [last]
         with database.engine.begin() as connection:  # at once: this is about less than a second
-            connection.execute(update(jobs).where(jobs.c.id == lately).values(run_at=seconds_from_now(-0.5)))
+            for job_id, seconds in ((last, 0.0), (lately, 0.01)):
+                connection.execute(update(jobs).where(jobs.c.id == job_id).values(run_at=seconds_from_now(-seconds)))
             assert ids(claims.claim(connection, Served(node=NODE, types=["import"]), 10, last)) == [lately]
 
     def test_it_takes_no_more_than_the_limit_and_nothing_that_is_not_due(self, database: Database) -> None:
@@ -327,11 +328,11 @@ class TestBeyond:
             analyst.execute(select(func.count()).select_from(jobs))
             many = [started(database) for _ in range(200)]
             for job_id in many:
-                age(database, job_id, "run_at", 10)
+                age(database, job_id, "run_at", 1000)
             *_, last = claimed(database, limit=199)
-            age(database, many[-1], "run_at", 5)
+            age(database, many[-1], "run_at", 500)
             whole = entries_read(database, None)
-            age(database, started(database), "run_at", 1)
+            age(database, started(database), "run_at", 100)  # before the entries that the others had at first
             assert whole >= 200
             assert entries_read(database, last.id) < 20
 

@@ -215,8 +215,9 @@ def test_parameters_and_meta_are_bounded_in_bytes() -> None:
 @pytest.mark.parametrize("most", [0, -1, True, "1"])
 @pytest.mark.parametrize("name", ["max_params_bytes", "max_result_bytes"])
 def test_a_bound_is_a_whole_number(name: Any, most: Any) -> None:
+    options: dict[str, Any] = {"name": "bounded", name: most}
     with pytest.raises(InvalidJobType, match=name):
-        JobFunction(lambda: None, **{"name": "bounded", name: most})
+        JobFunction(lambda: None, **options)
 
 
 class Loose(BaseModel):

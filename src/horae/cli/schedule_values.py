@@ -71,7 +71,7 @@ def as_values(schedule: ScheduleView) -> dict[str, Any]:
 
 def statistics_values(schedule: ScheduleView) -> dict[str, Any]:
     """How its runs went that have ended, and how many go on; durations in seconds."""
-    values = {**asdict(schedule.statistics), "open_runs": schedule.open_runs}
+    values: dict[str, Any] = {**asdict(schedule.statistics), "open_runs": schedule.open_runs}
     for name in ("total_duration", "total_duration_failures"):
         values[name] = values[name].total_seconds()
     return values

@@ -81,7 +81,7 @@ CANCEL_PENDING_OF: Final = (
 
 def _overdue(
     dialect: str, state: JobState, since: Any, *more: Any, seconds: Any = None, queue_open: bool = False
-) -> Select[Any]:
+) -> Select[*tuple[Any, ...]]:
     """What is past its limit; `queue_open`: only if its queue was not paused for any of that time."""
     limits = json_rows(dialect, "limits", type=String(), seconds=Float())
     limit = limits.c.seconds if seconds is None else limits.c.seconds + seconds

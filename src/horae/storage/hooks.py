@@ -126,7 +126,7 @@ HAND_BACK: Final = PerDialect(
 )
 
 
-def _left(dialect: str) -> Select[Any]:
+def _left(dialect: str) -> Select[*tuple[Any, ...]]:
     past = and_(jobs.c.finished_at < seconds_from_now(-bindparam("seconds", type_=Float())), jobs.c.node_id.is_(None))
     owed = jobs.c.hook_owed.is_not(None)
     return (

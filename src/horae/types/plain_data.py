@@ -6,7 +6,7 @@ Pydantic takes any iterable for a list, so an endless one would fill the memory.
 
 import math
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from ipaddress import IPv4Network, IPv6Network
@@ -126,9 +126,9 @@ def _children(value: Any, path: Path) -> Iterator[tuple[Any, Any]] | None:
     elif is_dataclass(value) and not isinstance(value, type):
         found = ((field.name, getattr(value, field.name, None)) for field in fields(value))
     elif _iterates_like(value, dict):
-        found = _of_mapping(value)
+        found = _of_mapping(cast("dict[Any, Any]", value))
     elif type(value) in _VIEWS or any(_iterates_like(value, kind) for kind in _SEQUENCES):
-        found = enumerate(value)
+        found = enumerate(cast("Iterable[Any]", value))
     elif _is_iterable(value):
         raise _NotPlain(path, f"a {_kind(value)} is no plain data; pass a list or a dictionary")
     return found

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -144,7 +144,7 @@ def _overlap(times: list[tuple[float, float]]) -> bool:
 
 
 @contextmanager
-def scene(url: str, folder: Path) -> Iterator[Scene]:
+def scene(url: str, folder: Path) -> Generator[Scene]:
     """A scene, ended whatever happens in it."""
     folder.mkdir(parents=True)
     one = Scene(url, folder)
