@@ -4,6 +4,7 @@ So a lock that another thread held at that moment would stay locked in the child
 """
 
 import os
+import sys
 import threading
 from collections.abc import Callable
 from types import TracebackType
@@ -137,7 +138,10 @@ class ForkGate:
 
 def _begin_anew() -> None:
     for thing in list(_in_this_process):
-        thing.begin_anew()
+        try:
+            thing.begin_anew()
+        except Exception:  # noqa: BLE001 - the others would stay as the parent had them
+            sys.excepthook(*sys.exc_info())
 
 
 os.register_at_fork(after_in_child=_begin_anew)  # as of a server that forks its workers

@@ -1,9 +1,11 @@
 """A child of a fork starts jobs, whatever the threads of its parent were doing: they are not in the child."""
 
+import gc
 import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from sqlalchemy import Connection, create_engine
 
 from horae import Horae
 from horae.domain.job import JobId
+from horae.forking import ForkSafeLock, begins_anew_after_fork
 from horae.storage.commits import after_commit
 from horae.storage.database import Database
 from horae.storage.migrations import runner
@@ -132,3 +135,41 @@ def test_threads_that_start_jobs(horae: Horae) -> None:
         for thread in threads:
             thread.join(PATIENCE)
     assert len(rows(horae, "SELECT id FROM horae_jobs WHERE owner = 'child'")) == 10
+
+
+class Breaking:
+    def __hash__(self) -> int:
+        return 0  # so it comes first
+
+    def begin_anew(self) -> None:
+        raise RuntimeError
+
+
+def test_beside_something_that_cannot_begin_anew(capfd: pytest.CaptureFixture[str]) -> None:
+    parts = [begins_anew_after_fork(Breaking()), *(ForkSafeLock() for _ in range(10))]
+    locks = [part for part in parts if isinstance(part, ForkSafeLock)]
+
+    def take_all() -> None:
+        for lock in locks:
+            with lock:
+                pass
+
+    with ExitStack() as held:
+        for lock in locks:
+            held.enter_context(lock)
+        assert child_does(take_all)
+    assert "in begin_anew" in capfd.readouterr().err
+
+
+def test_after_a_node_whose_loop_is_closed(horae: Horae, capfd: pytest.CaptureFixture[str]) -> None:
+    @horae.job
+    def nothing() -> None: ...
+
+    gc.disable()  # what is left of the node stays until the garbage is collected
+    try:
+        with horae.node().running():
+            horae.jobs.start(nothing)
+        assert child_does(lambda: horae.jobs.start(nothing))
+    finally:
+        gc.enable()
+    assert "begin_anew" not in capfd.readouterr().err

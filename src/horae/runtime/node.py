@@ -192,7 +192,8 @@ class Incarnation:
     def begin_anew(self) -> None:
         """In a child of a fork, which is no node: nothing of this one is used or kept open, and its loop ends."""
         self._membership.abandon()
-        self._loop.call_soon(os._exit, 0)  # only if a coroutine has forked and goes on to wait does the loop run here
+        with suppress(RuntimeError):  # its loop is closed, or in debug mode another thread's
+            self._loop.call_soon(os._exit, 0)  # only if a coroutine has forked and goes on to wait does it run here
 
     def _working(self, services: asyncio.TaskGroup) -> list[asyncio.Task[None]]:
         """What takes on new work, by the roles of the node."""
