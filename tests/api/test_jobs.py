@@ -22,7 +22,7 @@ COMMON = {
     "finished_on", "due_on", "label", "owner", "queue", "priority", "attempt", "max_attempts", "node", "cancelled_by",
     "schedule_id",
 }  # fmt: skip
-DETAIL = {"params", "result", "error", "unique_key", "retry_of"}
+DETAIL = {"params", "result", "error", "unique_key", "retry_of", "queue_is_paused"}
 
 
 def start(horae: Horae, owner: str | None = "alice", kind: str = "rebuild_index", **values: Any) -> int:
