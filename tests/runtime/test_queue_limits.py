@@ -26,11 +26,12 @@ Declare = Callable[[Horae], None]
 
 @pytest.fixture
 def no_polls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A node looks only when it hears of something; and may look at once for what a rival was at."""
+    """A node looks only when it hears of something; and may look at once for what a rival was at, however slow it is."""
     for name in ("POLL_WITH_HINTS", "POLL_IDLE"):
         monkeypatch.setattr(worker, name, 600.0)
     monkeypatch.setattr(worker, "POLL_ALONE", (600.0, 600.0))
     monkeypatch.setattr(claimer, "FRESH", 600.0)
+    monkeypatch.setattr(claimer, "REST", 0)
 
 
 def limit(horae: Horae, name: str, concurrency_limit: int | None) -> None:
