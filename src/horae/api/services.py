@@ -1,7 +1,7 @@
 """What the endpoints work with, made from what `app.py` has chosen."""
 
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Final, TypeVar
@@ -17,9 +17,10 @@ from horae.api.stream.sources import JobSource, ScheduleSource, Source
 from horae.api.stream.watch import Watch
 from horae.api.views.jobs import JobViews
 from horae.api.views.schedules import ScheduleItems
+from horae.errors import DatabaseBusy
 from horae.handler.async_jobs import AsyncJobs
 from horae.handler.audit import Audit
-from horae.handler.changes import Asked, asked_by
+from horae.handler.changes import DONE, Asked, asked_by
 from horae.handler.deployments import Deployments
 from horae.handler.jobs import Jobs
 from horae.handler.overview import Overview, take
@@ -28,6 +29,7 @@ from horae.handler.schedules import Schedules
 from horae.runtime.onlooker import look
 from horae.runtime.parts import Parts
 from horae.settings import Settings
+from horae.storage.caller_threads import Use
 from horae.types.registry import Registry
 
 T = TypeVar("T")
@@ -136,8 +138,12 @@ class Services:
         return take(self.parts.database, alive, dead, self.registry.by_name)
 
     async def on_thread(self, call: Callable[[], T]) -> T:
-        """Run what may wait for the database on one of its threads."""
+        """Run what reads from the database on one of its threads."""
         return await self.parts.database.in_thread(call)
+
+    async def change(self, call: Callable[[], T]) -> T:
+        """Run what may wait for others who change something, on threads of their own."""
+        return await self.parts.database.in_thread(call, Use.CHANGE)
 
     @asynccontextmanager
     async def audited(self, actor: Actor, action: str, target: str, note: str | None = None) -> AsyncGenerator[None]:
@@ -146,8 +152,19 @@ class Services:
         try:
             with asked_by(asked):
                 yield
+        except DatabaseBusy as error:
+            asked.written = None
+            await self.on_thread(partial(self.audit.log, asked, code_of(error)))  # and not wait once more to write it
+            raise
         except Exception as error:
             asked.written = None  # with the transaction that wrote it
-            await self.on_thread(partial(self.audit.settle, asked, code_of(error)))
+            await self._settle(asked, code_of(error))
             raise
-        await self.on_thread(partial(self.audit.settle, asked))
+        await self._settle(asked)
+
+    async def _settle(self, asked: Asked, outcome: str = DONE) -> None:
+        if asked.written is None:
+            with suppress(DatabaseBusy):  # too many wait
+                await self.change(partial(self.audit.settle, asked, outcome))
+                return
+        await self.on_thread(partial(self.audit.log, asked, outcome))

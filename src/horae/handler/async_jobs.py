@@ -1,5 +1,6 @@
 """The same verbs for coroutines: each runs its twin on a thread of the database, or in the caller's AsyncSession."""
 
+import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import timedelta
 from functools import partial
@@ -10,10 +11,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 from horae.domain.job import Job, JobId, JobState
 from horae.domain.owner import EVERYBODY, Whose
 from horae.handler.apart import Apart
-from horae.handler.contention import BOUND, patiently_async
+from horae.handler.contention import BOUND, TryAgain, patiently_async
 from horae.handler.creation import StartOptions
 from horae.handler.jobs import Attempts, JobPage, Jobs
 from horae.handler.waiting import until_ended_async
+from horae.storage.caller_threads import Use
 from horae.storage.database import Database
 from horae.types.registry import JobTypeReference
 from horae.wakeup.channel import WakeupChannel
@@ -47,12 +49,19 @@ class AsyncJobs:
 
     async def _patiently(self, session: AsyncWithin | None, call: Callable[..., T]) -> T:
         if session is None:
-            return await patiently_async(lambda: self._database.in_thread(call), self._database.in_thread, BOUND)
+            change = partial(self._database.in_thread, use=Use.CHANGE)
+            return await patiently_async(lambda: change(call), change, BOUND)
         return await patiently_async(
             lambda: session.run_sync(lambda within: call(session=within)),
             lambda again: session.run_sync(lambda _: again()),
             BOUND,
         )
+
+    async def _cancel(self, cancel: Callable[[], Job]) -> Job:
+        try:
+            return await self._database.in_thread(cancel, Use.CANCEL)
+        except TryAgain as error:
+            return await self._database.caller_threads.finish(error.attempt)
 
     async def get(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
         """Read a job; see `Jobs.get`."""
@@ -78,7 +87,8 @@ class AsyncJobs:
 
     async def cancel(self, job_id: int, *, owner: Whose = EVERYBODY, by: str | None = None) -> Job:
         """Cancel a job; see `Jobs.cancel`."""
-        return await self._database.in_thread(partial(self._jobs.cancel, job_id, owner=owner, by=by))
+        # To the end, although the caller may go away: its body may have been told already.
+        return await asyncio.shield(self._cancel(partial(self._jobs.cancel, job_id, owner=owner, by=by)))
 
     async def retry(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
         """Start a failed or cancelled job anew; see `Jobs.retry`."""

@@ -11,6 +11,7 @@ from horae.domain.job import JobId
 from horae.domain.statistics import Statistics
 from horae.handler.schedule_views import ScheduleView
 from horae.handler.schedules import FailedRuns, Reference, ScheduleKeywords, Schedules, ScheduleViews, TickList
+from horae.storage.caller_threads import Use
 from horae.storage.database import Database
 from horae.types.registry import JobTypeReference
 
@@ -20,13 +21,14 @@ class AsyncSchedules:
 
     def __init__(self, schedules: Schedules, database: Database) -> None:
         self._schedules, self._run = schedules, database.in_thread
+        self._change = partial(database.in_thread, use=Use.CHANGE)
 
     async def add(
         self, job_type: JobTypeReference, /, *, name: str | None = None, config: Mapping[str, Any] | None = None,
         enabled: bool = True, **options: Unpack[ScheduleKeywords],
     ) -> ScheduleView:  # fmt: skip
         """Add a schedule; see `Schedules.add`."""
-        return await self._run(
+        return await self._change(
             partial(self._schedules.add, job_type, name=name, config=config, enabled=enabled, **options)
         )
 
@@ -34,23 +36,23 @@ class AsyncSchedules:
         self, reference: Reference, /, *, config: Mapping[str, Any] | None = None, **options: Unpack[ScheduleKeywords]
     ) -> ScheduleView:
         """Change what is named; see `Schedules.alter`."""
-        return await self._run(partial(self._schedules.alter, reference, config=config, **options))
+        return await self._change(partial(self._schedules.alter, reference, config=config, **options))
 
     async def delete(self, reference: Reference) -> None:
         """Delete a schedule; see `Schedules.delete`."""
-        await self._run(partial(self._schedules.delete, reference))
+        await self._change(partial(self._schedules.delete, reference))
 
     async def pause(self, reference: Reference, note: str | None = None) -> ScheduleView:
         """Let no further run start; see `Schedules.pause`."""
-        return await self._run(partial(self._schedules.pause, reference, note))
+        return await self._change(partial(self._schedules.pause, reference, note))
 
     async def resume(self, reference: Reference) -> ScheduleView:
         """Enable it again; see `Schedules.resume`."""
-        return await self._run(partial(self._schedules.resume, reference))
+        return await self._change(partial(self._schedules.resume, reference))
 
     async def run_now(self, reference: Reference) -> JobId:
         """Start a run by hand; see `Schedules.run_now`."""
-        return await self._run(partial(self._schedules.run_now, reference))
+        return await self._change(partial(self._schedules.run_now, reference))
 
     async def get(self, reference: Reference) -> ScheduleView:
         """Read a schedule; see `Schedules.get`."""

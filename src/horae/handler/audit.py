@@ -30,8 +30,8 @@ class Audit:
 
     def settle(self, asked: Asked, outcome: str = DONE) -> None:
         """Log what came of it, and write down what changed nothing: that is not undone if it cannot be written."""
+        self.log(asked, outcome)
         entry = asked.entry(outcome)
-        log.info("%s", in_one_line(entry))
         try:
             if asked.written is None:
                 asked.written = self._database.transact(write, entry)
@@ -40,6 +40,10 @@ class Audit:
                 log.error("this entry could not be written, because the database does not answer: %s", entry)  # noqa: TRY400
             else:
                 log.exception("this entry could not be written: %s", entry)
+
+    def log(self, asked: Asked, outcome: str = DONE) -> None:
+        """Only log what came of it."""
+        log.info("%s", in_one_line(asked.entry(outcome)))
 
     def page(self, *, before: int | None = None, actor: str | None = None, limit: int = 100) -> AuditPage:
         """The newest entries first."""

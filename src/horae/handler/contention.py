@@ -32,7 +32,7 @@ class Waits(Protocol):
 class TryAgain(DatabaseBusy):
     """Another transaction was in the way; `attempt` tries once more what has been checked already."""
 
-    def __init__(self, error: Contended, attempt: Callable[[], Any]) -> None:
+    def __init__(self, error: DatabaseBusy, attempt: Callable[[], Any]) -> None:
         super().__init__(str(error))
         self.attempt = attempt
 

@@ -27,7 +27,7 @@ from horae.errors import (
 )
 from horae.handler import creation
 from horae.handler.changes import Change, Values, is_asked, recorded
-from horae.handler.contention import BOUND, Waits, once, patiently
+from horae.handler.contention import BOUND, TryAgain, Waits, once, patiently
 from horae.handler.creation import Creation, OnDuplicate, StartOptions
 from horae.handler.filters import LARGEST_ID, before_cursor, owner_of, possible_ids
 from horae.handler.inline import RunsInline, retried_inline
@@ -73,6 +73,7 @@ class Jobs:
         self._hooks = Hooks(database, registry)
         self._waits: Waits = partial(patiently, bound=BOUND)
         self._call_hook: Callable[[JobId, str], None] = self._hooks.call_here
+        self._may_wait = True
 
     def start(  # noqa: PLR0913 - the options of a job
         self, job_type: JobTypeReference, /, *, session: Within | None = None, owner: str | None = None,
@@ -202,19 +203,7 @@ class Jobs:
         job = self._stored(job_id, owner)
         if job.state is JobState.CANCELLED:
             return job
-        who = by or owner_of(owner)
-        cancelled = self._cancel_row(job, who)
-        if cancelled is None:
-            return self._not_cancelled(job.id)
-        if cancelled.node_id is None:
-            self._live.forget([job.id])
-            self._call_hook(job.id, job.type)
-        else:
-            self._request_cancel(job.id, who)
-        self._wakeup.send(Hint(HintKind.ENDED, (job.id,)))
-        if cancelled.schedule_id is not None and cancelled.node_id is None:  # its run has ended with it
-            self._wakeup.send(Hint(HintKind.SCHEDULES, (JobId(cancelled.schedule_id),)))
-        return cancelled
+        return self._cancel(job, by or owner_of(owner))
 
     def retry(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
         """Start a new job with the parameters and options of a failed or cancelled one, which stays as it ended.
@@ -276,6 +265,7 @@ class Jobs:
         It raises `TryAgain` where it would wait for another transaction, and calls `on_cancelled` on other threads.
         """
         twin = copy(self)
+        twin._may_wait = False  # noqa: SLF001 - its own
         twin._waits = once  # noqa: SLF001 - its own
         threads = HookThreads(self._hooks)
         twin._call_hook = lambda _job_id, type_name: threads.call_due(type_name)  # noqa: SLF001 - its own
@@ -334,7 +324,7 @@ class Jobs:
             for job in jobs
         ]  # fmt: skip
 
-    def _cancel_row(self, job: Job, who: str | None) -> Job | None:
+    def _cancel(self, job: Job, who: str | None) -> Job:
         """The row first, so that no body is stopped by a cancel that cannot be made, or not be recorded.
 
         But on SQLite the body's own transaction may hold the lock that this needs. Then the body hears of it beside the
@@ -346,15 +336,41 @@ class Jobs:
         shown = self._shown([job])[0]
         owed = self._hooks.owes(job.type, ON_CANCELLED)
         try:
-            return self._database.transact_at_once(cancel, job.id, who, shown, owed=owed)
-        except DatabaseBusy:
+            cancelled = self._database.transact_at_once(cancel, job.id, who, shown, owed=owed)
+        except DatabaseBusy as error:
             if job.state is JobState.STARTED:
                 self._request_cancel(job.id, who)
+
+            def wait() -> Job | None:
+                return self._database.transact(cancel, job.id, who, shown, owed=owed)
+
+            rest = partial(self._cancel_patiently, job, who, wait)
+            if not self._may_wait:
+                raise TryAgain(error, rest) from error
+            return rest()
+        return self._cancelled(job, who, cancelled)
+
+    def _cancel_patiently(self, job: Job, who: str | None, cancel: Callable[[], Job | None]) -> Job:
         try:
-            return self._database.transact(cancel, job.id, who, shown, owed=owed)
+            cancelled = cancel()
         except BaseException:
             self._live.forget([job.id])
             raise
+        return self._cancelled(job, who, cancelled)
+
+    def _cancelled(self, job: Job, who: str | None, cancelled: Job | None) -> Job:
+        """What follows from the row that a cancel has left."""
+        if cancelled is None:
+            return self._not_cancelled(job.id)
+        if cancelled.node_id is None:
+            self._live.forget([job.id])
+            self._call_hook(job.id, job.type)
+        else:
+            self._request_cancel(job.id, who)
+        self._wakeup.send(Hint(HintKind.ENDED, (job.id,)))
+        if cancelled.schedule_id is not None and cancelled.node_id is None:  # its run has ended with it
+            self._wakeup.send(Hint(HintKind.SCHEDULES, (JobId(cancelled.schedule_id),)))
+        return cancelled
 
     def _request_cancel(self, job_id: JobId, who: str | None) -> None:
         self._live.request_cancel(job_id, CancelRequest(who))

@@ -43,6 +43,7 @@ from horae.runtime.sweeper import Sweeper
 from horae.runtime.verdict import must_stop
 from horae.runtime.worker import Worker
 from horae.storage import pooling
+from horae.storage.caller_threads import Use
 from horae.storage.claims import Served
 from horae.types.hooks import Hooks
 from horae.types.job_type import JobType
@@ -173,7 +174,7 @@ class Incarnation:
             ]
             settling = services.create_task(sustained("the settler", self._settler.run))
             if self._options.scheduler:
-                self._controller.adopt(await self._parts.database.in_thread(self._deploy))
+                self._controller.adopt(await self._parts.database.in_thread(self._deploy, Use.CHANGE))
             sweeping.append(services.create_task(ServedTypes(self._parts, self.id, self._worker).run()))
             working = self._working(services)
             ready.set()

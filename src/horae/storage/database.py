@@ -8,7 +8,6 @@ SQLite driver has no other way, and a cancelled task can then never leave half a
 
 import asyncio
 import contextlib
-import contextvars
 import random
 import re
 import sqlite3
@@ -26,6 +25,7 @@ from horae.errors import ConfigurationError, DatabaseBusy
 from horae.forking import SQLITE_GATE, begins_anew_after_fork
 from horae.redaction import shown_url
 from horae.storage import fence, liveness, sqlite, unreadable
+from horae.storage.caller_threads import CallerThreads, Use
 from horae.storage.connections import BODY_BOUNDS, SERVICE_BOUNDS, Connections, bounds, detach
 from horae.storage.database_file import DatabaseFile
 from horae.storage.dialect import POSTGRESQL, SQLITE
@@ -79,7 +79,7 @@ class Database:
 
     def _begin_threads(self) -> None:
         count = self._pool["pool_size"]
-        self._threads = Threads(count, "horae-database")
+        self.caller_threads = CallerThreads(count)
         self._service_threads = Threads(count, "horae-node")
         self._async_engines = WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncEngine]()
 
@@ -137,10 +137,12 @@ class Database:
         [*_, arguments] = self.url.get_dialect()().create_connect_args(self.url)
         return {**bounds(self.url, SERVICE_BOUNDS), **arguments}
 
-    async def in_thread(self, call: Callable[[], T]) -> T:
-        """Run `call` on one of the database's threads, in the caller's context, as `asyncio.to_thread` does."""
-        context = contextvars.copy_context()
-        return await asyncio.get_running_loop().run_in_executor(self._threads, context.run, call)
+    async def in_thread(self, call: Callable[[], T], use: Use = Use.READ) -> T:
+        """Run `call` on a thread for its use, in the caller's context, as `asyncio.to_thread` does.
+
+        Raises `DatabaseBusy` for a change where too many wait already.
+        """
+        return await self.caller_threads.run(call, use)
 
     async def in_service(self, call: Callable[[], T]) -> T:
         """Run `call` for a node, which must not stand in line behind callers that wait for a lock."""
@@ -196,7 +198,7 @@ class Database:
 
     def close(self) -> None:
         """Wait for running calls and close all connections, but those of loops (`close_async`)."""
-        self._threads.shutdown(wait=True)
+        self.caller_threads.shutdown()
         self._service_threads.shutdown(wait=True)
         self.engine.dispose()
         self._lender.close()

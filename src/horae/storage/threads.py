@@ -30,6 +30,7 @@ class Threads(Executor):
         self._threads: list[threading.Thread] = []
         self._idents: set[int] = set()
         self._unfinished = 0
+        self._moved = 0.0
         self._closed = False
         self._lock = threading.Lock()
 
@@ -40,6 +41,8 @@ class Threads(Executor):
         with self._lock:
             if self._closed:
                 raise RuntimeError("these threads are closed")
+            if not self._unfinished:
+                self._moved = time.monotonic()
             self._unfinished += 1
             if self._unfinished > len(self._threads) < self._limit:
                 self._begin_thread()
@@ -62,6 +65,16 @@ class Threads(Executor):
         """Whether the caller runs on one of these threads."""
         return threading.get_ident() in self._idents
 
+    @property
+    def waiting(self) -> int:
+        """How many calls have no thread yet."""
+        return max(self._unfinished - self._limit, 0)
+
+    @property
+    def stalled_for(self) -> float:
+        """Seconds since a call has ended, or since there was nothing to do."""
+        return time.monotonic() - self._moved if self._unfinished else 0.0
+
     def _begin_thread(self) -> None:
         thread = threading.Thread(target=self._serve, name=f"{self._name}-{len(self._threads)}", daemon=True)
         thread.start()
@@ -81,4 +94,5 @@ class Threads(Executor):
                     del result
             with self._lock:
                 self._unfinished -= 1
+                self._moved = time.monotonic()
             del work, future, call  # else the last result lives until the next call

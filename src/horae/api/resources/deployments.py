@@ -44,7 +44,7 @@ async def get_deployment(services: ServicesHere, _actor: Onlooker, key: Key) -> 
 async def scale_deployment(services: ServicesHere, actor: Staff, key: Key, scale: Scale) -> DeploymentItem:
     """Set its replicas: none stops its schedules, more start them again; nothing is made up for."""
     async with services.audited(actor, "deployment.scale", key, f"min_replicas {scale.min_replicas}"):
-        await services.on_thread(partial(services.deployments.scale, key, scale.min_replicas))
+        await services.change(partial(services.deployments.scale, key, scale.min_replicas))
     return await _item(services, key)
 
 
@@ -52,7 +52,7 @@ async def scale_deployment(services: ServicesHere, actor: Staff, key: Key, scale
 async def end_deployment(services: ServicesHere, actor: Staff, key: Key) -> DeploymentItem:
     """End a deployment and its schedules; what runs goes on to its end. Ending twice is no error."""
     async with services.audited(actor, "deployment.end", key):
-        await services.on_thread(partial(services.deployments.end, key))
+        await services.change(partial(services.deployments.end, key))
     return await _item(services, key)
 
 

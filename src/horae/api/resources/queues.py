@@ -49,7 +49,7 @@ async def list_queues(services: ServicesHere, _actor: Onlooker) -> QueueList:
 async def pause_queue(services: ServicesHere, actor: Staff, queue: QueueName, pause: Pause) -> QueueItem:
     """Let no node begin a job of this queue; what has started goes on. Pausing again changes the note."""
     async with services.audited(actor, "queue.pause", queue, pause.note):
-        await services.on_thread(partial(services.queues.pause, queue, pause.note))
+        await services.change(partial(services.queues.pause, queue, pause.note))
     return await _item(services, queue)
 
 
@@ -57,7 +57,7 @@ async def pause_queue(services: ServicesHere, actor: Staff, queue: QueueName, pa
 async def resume_queue(services: ServicesHere, actor: Staff, queue: QueueName) -> QueueItem:
     """Open a paused queue again."""
     async with services.audited(actor, "queue.resume", queue):
-        await services.on_thread(partial(services.queues.resume, queue))
+        await services.change(partial(services.queues.resume, queue))
     return await _item(services, queue)
 
 
@@ -66,7 +66,7 @@ async def limit_queue(services: ServicesHere, actor: Staff, queue: QueueName, li
     """Let no more jobs of this queue run at a time; what has started goes on."""
     most = limit.concurrency_limit
     async with services.audited(actor, "queue.limit", queue, "none" if most is None else str(most)):
-        await services.on_thread(partial(services.queues.limit, queue, most))
+        await services.change(partial(services.queues.limit, queue, most))
     return await _item(services, queue)
 
 

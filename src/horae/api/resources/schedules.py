@@ -89,7 +89,7 @@ async def add_schedule(
         **options_in(schedule),
     )
     async with services.audited(actor, "schedule.add", name or schedule["job_type"]):
-        added = await services.on_thread(add)
+        added = await services.change(add)
     return services.schedule_views.detail(added)
 
 
@@ -106,7 +106,7 @@ async def alter_schedule(
     """Change what is named and nothing else; what leaves the times alone leaves the next start alone. For staff."""
     alter = partial(services.schedules.alter, schedule_id, config=changes.get("params"), **options_in(changes))
     async with services.audited(actor, "schedule.alter", str(schedule_id), ", ".join(sorted(changes)) or None):
-        altered = await services.on_thread(alter)
+        altered = await services.change(alter)
     return services.schedule_views.detail(altered)
 
 
@@ -114,14 +114,14 @@ async def alter_schedule(
 async def delete_schedule(services: ServicesHere, actor: Staff, schedule_id: ScheduleId) -> None:
     """Delete a schedule that no module declares, with its ledger; a job of it that runs goes on. For staff."""
     async with services.audited(actor, "schedule.delete", str(schedule_id)):
-        await services.on_thread(partial(services.schedules.delete, schedule_id))
+        await services.change(partial(services.schedules.delete, schedule_id))
 
 
 @router.post("/{schedule_id}/pause/", responses=documented(400, 404, 413))
 async def pause_schedule(services: ServicesHere, actor: Staff, schedule_id: ScheduleId, pause: Pause) -> ScheduleDetail:
     """Let no further run start; one that goes on ends by itself. Pausing again changes the note."""
     async with services.audited(actor, "schedule.pause", str(schedule_id), pause.note):
-        paused = await services.on_thread(partial(services.schedules.pause, schedule_id, pause.note))
+        paused = await services.change(partial(services.schedules.pause, schedule_id, pause.note))
     return services.schedule_views.detail(paused)
 
 
@@ -129,7 +129,7 @@ async def pause_schedule(services: ServicesHere, actor: Staff, schedule_id: Sche
 async def resume_schedule(services: ServicesHere, actor: Staff, schedule_id: ScheduleId) -> ScheduleDetail:
     """Enable it again: the next start is computed anew, nothing is made up for."""
     async with services.audited(actor, "schedule.resume", str(schedule_id)):
-        resumed = await services.on_thread(partial(services.schedules.resume, schedule_id))
+        resumed = await services.change(partial(services.schedules.resume, schedule_id))
     return services.schedule_views.detail(resumed)
 
 
@@ -137,7 +137,7 @@ async def resume_schedule(services: ServicesHere, actor: Staff, schedule_id: Sch
 async def run_schedule(services: ServicesHere, actor: Staff, schedule_id: ScheduleId) -> Started:
     """Start a run besides the schedule, also of one that is paused; the id of its job."""
     async with services.audited(actor, "schedule.run", str(schedule_id)):
-        job_id = await services.on_thread(partial(services.schedules.run_now, schedule_id))
+        job_id = await services.change(partial(services.schedules.run_now, schedule_id))
     return Started(id=job_id)
 
 
