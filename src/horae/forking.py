@@ -140,8 +140,8 @@ def _begin_anew() -> None:
     for thing in list(_in_this_process):
         try:
             thing.begin_anew()
-        except Exception:  # noqa: BLE001 - the others would stay as the parent had them
-            sys.excepthook(*sys.exc_info())
+        except Exception as error:  # noqa: BLE001 - the others would stay as the parent had them
+            sys.excepthook(type(error), error, error.__traceback__)
 
 
 os.register_at_fork(after_in_child=_begin_anew)  # as of a server that forks its workers
