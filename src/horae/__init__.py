@@ -3,7 +3,7 @@
 from horae.api.security.actor import Actor, Role
 from horae.app import Horae
 from horae.domain.backoff import Backoff
-from horae.domain.job import Job, JobState
+from horae.domain.job import LEFT_OUT, Job, JobState
 from horae.domain.owner import EVERYBODY
 from horae.domain.progress import Progress
 from horae.errors import (
@@ -55,6 +55,7 @@ from horae.types.secret import Secret
 
 __all__ = [
     "EVERYBODY",
+    "LEFT_OUT",
     "Actor",
     "Backoff",
     "ConfigurationError",

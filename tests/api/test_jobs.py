@@ -94,6 +94,16 @@ async def test_a_type_that_answers_with_anything_replaces_nothing_and_breaks_not
     assert jobs[broken].keys() == COMMON
 
 
+async def test_a_type_describes_jobs_whose_values_a_list_leaves_out(
+    horae: Horae, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("horae.handler.jobs.MOST_LISTED", 0)
+    for number in range(1, 4):
+        start(horae, kind="duplicate_table", table_id=number, name=f"table {number}", owner=f"owner {number}")
+    listed = (await client("root").get("/api/jobs/")).json()["jobs"]
+    assert [job["copied_table"] for job in listed] == ["table 3", "table 2", "table 1"]
+
+
 def test_an_ended_job_shows_its_state_and_not_its_last_label(horae: Horae) -> None:
     views = JobViews(horae.parts.database, horae.registry)
     ended = replace(horae.jobs.start("rebuild_index"), state=JobState.FAILED, label="importing-table-7")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from horae import EVERYBODY, Horae, InvalidRequest, JobDoesNotExist, JobState, jobs_table
+from horae import EVERYBODY, LEFT_OUT, Horae, InvalidRequest, JobDoesNotExist, JobState, jobs_table
 from horae.live.store import LiveReport
 from tests.harness.applications import claim_as_another_node, execute
 
@@ -166,3 +166,45 @@ def test_jobs_are_found_by_a_parameter_in_a_statement_of_ones_own(horae: Horae) 
         ("ada", ["x", "y"], {"to": "ada", "copies": 3, "lines": ["x", "y"]}),
         ("bob", None, {"to": "bob", "copies": 1, "lines": None}),
     ]
+
+
+class TestLongValues:
+    @pytest.fixture
+    def long(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> Horae:
+        """Two short jobs, and one whose parameters, result and `meta` have 300 bytes each, in lists of some 90."""
+
+        @horae.job
+        def work(text: str) -> str:
+            return text
+
+        for length in (3, 300, 3):
+            job = horae.jobs.start(work, text="x" * length, meta={"trace": "x" * length})
+            execute(horae, f"UPDATE horae_jobs SET result = '\"{'y' * length}\"' WHERE id = {job.id}")
+        monkeypatch.setattr("horae.handler.jobs.MOST_LISTED", 3 * 3 * 90)
+        return horae
+
+    def test_a_list_leaves_them_out_and_get_does_not(self, long: Horae) -> None:
+        third, second, first = long.jobs.list(ids=[1, 2, 3]).jobs
+        values: list[Any] = [second.params, second.result, second.meta]
+        assert values == [LEFT_OUT] * 3
+        assert [third, first] == [long.jobs.get(3), long.jobs.get(1)]
+        assert long.jobs.get(2).result == "y" * 300
+
+    def test_each_has_an_equal_share_of_what_is_asked_for(self, long: Horae) -> None:
+        assert [job.is_whole for job in long.jobs.list(limit=100).jobs] == [False, False, False]
+        assert [job.is_whole for job in long.jobs.list(limit=2).jobs] == [True, False]
+        assert [job.is_whole for job in long.jobs.list(ids=[2], limit=100).jobs] == [False]
+        assert [job.is_whole for job in long.jobs.list(ids=[1], limit=100).jobs] == [True]
+
+    def test_the_result_of_a_listed_job_is_read_again(self, long: Horae) -> None:
+        execute(long, "UPDATE horae_jobs SET state = 'finished', finished_at = created_at")
+        [listed] = long.jobs.list(ids=[2]).jobs
+        assert long.jobs.result_of(listed) == "y" * 300
+
+    def test_bytes_count_and_not_characters(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+        @horae.job
+        def work(text: str) -> None: ...
+
+        job = horae.jobs.start(work, text="\N{EURO SIGN}" * 40)
+        monkeypatch.setattr("horae.handler.jobs.MOST_LISTED", 3 * 100)
+        assert horae.jobs.list(ids=[job.id]).jobs[0].params is LEFT_OUT

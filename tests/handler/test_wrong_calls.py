@@ -1,6 +1,7 @@
 """What cannot be meant is refused in our own words, not in those of a driver."""
 
 from collections.abc import Callable
+from itertools import repeat
 from typing import Any, Final
 
 import pytest
@@ -28,6 +29,9 @@ CALLS: Final[dict[str, Callable[[Any], Any]]] = {
     "a line break in an owner": lambda horae: horae.jobs.start("work", owner="a\nINFO forged"),
     "a line break in a key": lambda horae: horae.jobs.start("work", unique_key="a\r"),
     "an escape in who cancels": lambda horae: horae.jobs.cancel(1, by="\x1b[2J"),
+    "an endless batch": lambda horae: horae.jobs.start_many("work", repeat({})),
+    "one mapping for a batch": lambda horae: horae.jobs.start_many("work", {"number": 1}),
+    "nothing for a batch": lambda horae: horae.jobs.start_many("work", None),
     "an evil owner": lambda horae: horae.jobs.start("work", owner=Evil()),
     "no schedule": lambda horae: horae.schedules.get(None),
     "True for a schedule": lambda horae: horae.schedules.get(True),
@@ -42,6 +46,19 @@ def test_a_wrong_call_is_refused(horae: Horae, call: str) -> None:
 
     with pytest.raises((InvalidRequest, NotFound)):
         CALLS[call](horae)
+
+
+def test_a_batch_of_an_iterator_is_as_good_as_a_list(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+    @horae.job
+    def work() -> None: ...
+
+    monkeypatch.setattr("horae.handler.creation.MOST_UNCOUNTED", 3)
+    nothing: dict[str, Any] = {}
+    assert len(horae.jobs.start_many(work, iter([nothing] * 3))) == 3
+    assert len(horae.jobs.start_many(work, [nothing] * 4)) == 4
+    with pytest.raises(InvalidRequest, match="more than 3 jobs"):
+        horae.jobs.start_many(work, iter([nothing] * 4))
+    assert sum(horae.jobs.count().values()) == 7
 
 
 def test_an_evil_value_can_be_quoted() -> None:

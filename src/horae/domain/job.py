@@ -7,7 +7,7 @@ on its lease; `storage/tables.py` repeats the invariants as CHECKs.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from enum import StrEnum
+from enum import Enum, StrEnum
 from random import Random
 from typing import Any, Final, NamedTuple, NewType, TypeAlias, assert_never
 
@@ -42,6 +42,15 @@ class JobEvent(StrEnum):
     HAND_BACK = "hand_back"
     EXPIRE = "expire"
 
+
+class LeftOut(Enum):
+    """A type of one value, so that nothing that a job may hold can be taken for it."""
+
+    LEFT_OUT = "left out of a list; read the job by its id"
+
+
+LEFT_OUT: Final = LeftOut.LEFT_OUT
+"""In a list, in place of parameters, a result or `meta` that are too long for it."""
 
 ENDED: Final = frozenset({JobState.FINISHED, JobState.FAILED, JobState.CANCELLED})
 ACTIVE: Final = frozenset({JobState.PENDING, JobState.STARTED})
@@ -103,6 +112,11 @@ class Job:
     def ended(self) -> bool:
         """Whether the state is final."""
         return self.state in ENDED
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has all that was stored; in a list what is too long may be left out."""
+        return not any(value is LEFT_OUT for value in (self.params, self.result, self.meta))
 
     @property
     def occupied(self) -> bool:

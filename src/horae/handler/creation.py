@@ -1,9 +1,10 @@
 """How a job comes into being: check the values, then count, insert and call the hook in one transaction."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from pydantic_core import PydanticSerializationError
@@ -34,6 +35,8 @@ OnDuplicate: TypeAlias = Literal["refuse", "return"]
 LONGEST_NAME: Final = 200
 LARGEST_NUMBER: Final = 2**31 - 1
 LARGEST_META: Final = 1024 * 1024
+MOST_UNCOUNTED: Final = 100_000
+"""Jobs of one call whose number cannot be known before: an iterator may have no end."""
 YEARS: Final = range(2, 9999)
 """Of `run_at`: in no zone does one of them leave what a datetime can hold."""
 
@@ -180,6 +183,17 @@ def _written(job_type: JobType[Any], value: Any) -> Stored:
         number = lost_number_of(value, "null")
         problems = [(name, "cannot be stored and given back as it is") for name in error.names]
         raise InvalidParameters(job_type.type, problems if number is None else [number]) from None
+
+
+def counted(values: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The parameters of each job of a batch. Raises `InvalidRequest` for an iterator that goes on and on."""
+    if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
+        raise InvalidRequest(f"the batch is a {type(values).__name__}, expected a list of mappings")
+    most = len(values) if isinstance(values, Sized) else MOST_UNCOUNTED
+    given = list(islice(values, most + 1))
+    if len(given) > most:
+        raise InvalidRequest(f"the iterator gives more than {most:,} jobs; pass a list, or start them in parts")
+    return given
 
 
 def create(connection: Connection, wanted: Creation) -> tuple[Job, bool]:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
 from horae.domain.backoff import Backoff
-from horae.domain.job import Claim, Job, JobId, JobState
+from horae.domain.job import LEFT_OUT, Claim, Job, JobId, JobState
 from horae.domain.owner import EVERYBODY, Whose
 from horae.errors import (
     DatabaseBusy,
@@ -50,6 +50,8 @@ Within: TypeAlias = Session | Connection
 Attempts: TypeAlias = list[Attempt]
 T = TypeVar("T")
 WORK: Final = Hint(HintKind.WORK)
+MOST_LISTED: Final = 16 * 1024 * 1024
+"""Bytes of JSON in one list, however long each parameter and result may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,7 @@ class Jobs:
     ) -> list[JobId]:  # fmt: skip
         """Create one job for each mapping of parameters, in one statement, all or none; their ids in order.
 
+        Any number of a list or another collection; of an iterator, which may have no end, at most 100,000.
         `owner`: whose they are; what else may be said of them is in `options`.
         """
         options = options or StartOptions()
@@ -128,7 +131,7 @@ class Jobs:
         if options.unique_key is not None:
             raise InvalidRequest("unique_key names one job; start_many starts many")
         kind = self._registry.resolve(job_type)
-        given = list(values)
+        given = creation.counted(values)
         stored = [creation.stored_parameters(kind, options.owner, item) for item in given]
         if not stored:
             return []
@@ -149,13 +152,16 @@ class Jobs:
         ids: Collection[int] | None = None, queues: Collection[str] | None = None, owner: Whose = EVERYBODY,
         schedule_id: int | None = None, limit: int = 100, cursor: str | None = None,
     ) -> JobPage:  # fmt: skip
-        """The newest first. None is no filter, an empty one lets nothing through; `ids` are never cut short."""
+        """The newest first. None is no filter, an empty one lets nothing through; `ids` are never cut short.
+
+        `horae.LEFT_OUT` stands for parameters, results and `meta` that are longer than an equal share of 16 MiB.
+        """
         if limit < 1:
             raise InvalidRequest(f"limit is {limit}, expected 1 or more")
         wanted = JobFilter(
             states=wanted_states(states), types=types, ids=possible_ids(ids),
             queues=queues, owner=owner_of(owner), schedule_id=schedule_id, before=before_cursor(cursor),
-            limit=limit + 1 if ids is None else None,
+            limit=limit + 1 if ids is None else None, most_bytes=MOST_LISTED,
         )  # fmt: skip
         found = self._database.autocommit(reading.page, wanted)
         more = ids is None and len(found) > limit
@@ -181,6 +187,8 @@ class Jobs:
 
     def result_of(self, job: Job) -> Any:
         """The result of an ended job, as its type annotates it; raises `JobFailed` or `JobWasCancelled`."""
+        if job.result is LEFT_OUT:
+            job = self._stored(job.id, EVERYBODY)
         match job.state:
             case JobState.FAILED:
                 raise JobFailed(job.id, job.error or "", job.human_readable_error or "")

@@ -11,6 +11,7 @@ from sqlalchemy import (
     JSON,
     BigInteger,
     BindParameter,
+    Boolean,
     ColumnElement,
     Connection,
     DateTime,
@@ -294,6 +295,30 @@ def _between_postgresql(element: seconds_between, compiler: SQLCompiler, **optio
 def _between_sqlite(element: seconds_between, compiler: SQLCompiler, **options: Any) -> str:
     later, earlier = (compiler.process(part, **options) for part in element.clauses)
     return f"(({later} - {earlier}) / 1000000.0)"
+
+
+class longer_than(FunctionElement[bool]):  # noqa: N801 - as above
+    """Whether the text of a JSON column has more than so many bytes."""
+
+    type = Boolean()
+    inherit_cache = True
+
+    def __init__(self, column: ColumnElement[Any], most: ColumnElement[int]) -> None:
+        super().__init__(column, most)
+
+
+@compiles(longer_than, POSTGRESQL)
+def _longer_postgresql(element: longer_than, compiler: SQLCompiler, **options: Any) -> str:
+    column, most = (compiler.process(part, **options) for part in element.clauses)
+    # The stored size comes first, for it is known at once; as `jsonb` no value is eight times as long as its text.
+    stored = f"pg_column_size({column}) > 8 * CAST({most} AS BIGINT)"
+    return f"CASE WHEN {stored} THEN true ELSE octet_length(CAST({column} AS text)) > {most} END"
+
+
+@compiles(longer_than, SQLITE)
+def _longer_sqlite(element: longer_than, compiler: SQLCompiler, **options: Any) -> str:
+    column, most = (compiler.process(part, **options) for part in element.clauses)
+    return f"(length(CAST({column} AS BLOB)) > {most})"
 
 
 class microseconds_before(FunctionElement[datetime]):  # noqa: N801 - as above

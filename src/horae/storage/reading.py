@@ -5,12 +5,25 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, Select, bindparam, func, or_, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    bindparam,
+    case,
+    func,
+    null,
+    or_,
+    select,
+    type_coerce,
+)
 
 from horae.domain.backoff import Backoff
-from horae.domain.job import AttemptOutcome, Job, JobId, JobState, NodeId
+from horae.domain.job import LEFT_OUT, AttemptOutcome, Job, JobId, JobState, NodeId
 from horae.storage.bounds import MOST_ATTEMPTS, MOST_LEASES
-from horae.storage.dialect import IdList, PerDialect, TextList, member_of
+from horae.storage.dialect import IdList, PerDialect, TextList, longer_than, member_of
 from horae.storage.tables import job_attempts, jobs
 from horae.storage.unreadable import read, readable, readable_page
 
@@ -32,13 +45,30 @@ OCCUPIED: Final = PerDialect(
     )
 )
 BACKOFF: Final = select(jobs.c.backoff).where(jobs.c.id == bindparam("job_id"))
+_LONG: Final = ("params", "result", "meta")
+_longest = bindparam("longest", type_=BigInteger())
+
+
+def _unless_longer(column: ColumnElement[Any]) -> ColumnElement[Any]:
+    shown = case((longer_than(column, _longest), null()), else_=column)
+    return type_coerce(shown, column.type).label(column.key)
+
+
+_LISTED: Final[Sequence[ColumnElement[Any]]] = (
+    *(column for column in COLUMNS if column.name not in _LONG),
+    *(_unless_longer(jobs.c[name]) for name in _LONG),
+    *(longer_than(jobs.c[name], _longest).label(f"{name}_is_longer") for name in _LONG),
+)
 _LISTS: Final = {"states": jobs.c.state, "types": jobs.c.type, "ids": jobs.c.id, "queues": jobs.c.queue}
 COUNTS: Final = select(jobs.c.state, func.count()).group_by(jobs.c.state)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFilter:
-    """Which jobs to list; None means any, an empty collection means none."""
+    """Which jobs to list; None means any, an empty collection means none.
+
+    `most_bytes`: of JSON in all of them, of which each value has an equal share; `LEFT_OUT` stands for longer ones.
+    """
 
     states: Collection[JobState] | None = None
     types: Collection[str] | None = None
@@ -48,6 +78,13 @@ class JobFilter:
     schedule_id: int | None = None
     before: JobId | None = None
     limit: int | None = 100
+    most_bytes: int | None = None
+
+    @property
+    def longest(self) -> int | None:
+        """The share of one value."""
+        rows = self.limit if self.ids is None else len(self.ids)
+        return None if self.most_bytes is None or rows is None else self.most_bytes // (len(_LONG) * max(rows, 1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,12 +139,14 @@ def occupied(connection: Connection, job_ids: Collection[JobId]) -> set[JobId]:
 def page(connection: Connection, wanted: JobFilter) -> list[Job]:
     """The newest jobs first; `before` continues after the last one of the page before."""
     lists = {name: list(values) for name in _LISTS if (values := getattr(wanted, name)) is not None}
+    longest = wanted.longest
 
     def fetch(before: JobId | None) -> Sequence[Row[Any]]:
         chosen = _page(connection.dialect.name, replace(wanted, before=before), lists.keys())
-        return connection.execute(chosen, lists).all()
+        return connection.execute(chosen, lists if longest is None else {**lists, "longest": longest}).all()
 
-    return readable_page(jobs.name, fetch, job_from, start=wanted.before, place=lambda row: row.id, limit=wanted.limit)
+    make = job_from if longest is None else _listed_from
+    return readable_page(jobs.name, fetch, make, start=wanted.before, place=lambda row: row.id, limit=wanted.limit)
 
 
 def newest(connection: Connection, states: Collection[JobState] | None, limit: int) -> list[JobId]:
@@ -145,6 +184,15 @@ def job_of(row: Mapping[Any, Any]) -> Job:
     return Job(**values)
 
 
+def _listed_from(row: Row[Any]) -> Job:
+    values = dict(row._mapping)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # as above
+    longer = [name for name in _LONG if values.pop(f"{name}_is_longer")]
+    if "meta" in longer:
+        values["meta"] = {}
+    left_out: dict[str, Any] = dict.fromkeys(longer, LEFT_OUT)
+    return replace(job_of(values), **left_out)
+
+
 def _page(dialect: str, wanted: JobFilter, lists: Collection[str]) -> Select[Any]:
     conditions = [member_of(dialect, _LISTS[name], name, of=IdList if name == "ids" else TextList) for name in lists]
     if wanted.owner is not None:
@@ -153,7 +201,8 @@ def _page(dialect: str, wanted: JobFilter, lists: Collection[str]) -> Select[Any
         conditions.append(jobs.c.schedule_id == wanted.schedule_id)
     if wanted.before is not None:
         conditions.append(jobs.c.id < wanted.before)
-    return select(*COLUMNS).where(*conditions).order_by(jobs.c.id.desc()).limit(wanted.limit)
+    columns = COLUMNS if wanted.longest is None else _LISTED
+    return select(*columns).where(*conditions).order_by(jobs.c.id.desc()).limit(wanted.limit)
 
 
 def _attempt(values: dict[str, Any]) -> Attempt:

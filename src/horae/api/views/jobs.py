@@ -2,8 +2,9 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic_core import to_jsonable_python
@@ -11,13 +12,15 @@ from pydantic_core import to_jsonable_python
 from horae.api.views.parameters import shown_parameters
 from horae.domain.job import Job, JobId, JobState
 from horae.handler.jobs import JobPage
-from horae.storage import queues
+from horae.storage import queues, reading
 from horae.storage.database import Database
 from horae.storage.reading import Attempt
 from horae.types.hooks import Hooks
 from horae.types.job_type import JobType, has_hook
 from horae.types.registry import Registry
 
+LONG_AT_ONCE: Final = 8
+"""Jobs that are read whole to be described, when a list has left some of them out for their length."""
 log = logging.getLogger("horae.api")
 
 
@@ -111,14 +114,18 @@ class JobViews:
 
     def views(self, jobs: Sequence[Job]) -> list[JobView]:
         """Jobs as in a list; what their types keep in tables is read with one statement for each type."""
-        complete = self._complete(jobs)
-        return [JobView.model_validate({**self._added(complete.get(job.id)), **_common(job)}) for job in jobs]
+        described = [job for job in jobs if self._describes(job)]
+        added = self._added_to([job for job in described if job.is_whole])
+        long = [job for job in described if not job.is_whole]
+        for first in range(0, len(long), LONG_AT_ONCE):
+            added |= self._added_to(self._whole(long[first : first + LONG_AT_ONCE]))
+        return [JobView.model_validate({**added.get(job.id, {}), **_common(job)}) for job in jobs]
 
     def detail(self, job: Job, *, technical: bool) -> JobDetail:
         """The job as on its own page; `technical`: with what is for staff."""
         return JobDetail.model_validate(
             {
-                **self._added(self._complete([job]).get(job.id)),
+                **self._added_to([job]).get(job.id, {}),
                 **_common(job),
                 "params": shown_parameters(self._registry, job.type, job.params),
                 "result": job.result,
@@ -136,24 +143,38 @@ class JobViews:
         """A list of jobs."""
         return JobList(jobs=self.views(page.jobs), next=page.next)
 
-    def _complete(self, jobs: Sequence[Job]) -> Mapping[JobId, Job]:
-        """Those that their types describe, with what these keep in tables; one that cannot be read is left out."""
+    def _added_to(self, jobs: Sequence[Job]) -> dict[JobId, Mapping[str, Any]]:
+        """What their types add to each."""
         described = [job for job in jobs if self._describes(job)]
+        return {job_id: self._added(job) for job_id, job in self._complete(described).items()}
+
+    def _whole(self, jobs: Sequence[Job]) -> list[Job]:
+        """With what the list has left out."""
+        stored = self._database.autocommit(reading.get_many, [job.id for job in jobs])
+        whole = {job.id: job for job in stored}
+        return [
+            replace(job, params=whole[job.id].params, result=whole[job.id].result, meta=whole[job.id].meta)
+            for job in jobs
+            if job.id in whole
+        ]
+
+    def _complete(self, jobs: Sequence[Job]) -> Mapping[JobId, Job]:
+        """Jobs with what their types keep in tables; one that cannot be read is left out."""
         try:
-            return {job.id: job for job in self._hooks.with_parameters_of_all(described)}
+            return {job.id: job for job in self._hooks.with_parameters_of_all(jobs)}
         except Exception:
-            log.exception("the parameters of %d jobs cannot be read", len(described))
-            half = len(described) // 2
-            return {**self._complete(described[:half]), **self._complete(described[half:])} if half else {}
+            log.exception("the parameters of %d jobs cannot be read", len(jobs))
+            half = len(jobs) // 2
+            return {**self._complete(jobs[:half]), **self._complete(jobs[half:])} if half else {}
 
     def _describes(self, job: Job) -> bool:
         job_type = self._registry.find(job.type)
         return job_type is not None and has_hook(job_type, "describe")
 
-    def _added(self, job: Job | None) -> Mapping[str, Any]:
+    def _added(self, job: Job) -> Mapping[str, Any]:
         """What the type adds; nothing if it fails, for one bad type never stops the others."""
-        job_type = None if job is None else self._registry.find(job.type)
-        if job is None or job_type is None or not has_hook(job_type, "describe"):
+        job_type = self._registry.find(job.type)
+        if job_type is None or not has_hook(job_type, "describe"):
             return {}
         try:
             added: Any = job_type.describe(job)

@@ -10,6 +10,8 @@ from horae.storage.reading import JobFilter
 
 MOST_ROWS: Final = 5_000
 PAGE: Final = 250
+JOBS_AT_ONCE: Final = 25
+"""Each is read whole, and may be some megabytes long."""
 MOST_SHOWN: Final = 10
 
 
@@ -18,8 +20,8 @@ def check_rows(database: Database) -> Finding:
     unreadable.forget()
     for states in ([JobState.PENDING, JobState.STARTED], None):
         ids = database.autocommit(reading.newest, states, MOST_ROWS)
-        for first in range(0, len(ids), PAGE):
-            database.autocommit(reading.page, JobFilter(ids=ids[first : first + PAGE], limit=None))
+        for first in range(0, len(ids), JOBS_AT_ONCE):
+            database.autocommit(reading.page, JobFilter(ids=ids[first : first + JOBS_AT_ONCE], limit=None))
     for schedule in database.autocommit(schedules.page)[:MOST_ROWS]:
         database.autocommit(ticks.page, schedule.id, 1)
     for small in (nodes.view, queues.view, deployments.page):
