@@ -1,17 +1,33 @@
 """Wrong requests: each names what is wrong. None of it reaches a database."""
 
+import json
+from typing import Any
+
 import pytest
 
+from horae import Horae
 from horae.storage.database import Database
 from tests.api.clients import Client, error_of
 
 BODY = "ERROR_REQUEST_BODY_VALIDATION"
 QUERY = "ERROR_QUERY_PARAMETER_VALIDATION"
+LOOSE = "/api/jobs/types/loose/"
+JSON = {"content-type": "application/json"}
 
 
 @pytest.fixture
 def database(sqlite_database: Database) -> Database:
     return sqlite_database
+
+
+@pytest.fixture
+def horae(horae: Horae) -> Horae:
+    """With a type that takes almost anything."""
+
+    @horae.job(public=True)
+    def loose(anything: Any = None, number: float = 0.0) -> None: ...
+
+    return horae
 
 
 @pytest.mark.parametrize(
@@ -32,6 +48,34 @@ async def test_a_wrong_body_names_the_field(client: Client, content: bytes, fiel
     detail = response.json()["detail"]
     assert list(detail) == [field] or field == "15"
     assert all(complaint.keys() == {"error", "code"} for each in detail.values() for complaint in each)
+
+
+@pytest.mark.parametrize("depth", [101, 201, 254, 255, 300, 100_000])
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+async def test_a_body_that_is_nested_too_deep_starts_nothing(
+    horae: Horae, client: Client, depth: int, opening: str
+) -> None:
+    closing = "]" if opening == "[" else "}"
+    deep = opening * depth + "1" + closing * depth
+    response = await client("alice").post(LOOSE, content=f'{{"anything": {deep}}}', headers=JSON)
+    assert error_of(response) == (400, BODY)
+    assert horae.jobs.list().jobs == []
+
+
+@pytest.mark.parametrize("literal", ["NaN", "Infinity", "-Infinity", "1e999", "[NaN]", '{"a": -Infinity}'])
+@pytest.mark.parametrize("name", ["anything", "number"])
+async def test_a_number_that_json_lacks_starts_nothing(horae: Horae, client: Client, literal: str, name: str) -> None:
+    response = await client("alice").post(LOOSE, content=f'{{"{name}": {literal}}}', headers=JSON)
+    assert error_of(response) == (400, BODY)
+    assert horae.jobs.list().jobs == []
+
+
+async def test_what_is_just_not_too_deep_starts_a_job(horae: Horae, client: Client) -> None:
+    deep = "[" * 99 + "1" + "]" * 99
+    response = await client("alice").post(LOOSE, content=f'{{"anything": {deep}}}', headers=JSON)
+    assert response.status_code == 202
+    [job] = horae.jobs.list().jobs
+    assert json.dumps(job.params["anything"]) == deep
 
 
 @pytest.mark.parametrize(

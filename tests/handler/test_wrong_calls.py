@@ -1,14 +1,18 @@
 """What cannot be meant is refused in our own words, not in those of a driver."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import partial
 from itertools import repeat
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from horae import Horae, InvalidRequest, NotFound
 from horae.domain.storable import escaped
 from horae.errors import quoted
+from horae.handler.queues import Queues
 
 
 class Evil:
@@ -16,6 +20,46 @@ class Evil:
         raise RuntimeError("evil")
 
     __str__ = __repr__
+
+
+class Unheard(tzinfo):
+    """A zone that tells no offset, or fails to."""
+
+    def __init__(self, error: Exception | None) -> None:
+        self.error = error
+
+    def utcoffset(self, dt: datetime | None) -> None:
+        if self.error is not None:
+            raise self.error
+
+    def dst(self, dt: datetime | None) -> None: ...
+
+    def tzname(self, dt: datetime | None) -> None: ...
+
+
+MOMENTS: Final = {
+    "without a zone": datetime(2030, 1, 1),  # noqa: DTZ001 - what is to be refused
+    "whose zone tells no offset": datetime(2030, 1, 1, tzinfo=Unheard(None)),
+    "whose zone fails": datetime(2030, 1, 1, tzinfo=Unheard(RuntimeError("evil"))),
+}
+
+
+def _with_moment(moment: datetime) -> dict[str, Callable[[Any], Any]]:
+    return {
+        "run_at": lambda horae: horae.jobs.start("work", run_at=moment),
+        "initial_start": lambda horae: horae.schedules.add("work", name="a", every="1h", initial_start=moment),
+        "next_start": lambda horae: horae.schedules.add("work", name="a", every="1h", next_start=moment),
+        "another next_start": lambda horae: horae.schedules.alter("nightly", next_start=moment),
+        "the ledger before": lambda horae: horae.schedules.ticks("nightly", before=moment),
+    }
+
+
+def _queues(horae: Any) -> Any:
+    return Queues(horae.parts.database, horae.parts.wakeup)
+
+
+def _with_zone(zone: Any, horae: Any) -> None:
+    horae.schedules.add("work", name="a", cron="0 3 * * *", timezone=zone)
 
 
 CALLS: Final[dict[str, Callable[[Any], Any]]] = {
@@ -35,6 +79,31 @@ CALLS: Final[dict[str, Callable[[Any], Any]]] = {
     "an evil owner": lambda horae: horae.jobs.start("work", owner=Evil()),
     "no schedule": lambda horae: horae.schedules.get(None),
     "True for a schedule": lambda horae: horae.schedules.get(True),
+    **{
+        f"a moment {words}: {name}": call
+        for words, moment in MOMENTS.items()
+        for name, call in _with_moment(moment).items()
+    },
+    **{
+        f"{zone!r} for a time zone": partial(_with_zone, zone)
+        for zone in (UTC, ZoneInfo("Europe/Berlin"), timezone(timedelta(hours=1)), None, 1)
+    },
+    "a text for a length": lambda horae: horae.jobs.list(limit="5"),
+    "texts for ids": lambda horae: horae.jobs.list(ids=["1"]),
+    "one id for ids": lambda horae: horae.jobs.list(ids=5),
+    "a number for a cursor": lambda horae: horae.jobs.list(cursor=5),
+    "a number for states": lambda horae: horae.jobs.list(states=5),
+    "a text for types": lambda horae: horae.jobs.list(types="work"),
+    "a text for a schedule's id": lambda horae: horae.jobs.list(schedule_id="1"),
+    "a number for an age": lambda horae: horae.jobs.clean_up(5),
+    "a mapping for options": lambda horae: horae.jobs.start_many("work", [{}], options={"priority": 1}),
+    "a text for a length of the ledger": lambda horae: horae.schedules.ticks("nightly", limit="a"),
+    "a length below 1": lambda horae: horae.schedules.errors(limit=-1),
+    "a number for a note": lambda horae: horae.schedules.pause("nightly", note=5),
+    "a NUL in a note": lambda horae: horae.schedules.pause("nightly", note="\x00"),
+    "a long note": lambda horae: horae.schedules.pause("nightly", note="x" * 2001),
+    "a number for a queue's note": lambda horae: _queues(horae).pause("default", note=5),
+    "a NUL in a queue's note": lambda horae: _queues(horae).pause("default", note="\x00"),
     "an evil schedule": lambda horae: horae.schedules.get(Evil()),
 }
 
@@ -44,8 +113,13 @@ def test_a_wrong_call_is_refused(horae: Horae, call: str) -> None:
     @horae.job(name="work")
     def work() -> None: ...
 
+    horae.schedules.add("work", name="nightly", cron="0 3 * * *")
     with pytest.raises((InvalidRequest, NotFound)):
         CALLS[call](horae)
+
+
+def test_a_page_may_be_as_long_as_any_number(horae: Horae) -> None:
+    assert horae.jobs.list(limit=10**30, schedule_id=10**30).jobs == []
 
 
 def test_a_batch_of_an_iterator_is_as_good_as_a_list(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,14 +21,14 @@ from horae.domain.storable import (
     too_long,
     unreadable_json,
 )
-from horae.errors import DuplicateJob, InvalidParameters, InvalidRequest, MaxJobCountExceeded
+from horae.errors import DuplicateJob, InvalidParameters, InvalidRequest, MaxJobCountExceeded, quoted
 from horae.storage import creation, parameters, reading
 from horae.storage.creation import Contended, Inserted, NewJob
 from horae.types.job_type import JobType, has_hook
 from horae.types.parameters import MappedParameters, Stored, as_json
 from horae.types.plain_data import json_problem_of, mapping_of
 from horae.types.restoring import NotGivenBackError
-from horae.types.schedule import of_kind
+from horae.types.schedule import has_zone, of_kind
 from horae.types.untyped import lost_number_of, untyped_problem_of
 
 OnDuplicate: TypeAlias = Literal["refuse", "return"]
@@ -88,8 +88,8 @@ class StartOptions:
 
     def _check_time(self) -> None:
         """A moment that could be stored, and not be read again, would keep every list from being read."""
-        if self.run_at is not None and self.run_at.tzinfo is None:
-            raise InvalidRequest(f"run_at {self.run_at} has no time zone; use an aware datetime")
+        if self.run_at is not None and not has_zone(self.run_at):
+            raise InvalidRequest(f"run_at {quoted(self.run_at)} has no time zone; use an aware datetime")
         if self.run_at is not None and self.run_at.year not in YEARS:
             raise InvalidRequest(f"run_at {self.run_at}: expected a year from {YEARS[0]} to {YEARS[-1]}")
         if self.run_at is not None and self.delay is not None:

@@ -5,9 +5,11 @@ from typing import Final
 
 from horae.domain.job import JobId
 from horae.domain.owner import EVERYBODY, Whose, problem_with_owner
-from horae.errors import InvalidRequest
+from horae.errors import InvalidRequest, quoted
+from horae.types.schedule import of_kind
 
 LARGEST_ID: Final = 2**63 - 1
+LARGEST_PAGE: Final = 2**31 - 1
 
 
 def owner_of(whose: Whose) -> str | None:
@@ -23,11 +25,33 @@ def before_cursor(cursor: str | None) -> JobId | None:
     """The id that a page begins below; raises `InvalidRequest` for what is no cursor."""
     if cursor is None:
         return None
+    of_kind("cursor", cursor, str, "a text")
     if not cursor.isascii() or not cursor.isdigit() or len(cursor) > len(str(LARGEST_ID)):
         raise InvalidRequest(f"cursor {cursor!r} did not come from a page of this list")
     return JobId(min(int(cursor), LARGEST_ID))
 
 
 def possible_ids(ids: Collection[int] | None) -> list[JobId] | None:
-    """The ids that a database can have."""
-    return None if ids is None else [JobId(job_id) for job_id in ids if abs(job_id) <= LARGEST_ID]
+    """The ids that a database can have; raises `InvalidRequest` for what is no id."""
+    if ids is None:
+        return None
+    of_kind("ids", ids, Collection, "a list of whole numbers")
+    return [JobId(job_id) for job_id in ids if abs(of_kind("job id", job_id, int, "a whole number")) <= LARGEST_ID]
+
+
+def names_of(name: str, given: Collection[str] | None) -> list[str] | None:
+    """The names to look for; raises `InvalidRequest` for a text, whose letters would be taken for names."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        raise InvalidRequest(f"{name} {quoted(given)}: expected a list of texts")
+    of_kind(name, given, Collection, "a list of texts")
+    return [of_kind(name, each, str, "a list of texts") for each in given]
+
+
+def page_length(limit: int) -> int:
+    """How many to read at once; raises `InvalidRequest`."""
+    of_kind("limit", limit, int, "a whole number")
+    if limit < 1:
+        raise InvalidRequest(f"limit is {limit}, expected 1 or more")
+    return min(limit, LARGEST_PAGE)

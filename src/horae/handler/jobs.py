@@ -29,7 +29,7 @@ from horae.handler import creation
 from horae.handler.changes import Change, Values, is_asked, recorded
 from horae.handler.contention import BOUND, TryAgain, Waits, once, patiently
 from horae.handler.creation import Creation, OnDuplicate, StartOptions
-from horae.handler.filters import LARGEST_ID, before_cursor, owner_of, possible_ids
+from horae.handler.filters import LARGEST_ID, before_cursor, names_of, owner_of, page_length, possible_ids
 from horae.handler.inline import RunsInline, retried_inline
 from horae.handler.states import wanted_states
 from horae.handler.waiting import until_ended
@@ -123,7 +123,7 @@ class Jobs:
         Any number of a list or another collection; of an iterator, which may have no end, at most 100,000.
         `owner`: whose they are; what else may be said of them is in `options`.
         """
-        options = options or StartOptions()
+        options = of_kind("options", options or StartOptions(), StartOptions, "StartOptions")
         if owner is not None:
             if options.owner not in (None, owner):
                 raise InvalidRequest(f"owner is {quoted(owner)}, and {quoted(options.owner)} in options; name it once")
@@ -156,12 +156,13 @@ class Jobs:
 
         `horae.LEFT_OUT` stands for parameters, results and `meta` that are longer than an equal share of 16 MiB.
         """
-        if limit < 1:
-            raise InvalidRequest(f"limit is {limit}, expected 1 or more")
+        limit = page_length(limit)
+        if schedule_id is not None:
+            schedule_id = min(of_kind("schedule_id", schedule_id, int, "a whole number"), LARGEST_ID)
         wanted = JobFilter(
-            states=wanted_states(states), types=types, ids=possible_ids(ids),
-            queues=queues, owner=owner_of(owner), schedule_id=schedule_id, before=before_cursor(cursor),
-            limit=limit + 1 if ids is None else None, most_bytes=MOST_LISTED,
+            states=wanted_states(states), types=names_of("types", types), ids=possible_ids(ids),
+            queues=names_of("queues", queues), owner=owner_of(owner), schedule_id=schedule_id,
+            before=before_cursor(cursor), limit=limit + 1 if ids is None else None, most_bytes=MOST_LISTED,
         )  # fmt: skip
         found = self._database.autocommit(reading.page, wanted)
         more = ids is None and len(found) > limit
@@ -257,15 +258,20 @@ class Jobs:
         Jobs of types that are not registered here are left to programs that know their hooks, but for the `unknown`
         ones that are named: those go without any.
         """
-        keep = (self._keep if older_than is None else older_than).total_seconds()
+        keep = self._kept_seconds(older_than)
         forgotten = [name for name in unknown if name not in self._registry.by_name]
         return self._hooks.clean_up(keep) + self._hooks.forget(forgotten, keep)
 
     def left_over(self, older_than: timedelta | None = None) -> Mapping[str, int]:
         """How many jobs of each type `clean_up` leaves to programs that know the type."""
-        keep = (self._keep if older_than is None else older_than).total_seconds()
+        keep = self._kept_seconds(older_than)
         found = self._database.autocommit(hooks.left, list(self._registry.by_name), keep)
         return {item.type: item.past_keeping for item in found if item.past_keeping}
+
+    def _kept_seconds(self, older_than: timedelta | None) -> float:
+        keep = self._keep if older_than is None else older_than
+        of_kind("older_than", keep, timedelta, "a timedelta")
+        return keep.total_seconds()
 
     def impatient(self) -> "Jobs":
         """The same for coroutines, whose threads are few.

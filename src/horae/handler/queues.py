@@ -9,7 +9,7 @@ from horae.handler.changes import Change, recorded
 from horae.storage import queues
 from horae.storage.database import Database
 from horae.storage.queues import QueueView
-from horae.types.schedule import of_kind
+from horae.types.schedule import check_note, of_kind
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
 LONGEST_NAME: Final = 200
@@ -32,6 +32,7 @@ class Queues:
         Raises `InvalidRequest` for a name that no queue can have.
         """
         _check_name(name)
+        check_note(note)
         self._database.transact(recorded(queues.pause, _change("queue.pause", name)), name, note)
 
     def resume(self, name: str) -> None:

@@ -10,11 +10,11 @@ from typing_extensions import Unpack
 from horae.domain.job import JobId
 from horae.domain.schedule import DisabledReason
 from horae.domain.statistics import Statistics
-from horae.domain.storable import is_storable
-from horae.errors import InvalidRequest, ScheduleDoesNotExist, quoted
+from horae.errors import InvalidRequest, ScheduleDoesNotExist
 from horae.handler import schedule_changes
 from horae.handler.changes import recorded
 from horae.handler.creation import storable_parameters
+from horae.handler.filters import page_length
 from horae.handler.schedule_changes import Definition
 from horae.handler.schedule_reading import viewed, views_of
 from horae.handler.schedule_record import change_of, run_of
@@ -33,6 +33,7 @@ from horae.types.schedule import (
     TriggerKeywords,
     check_moment,
     check_name,
+    check_note,
     check_options,
     check_priority,
     keywords_of,
@@ -112,8 +113,7 @@ class Schedules:
 
     def pause(self, reference: Reference, note: str | None = None) -> ScheduleView:
         """Let no further run start; to pause is not to cancel."""
-        if note is not None and not is_storable(note):
-            raise InvalidRequest(f"note {quoted(note)} has a character that cannot be stored")
+        check_note(note)
         pause = recorded(schedule_changes.pause, change_of("schedule.pause", reference, self._registry))
         return self._changed(self._database.transact(pause, reference, note, DisabledReason.PAUSED))
 
@@ -145,12 +145,14 @@ class Schedules:
 
     def ticks(self, reference: Reference, *, limit: int = 100, before: datetime | None = None) -> TickList:
         """What was decided about its nominal times, and why; the newest first."""
-        return self._database.autocommit(ticks.page, self.get(reference).id, limit, before)
+        if before is not None:
+            check_moment("before", before)
+        return self._database.autocommit(ticks.page, self.get(reference).id, page_length(limit), before)
 
     def errors(self, reference: Reference | None = None, *, limit: int = 100) -> FailedRuns:
         """Runs that failed or crashed, of one schedule or of all; the newest first."""
         schedule_id = None if reference is None else self.get(reference).id
-        return self._database.autocommit(schedules.errors, schedule_id, limit)
+        return self._database.autocommit(schedules.errors, schedule_id, page_length(limit))
 
     def _altered(self, row: StoredSchedule, config: Mapping[str, Any] | None, options: ScheduleKeywords) -> Definition:
         """The definition after a change; a config that is not named stays to the letter."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from horae.domain.job import JobState
 from horae.errors import InvalidRequest, quoted
+from horae.types.schedule import of_kind
 
 
 def wanted_states(texts: Iterable[str] | None) -> frozenset[JobState] | None:
@@ -13,7 +14,8 @@ def wanted_states(texts: Iterable[str] | None) -> frozenset[JobState] | None:
     """
     if texts is None:
         return None
-    given = [text.strip() for text in texts]
+    of_kind("states", texts, Iterable, "a list of texts")
+    given = [of_kind("states", text, str, "a list of texts").strip() for text in texts]
     plain = {_state(text) for text in given if not text.startswith("!")}
     negated = {_state(text[1:]) for text in given if text.startswith("!")}
     if not plain and negated:

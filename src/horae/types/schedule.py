@@ -13,6 +13,7 @@ from horae.domain.cron.ranges import YEAR
 from horae.domain.cron.wall_clock import DstFold, DstGap
 from horae.domain.interval import Interval
 from horae.domain.schedule import CatchUp, Overlap, Rules
+from horae.domain.storable import is_storable
 from horae.domain.trigger import CronTrigger, IntervalTrigger, Trigger
 from horae.errors import InvalidRequest, SchemaError, quoted
 from horae.types.context import JobContext
@@ -20,6 +21,7 @@ from horae.types.function import BodyKeywords
 
 Length = str | timedelta
 LONGEST_NAME: Final = 200
+LONGEST_NOTE: Final = 2_000
 LARGEST_PRIORITY: Final = 2**31 - 1
 
 
@@ -162,10 +164,18 @@ def check_moment(name: str, moment: Any) -> None:
     """Refuse what is no moment that a schedule could start at."""
     expected = "a datetime with a time zone"
     of_kind(name, moment, datetime, expected)
-    if moment.utcoffset() is None:
+    if not has_zone(moment):
         raise InvalidRequest(f"{name} {quoted(moment)}: expected {expected}")
     if not YEAR.low <= moment.year <= YEAR.high:
         raise InvalidRequest(f"{name} is {moment}; expected a year from {YEAR.low} to {YEAR.high}")
+
+
+def has_zone(moment: datetime) -> bool:
+    """Whether it is known which moment it is; a class of time zones may be anybody's."""
+    try:
+        return moment.utcoffset() is not None
+    except Exception:  # noqa: BLE001 - whatever it raises, it tells no offset
+        return False
 
 
 def _choice(name: str, kind: type[Overlap] | type[CatchUp], value: str) -> Overlap | CatchUp:
@@ -200,6 +210,17 @@ def check_name(name: Any, of: str = "schedule name") -> None:
     of_kind(of, name, str, expected)
     if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
         raise InvalidRequest(f"{of} {quoted(name)}: expected {expected}")
+
+
+def check_note(note: Any) -> None:
+    """Refuse a note that cannot be stored; None is none."""
+    if note is None:
+        return
+    of_kind("note", note, str, "a text")
+    if len(note) > LONGEST_NOTE:
+        raise InvalidRequest(f"note has {len(note):,} characters, expected at most {LONGEST_NOTE:,}")
+    if not is_storable(note):
+        raise InvalidRequest(f"note {quoted(note)} has a character that cannot be stored")
 
 
 def check_priority(priority: Any) -> None:
