@@ -7,16 +7,19 @@ import pytest
 from sqlalchemy import Connection, text
 
 from horae import Horae, UnreadableRow
+from horae.domain.job import NodeId
+from horae.domain.statistics import RunOutcome
 from horae.handler.audit import Audit
 from horae.handler.doctor.finding import Level
 from horae.handler.doctor.rows import check_rows
 from horae.handler.queues import Queues
-from horae.storage import unreadable
+from horae.storage import ahead, runs, unreadable
 from horae.storage.audit_tables import audit
 from horae.storage.bounds import MOST_ATTEMPTS, MOST_LEASES
 from horae.storage.database import Database
 from horae.storage.dialect import POSTGRESQL, SQLITE, database_now
-from tests.harness.applications import application
+from tests.api.clients import application_of, client_of
+from tests.harness.applications import application, execute
 from tests.harness.nodes import running_node
 
 LARGEST: Final = 2**63 - 1
@@ -146,6 +149,105 @@ async def test_bad_rows_of_other_tables_are_left_out_as_well(horae: Horae, momen
             horae.schedules.get("two")
     named = check_rows(horae.parts.database).message
     assert [table for table in BAD if table not in named] == ["horae_nodes", "horae_job_attempts"]
+
+
+BAD_SCHEDULES: Final[dict[str, tuple[str, str]]] = {
+    "the largest version": ("horae_schedules", "version = 2147483647"),
+    "the most runs": (
+        "horae_schedule_statistics",
+        f"total_runs = {LARGEST}, total_crashes = {LARGEST}, total_successes = 0",
+    ),
+    "the most successes": (
+        "horae_schedule_statistics",
+        f"total_runs = {LARGEST}, total_successes = {LARGEST}, total_crashes = 0",
+    ),
+    "the most crashes in a row": ("horae_schedule_statistics", "consecutive_crashes = 2147483647"),
+    "the most failures in a row": ("horae_schedule_statistics", "consecutive_failures = 2147483647"),
+    "a duration beyond all": ("horae_schedule_statistics", "total_duration = 1e300"),
+}
+
+
+def spoil_schedule(horae: Horae, kind: str, name: str) -> None:
+    table, change = BAD_SCHEDULES[kind]
+    key = "id" if table == "horae_schedules" else "schedule_id"
+    spoil(horae, table, change, f"{key} = (SELECT id FROM horae_schedules WHERE name = '{name}')")
+
+
+@pytest.fixture
+def rota(horae: Horae) -> Horae:
+    """Three schedules that are due."""
+
+    @horae.job(name="work", max_count=None)
+    def work() -> None: ...
+
+    for name in ("one", "two", "three"):
+        horae.schedules.add("work", name=name, every="1h")
+    return horae
+
+
+def due(horae: Horae) -> list[int]:
+    """Make all due now; their ids."""
+    database = horae.parts.database
+    past = "now() - interval '1 second'" if database.dialect == POSTGRESQL else "horae_now() - 1000000"
+    with database.own_connection() as connection:
+        connection.exec_driver_sql(f"UPDATE horae_schedules SET next_start = {past}")
+        return [row[0] for row in connection.exec_driver_sql("SELECT id FROM horae_schedules ORDER BY id")]
+
+
+@pytest.mark.parametrize("kind", BAD_SCHEDULES)
+def test_a_count_that_is_full_stops_no_other_schedule(rota: Horae, kind: str) -> None:
+    ids = due(rota)
+    spoil_schedule(rota, kind, "two")
+    fired = rota.parts.database.transact(runs.fire, ids, NodeId("here"))
+    assert {decided.schedule.id for decided in fired if decided.fired} == {ids[0], ids[2]}
+    assert [view.name for view in rota.schedules.list()] == ["one", "three"]
+    with pytest.raises(UnreadableRow, match="too large"):
+        rota.schedules.get("two")
+    assert "horae_schedules" in check_rows(rota.parts.database).message
+
+
+@pytest.mark.parametrize("kind", BAD_SCHEDULES)
+@pytest.mark.parametrize("outcome", [RunOutcome.SUCCEEDED, RunOutcome.FAILED])
+def test_a_count_that_is_full_keeps_no_other_run_from_its_end(rota: Horae, kind: str, outcome: RunOutcome) -> None:
+    fired = rota.parts.database.transact(runs.fire, due(rota), NodeId("here"))
+    spoil_schedule(rota, kind, "two")
+    ended = "finished" if outcome is RunOutcome.SUCCEEDED else "failed"
+    execute(rota, f"UPDATE horae_jobs SET state = '{ended}', started_at = created_at, finished_at = created_at")
+    outcomes = {decided.fired: outcome for decided in fired if decided.fired is not None}
+    rota.parts.database.transact(runs.end_jobs, outcomes, NodeId("here"))
+    assert len(outcomes) == 3
+    assert [(view.name, view.state) for view in rota.schedules.list()] == [("one", "idle"), ("three", "idle")]
+
+
+@pytest.mark.parametrize("kind", BAD_SCHEDULES)
+def test_a_count_that_is_full_is_not_planned_ahead(rota: Horae, kind: str) -> None:
+    ids = due(rota)
+    spoil_schedule(rota, kind, "two")
+    assert set(rota.parts.database.autocommit(ahead.plan_ahead, ids)) == {ids[0], ids[2]}
+
+
+async def test_metrics_are_answered_beside_each_kind_of_bad_row(rota: Horae) -> None:
+    postgresql = rota.parts.database.dialect == POSTGRESQL
+    ids = rota.jobs.start_many("work", [{}] * (len(BAD_JOBS) + 1))
+    for job_id, changes in zip(ids, BAD_JOBS.values(), strict=False):
+        if (change := changes[0 if postgresql else 1]) is not None:
+            spoil(rota, "horae_jobs", change, f"id = {job_id}")
+    spoil(
+        rota,
+        "horae_schedules",
+        f"next_start = {chr(39) + 'infinity' + chr(39) if postgresql else LARGEST}",
+        "name = 'one'",
+    )
+    for kind in BAD_SCHEDULES:
+        if kind != "the most successes":  # it and the most runs exclude each other
+            spoil_schedule(rota, kind, "two")
+    client = client_of(application_of(rota), "auditor")
+    rota.jobs.list()
+    rota.schedules.list()
+    response = await client.get("/metrics")
+    assert response.status_code == 200
+    assert 'horae_unreadable_rows{table="horae_schedules"} 2.0' in response.text
+    assert 'horae_unreadable_rows{table="horae_jobs"}' in response.text
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,7 @@ from horae.domain.schedule import Overlap, ScheduleState
 from horae.domain.standing import Due, Plan
 from horae.domain.tick import GRACE, Decision, Reason
 from horae.storage import runs, schedules
+from horae.storage.bounds import MOST_IN_A_ROW, MOST_RUNS
 from horae.storage.dialect import (
     IdList,
     Instant,
@@ -150,7 +151,9 @@ def _count(dialect: str) -> Update:
     own = schedule_statistics.c
     values: dict[str, Any] = {name: own[name] + 1 for name in ("total_runs", "total_crashes", "consecutive_crashes")}
     values |= {"last_start": _now, "last_run_success": ~true()}
-    return update(schedule_statistics).where(member_of(dialect, own.schedule_id, "ids", of=IdList)).values(values)
+    can_be_read = (own.total_runs < MOST_RUNS, own.total_crashes < MOST_RUNS, own.consecutive_crashes < MOST_IN_A_ROW)
+    mine = member_of(dialect, own.schedule_id, "ids", of=IdList)
+    return update(schedule_statistics).where(mine, *can_be_read).values(values)
 
 
 def _note(dialect: str) -> Insert:

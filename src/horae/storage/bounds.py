@@ -15,6 +15,11 @@ from horae.storage.dialect import POSTGRESQL, SQLITE
 
 MOST_LEASES: Final = 2**62
 MOST_ATTEMPTS: Final = 2**30
+MOST_RUNS: Final = 2**62
+MOST_IN_A_ROW: Final = 2**30
+MOST_VERSIONS: Final = 2**30
+LONGEST_TOTAL: Final = 1e12
+"""Seconds that all runs of a schedule may have taken; a duration of Python ends at 86 times as many."""
 EARLIEST: Final = datetime(1, 1, 2, tzinfo=UTC)
 LATEST: Final = datetime(9999, 12, 31, tzinfo=UTC)
 COUNTS: Final = f"lease < {MOST_LEASES} AND attempt < {MOST_ATTEMPTS}"

@@ -14,6 +14,7 @@ from sqlalchemy.types import String, Text
 from horae.domain.job import JobId
 from horae.domain.run_end import leaves_plan_alone
 from horae.domain.schedule import ScheduleState
+from horae.storage.bounds import MOST_RUNS, MOST_VERSIONS
 from horae.storage.dialect import IdList, PerDialect, database_now, member_of, seconds_between
 from horae.storage.schedule_tables import schedule_statistics
 from horae.storage.schedule_tables import schedules as table
@@ -30,6 +31,7 @@ def _lock(dialect: str) -> Select[Any]:
         member_of(dialect, table.c.run_token, "jobs", of=IdList),
         table.c.state == ScheduleState.EXECUTING.value,
         table.c.enabled,
+        table.c.version < MOST_VERSIONS,
     )
     columns = (table.c.id, table.c.run_token, *(table.c[name] for name in _WHAT_DECIDES))
     chosen: Select[Any] = select(
@@ -58,7 +60,7 @@ def _count(dialect: str) -> Update:
     }
     mine = member_of(dialect, own.schedule_id, "ids", of=IdList)
     run = and_(own.schedule_id == table.c.id, table.c.run_token == jobs.c.id)
-    return update(schedule_statistics).where(run, mine).values(values)
+    return update(schedule_statistics).where(run, mine, own.total_successes < MOST_RUNS).values(values)
 
 
 def _free(dialect: str) -> Update:

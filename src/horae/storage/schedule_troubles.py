@@ -12,6 +12,7 @@ from horae.storage.schedule_rows import StoredSchedule
 from horae.storage.schedule_tables import schedule_statistics, schedules
 from horae.storage.schedules import COLUMNS, stored
 from horae.storage.standing import UnreadableSchedule, rules_of, statistics_of
+from horae.storage.unreadable import readable
 
 OVERDUE: Final = timedelta(minutes=1)
 STREAK: Final = 3
@@ -97,7 +98,7 @@ def overdue(connection: Connection) -> Overdue | None:
 
 
 def _rows(connection: Connection, statement: Select[Any], **values: Any) -> list[StoredSchedule]:
-    return [stored(row) for row in connection.execute(statement, values)]
+    return readable(schedules.name, connection.execute(statement, values), stored)
 
 
 def _failing(row: StoredSchedule, *, gave_up: bool) -> Failing:

@@ -39,6 +39,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.types import TypeEngine
 
 from horae.domain.storable import is_storable
+from horae.storage.bounds import LONGEST_TOTAL, MOST_IN_A_ROW, MOST_RUNS, MOST_VERSIONS
 from horae.storage.dialect import (
     POSTGRESQL,
     SQLITE,
@@ -257,8 +258,20 @@ def _write_parts(
 
 
 def stored(row: Row[Any]) -> StoredSchedule:
-    """A row of `COLUMNS` as a value."""
-    return StoredSchedule._make(row)
+    """A row of `COLUMNS` as a value. Raises ValueError for what the next run could not be added to."""
+    made = StoredSchedule._make(row)
+    if not all(abs(value) < most for value, most in zip(_bounded(made), _BOUNDS.values(), strict=True)):
+        raise ValueError("its version, or a count or duration of its statistics, is too large")
+    return made
+
+
+_BOUNDS: Final[Mapping[str, float]] = {
+    "version": MOST_VERSIONS,
+    **dict.fromkeys(("total_runs", "total_successes", "total_failures", "total_crashes"), MOST_RUNS),
+    **dict.fromkeys(("total_duration", "total_duration_failures"), LONGEST_TOTAL),
+    **dict.fromkeys(("consecutive_failures", "consecutive_crashes"), MOST_IN_A_ROW),
+}
+_bounded: Final = attrgetter(*_BOUNDS)
 
 
 def due(connection: Connection, partitions: Collection[int], horizon: float) -> list[DueSchedule]:
