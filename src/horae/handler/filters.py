@@ -1,6 +1,7 @@
 """What callers may ask a list of jobs for, and what no job can be."""
 
 from collections.abc import Collection
+from datetime import timedelta
 from typing import Final
 
 from horae.domain.job import JobId
@@ -10,6 +11,8 @@ from horae.types.schedule import of_kind
 
 LARGEST_ID: Final = 2**63 - 1
 LARGEST_PAGE: Final = 2**31 - 1
+MOST_LISTED: Final = 16 * 1024 * 1024
+"""Bytes of JSON in one list of jobs, however long each parameter and result may be."""
 
 
 def owner_of(whose: Whose) -> str | None:
@@ -37,6 +40,24 @@ def possible_ids(ids: Collection[int] | None) -> list[JobId] | None:
         return None
     of_kind("ids", ids, Collection, "a list of whole numbers")
     return [JobId(job_id) for job_id in ids if abs(of_kind("job id", job_id, int, "a whole number")) <= LARGEST_ID]
+
+
+def possible_id(schedule_id: int | None) -> int | None:
+    """The id that a database can have; raises `InvalidRequest` for what is no id."""
+    if schedule_id is None:
+        return None
+    of_kind("schedule_id", schedule_id, int, "a whole number")
+    return min(schedule_id, LARGEST_ID)
+
+
+def kept_seconds(older_than: timedelta | None, keep: timedelta) -> float:
+    """The age from which jobs are deleted, `keep` if none is said; raises `InvalidRequest` for what is no age."""
+    return keep.total_seconds() if older_than is None else _age(older_than)
+
+
+def _age(older_than: timedelta) -> float:
+    of_kind("older_than", older_than, timedelta, "a timedelta")
+    return older_than.total_seconds()
 
 
 def names_of(name: str, given: Collection[str] | None) -> list[str] | None:

@@ -25,11 +25,11 @@ from horae.errors import (
     JobWasCancelled,
     quoted,
 )
-from horae.handler import creation
+from horae.handler import creation, filters
 from horae.handler.changes import Change, Values, is_asked, recorded
 from horae.handler.contention import BOUND, TryAgain, Waits, once, patiently
 from horae.handler.creation import Creation, OnDuplicate, StartOptions
-from horae.handler.filters import LARGEST_ID, before_cursor, names_of, owner_of, page_length, possible_ids
+from horae.handler.filters import LARGEST_ID, before_cursor, owner_of, possible_ids
 from horae.handler.inline import RunsInline, retried_inline
 from horae.handler.states import wanted_states
 from horae.handler.waiting import until_ended
@@ -50,8 +50,6 @@ Within: TypeAlias = Session | Connection
 Attempts: TypeAlias = list[Attempt]
 T = TypeVar("T")
 WORK: Final = Hint(HintKind.WORK)
-MOST_LISTED: Final = 16 * 1024 * 1024
-"""Bytes of JSON in one list, however long each parameter and result may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +118,6 @@ class Jobs:
     ) -> list[JobId]:  # fmt: skip
         """Create one job for each mapping of parameters, in one statement, all or none; their ids in order.
 
-        Any number of a list or another collection; of an iterator, which may have no end, at most 100,000.
         `owner`: whose they are; what else may be said of them is in `options`.
         """
         options = of_kind("options", options or StartOptions(), StartOptions, "StartOptions")
@@ -152,17 +149,13 @@ class Jobs:
         ids: Collection[int] | None = None, queues: Collection[str] | None = None, owner: Whose = EVERYBODY,
         schedule_id: int | None = None, limit: int = 100, cursor: str | None = None,
     ) -> JobPage:  # fmt: skip
-        """The newest first. None is no filter, an empty one lets nothing through; `ids` are never cut short.
-
-        `horae.LEFT_OUT` stands for parameters, results and `meta` that are longer than an equal share of 16 MiB.
-        """
-        limit = page_length(limit)
-        if schedule_id is not None:
-            schedule_id = min(of_kind("schedule_id", schedule_id, int, "a whole number"), LARGEST_ID)
+        """Newest first, long values `LEFT_OUT`. None is no filter, `[]` lets nothing through; `ids` are never cut."""
+        limit = filters.page_length(limit)
         wanted = JobFilter(
-            states=wanted_states(states), types=names_of("types", types), ids=possible_ids(ids),
-            queues=names_of("queues", queues), owner=owner_of(owner), schedule_id=schedule_id,
-            before=before_cursor(cursor), limit=limit + 1 if ids is None else None, most_bytes=MOST_LISTED,
+            states=wanted_states(states), types=filters.names_of("types", types), ids=possible_ids(ids),
+            queues=filters.names_of("queues", queues), owner=owner_of(owner), before=before_cursor(cursor),
+            schedule_id=filters.possible_id(schedule_id), most_bytes=filters.MOST_LISTED,
+            limit=None if ids is not None else limit + 1,
         )  # fmt: skip
         found = self._database.autocommit(reading.page, wanted)
         more = ids is None and len(found) > limit
@@ -258,20 +251,15 @@ class Jobs:
         Jobs of types that are not registered here are left to programs that know their hooks, but for the `unknown`
         ones that are named: those go without any.
         """
-        keep = self._kept_seconds(older_than)
+        keep = filters.kept_seconds(older_than, self._keep)
         forgotten = [name for name in unknown if name not in self._registry.by_name]
         return self._hooks.clean_up(keep) + self._hooks.forget(forgotten, keep)
 
     def left_over(self, older_than: timedelta | None = None) -> Mapping[str, int]:
         """How many jobs of each type `clean_up` leaves to programs that know the type."""
-        keep = self._kept_seconds(older_than)
+        keep = filters.kept_seconds(older_than, self._keep)
         found = self._database.autocommit(hooks.left, list(self._registry.by_name), keep)
         return {item.type: item.past_keeping for item in found if item.past_keeping}
-
-    def _kept_seconds(self, older_than: timedelta | None) -> float:
-        keep = self._keep if older_than is None else older_than
-        of_kind("older_than", keep, timedelta, "a timedelta")
-        return keep.total_seconds()
 
     def impatient(self) -> "Jobs":
         """The same for coroutines, whose threads are few.
