@@ -20,6 +20,7 @@ from sqlalchemy.schema import CreateTable
 from horae.errors import DatabaseBusy
 from horae.forking import SQLITE_GATE, ForkSafeLock, begins_anew_after_fork
 from horae.storage.database import is_busy
+from horae.storage.file_modes import make_file, mode_beside
 from horae.storage.sqlite import register_clock
 
 P = ParamSpec("P")
@@ -90,7 +91,7 @@ class SideCar:
         with self._opening:
             self._engine.dispose()  # of a file that is gone: SQLite would go on using it and say nothing
             try:
-                with FileLock(f"{self._path}.lock", timeout=BUSY_TIMEOUT):
+                with FileLock(f"{self._path}.lock", timeout=BUSY_TIMEOUT, mode=mode_beside(self._path)):
                     if not self._is_sound():
                         self._make()
                     self._identity = _identity(self._path)
@@ -124,6 +125,7 @@ class SideCar:
     def _make(self) -> None:
         for suffix in FAMILY:
             Path(f"{self._path}{suffix}").unlink(missing_ok=True)
+        make_file(self._path, mode_beside(self._path))
         engine = create_engine("sqlite://", creator=lambda: self._connect("rwc"), poolclass=QueuePool)
         try:
             with engine.begin() as connection:

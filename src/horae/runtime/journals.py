@@ -15,6 +15,7 @@ from horae.domain.job import Claim, NodeId
 from horae.runtime.journal import HEADER, WIDTH, Journal, entry_of, header
 from horae.storage.database import Database, side_car
 from horae.storage.dialect import SQLITE
+from horae.storage.file_modes import make_folder
 
 PATIENCE: Final = 1.0
 STALE: Final = 24 * 3600.0
@@ -69,7 +70,10 @@ class Journals:
             time.sleep(PAUSE)
 
     def _prepare(self) -> None:
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self._own:
+            make_folder(self.folder)
+        else:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = self.folder.lstat()
         private = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
         if not (private or self._own):

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 from horae.storage.connections import detach
+from horae.storage.file_modes import mode_beside
 
 
 class LifeLock:
@@ -17,6 +18,7 @@ class LifeLock:
     def take(self) -> None:
         """Make the file and lock it; nobody else ever locks it for longer than a look."""
         self._descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        os.fchmod(self._descriptor, mode_beside(self._file.parent))  # others who share the database look at it
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
 
     def release(self) -> None:

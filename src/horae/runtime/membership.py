@@ -20,6 +20,7 @@ from horae.storage import nodes
 from horae.storage.connections import detach
 from horae.storage.database import Database, side_car
 from horae.storage.dialect import SQLITE
+from horae.storage.file_modes import make_folder
 from horae.storage.heartbeat_process import clock
 from horae.storage.nodes import NodeRecord, NodeView
 
@@ -126,7 +127,7 @@ class FileMembership:
     def join(self, watcher: Watcher) -> None:
         """Take the lock, then write the row, so that no row is ever seen without a lock."""
         del watcher  # no silence to suspect, and nobody dies who holds a lock
-        self._directory.mkdir(parents=True, exist_ok=True)
+        make_folder(self._directory)
         self._lock.take()
         self._database.transact(nodes.register, self._record)
 

@@ -218,6 +218,7 @@ class Database:
         if engine.dialect.name == SQLITE:
             event.listen(engine, "connect", sqlite.prepare)
             if self._file is not None:
+                event.listen(engine, "do_connect", self._file.make)
                 event.listen(engine, "connect", self._file.opened)
             event.listen(engine, "begin", sqlite.begin)
             event.listen(engine, "before_cursor_execute", sqlite.begin_at_first_write)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from horae.errors import Unavailable
+from horae.storage.file_modes import make_file
 
 LOOK_EVERY: Final = 0.1
 """Seconds: to look before every statement would cost a hundredth of an insert."""
@@ -23,6 +24,11 @@ class DatabaseFile:
         self._path = Path(path).absolute()
         self._identity: Identity | None = None
         self._look_at = 0.0
+
+    def make(self, *_: object) -> None:
+        """A connection will be made (a listener of SQLAlchemy's event): a new file is its user's alone."""
+        if self._identity is None and not self._path.name.startswith("file:"):
+            make_file(self._path)
 
     def opened(self, *_: object) -> None:
         """A connection has been made (a listener of SQLAlchemy's event)."""

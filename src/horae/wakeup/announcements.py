@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
+from horae.storage.file_modes import PRIVATE, make_folder
+
 UNSETTLED: Final = 2_000_000_000
 """Nanoseconds in which a directory may change again without a new time stamp."""
 
@@ -63,8 +65,8 @@ class Announcements:
 
     def add(self, announcement: Announcement) -> None:
         """Announce a listener; raises `OSError` where the directory cannot be written."""
-        self._directory.mkdir(parents=True, exist_ok=True)
-        (self._directory / announcement.name).touch()
+        make_folder(self._directory)
+        (self._directory / announcement.name).touch(mode=PRIVATE)
 
     def has(self, announcement: Announcement) -> bool:
         """Whether the announcement is still there."""
