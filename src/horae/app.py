@@ -219,8 +219,9 @@ class Horae:
         """The HTTP interface as an ASGI application, to be served, or mounted in another one.
 
         `authenticate`, or else the one that the application was made with, says who asks (`request -> Actor | None`,
-        or a coroutine function); without it the tokens of the settings do, and without those only this machine is
-        served. It is made at the first request, so that all job types have been declared by then.
+        or a coroutine function); without it the tokens of the settings do, and without those it is closed, unless
+        the settings have `local_staff`. It is made at the first request, so that all job types have been declared by
+        then.
         """
         known_by = authenticate or self._authenticate
 

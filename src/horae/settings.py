@@ -99,6 +99,9 @@ class Settings(BaseSettings):
     tokens: Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(_tokens)] = Field(
         (), description="Who may use the HTTP interface: id:role:secret each, separated by commas."
     )
+    local_staff: bool = Field(
+        default=False, description="Whether everybody on this machine is staff; only where nobody else can reach it."
+    )
     allowed_hosts: Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(_names)] = Field(
         None, description="Host names that requests may ask for; without tokens only those of this machine."
     )

@@ -46,6 +46,9 @@ class Answers:
         body = ANSWER if scope["path"] == "/large" else b"yes"
         await send({"type": "http.response.body", "body": body})
 
+    def entrance(self) -> str:
+        return ""
+
     def close(self) -> None:
         """Nothing goes on in it."""
 

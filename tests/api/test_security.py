@@ -9,7 +9,6 @@ from pydantic import SecretStr
 from horae import ConfigurationError, Horae
 from horae.api.application import HttpInterface
 from horae.api.resources.pages import NOT_BUILT
-from horae.api.security.authentication import COOKIE
 from horae.api.security.exposure import check_exposure
 from horae.api.security.origin import is_loopback
 from horae.api.security.tokens import tokens_of
@@ -101,42 +100,27 @@ async def test_with_tokens_this_machine_is_nobody_in_particular(with_tokens: obj
     assert error_of(await from_peer(with_tokens, LOCAL).get("/api/session/")) == NOBODY
 
 
-async def test_a_browser_keeps_its_token_in_a_cookie_that_no_script_reads(with_tokens: object) -> None:
-    browser = client_of(with_tokens)
-    assert error_of(await browser.post("/api/session/", json={"token": "wrong-0123456789abcdef"})) == NOBODY
-    answer = await browser.post("/api/session/", json={"token": ALICE})
-    cookie = answer.headers["set-cookie"].lower()
-    assert answer.json()["id"] == "alice"
-    assert "httponly" in cookie
-    assert "samesite=strict" in cookie
-    assert (await browser.get("/api/session/")).json()["id"] == "alice"
-    assert error_of(await browser.get("/api/session/", headers={"authorization": "Bearer wrong"})) == NOBODY
-    assert (await browser.delete("/api/session/")).status_code == 204
-    assert COOKIE not in browser.cookies
-    assert error_of(await browser.get("/api/session/")) == NOBODY
-
-
 async def test_without_tokens_there_is_nothing_to_log_in_with(client: Client) -> None:
     response = await client("alice").post("/api/session/", json={"token": ALICE})
     assert error_of(response) == (400, "ERROR_NO_TOKENS")
 
 
 @pytest.fixture
-async def closed(database: Database) -> AsyncIterator[object]:
-    """An application that nobody has told who may ask."""
-    with application(database) as horae:
+async def local(database: Database) -> AsyncIterator[object]:
+    """An application to which everybody on this machine is staff."""
+    with application(database, local_staff=True) as horae:
         yield add_types(horae).asgi()
 
 
 @pytest.mark.parametrize("peer", ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"])
-async def test_this_machine_is_staff(closed: object, peer: str) -> None:
-    me = (await from_peer(closed, (peer, 50000)).get("/api/session/")).json()
+async def test_this_machine_is_staff(local: object, peer: str) -> None:
+    me = (await from_peer(local, (peer, 50000)).get("/api/session/")).json()
     assert (me["id"], me["roles"]) == ("local", ["staff"])
 
 
 @pytest.mark.parametrize("peer", ["10.0.0.1", "192.168.1.5", "::2", "::ffff:10.0.0.1", "", "localhost.example"])
-async def test_other_machines_are_nobody(closed: object, peer: str) -> None:
-    assert error_of(await from_peer(closed, (peer, 50000)).get("/api/session/")) == NOBODY
+async def test_other_machines_are_nobody(local: object, peer: str) -> None:
+    assert error_of(await from_peer(local, (peer, 50000)).get("/api/session/")) == NOBODY
 
 
 @pytest.mark.parametrize(
@@ -148,23 +132,26 @@ async def test_other_machines_are_nobody(closed: object, peer: str) -> None:
         {"origin": "http://localhost:3000"},
         {"origin": "null"},
         {"x-forwarded-for": "10.0.0.1"},
+        {"x-forwarded-proto": "https"},
+        {"x-real-ip": "127.0.0.1"},
+        {"origin": "http://["},
         {"forwarded": "for=10.0.0.1"},
         {"via": "1.1 proxy"},
     ],
 )
-async def test_another_sites_page_and_a_proxy_are_not_this_machine(closed: object, headers: dict[str, str]) -> None:
-    assert error_of(await from_peer(closed, LOCAL, **headers).get("/api/session/")) == NOBODY
+async def test_another_sites_page_and_a_proxy_are_not_this_machine(local: object, headers: dict[str, str]) -> None:
+    assert error_of(await from_peer(local, LOCAL, **headers).get("/api/session/")) == NOBODY
 
 
 @pytest.mark.parametrize("headers", [{"origin": BASE}, {"sec-fetch-site": "same-origin"}, {"sec-fetch-site": "none"}])
-async def test_ones_own_page_is_this_machine(closed: object, headers: dict[str, str]) -> None:
-    assert (await from_peer(closed, LOCAL, **headers).get("/api/session/")).status_code == 200
+async def test_ones_own_page_is_this_machine(local: object, headers: dict[str, str]) -> None:
+    assert (await from_peer(local, LOCAL, **headers).get("/api/session/")).status_code == 200
 
 
 @pytest.mark.parametrize("base", ["http://evil.example", "http://localhost.evil.example", "http://10.0.0.1"])
-async def test_a_name_that_only_leads_here_is_refused(closed: object, base: str) -> None:
+async def test_a_name_that_only_leads_here_is_refused(local: object, base: str) -> None:
     """DNS rebinding: the peer is this machine and the page is its own, and yet it is a stranger's."""
-    response = await from_peer(closed, LOCAL, base).get("/api/session/")
+    response = await from_peer(local, LOCAL, base).get("/api/session/")
     assert error_of(response) == (400, "ERROR_HOST_NOT_ALLOWED")
 
 
@@ -227,6 +214,7 @@ async def test_every_answer_says_what_a_browser_may_do(app: HttpInterface, clien
         assert response.headers["x-frame-options"] == "DENY"
         assert response.headers["x-content-type-options"] == "nosniff"
     assert (await client("alice").get("/api/jobs/")).headers["cache-control"] == "no-store"
+    assert (await client("auditor").get("/metrics")).headers["cache-control"] == "no-store"
     assert "<script" not in NOT_BUILT
     assert "http" not in NOT_BUILT
 
@@ -237,6 +225,21 @@ def test_it_does_not_listen_beyond_this_machine_when_nobody_is_known(host: str) 
         check_exposure(host, settings())
     check_exposure(host, settings(tokens=TOKENS))
     check_exposure(host, settings(), by_header)
+
+
+def test_local_staff_are_never_served_beyond_this_machine() -> None:
+    with pytest.raises(ConfigurationError, match="HORAE_LOCAL_STAFF"):
+        check_exposure("0.0.0.0", settings(local_staff=True, tokens=TOKENS), by_header)
+    check_exposure("127.0.0.1", settings(local_staff=True))
+
+
+async def test_without_a_choice_nobody_is_staff_by_being_on_this_machine(database: Database) -> None:
+    """Behind a proxy with default headers every request comes from here."""
+    with application(database) as horae:
+        app = add_types(horae).asgi()
+        for path in ("/api/session/", "/api/jobs/", "/metrics", "/api/events/"):
+            assert error_of(await from_peer(app, LOCAL).get(path)) == NOBODY
+        assert (await from_peer(app, LOCAL).get("/healthz")).status_code == 200
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.1.2.3"])

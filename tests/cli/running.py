@@ -73,8 +73,7 @@ class Running:
 
     def __init__(self, folder: Path, url: str, *arguments: str) -> None:
         command = [sys.executable, "-m", "horae", "run", "application:horae", "--database", url, *arguments]
-        if "--port" not in arguments:
-            command.append("--no-api")
+        command.append("--local-staff" if "--port" in arguments else "--no-api")
         self.process = subprocess.Popen(
             command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )  # fmt: skip

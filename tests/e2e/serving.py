@@ -29,6 +29,7 @@ class Served:
         self._environment = {
             **os.environ,
             "HORAE_DATABASE": database,
+            "HORAE_LOCAL_STAFF": "true",
             "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
         }
         self._log_file = folder / f"node-{self.port}.log"

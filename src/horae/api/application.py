@@ -58,6 +58,10 @@ class HttpInterface(FastAPI):
         services: Services = self.state.services
         return services
 
+    def entrance(self) -> str:
+        """Where a browser gets in, relative to where this is served."""
+        return self.services.entrance()
+
     def close(self) -> None:
         """End all streams of events, so that a server can stop."""
         self.services.hub.close()

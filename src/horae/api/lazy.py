@@ -20,6 +20,10 @@ class Interface(Protocol):
         """Answer a request."""
         ...
 
+    def entrance(self) -> str:
+        """Where a browser gets in, relative to where this is served; each call may make an earlier answer useless."""
+        ...
+
     def close(self) -> None:
         """End all streams."""
         ...

@@ -32,6 +32,11 @@ class HttpServer:
         self._socket = _listen(host, port)
 
     @property
+    def entrance(self) -> str:
+        """What to open in a browser: the address, or a new link that lets one browser in, once."""
+        return self.url + self._app.made.entrance()
+
+    @property
     def url(self) -> str:
         """Where it can be reached from this machine."""
         host, port = self._socket.getsockname()[:2]

@@ -10,7 +10,7 @@ from horae.api.metrics import Metrics
 from horae.api.once import Once
 from horae.api.problems import code_of
 from horae.api.security.actor import Actor, Authenticate
-from horae.api.security.authentication import built_in
+from horae.api.security.authentication import BuiltIn
 from horae.api.stream.hub import Hub
 from horae.api.stream.places import Places
 from horae.api.stream.sources import JobSource, ScheduleSource, Source
@@ -60,7 +60,12 @@ class Services:
     @cached_property
     def authenticate(self) -> Authenticate:
         """Says who asks; raises `ConfigurationError`."""
-        return self.asked_by or built_in(self.settings)
+        return self.asked_by or BuiltIn(self.settings, self.parts.database)
+
+    def entrance(self) -> str:
+        """Where a browser gets in, relative to where this is served: the page, or a link that is good once."""
+        known_by = self.authenticate
+        return known_by.link.make() if isinstance(known_by, BuiltIn) and known_by.is_by_link else ""
 
     @property
     def people_are_known(self) -> bool:

@@ -40,6 +40,9 @@ Scheduler = Annotated[bool, typer.Option("--scheduler/--no-scheduler", help="Whe
 Api = Annotated[bool, typer.Option("--api/--no-api", help="Whether to serve the HTTP interface and the dashboard.")]
 Host = Annotated[str | None, typer.Option(metavar="NAME", help="Where to serve them. [127.0.0.1]")]
 Port = Annotated[int | None, typer.Option(min=0, max=65_535, help="The port; 0 for any that is free. [8080]")]
+LocalStaff = Annotated[
+    bool, typer.Option("--local-staff", help="Whoever is on this machine is staff; only for a host like 127.0.0.1.")
+]
 Name = Annotated[str | None, typer.Option(metavar="TEXT", help="Name in lists; the host's name if left out.")]
 Grace = Annotated[
     str | None, typer.Option(metavar="TIME", help="How long jobs may go on after the signal, as in 30s. [30s]")
@@ -63,6 +66,7 @@ def run(  # noqa: PLR0913 - one argument for each option
     api: Api = True,
     host: Host = None,
     port: Port = None,
+    local_staff: LocalStaff = False,
     log_format: Format = None,
     log_level: Level = None,
 ) -> None:
@@ -73,11 +77,13 @@ def run(  # noqa: PLR0913 - one argument for each option
     nothing more, lets jobs go on for the grace, tells the rest to stop, settles them and leaves. A second signal ends
     it at once, with exit code 128 and the signal's number; other nodes then rescue its jobs.
 
+    Without tokens and without a function that says who asks, the line has a link that lets one browser in, once.
+
     Several applications share the process and the limit of --concurrency, the first one's if it is not given. Each has
     a node of its own, on the database that its code names, and a port of its own, the next one where they would meet.
 
     What is not given comes from the application's code, else from HORAE_CONCURRENCY, HORAE_QUEUES, HORAE_NODE_NAME,
-    HORAE_GRACE, HORAE_HOST, HORAE_PORT, HORAE_LOG_FORMAT and HORAE_LOG_LEVEL.
+    HORAE_GRACE, HORAE_LOCAL_STAFF, HORAE_HOST, HORAE_PORT, HORAE_LOG_FORMAT and HORAE_LOG_LEVEL.
     """
     given = {
         "concurrency": concurrency,
@@ -91,6 +97,9 @@ def run(  # noqa: PLR0913 - one argument for each option
         raise ConfigurationError("--no-worker, --no-scheduler and --no-api together leave nothing to do")
     options: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
     horaes = applications(target_of(context), apps or [])
+    if local_staff:
+        for horae in horaes:
+            horae.settings = horae.settings.model_copy(update={"local_staff": True})
     settings = horaes[0].settings
     configure(log_format or settings.log_format, log_level or settings.log_level)
     as_json = (log_format or settings.log_format) == "json"
@@ -134,7 +143,7 @@ def announce(
 ) -> None:
     """Print that all is ready: a line of text, or of JSON where the log is JSON."""
     ready = [_described(horae, node, options) for horae, node in zip(horaes, nodes, strict=bool(nodes))]
-    urls = [server.url for server in servers]
+    urls = [server.entrance for server in servers]
     if as_json:
         print_json({"event": "ready", "version": version("horae"), "nodes": ready, "urls": urls})
     else:

@@ -1,41 +1,90 @@
-"""The two built-in ways to tell who asks: a token from the settings, and being on this machine."""
+"""The built-in ways to tell who asks: a token of the settings, a session, and by explicit choice this machine."""
 
 import hmac
-from collections.abc import Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import HTTPConnection
 
-from horae.api.security.actor import Actor, Authenticate, Role
+from horae.api.security.actor import Actor, Role
+from horae.api.security.brake import Brake
+from horae.api.security.link import OneTimeLink
 from horae.api.security.origin import host_name, is_loopback, is_same_site, was_forwarded
-from horae.api.security.tokens import Token, digest_of, tokens_of
+from horae.api.security.sessions import Place, Sessions
+from horae.api.security.tokens import digest_of, tokens_of
 from horae.settings import Settings
+from horae.storage.database import Database
 
-COOKIE: Final = "horae_token"
 LOCAL: Final = Actor("local", frozenset({Role.STAFF}))
+OF_LINK: Final = digest_of("the one-time link").hex()
+"""In place of a token's hash, in the session of whoever came by the link."""
 
 
-class BearerTokens:
-    """Knows people by a token in `Authorization: Bearer …`, or in the cookie that the session endpoint sets."""
+class BuiltIn:
+    """Knows people by a token in `Authorization: Bearer …`, or by the session of a browser."""
 
-    def __init__(self, tokens: Sequence[Token]) -> None:
-        self._tokens = tokens
+    def __init__(self, settings: Settings, database: Database) -> None:
+        """Raises `ConfigurationError`."""
+        self.tokens = tokens_of(token.get_secret_value() for token in settings.tokens)
+        self.link, self.brake = OneTimeLink(), Brake()
+        self._sessions, self._database = Sessions(database), database
+        self._local_staff = settings.local_staff
 
-    def __call__(self, request: HTTPConnection) -> Actor | None:
+    @property
+    def is_by_link(self) -> bool:
+        """Whether the one-time link is the only way in."""
+        return not self.tokens and not self._local_staff
+
+    async def __call__(self, request: HTTPConnection) -> Actor | None:
         """Who asks."""
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
         if scheme:
-            return self.find(given.strip()) if scheme.lower() == "bearer" else None
-        return self.find(request.cookies.get(COOKIE, ""))
+            return await self._by_header(request, given.strip()) if scheme.lower() == "bearer" else None
+        place = Place.of(request)
+        if key := request.cookies.get(place.cookie):
+            token_hash = await self._database.in_thread(partial(self._sessions.token_of, place, key))
+            if token_hash is not None and (actor := self._actors().get(token_hash)) is not None:
+                return actor
+        return from_this_machine(request) if self._local_staff else None
 
     def find(self, secret: str) -> Actor | None:
         """Whose secret this is. Takes as long for a wrong one as for a right one."""
         digest = digest_of(secret)
         found = None
-        for token in self._tokens:
+        for token in self.tokens:
             if hmac.compare_digest(token.digest, digest):
                 found = token.actor
         return found
+
+    async def begin(self, place: Place, secret: str | None = None) -> str:
+        """Begin a session of whoever has this secret, or came by the link; the key for the cookie."""
+        token_hash = OF_LINK if secret is None else digest_of(secret).hex()
+        begin: Callable[[], str] = partial(self._sessions.begin, place, token_hash)
+        return await self._database.in_thread(begin)
+
+    async def end(self, request: HTTPConnection) -> None:
+        """End the session of this browser, if it has one."""
+        place = Place.of(request)
+        if key := request.cookies.get(place.cookie):
+            await self._database.in_thread(partial(self._sessions.end, place, key))
+
+    async def _by_header(self, request: HTTPConnection, secret: str) -> Actor | None:
+        found = self.find(secret)
+        if found is None:
+            await self.brake.wrong(address_of(request))
+        return found
+
+    def _actors(self) -> dict[str, Actor]:
+        """Who a session may stand for: a token that is not configured any more has taken its sessions along."""
+        if not self.tokens:
+            return {OF_LINK: LOCAL}
+        return {token.digest.hex(): token.actor for token in self.tokens}
+
+
+def address_of(request: HTTPConnection) -> str:
+    """Where a request comes from, as far as can be told."""
+    return "somewhere" if request.client is None else request.client.host
 
 
 def from_this_machine(request: HTTPConnection) -> Actor | None:
@@ -43,15 +92,3 @@ def from_this_machine(request: HTTPConnection) -> Actor | None:
     peer = None if request.client is None else request.client.host
     near = is_loopback(peer) and is_loopback(host_name(request.headers)) and not was_forwarded(request.headers)
     return LOCAL if near and is_same_site(request.headers) else None
-
-
-def built_in(settings: Settings) -> Authenticate:
-    """Tokens where the settings have some, and then nothing else; loopback otherwise. Raises `ConfigurationError`."""
-    tokens = tokens_of(secret.get_secret_value() for secret in settings.tokens)
-    if tokens:
-        return BearerTokens(tokens)
-
-    def local(request: Request) -> Actor | None:
-        return from_this_machine(request)
-
-    return local

@@ -10,6 +10,10 @@ ANY_NAME = "*"
 
 def check_exposure(host: str, settings: Settings, authenticate: Authenticate | None = None) -> None:
     """Refuse to listen beyond this machine without a way to tell who asks; raises `ConfigurationError`."""
+    if settings.local_staff and not is_loopback(host):
+        raise ConfigurationError(
+            f"local_staff (HORAE_LOCAL_STAFF): {host!r} (HORAE_HOST) can be reached from elsewhere; it is for 127.0.0.1"
+        )
     if is_loopback(host) or settings.tokens or authenticate is not None:
         return
     raise ConfigurationError(

@@ -107,5 +107,5 @@ def _bounded(receive: Receive, limit: int) -> Receive:
 def _complete(headers: MutableHeaders, path: str) -> None:
     for name, value in SECURITY_HEADERS.items():
         headers.setdefault(name, value)
-    if "/api/" in path:
+    if "/api/" in path or path.endswith("/metrics"):
         headers.setdefault("cache-control", "no-store")

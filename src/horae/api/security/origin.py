@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-FORWARDED: Final = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+FORWARDED: Final = ("forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip")
 """A request with one of these came through a proxy, so its peer says nothing of who asks."""
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -38,12 +38,19 @@ def is_same_site(headers: Mapping[str, str], trusted: Collection[str] = ()) -> b
     if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
         return False
     # The scheme is left out: a proxy that ends TLS hides it.
-    return origin is None or (urlsplit(origin).netloc.lower() == headers.get("host", "").lower() != "")
+    return origin is None or (_netloc(origin) == headers.get("host", "").lower() != "")
 
 
 def was_forwarded(headers: Mapping[str, str]) -> bool:
     """Whether a proxy has passed the request on."""
-    return any(name in headers for name in FORWARDED)
+    return any(name in headers for name in FORWARDED) or any(name.startswith("x-forwarded-") for name in headers)
+
+
+def _netloc(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return None
 
 
 def _name(netloc: str) -> str | None:

@@ -1,0 +1,193 @@
+"""Log-ins of browsers: what the cookie says, where and how long it is good, and what guessing costs."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from pydantic import SecretStr
+
+from horae import Horae
+from horae.api.application import HttpInterface
+from horae.api.security import brake
+from horae.api.security.brake import Brake, TooManyGuesses
+from horae.storage.database import Database
+from tests.api.clients import error_of
+from tests.harness.applications import application, execute, rows
+
+ALICE = "alice-0123456789abcdef"
+TOKENS = (SecretStr(f"alice:owner:{ALICE}"),)
+NOBODY = (401, "ERROR_NOT_AUTHENTICATED")
+HOUR = 3600
+
+
+@pytest.fixture
+def horae(database: Database) -> Iterator[Horae]:
+    with application(database, tokens=TOKENS) as horae:
+        yield horae
+
+
+@pytest.fixture
+def app(horae: Horae) -> Any:
+    return horae.asgi().made
+
+
+def browser_at(app: Any, base: str = "http://localhost", cookies: Any = None, root: str = "") -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(app, root_path=root)
+    return httpx.AsyncClient(transport=transport, base_url=base, cookies=cookies)
+
+
+async def logged_in(app: Any, base: str = "http://localhost", root: str = "") -> httpx.AsyncClient:
+    browser = browser_at(app, base, root=root)
+    assert (await browser.post("/api/session/", json={"token": ALICE})).json()["id"] == "alice"
+    return browser
+
+
+async def name_of(browser: httpx.AsyncClient) -> str | None:
+    answer = await browser.get("/api/session/")
+    return answer.json()["id"] if answer.status_code == 200 else None
+
+
+def ago(horae: Horae, column: str, seconds: float) -> None:
+    moment = f"{column} - {seconds} * interval '1 second'"
+    is_sqlite = horae.parts.database.dialect == "sqlite"
+    execute(
+        horae, f"UPDATE horae_sessions SET {column} = {f'{column} - {int(seconds * 1e6)}' if is_sqlite else moment}"
+    )
+
+
+async def test_the_cookie_is_a_key_of_which_only_a_hash_is_stored(app: Any, horae: Horae) -> None:
+    browser = browser_at(app)
+    answer = await browser.post("/api/session/", json={"token": ALICE})
+    cookie = answer.headers["set-cookie"]
+    assert ALICE not in cookie
+    for said in ("HttpOnly", "SameSite=strict", "Path=/", "Max-Age=604800"):
+        assert said in cookie
+    assert "Secure" not in cookie
+    [key] = browser.cookies.jar
+    [stored] = rows(horae, "SELECT key_hash, token_hash FROM horae_sessions")
+    assert not {key.value, ALICE} & set(stored)
+    assert await name_of(browser) == "alice"
+    assert error_of(await browser.get("/api/session/", headers={"authorization": "Bearer wrong"})) == NOBODY
+
+
+async def test_logging_out_ends_the_session_and_not_only_the_cookie(app: Any, horae: Horae) -> None:
+    browser = await logged_in(app)
+    kept = dict(browser.cookies)
+    assert (await browser.delete("/api/session/")).status_code == 204
+    assert not browser.cookies
+    assert await name_of(browser_at(app, cookies=kept)) is None
+    assert rows(horae, "SELECT count(*) FROM horae_sessions") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    ("base", "root"), [("http://127.0.0.1", ""), ("http://localhost:81", ""), ("http://localhost", "/work")]
+)
+async def test_it_is_good_only_where_it_was_given(app: Any, base: str, root: str) -> None:
+    [cookie] = (await logged_in(app)).cookies.jar
+    elsewhere = await logged_in(app, base, root)
+    [other] = elsewhere.cookies.jar
+    assert other.name != cookie.name
+    elsewhere.cookies.clear()
+    elsewhere.headers["cookie"] = f"{other.name}={cookie.value}; {cookie.name}={cookie.value}"
+    assert await name_of(elsewhere) is None
+
+
+async def test_over_tls_it_is_bound_to_the_host_by_its_name(app: Any) -> None:
+    answer = await browser_at(app, "https://jobs.example").post("/api/session/", json={"token": ALICE})
+    cookie = answer.headers["set-cookie"]
+    assert cookie.startswith("__Host-horae_session")
+    assert "Secure" in cookie
+
+
+@pytest.mark.parametrize(("unused", "lasts"), [(11 * HOUR, True), (12 * HOUR, False)])
+async def test_it_ends_after_half_a_day_without_use(app: Any, horae: Horae, unused: int, lasts: bool) -> None:  # noqa: FBT001
+    browser = await logged_in(app)
+    ago(horae, "expires_at", unused)
+    assert (await name_of(browser) is not None) is lasts
+    if lasts:  # and that was use
+        ago(horae, "expires_at", unused)
+        assert await name_of(browser) == "alice"
+
+
+async def test_it_ends_after_a_week_of_use(app: Any, horae: Horae) -> None:
+    browser = await logged_in(app)
+    ago(horae, "created_at", 7 * 24 * HOUR)
+    assert await name_of(browser) is None
+
+
+async def test_a_token_that_is_taken_back_takes_its_sessions_along(app: Any, database: Database) -> None:
+    browser = await logged_in(app)
+    with application(database, tokens=(SecretStr("alice:owner:another-0123456789"),)) as later:
+        assert await name_of(browser_at(later.asgi(), cookies=browser.cookies)) is None
+
+
+@pytest.fixture
+def linked(database: Database) -> Iterator[HttpInterface]:
+    """An application that nobody has told who may ask."""
+    with application(database) as horae:
+        made = horae.asgi().made
+        assert isinstance(made, HttpInterface)
+        yield made
+
+
+async def test_the_link_lets_one_browser_in_once(linked: HttpInterface) -> None:
+    browser, late = browser_at(linked), browser_at(linked)
+    assert await name_of(browser) is None
+    link = linked.entrance()
+    assert error_of(await late.get("/api/session/link/wrong/")) == NOBODY
+    assert error_of(await late.get(link, headers={"sec-purpose": "prefetch"})) == NOBODY
+    assert (await late.head(link)).is_client_error
+    answer = await browser.get(link)
+    assert (answer.status_code, answer.headers["location"], answer.headers["cache-control"]) == (303, "/", "no-store")
+    assert (await browser.get("/api/session/")).json()["roles"] == ["staff"]
+    assert error_of(await late.get(link)) == NOBODY
+    assert (await browser.delete("/api/session/")).status_code == 204
+    assert await name_of(browser) is None
+
+
+async def test_a_link_leads_to_where_it_is_mounted(linked: HttpInterface) -> None:
+    answer = await browser_at(linked, root="/work").get(linked.entrance())
+    assert answer.headers["location"] == "/work/"
+    assert "Path=/work/" in answer.headers["set-cookie"]
+
+
+async def test_a_new_link_replaces_the_old_one_and_none_is_needed_with_tokens(linked: HttpInterface, app: Any) -> None:
+    old, new = linked.entrance(), linked.entrance()
+    assert error_of(await browser_at(linked).get(old)) == NOBODY
+    assert (await browser_at(linked).get(new)).status_code == 303
+    assert app.entrance() == ""
+
+
+async def test_with_tokens_sessions_of_the_link_are_over(linked: HttpInterface, app: Any) -> None:
+    browser = browser_at(linked)
+    await browser.get(linked.entrance())
+    assert await name_of(browser_at(app, cookies=browser.cookies)) is None
+
+
+def test_guessing_costs_more_each_time_and_is_forgiven_after_a_minute() -> None:
+    now = [0.0]
+    slow = Brake(lambda: now[0])
+    assert [slow.pause_after("here") for _ in range(9)] == [0, 0, 0, 0.25, 0.5, 1, 2, 4, 5]
+    assert slow.pause_after("elsewhere") == 0
+    now[0] += brake.REMEMBERED
+    assert slow.pause_after("here") == 0
+    assert max(slow.pause_after(f"address {number}") for number in range(100)) == 5
+
+
+async def test_whoever_guesses_locks_nobody_out(
+    app: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(brake, "LONGEST", 0.0)
+    browser = browser_at(app)
+    for _ in range(20):
+        assert error_of(await browser.post("/api/session/", json={"token": "wrong-0123456789abcdef"})) == NOBODY
+    assert await name_of(await logged_in(app)) == "alice"
+    assert caplog.text.count("a log-in from 127.0.0.1 failed") == 1
+    assert "wrong-0123456789abcdef" not in caplog.text
+
+
+async def test_only_so_many_wait_for_their_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(brake, "MOST_WAITING", 0)
+    with pytest.raises(TooManyGuesses):
+        await Brake().wrong("here")
