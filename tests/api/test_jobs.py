@@ -176,6 +176,24 @@ async def test_staff_see_everybodys_jobs(horae: Horae, client: Client) -> None:
         assert len((await client(who).get("/api/jobs/?owner=bob")).json()["jobs"]) == 1
 
 
+async def test_staff_who_only_look_are_shown_errors_and_tracebacks_as_staff_are(horae: Horae, client: Client) -> None:
+    @horae.job(max_retries=0)
+    def fails() -> None:
+        raise ValueError("for developers")
+
+    job_id = horae.jobs.start(fails, owner="alice").id
+    async with running_node(horae):
+        await until_state(horae, job_id, "failed")
+    shown: dict[str, tuple[Any, Any, Any]] = {}
+    for who in ("alice", "auditor", "root"):
+        job = (await client(who).get(f"/api/jobs/{job_id}/")).json()
+        [attempt] = (await client(who).get(f"/api/jobs/{job_id}/attempts/")).json()["attempts"]
+        shown[who] = (job["error"], attempt["error"], attempt["traceback"])
+    assert shown["alice"] == (None, None, None)
+    assert shown["auditor"] == shown["root"]
+    assert all("for developers" in text for text in shown["auditor"])
+
+
 async def test_cancelling_twice_is_no_error_and_then_it_is_final(horae: Horae, client: Client) -> None:
     job_id = start(horae)
     for _ in range(2):

@@ -175,10 +175,8 @@ def test_guessing_costs_more_each_time_and_is_forgiven_after_a_minute() -> None:
     assert max(slow.pause_after(f"address {number}") for number in range(100)) == 5
 
 
-async def test_whoever_guesses_locks_nobody_out(
-    app: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(brake, "LONGEST", 0.0)
+async def test_whoever_guesses_locks_nobody_out(app: Any, caplog: pytest.LogCaptureFixture) -> None:
+    app.services.authenticate.brake = Brake(longest=0)
     browser = browser_at(app)
     for _ in range(20):
         assert error_of(await browser.post("/api/session/", json={"token": "wrong-0123456789abcdef"})) == NOBODY
@@ -187,7 +185,6 @@ async def test_whoever_guesses_locks_nobody_out(
     assert "wrong-0123456789abcdef" not in caplog.text
 
 
-async def test_only_so_many_wait_for_their_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(brake, "MOST_WAITING", 0)
+async def test_only_so_many_wait_for_their_refusal() -> None:
     with pytest.raises(TooManyGuesses):
-        await Brake().wrong("here")
+        await Brake(most_waiting=0).wrong("here")

@@ -11,6 +11,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from typing_extensions import override
 
 from horae.api import problems
+from horae.api.methods import Heads
 from horae.api.resources import (
     audit,
     deployments,
@@ -100,6 +101,7 @@ def _middleware(settings: Settings, *, known: bool) -> list[Middleware]:
     """The outermost first."""
     layers = [
         Middleware(GZipMiddleware, LEAST_COMPRESSED, COMPRESSION),  # streams of events are left as they are
+        Middleware(Heads),
         Middleware(Answering),
         Middleware(Gate, allowed_hosts(settings, known=known), settings.trusted_origins, settings.max_body),
     ]

@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from horae.api.methods import allowed
 from horae.errors import (
     CronSyntaxError,
     DeploymentDoesNotExist,
@@ -198,10 +199,22 @@ async def _on_error(_request: Request, error: Exception) -> Response:
     return response_to(error)
 
 
-async def _on_http(_request: Request, error: Exception) -> Response:
+async def _on_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - as it was registered
+    if error.status_code == 405:  # noqa: PLR2004
+        return _method_not_allowed(request, str(error.detail))
     code = STATUS_CODES.get(error.status_code, INTERNAL)
     return problem(error.status_code, code, error.detail, error.headers)
+
+
+def _method_not_allowed(request: Request, detail: str) -> Response:
+    """The routes know only their own methods; a path may have several routes."""
+    headers = {"Allow": allowed(request)}
+    return (
+        Response(status_code=204, headers=headers)
+        if request.method == "OPTIONS"
+        else problem(405, STATUS_CODES[405], detail, headers)
+    )
 
 
 async def _on_validation(request: Request, error: Exception) -> Response:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from fastapi import APIRouter
+from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -25,14 +26,20 @@ NOT_BUILT: Final = """<!doctype html>
 </body></html>
 """
 
+
+class PageAddress(PathConvertor):
+    """Any path but those of the API, so that a wrong method or address there is told as such."""
+
+    regex = r"(?!api(?:/|\Z))(?s:.*)"
+
+
+register_url_convertor("page", PageAddress())
 router = APIRouter(include_in_schema=False)
 
 
-@router.api_route("/{path:path}", methods=["GET", "HEAD"])
+@router.get("/{path:page}")
 async def page(request: Request, path: str) -> Response:
     """A file of the dashboard, or the page that makes sense of the address."""
-    if path.startswith("api/") or path == "api":
-        raise HTTPException(404, "there is no such endpoint")
     file = _file(path)
     if file is not None:
         return _file_response(file, request.headers, hashed=path.startswith("assets/"))
@@ -43,10 +50,13 @@ async def page(request: Request, path: str) -> Response:
 
 def _file(path: str) -> Path | None:
     """The file of this name inside the folder, and never outside of it."""
-    if not path or "\x00" in path:
+    if not path:
         return None
-    file = (STATIC / path).resolve()
-    inside = file.is_relative_to(STATIC.resolve()) and file.is_file()
+    try:
+        file = (STATIC / path).resolve()
+        inside = file.is_relative_to(STATIC.resolve()) and file.is_file()
+    except (OSError, ValueError):  # too long a name, or one with NUL, is the name of no file
+        return None
     return file if inside and file.name != "index.html" else None
 
 

@@ -45,7 +45,7 @@ async def list_queues(services: ServicesHere, _actor: Onlooker) -> QueueList:
     return QueueList(queues=[queue_item(view) for view in found])
 
 
-@router.post("/{queue}/pause/", responses=documented(400, 404, 413))
+@router.post("/{queue:path}/pause/", responses=documented(400, 404, 413))
 async def pause_queue(services: ServicesHere, actor: Staff, queue: QueueName, pause: Pause) -> QueueItem:
     """Let no node begin a job of this queue; what has started goes on. Pausing again changes the note."""
     async with services.audited(actor, "queue.pause", queue, pause.note):
@@ -53,7 +53,7 @@ async def pause_queue(services: ServicesHere, actor: Staff, queue: QueueName, pa
     return await _item(services, queue)
 
 
-@router.post("/{queue}/resume/", responses=documented(404))
+@router.post("/{queue:path}/resume/", responses=documented(404))
 async def resume_queue(services: ServicesHere, actor: Staff, queue: QueueName) -> QueueItem:
     """Open a paused queue again."""
     async with services.audited(actor, "queue.resume", queue):
@@ -61,7 +61,7 @@ async def resume_queue(services: ServicesHere, actor: Staff, queue: QueueName) -
     return await _item(services, queue)
 
 
-@router.post("/{queue}/limit/", responses=documented(400, 404, 413))
+@router.post("/{queue:path}/limit/", responses=documented(400, 404, 413))
 async def limit_queue(services: ServicesHere, actor: Staff, queue: QueueName, limit: Limit) -> QueueItem:
     """Let no more jobs of this queue run at a time; what has started goes on."""
     most = limit.concurrency_limit

@@ -31,8 +31,11 @@ class TooManyGuesses(Refused):
 class Brake:
     """Counts wrong tokens, by address and in all. Used on one loop."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, *, longest: float = LONGEST, most_waiting: int = MOST_WAITING
+    ) -> None:
+        """`longest` bounds the seconds that one answer waits, `most_waiting` how many wait at a time."""
+        self._clock, self._longest, self._most_waiting = clock, longest, most_waiting
         self._wrong: deque[tuple[float, str]] = deque(maxlen=ADDRESSES)
         self._waiting = 0
         self._many = Complaint()
@@ -41,7 +44,7 @@ class Brake:
         """Keep somebody waiting who gave a wrong token; raises `TooManyGuesses`."""
         pause = self.pause_after(address)
         self._many.warn("a log-in from %s failed: this token is not known", address)
-        if self._waiting >= MOST_WAITING:
+        if self._waiting >= self._most_waiting:
             raise TooManyGuesses("too many wrong tokens; wait a minute")
         self._waiting += 1
         try:
@@ -57,4 +60,4 @@ class Brake:
         self._wrong.append((now, address))
         own = sum(other == address for _, other in self._wrong) - FREE
         over = max(own, (len(self._wrong) - FREE_IN_ALL) // 10)
-        return min(0.25 * 2.0 ** min(over - 1, 10), LONGEST) if over > 0 else 0.0
+        return min(0.25 * 2.0 ** min(over - 1, 10), self._longest) if over > 0 else 0.0

@@ -11,6 +11,8 @@ from horae.api import problems
 from horae.api.security.exposure import is_allowed
 from horae.api.security.origin import SAFE_METHODS, host_name, is_same_site
 
+MOST_DIGITS: Final = 18
+"""Of a length; Python refuses to read a number of thousands of digits."""
 CONTENT_POLICY: Final = (
     "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'self'; form-action 'self'; "
     "frame-ancestors 'none'"
@@ -78,7 +80,7 @@ class Gate:
                 code="ERROR_CROSS_SITE_REQUEST",
             )
         length = headers.get("content-length", "")
-        if length.isascii() and length.isdigit() and int(length) > self._max_body:
+        if length.isascii() and length.isdigit() and (len(length) > MOST_DIGITS or int(length) > self._max_body):
             raise too_large(self._max_body)
 
 

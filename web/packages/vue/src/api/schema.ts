@@ -534,12 +534,12 @@ export interface paths {
         put?: never;
         /**
          * Log In
-         * @description Put the token into a cookie that no script can read. Only where the settings have tokens.
+         * @description Exchange a token for a session, in a cookie that no script can read. Only where the settings have tokens.
          */
         post: operations["log_in"];
         /**
          * Log Out
-         * @description Take the cookie back; harmless without one.
+         * @description End the session and take the cookie back; harmless without one.
          */
         delete: operations["log_out"];
         options?: never;
@@ -3867,6 +3867,15 @@ export interface operations {
             };
             /** @description The body is too large. */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many at a time, or too fast. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
