@@ -29,7 +29,8 @@ def dashboard(console: Console) -> Generator[None]:
     horae.open()
     with running("--no-worker", "--no-scheduler", "--port", str(free_port())) as process:
         ready = process.stdout.readline().decode() if process.stdout else ""
-        console.print(f"The dashboard, to watch what follows: {' '.join(re.findall('http:.*', ready))}\n")
+        console.print("The dashboard, to watch what follows; this link lets one browser in, once:")
+        console.print(f"   {' '.join(re.findall('http:.*', ready))}\n", soft_wrap=True)  # in one piece, to be clicked
         yield
 
 

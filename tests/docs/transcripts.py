@@ -22,6 +22,13 @@ class Command:
     printed: str
 
 
+def code_of(page: str, first_line: str) -> str:
+    """The one block of Python of a page that begins with this line."""
+    blocks: list[str] = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
+    [found] = [block for block in blocks if block.startswith(f"{first_line}\n")]
+    return found
+
+
 def commands_of(page: str) -> list[Command]:
     """All commands of a page below the root, in order."""
     return [command for block in BLOCK.findall((ROOT / page).read_text(encoding="utf-8")) for command in _read(block)]

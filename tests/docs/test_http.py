@@ -1,0 +1,98 @@
+"""What the guide to HTTP shows works as it is shown."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import httpx
+import pytest
+
+from horae import Horae
+from horae.storage.database import Database
+from tests.api.clients import BASE, WHO, by_header
+from tests.docs.transcripts import Command, code_of, commands_of, is_as_shown, run
+from tests.harness.applications import application
+
+PAGE: Final = "docs/guides/http.md"
+APPLICATION: Final = """
+from horae import Horae, JobContext
+
+horae = Horae("sqlite:///horae.db")
+
+@horae.job(public=True, max_count=None)
+def export_table(job: JobContext, table_id: int, delimiter: str = ",") -> str: ...
+
+@horae.job
+def purge_sessions() -> None: ...
+
+if __name__ == "__main__":
+    horae.jobs.start_many("export_table", [{"table_id": 7}] * 11)  # the page shows the twelfth
+    for name in ("another", "one_more", "purge_sessions"):
+        horae.schedules.add(purge_sessions, name=name, cron="0 3 * * *", timezone="Europe/Berlin")
+    horae.schedules.pause("another")
+    horae.schedules.pause("one_more")
+"""
+
+
+@contextmanager
+def served(folder: Path) -> Generator[str]:
+    """The application under this address, with local staff and nothing that runs jobs."""
+    (folder / "app.py").write_text(APPLICATION)
+    subprocess.run([sys.executable, "app.py"], cwd=folder, check=True, timeout=60)
+    command = [sys.executable, "-m", "horae", "run", "app:horae", "--local-staff", "--port", "0"]
+    with subprocess.Popen(
+        [*command, "--no-worker", "--no-scheduler"], cwd=folder, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            [address] = re.findall("http://[^/]+", process.stdout.readline())
+            yield address
+        finally:
+            process.kill()
+
+
+def test_the_commands_print_what_the_guide_shows(tmp_path: Path) -> None:
+    with served(tmp_path) as address:
+        for command in commands_of(PAGE):
+            typed = Command(command.typed.replace("http://localhost:8080", address), command.printed)
+            printed = run(typed, tmp_path, {})
+            assert is_as_shown(typed, printed), (typed.typed, printed)
+
+
+async def django(scope: Any, _receive: Any, send: Any) -> None:
+    """Any ASGI application, in the place of Django's."""
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": f"Django: {scope['path']}".encode()})
+
+
+@pytest.fixture
+def shop(sqlite_database: Database, monkeypatch: pytest.MonkeyPatch) -> Generator[Horae]:
+    """A project with jobs, and as much of Django as `asgi.py` imports."""
+    monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "shop.settings")
+    with application(sqlite_database) as horae:
+        modules: dict[str, dict[str, Any]] = {
+            "django.core.asgi": {"get_asgi_application": lambda: django},
+            "shop.jobs": {"horae": horae, "who_asks": by_header},
+        }
+        for name in ("django", "django.core", "django.core.asgi", "shop", "shop.jobs"):
+            module = ModuleType(name)
+            vars(module).update(modules.get(name, {}))
+            monkeypatch.setitem(sys.modules, name, module)
+        yield horae
+
+
+@pytest.mark.usefixtures("shop")
+async def test_beside_django() -> None:
+    module: dict[str, Any] = {}
+    exec(code_of(PAGE, "# asgi.py"), module)
+    transport = httpx.ASGITransport(module["application"])
+    async with httpx.AsyncClient(transport=transport, base_url=BASE, headers={WHO: "alice"}) as client:
+        me = await client.get("/work/api/session/")
+        others = [(await client.get(path)).text for path in ("/", "/admin/login/", "/workers")]
+    assert me.json()["id"] == "alice"
+    assert others == ["Django: /", "Django: /admin/login/", "Django: /workers"]
