@@ -77,13 +77,13 @@ def test_nobody_runs_what_is_due(horae: Call, bare: Call) -> None:
     horae("jobs", "start", "import_csv", "path=a")
     sick = bare("doctor")
     assert sick.exit_code == 1
-    assert "problem  work: 1 due jobs of type 'import_csv' in queue 'default'" in sick.stdout
+    assert "problem  work: 1 due job of type 'import_csv' in queue 'default'" in sick.stdout
     assert "no node runs" in sick.stdout
     assert "→ Start one: `horae run module:attribute`." in sick.stdout
     bare("queues", "pause", "default", "--note", "holiday")
     held = bare("doctor")
     assert held.exit_code == 0
-    assert "(holiday); 1 jobs wait" in held.stdout
+    assert "(holiday); 1 job waits" in held.stdout
 
 
 async def test_nobody_knows_a_type(url: str) -> None:

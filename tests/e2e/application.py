@@ -63,6 +63,15 @@ def wait_for_file(job: JobContext, file: str) -> str:
     return file
 
 
+LONG_NAME = "import_customers_and_their_orders_of_the_last_financial_year_from_the_old_warehouse_in_amsterdam"
+"""Of 96 letters, as generated names may be."""
+
+
+@horae.job(name=LONG_NAME, public=True, max_count=None, queue=f"{LONG_NAME}_queue")
+def keep(rows: dict[str, list[int]] | None = None) -> None:
+    """A job with a long name, and with as many parameters as somebody gives it."""
+
+
 @horae.cron("0 3 1 1 *", timezone="Europe/Berlin")
 def back_up() -> None:
     """Once a year, so that it runs in no test by itself."""

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from horae.domain.job import JobState
-from horae.handler.doctor.finding import Finding, Level, warning
+from horae.handler.doctor.finding import Finding, Level, counted, warning
 from horae.handler.doctor.schedules import schedule_findings
 from horae.handler.doctor.work import Dead, node_findings, queue_findings, work_findings
 from horae.storage import doctor, overview, queues, reading, schedule_troubles
@@ -88,7 +88,7 @@ def failing(counts: Sequence[TypeCounts]) -> Iterator[Finding]:
         if each.failed >= MANY_FAILURES and each.failed > LARGE_SHARE * ended:
             yield warning(
                 "jobs",
-                f"{each.failed} of {ended} jobs of type {each.type!r} that ended in the last hour failed",
+                f"{each.failed} of {counted(ended, 'job')} of type {each.type!r} that ended in the last hour failed",
                 "Look at the errors of the latest ones.",
             )
 

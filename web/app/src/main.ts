@@ -1,6 +1,7 @@
 import '@/styles/tokens.css'
 import '@/styles/base.css'
 import '@/styles/parts.css'
+import '@/styles/names.css'
 
 import { createHorae } from '@horae/vue'
 import { createPinia } from 'pinia'

@@ -35,3 +35,8 @@ def warning(check: str, message: str, advice: str) -> Finding:
 def problem(check: str, message: str, advice: str) -> Finding:
     """Somebody should act."""
     return Finding(check, Level.PROBLEM, message, advice)
+
+
+def counted(count: int, what: str) -> str:
+    """`1 job`, `3 jobs`."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

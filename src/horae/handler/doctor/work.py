@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
-from horae.handler.doctor.finding import Finding, ok, problem, warning
+from horae.handler.doctor.finding import Finding, counted, ok, problem, warning
 from horae.storage.doctor import WaitingWork
 from horae.storage.hooks import Left
 from horae.storage.nodes import NodeView
@@ -30,7 +30,7 @@ def queue_findings(queues: Sequence[QueueView]) -> Iterator[Finding]:
             since = f"{queue.paused_at:%Y-%m-%d %H:%M} UTC" + (f" ({queue.note})" if queue.note else "")
             yield warning(
                 "queues",
-                f"queue {queue.name!r} is paused since {since}; {queue.pending} jobs wait",
+                f"queue {queue.name!r} is paused since {since}; {counted(queue.pending, 'job')} {waits(queue.pending)}",
                 f"Run `horae queues resume {queue.name}` when it may go on.",
             )
 
@@ -43,10 +43,7 @@ def work_findings(
     for work in unserved:
         yield _unserved(work, alive, known)
     if not unserved:
-        due = sum(work.count for work in waiting)
-        yield ok(
-            "work", f"{due} jobs are due, each in a paused queue or one that a node serves" if due else "none is due"
-        )
+        yield ok("work", _due(sum(work.count for work in waiting)))
 
 
 def left_findings(left: Sequence[Left], alive: Sequence[NodeView]) -> Iterator[Finding]:
@@ -64,6 +61,14 @@ def left_findings(left: Sequence[Left], alive: Sequence[NodeView]) -> Iterator[F
         )
 
 
+def _due(count: int) -> str:
+    if count == 0:
+        return "none is due"
+    return (
+        f"{counted(count, 'job')} {'is' if count == 1 else 'are'} due, each in a paused queue or one that a node serves"
+    )
+
+
 def _served(work: WaitingWork, alive: Sequence[NodeView]) -> bool:
     return any(_serves(view, work) and work.type in view.types for view in alive)
 
@@ -73,25 +78,33 @@ def _serves(view: NodeView, work: WaitingWork) -> bool:
 
 
 def _unserved(work: WaitingWork, alive: Sequence[NodeView], known: Collection[str]) -> Finding:
-    what = f"{work.count} due jobs of type {work.type!r} in queue {work.queue!r} (the oldest for {work.oldest:.0f} s)"
+    what = (
+        f"{counted(work.count, 'due job')} of type {work.type!r} in queue {work.queue!r} "
+        f"(the oldest for {work.oldest:.0f} s) {waits(work.count)}"
+    )
     if not any("worker" in view.roles for view in alive):
-        return problem("work", f"{what} wait, and no node runs", "Start one: `horae run module:attribute`.")
+        return problem("work", f"{what}, and no node runs", "Start one: `horae run module:attribute`.")
     if not any(work.type in view.types for view in alive):
         where = "but this application does" if work.type in known else "nor does this application, if one was named"
         return problem(
             "work",
-            f"{what} wait: no live node knows this type, {where}",
+            f"{what}: no live node knows this type, {where}",
             "Run a node of the application that declares it, or cancel the jobs if the type is gone.",
         )
     return problem(
         "work",
-        f"{what} wait: no live node that knows the type serves this queue",
+        f"{what}: no live node that knows the type serves this queue",
         f"Run a node with --queues {work.queue}, or without --queues.",
     )
 
 
+def waits(count: int) -> str:
+    """The verb of so many jobs."""
+    return "waits" if count == 1 else "wait"
+
+
 def _dead_node(view: NodeView, cause: str, *, rescued: bool) -> Finding:
-    what = f"node {view.id} ({view.name}, pid {view.pid}) is dead: {cause}; it holds {view.running} jobs"
+    what = f"node {view.id} ({view.name}, pid {view.pid}) is dead: {cause}; it holds {counted(view.running, 'job')}"
     if rescued:
         return warning("nodes", what, "Nothing must be done: a live node takes over its jobs within seconds.")
     if view.running:

@@ -11,6 +11,9 @@ const HEIGHT = 180
 const WHOLE_STEPS = [1, 10, 100, 1e3, 1e4, 1e5, 1e6].flatMap((size) => [size, 2 * size, 5 * size])
 /** So few values make no line that could be seen. */
 const FEW = 12
+/** Pixels beside the labels of an axis, and what it has at least. */
+const AXIS_GAPS = 14
+const LEAST_AXIS = 44
 const FONT = '12px system-ui, sans-serif'
 
 /** What uPlot paints. Stacked bars are sums, painted from the highest down, so that each covers the one before. */
@@ -43,13 +46,22 @@ export function optionsOf(
       { ...axis(color), size: 30, values: (_plot, ticks) => timeTexts(ticks) },
       {
         ...axis(color),
-        size: kind === 'seconds' ? 58 : 44,
+        size: (plot, values) => widthOf(values, plot),
         ...(kind !== 'seconds' && { incrs: WHOLE_STEPS }),
         values: (_plot, ticks) => ticks.map(format),
       },
     ],
     series: [{}, ...(kind === 'bars' ? barsOf(data, color) : linesOf(data, color))],
   }
+}
+
+/** Room for the longest label of an axis, whole; measured, since a duration may be `12 min 30 s`. */
+function widthOf(values: readonly string[] | null, plot: uPlot): number {
+  plot.ctx.save()
+  plot.ctx.font = FONT
+  const longest = Math.max(0, ...(values ?? []).map((text) => plot.ctx.measureText(text).width))
+  plot.ctx.restore()
+  return Math.max(LEAST_AXIS, Math.ceil(longest) + AXIS_GAPS)
 }
 
 type Color = (name: string) => string

@@ -19,3 +19,13 @@ export function jsonTokens(text: string): JsonToken[] {
   if (end < text.length) tokens.push({ kind: 'plain', text: text.slice(end) })
   return tokens
 }
+
+/** Characters of a text that are shown before somebody asks for more: some hundred pieces. */
+export const SHOWN_AT_FIRST = 4000
+
+/** The beginning of a text, cut where a line ends. */
+export function beginningOf(text: string, most = SHOWN_AT_FIRST): string {
+  if (text.length <= most) return text
+  const end = text.lastIndexOf('\n', most)
+  return text.slice(0, end > 0 ? end : most)
+}

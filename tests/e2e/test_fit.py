@@ -1,0 +1,87 @@
+"""Whatever is to be shown fits where it is shown: long names, many parameters, small screens."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from horae.storage.database import Database
+from tests.e2e.application import LONG_NAME
+from tests.e2e.serving import Served
+from tests.e2e.test_truth import post
+from tests.e2e.test_views import TOO_WIDE, VIEWS, settle
+from tests.harness.node_processes import look_until
+
+TABLES = ("jobs", "schedules", "queues", "deployments", "changes")
+OVERFLOWING = """() => [...document.querySelectorAll('.table-scroll')]
+    .filter(each => each.scrollWidth > each.clientWidth + 1).map(each => each.textContent.slice(0, 80))"""
+TALLEST_ROW = "() => Math.max(...[...document.querySelectorAll('main tbody tr')].map(each => each.offsetHeight))"
+ELEMENTS = "() => document.querySelectorAll('main *').length"
+
+
+@pytest.fixture
+def database(sqlite_database: Database) -> Database:
+    return sqlite_database
+
+
+@pytest.fixture
+def long_named(node: Served) -> Served:
+    """A node with a job, a queue and a change of a name of 96 letters."""
+    post(node, f"queues/{LONG_NAME}_queue/pause/", note="until the warehouse in Amsterdam answers again")
+    node.begin(LONG_NAME)
+    return node
+
+
+@pytest.mark.parametrize("width", [1440, 1024])
+def test_long_names_push_no_column_off_and_make_no_tall_rows(page: Page, long_named: Served, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    for view in TABLES:
+        page.goto(view)
+        settle(page)
+        assert page.evaluate(OVERFLOWING) == [], view
+        assert page.evaluate(TALLEST_ROW) <= 110, view
+    page.goto("jobs")
+    name = page.get_by_role("link", name=LONG_NAME)
+    assert name.get_attribute("title") == LONG_NAME
+    short = name.bounding_box()
+    name.focus()
+    whole = name.bounding_box()
+    assert short is not None
+    assert whole is not None
+    assert whole["height"] > short["height"], "it is not shown whole where it has the focus"
+
+
+@pytest.mark.parametrize("width", [1024, 390, 360])
+def test_nothing_is_cut_on_smaller_screens_and_the_header_is_one_line(
+    page: Page, long_named: Served, width: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    for view in VIEWS:
+        page.goto(view)
+        settle(page)
+        assert page.evaluate(TOO_WIDE) <= 0, f"{view} scrolls sideways"
+        header = page.locator("header.header").bounding_box()
+        assert header is not None
+        assert header["height"] < 60, f"the header of {view} wraps"
+
+
+def test_many_parameters_are_folded_until_somebody_wants_them(page: Page, node: Served) -> None:
+    job = node.begin(LONG_NAME, rows={f"row-{number}": [number] * 8 for number in range(9_000)})
+    page.goto(f"jobs/{job}")
+    more = page.get_by_test_id("json-more").first
+    expect(more).to_contain_text("Show all")
+    assert page.evaluate(ELEMENTS) < 1500
+    more.click()
+    expect(page.get_by_role("region", name="parameters")).to_contain_text("row-8999")
+    assert page.evaluate(ELEMENTS) < 1500
+
+
+def test_problems_keep_the_letters_of_names_and_count_one_as_one(page: Page, long_named: Served) -> None:
+    look_until(lambda: long_named.read("overview/")["problems"])
+    page.goto("")
+    problem = page.get_by_test_id("problems")
+    expect(problem).to_contain_text("1 job waits")
+    first: Any = problem.locator(".message").first.evaluate(
+        "each => getComputedStyle(each, '::first-letter').textTransform"
+    )
+    assert first == "none"
