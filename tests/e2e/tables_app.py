@@ -28,6 +28,7 @@ class TablesApp:
                 [sys.executable, "-m", "examples.tables", "--port", str(port)],
                 cwd=ROOT, env={**os.environ, "HORAE_DATABASE": database}, stdout=log, stderr=log,
             )  # fmt: skip
+        self._operator: httpx.Client | None = None
         self.dashboard = look_until(self._node_url)
         look_until(self._answers)
 
@@ -57,7 +58,14 @@ class TablesApp:
         return state if state in ("finished", "failed", "cancelled") else None
 
     def _operate(self, method: str, path: str) -> Any:
-        answer = httpx.request(method, f"{self.dashboard}api/{path}", json={} if method == "POST" else None)
+        if self._operator is None:  # the link that the node prints lets one client in, once
+            self._operator = httpx.Client()
+            self._operator.get(self.dashboard)
+        base = self.dashboard.partition("/api/")[0].rstrip("/")
+        headers = {"Origin": base}
+        answer = self._operator.request(
+            method, f"{base}/api/{path}", json={} if method == "POST" else None, headers=headers
+        )
         assert answer.is_success, answer.text
         return answer.json()
 
