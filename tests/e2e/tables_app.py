@@ -28,8 +28,9 @@ class TablesApp:
                 [sys.executable, "-m", "examples.tables", "--port", str(port)],
                 cwd=ROOT, env={**os.environ, "HORAE_DATABASE": database}, stdout=log, stderr=log,
             )  # fmt: skip
-        self._operator: httpx.Client | None = None
-        self.dashboard = look_until(self._node_url)
+        self._operator = httpx.Client()
+        self._base = ""
+        self._link = look_until(self._node_link)
         look_until(self._answers)
 
     @property
@@ -39,6 +40,7 @@ class TablesApp:
 
     def stop(self) -> int:
         """SIGTERM, which ends the node too; the exit code."""
+        self._operator.close()
         self._process.terminate()
         try:
             return self._process.wait(PATIENCE)
@@ -58,21 +60,18 @@ class TablesApp:
         return state if state in ("finished", "failed", "cancelled") else None
 
     def _operate(self, method: str, path: str) -> Any:
-        if self._operator is None:  # the link that the node prints lets one client in, once
-            self._operator = httpx.Client()
-            self._operator.get(self.dashboard)
-        base = self.dashboard.partition("/api/")[0].rstrip("/")
-        headers = {"Origin": base}
-        answer = self._operator.request(
-            method, f"{base}/api/{path}", json={} if method == "POST" else None, headers=headers
-        )
+        if not self._base:  # the link that the node prints lets one client in, once
+            self._operator.get(self._link)
+            self._base = self._link.partition("/api/")[0].rstrip("/")
+        body: dict[str, str] | None = {} if method == "POST" else None
+        answer = self._operator.request(method, f"{self._base}/api/{path}", json=body, headers={"Origin": self._base})
         assert answer.is_success, answer.text
         return answer.json()
 
-    def _node_url(self) -> str | None:
+    def _node_link(self) -> str:
         self._look_alive()
         ready = NODE_READY.search(self.log)
-        return ready and ready[1]
+        return ready[1] if ready else ""
 
     def _answers(self) -> bool:
         self._look_alive()
