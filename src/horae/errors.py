@@ -32,6 +32,7 @@ HoraeError
 ├── WaitTimeout                  ask again later
 └── Unavailable                  retry, or mend the database
     ├── DatabaseBusy
+    ├── EndNotWritten
     ├── SchemaMismatch
     └── UnreadableRow
 
@@ -285,6 +286,20 @@ class Unavailable(HoraeError):
 
 class DatabaseBusy(Unavailable):
     """Another transaction stood in the way for longer than the bound; begin this one again later."""
+
+
+class EndNotWritten(Unavailable):
+    """The body of an inline job is over, and the database has not taken what became of it within the bound.
+
+    The process goes on trying: wait for the job, and do not start it again.
+    """
+
+    def __init__(self, job_id: int) -> None:
+        super().__init__(
+            f"the body of job {job_id} is over, but the database does not take its end. This process goes on trying: "
+            "wait for the job, do not start it again"
+        )
+        self.job_id = job_id
 
 
 class SchemaMismatch(Unavailable):

@@ -21,6 +21,7 @@ from horae.domain.liveness import Isolation
 from horae.errors import JobDoesNotExist, LeaseLost
 from horae.forking import begins_anew_after_fork
 from horae.runtime.heartbeat import Watcher
+from horae.runtime.inline_ends import InlineEnds
 from horae.runtime.membership import Membership, membership_of
 from horae.runtime.overseer import ROUND, Overseer
 from horae.runtime.parts import NodeOptions, Parts
@@ -28,10 +29,11 @@ from horae.runtime.record import record_of
 from horae.runtime.reporter import Reporter
 from horae.runtime.run import Run
 from horae.runtime.runner import OutOfContact, Performed, Stage, outcome_of, perform, perform_async
-from horae.runtime.settler import Ended, settle_batch
+from horae.runtime.settler import Ended
 from horae.runtime.verdict import ended_of, must_stop
 from horae.storage import claims
 from horae.storage.hooks import OWED_BY
+from horae.storage.settling import Settled
 from horae.types.context import JobContext
 from horae.types.hooks import Hooks
 from horae.wakeup.channel import Hint, HintKind
@@ -59,6 +61,7 @@ class InlineNode:
         self._reporter = Reporter(parts.live, self._stage.journal)
         self._running: dict[JobId, Run] = {}
         self._overseer = Overseer(self._running, self._reporter, parts.live, parts.database, self._expired)
+        self._ends = InlineEnds(self._stage, self._settled)
         self._joining = threading.Lock()
         self._membership = None
         self._closed = threading.Event()
@@ -72,7 +75,10 @@ class InlineNode:
         return claim
 
     def run(self, claim: Claim) -> None:
-        """Run its body in this thread and settle it. Only what ends the process (Ctrl-C) is raised."""
+        """Run its body in this thread and settle it.
+
+        Raises what ends the process (Ctrl-C), and `EndNotWritten` where the database has not taken the end in time.
+        """
         executor = _Here(self._stage)
         context = JobContext[Any](claim, None, self._reporter.follow(claim))
         run = Run(claim, self._parts.registry.get(claim.type), context, executor)
@@ -83,14 +89,17 @@ class InlineNode:
         except BaseException as error:  # noqa: BLE001 - Ctrl-C between the frames of the body
             performed = Performed(outcome_of(run.job_type, context, error), error=error, took=context.took)
         del self._running[claim.id]
-        self._settle(ended_of(run, performed, self._reporter.latest(claim.id), Random()))  # noqa: S311 - jitter
-        if isinstance(performed.error, KeyboardInterrupt | SystemExit):
-            raise performed.error
+        try:
+            self._ends.write(ended_of(run, performed, self._reporter.latest(claim.id), Random()))  # noqa: S311 - jitter
+        finally:
+            if isinstance(performed.error, KeyboardInterrupt | SystemExit):
+                raise performed.error
 
     def close(self) -> None:
         """Leave, if it ever joined."""
         self._closed.set()
         self._busy.set()
+        self._ends.close()
         if self._membership is not None:
             self._membership.leave()
 
@@ -132,9 +141,7 @@ class InlineNode:
     def _expired(self, job: Job) -> None:
         self._parts.wakeup.send(Hint(HintKind.ENDED, (job.id,)))
 
-    def _settle(self, ended: Ended) -> None:
-        settled = self._parts.database.transact(settle_batch, self._stage, [ended])
-        self._stage.journal.end([ended.claim])
+    def _settled(self, ended: Ended, settled: Settled) -> None:
         claim = ended.claim
         state = settled.released.get(claim.id)
         if claim.id in settled.settled:

@@ -147,7 +147,7 @@ class Settler:
         The next batch is half as large, so that what is at fault is soon alone.
         """
         of_data = is_of_data(error)
-        instead = _refused(batch[0], error) if of_data and len(batch) == 1 else None
+        instead = refused(batch[0], error) if of_data and len(batch) == 1 else None
         self._waiting.extend(batch if instead is None else [instead])
         self._largest = max(len(batch) // 2, 1)
         if of_data and (instead is not None or len(batch) > 1):
@@ -157,7 +157,7 @@ class Settler:
         self._pause = min(self._pause * 2, PAUSES[1])
 
 
-def _refused(ended: Ended, error: Exception) -> Ended | None:
+def refused(ended: Ended, error: Exception) -> Ended | None:
     """What can be written instead of an end whose values the database refuses; None if nothing else can."""
     claim, settlement = ended.claim, ended.settlement
     if settlement is None or settlement.human_readable_error == UNSTORABLE:
