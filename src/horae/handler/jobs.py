@@ -1,6 +1,6 @@
 """What callers do with jobs. Each verb checks, runs a function of a Connection, and sends a hint after the commit."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -15,32 +15,30 @@ from horae.domain.backoff import Backoff
 from horae.domain.job import LEFT_OUT, Claim, Job, JobId, JobState
 from horae.domain.owner import EVERYBODY, Whose
 from horae.errors import (
-    DatabaseBusy,
     InvalidRequest,
     JobDoesNotExist,
     JobFailed,
-    JobNotCancellable,
     JobNotDeletable,
     JobNotRetryable,
     JobWasCancelled,
     quoted,
 )
 from horae.handler import creation, filters
+from horae.handler.cancelling import Cancels
 from horae.handler.changes import Change, Values, is_asked, recorded
-from horae.handler.contention import BOUND, TryAgain, Waits, once, patiently
+from horae.handler.contention import BOUND, Waits, once, patiently
 from horae.handler.creation import Creation, OnDuplicate, StartOptions
 from horae.handler.filters import LARGEST_ID, before_cursor, owner_of, possible_ids
 from horae.handler.inline import RunsInline, retried_inline
+from horae.handler.shown import as_shown
 from horae.handler.states import wanted_states
 from horae.handler.waiting import until_ended
-from horae.live.store import CancelRequest, LiveStore
+from horae.live.store import LiveStore
 from horae.storage import ending, hooks, reading
 from horae.storage.commits import after_commit
 from horae.storage.database import Database, told_as_busy
-from horae.storage.hooks import ON_CANCELLED
 from horae.storage.reading import Attempt, JobFilter
 from horae.storage.same_database import SameDatabase
-from horae.types.hook_threads import HookThreads
 from horae.types.hooks import Hooks
 from horae.types.registry import JobTypeReference, Registry
 from horae.types.schedule import of_kind
@@ -72,8 +70,7 @@ class Jobs:
         self._same_database = SameDatabase(database)
         self._hooks = Hooks(database, registry)
         self._waits: Waits = partial(patiently, bound=BOUND)
-        self._call_hook: Callable[[JobId, str], None] = self._hooks.call_here
-        self._may_wait = True
+        self._cancels = Cancels(database, live, wakeup, self._hooks)
 
     def start(  # noqa: PLR0913 - the options of a job
         self, job_type: JobTypeReference, /, *, session: Within | None = None, owner: str | None = None,
@@ -142,7 +139,7 @@ class Jobs:
 
     def get(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
         """The job, with its live label and percentage; raises `JobDoesNotExist`, also for another owner's."""
-        return self._shown([self._stored(job_id, owner)])[0]
+        return as_shown(self._live, [self._stored(job_id, owner)])[0]
 
     def list(  # noqa: PLR0913 - the filters of a list
         self, *, states: Iterable[str] | None = None, types: Collection[str] | None = None,
@@ -159,7 +156,7 @@ class Jobs:
         )  # fmt: skip
         found = self._database.autocommit(reading.page, wanted)
         more = ids is None and len(found) > limit
-        page = self._shown(found[:limit] if more else found)
+        page = as_shown(self._live, found[:limit] if more else found)
         return JobPage(list(page), str(page[-1].id) if more else None)
 
     def attempts(self, job_id: int, *, owner: Whose = EVERYBODY) -> Attempts:
@@ -205,7 +202,7 @@ class Jobs:
         job = self._stored(job_id, owner)
         if job.state is JobState.CANCELLED:
             return job
-        return self._cancel(job, by or owner_of(owner))
+        return self._cancels.cancel(job, by or owner_of(owner))
 
     def retry(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
         """Start a new job with the parameters and options of a failed or cancelled one, which stays as it ended.
@@ -267,10 +264,8 @@ class Jobs:
         It raises `TryAgain` where it would wait for another transaction, and calls `on_cancelled` on other threads.
         """
         twin = copy(self)
-        twin._may_wait = False  # noqa: SLF001 - its own
         twin._waits = once  # noqa: SLF001 - its own
-        threads = HookThreads(self._hooks)
-        twin._call_hook = lambda _job_id, type_name: threads.call_due(type_name)  # noqa: SLF001 - its own
+        twin._cancels = self._cancels.impatient()  # noqa: SLF001 - its own
         return twin
 
     def _alone(self, insert: Callable[[Connection], T]) -> T:
@@ -315,79 +310,6 @@ class Jobs:
         if job is None or (owner is not None and job.owner != owner):
             raise JobDoesNotExist(job_id)
         return job
-
-    def _shown(self, jobs: Sequence[Job]) -> Sequence[Job]:
-        running = {job.id: job.lease for job in jobs if job.state is JobState.STARTED}
-        reports = self._live.read(list(running)) if running else {}
-        current = {job_id: report for job_id, report in reports.items() if report.lease == running[job_id]}
-        return [
-            job if (report := current.get(job.id)) is None
-            else replace(job, label=report.label, progress_percentage=report.progress_percentage)
-            for job in jobs
-        ]  # fmt: skip
-
-    def _cancel(self, job: Job, who: str | None) -> Job:
-        """The row first, so that no body is stopped by a cancel that cannot be made, or not be recorded.
-
-        But on SQLite the body's own transaction may hold the lock that this needs. Then the body hears of it beside the
-        row, rolls back, and lets go of the lock.
-        """
-        seen = {"state": job.state}
-        change = Change("job.cancel", str(job.id), lambda _: seen, lambda *_: {"state": JobState.CANCELLED}, who)
-        cancel = recorded(ending.cancel, change, changed=_is_made)
-        shown = self._shown([job])[0]
-        owed = self._hooks.owes(job.type, ON_CANCELLED)
-        try:
-            cancelled = self._database.transact_at_once(cancel, job.id, who, shown, owed=owed)
-        except DatabaseBusy as error:
-            if job.state is JobState.STARTED:
-                self._request_cancel(job.id, who)
-
-            def wait() -> Job | None:
-                return self._database.transact(cancel, job.id, who, shown, owed=owed)
-
-            rest = partial(self._cancel_patiently, job, who, wait)
-            if not self._may_wait:
-                raise TryAgain(error, rest) from error
-            return rest()
-        return self._cancelled(job, who, cancelled)
-
-    def _cancel_patiently(self, job: Job, who: str | None, cancel: Callable[[], Job | None]) -> Job:
-        try:
-            cancelled = cancel()
-        except BaseException:
-            self._live.forget([job.id])
-            raise
-        return self._cancelled(job, who, cancelled)
-
-    def _cancelled(self, job: Job, who: str | None, cancelled: Job | None) -> Job:
-        """What follows from the row that a cancel has left."""
-        if cancelled is None:
-            return self._not_cancelled(job.id)
-        if cancelled.node_id is None:
-            self._live.forget([job.id])
-            self._call_hook(job.id, job.type)
-        else:
-            self._request_cancel(job.id, who)
-        self._wakeup.send(Hint(HintKind.ENDED, (job.id,)))
-        if cancelled.schedule_id is not None and cancelled.node_id is None:  # its run has ended with it
-            self._wakeup.send(Hint(HintKind.SCHEDULES, (JobId(cancelled.schedule_id),)))
-        return cancelled
-
-    def _request_cancel(self, job_id: JobId, who: str | None) -> None:
-        self._live.request_cancel(job_id, CancelRequest(who))
-        self._wakeup.send(Hint(HintKind.CANCEL, (job_id,)))
-
-    def _not_cancelled(self, job_id: JobId) -> Job:
-        job = self._stored(job_id, EVERYBODY)
-        self._live.forget([job_id])
-        if job.state is not JobState.CANCELLED:
-            raise JobNotCancellable(job_id, job.state)
-        return job
-
-
-def _is_made(job: Job | None) -> bool:
-    return job is not None
 
 
 def _new_job(_: Connection, created: tuple[Job, bool]) -> Values:
