@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from math import ceil
 
 
 def figure(text: str) -> None:
@@ -10,8 +11,9 @@ def figure(text: str) -> None:
 
 
 def quantiles(seconds: Sequence[float]) -> str:
-    """The median and the longest of some durations."""
+    """The median, the 99th percentile and the longest of some durations."""
     if not seconds:
         return "none"
     ordered = sorted(seconds)
-    return f"p50 {ordered[len(ordered) // 2]:.2f} s, max {ordered[-1]:.2f} s, of {len(ordered)}"
+    late = ordered[ceil(0.99 * len(ordered)) - 1]
+    return f"p50 {ordered[len(ordered) // 2]:.2f} s, p99 {late:.2f} s, max {ordered[-1]:.2f} s, of {len(ordered)}"

@@ -14,6 +14,7 @@ import pytest
 from horae import Horae
 from horae.domain.job import NodeId
 from horae.domain.liveness import Limits
+from horae.runtime import sweeper
 from horae.runtime.heartbeat import Heartbeat, Watcher
 from horae.runtime.membership import DatabaseMembership, membership_of
 from horae.runtime.node import Node
@@ -119,6 +120,22 @@ async def test_it_does_not_beat_for_a_process_that_was_stopped_and_ends_with_it(
         process.kill()
         await until(lambda: rows(horae, "SELECT process_ended FROM horae_nodes") == [(True,)])
         await until(lambda: not rows(horae, "SELECT pid FROM pg_locks WHERE locktype = 'advisory'"))
+
+
+async def test_others_hear_at_once_that_a_process_is_gone(
+    horae: Horae, database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a hint of its helper: neither by a beat of their own nor by a look that was due anyway."""
+    monkeypatch.setattr(sweeper, "LOOK_EVERY", 1_000_000)
+    with NodeProcess(database, tmp_path) as process:
+        gone = await asyncio.to_thread(process.ready)
+        await holds_lock(horae)
+        async with running_node(horae, liveness=Limits(beat=60, lock=120, silence=300, gap=180)) as node:
+            await until(lambda: vars(heartbeat_of(node))["_helper_beat_at"] > 0)  # there is no other for a minute
+            await until(lambda: horae.parts.wakeup.connected)
+            process.kill()
+            await until(lambda: rows(horae, "SELECT id FROM horae_nodes") == [(node.id,)])
+    assert gone != node.id
 
 
 @pytest.mark.parametrize("state", ["stale", "fresh", "old"])

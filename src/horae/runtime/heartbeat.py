@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from sqlalchemy import Connection
@@ -76,6 +77,16 @@ class Heartbeat:
         helper, self._helper = self._helper, None
         if helper is not None:
             helper.dismiss()
+
+    def beat_within(self, connection: Connection) -> Callable[[], None]:
+        """Beat in a transaction that is under way, if that is overdue; what to call when it is committed.
+
+        Where other clients have taken every connection that the server gives, the only ones left may be in use.
+        """
+        if self._stopped.is_set() or not self._contact.overdue(clock()):
+            return _nothing
+        sent = clock()
+        return partial(self._answered, sent, nodes.beat(connection, self._record.id))
 
     def watched(self) -> float:
         """Seconds of contact without a break."""
@@ -207,3 +218,7 @@ class Heartbeat:
         """Hold the lock until the connection ends: it is free, or ours, or the helper's."""
         if self._record.lock_key is not None and not connection.info.get("horae_locked"):
             connection.info["horae_locked"] = nodes.take_lock(connection, self._record.lock_key)
+
+
+def _nothing() -> None:
+    """No beat was due."""

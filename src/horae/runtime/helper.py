@@ -15,6 +15,9 @@ from horae.storage import heartbeat_process, nodes
 from horae.storage.database import Database
 from horae.storage.heartbeat_process import Told
 from horae.storage.nodes import NodeRecord
+from horae.wakeup.channel import Hint, HintKind
+from horae.wakeup.payload import encode
+from horae.wakeup.postgres import CHANNEL, LARGEST_PAYLOAD
 
 PROGRAM: Final = Path(heartbeat_process.__file__)
 INTERPRETERS: Final = ("python", "pypy")
@@ -89,7 +92,9 @@ def start_helper(database: Database, record: NodeRecord, limits: Limits) -> Help
 
 def told(database: Database, record: NodeRecord, limits: Limits) -> Told:
     """What the helper must know."""
-    questions = nodes.questions_of(record)
+    # A hint as if from nobody, for whoever sent one would not hear it.
+    news = (CHANNEL, encode("ended", Hint(HintKind.NODES), LARGEST_PAYLOAD))
+    questions = nodes.questions_of(record, *news)
     return Told(
         path=[entry or str(Path.cwd()) for entry in sys.path],
         node=os.getpid(),

@@ -5,11 +5,13 @@ on a file beside the database, so that a body that holds the database for a minu
 """
 
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
+
+from sqlalchemy import Connection
 
 from horae.domain.job import NodeId
 from horae.domain.liveness import Death, Limits, Signs, death_of
@@ -38,6 +40,10 @@ class Membership(Protocol):
 
     def join(self, watcher: Watcher) -> None:
         """Become visible."""
+        ...
+
+    def beat_within(self, connection: Connection) -> Callable[[], None]:
+        """Give a sign of life in a transaction that is under way, if one is due; what to call when it is committed."""
         ...
 
     def find_dead(self) -> dict[NodeId, Death]:
@@ -80,6 +86,10 @@ class DatabaseMembership:
         self._database.transact(nodes.register, self._record)
         self._heartbeat = Heartbeat(self._database, self._record, self._limits, watcher)
         self._heartbeat.start()
+
+    def beat_within(self, connection: Connection) -> Callable[[], None]:
+        """Beat, if that is overdue."""
+        return _nothing if self._heartbeat is None else self._heartbeat.beat_within(connection)
 
     def find_dead(self) -> dict[NodeId, Death]:
         """Judge every other node by its signs, but nobody while this node's own are late."""
@@ -130,6 +140,11 @@ class FileMembership:
         make_folder(self._directory)
         self._lock.take()
         self._database.transact(nodes.register, self._record)
+
+    def beat_within(self, connection: Connection) -> Callable[[], None]:
+        """Nothing: the lock is held."""
+        del connection
+        return _nothing
 
     @property
     def is_anybody_missing(self) -> bool:
@@ -190,6 +205,10 @@ def signs_of(view: NodeView) -> Signs:
     """What can be seen of a node whose life is a heartbeat."""
     gone = view.process_ended or is_gone(decoded(view.host, view.pid))
     return Signs(node=view.id, silence=view.silence, lock_free=view.lock_free, process_gone=gone)
+
+
+def _nothing() -> None:
+    """No sign of life was due."""
 
 
 def _is_free(file: Path) -> bool:

@@ -205,7 +205,7 @@ class Incarnation:
     def _assemble(self, services: asyncio.TaskGroup) -> None:
         parts, rng = self._parts, self._rng
         self._aftermath = Aftermath(services, parts, self._hook_service, self._reporter)
-        self._settler = Settler(self._stage, self._aftermath.settled, rng)
+        self._settler = Settler(self._stage, self._aftermath.settled, rng, self._membership.beat_within)
         self._loop_executor = LoopExecutor(asyncio.get_running_loop(), self._stage)
         self._thread_executor = ThreadExecutor(asyncio.get_running_loop(), self._stage)
         self._process_executor = ProcessExecutor(asyncio.get_running_loop(), self._stage)
@@ -252,6 +252,8 @@ class Incarnation:
         elif hint.kind is HintKind.CANCEL:
             self._worker.drop(hint.job_ids)
             self._overseer.on_hint(hint)
+        elif hint.kind is HintKind.NODES:
+            self._sweeper.suspect()
 
     def _watcher(self) -> Watcher:
         loop = self._loop

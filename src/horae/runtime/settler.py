@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from random import Random
 from typing import Final, NamedTuple
 
@@ -50,13 +51,19 @@ class Ended(NamedTuple):
 
 
 Settlers = Callable[[Sequence[Ended], Settled], None]
+Beat = Callable[[Connection], Callable[[], None]]
+
+
+def _no_beat(_connection: Connection) -> Callable[[], None]:
+    return lambda: None
 
 
 class Settler:
     """The one place of a node from which claims are settled."""
 
-    def __init__(self, stage: Stage, on_settled: Settlers, rng: Random) -> None:
-        self._stage = stage
+    def __init__(self, stage: Stage, on_settled: Settlers, rng: Random, beat: Beat = _no_beat) -> None:
+        """`beat`: a sign of life in each transaction, where one is due; the answer is called after the commit."""
+        self._stage, self._beat = stage, beat
         self._on_settled = on_settled
         self._rng = rng
         self._waiting: list[Ended] = []
@@ -131,7 +138,7 @@ class Settler:
 
     async def _write(self, batch: Sequence[Ended]) -> None:
         try:
-            settled = await self._stage.database.transact_async(settle_batch, self._stage, batch)
+            settled = await self._stage.database.in_service(partial(self._commit, batch))
         except Exception as error:  # noqa: BLE001 - told apart there
             await self._repeat(batch, error)
             return
@@ -140,6 +147,14 @@ class Settler:
         self._largest = min(self._largest * 2, LARGEST_BATCH)
         self._stage.journal.end(ended.claim for ended in batch)
         self._on_settled(batch, settled)
+
+    def _commit(self, batch: Sequence[Ended]) -> Settled:
+        def write(connection: Connection) -> tuple[Settled, Callable[[], None]]:
+            return settle_batch(connection, self._stage, batch), self._beat(connection)
+
+        settled, lives = self._stage.database.transact(write)
+        lives()
+        return settled
 
     async def _repeat(self, batch: Sequence[Ended], error: Exception) -> None:
         """Put back a batch that could not be written, or in the place of a single end that cannot be stored a failure.

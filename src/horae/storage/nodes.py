@@ -114,7 +114,11 @@ BEAT: Final = (
     .values(heartbeat_at=database_now())
     .returning(_suspects.correlate(nodes).scalar_subquery())
 )
-PROCESS_ENDED: Final = update(nodes).where(nodes.c.id == bindparam("node")).values(process_ended=True)
+_ended = (
+    update(nodes).where(nodes.c.id == bindparam("node")).values(process_ended=True).returning(nodes.c.id).cte("ended")
+)
+# The others hear of it at once, and not only with their next beats.
+PROCESS_ENDED: Final = select(func.pg_notify(bindparam("channel"), bindparam("news"))).select_from(_ended)
 # The advisory lock of a living node, found without taking it; the two halves of the key stand in two columns.
 _LOCK_FREE = """
 lock_key IS NOT NULL AND NOT EXISTS (
@@ -201,11 +205,11 @@ class Questions(NamedTuple):
     lock: Question | None
 
 
-def questions_of(record: NodeRecord) -> Questions:
-    """The statements of a node's helper process."""
+def questions_of(record: NodeRecord, channel: str, news: str) -> Questions:
+    """The statements of a node's helper process; when the node has ended, it sends `news` on the channel."""
     return Questions(
         beat=_question(BEAT, node=record.id),
-        ended=_question(PROCESS_ENDED, node=record.id),
+        ended=_question(PROCESS_ENDED, node=record.id, channel=channel, news=news),
         lock=None if record.lock_key is None else _question(TAKE_LOCK, key=record.lock_key),
     )
 

@@ -1,4 +1,4 @@
-"""Hints between processes: "there is work", "stop that job", "that job has ended".
+"""Hints between processes: "there is work", "stop that job", "that job has ended", "a node is gone".
 
 A hint makes things sooner, never right: it may be lost, doubled or late, and whoever waits for one also polls.
 """
@@ -18,11 +18,12 @@ class HintKind(StrEnum):
     CANCEL = "cancel"
     ENDED = "ended"
     SCHEDULES = "schedules"
+    NODES = "nodes"
 
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """Something happened to these jobs, or schedules; no ids means "to some, look for yourself"."""
+    """Something happened to these jobs, to schedules, or to a node; no ids means "to some, look for yourself"."""
 
     kind: HintKind
     job_ids: tuple[JobId, ...] = ()
