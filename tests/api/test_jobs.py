@@ -12,7 +12,7 @@ from horae import Horae, Job, JobContext, JobState, JobType
 from horae.api.views.jobs import JobViews
 from horae.live.store import LiveReport
 from tests.api.clients import Client, error_of
-from tests.harness.applications import claim_as_another_node
+from tests.harness.applications import claim_as_another_node, execute
 from tests.harness.nodes import running_node, until_state
 
 BODY = "ERROR_REQUEST_BODY_VALIDATION"
@@ -244,6 +244,14 @@ async def test_staff_delete_what_has_ended(horae: Horae, client: Client) -> None
     horae.jobs.cancel(job_id)
     assert (await client("root").delete(f"/api/jobs/{job_id}/")).status_code == 204
     assert error_of(await client("root").get(f"/api/jobs/{job_id}/")) == MISSING
+
+
+async def test_a_server_that_does_not_know_the_type_leaves_the_job_to_others(horae: Horae, client: Client) -> None:
+    job_id = start(horae)
+    horae.jobs.cancel(job_id)
+    execute(horae, "UPDATE horae_jobs SET type = 'elsewhere'")
+    left = await client("root").delete(f"/api/jobs/{job_id}/")
+    assert (left.status_code, left.json()["id"], left.json()["state"]) == (202, job_id, "cancelled")
 
 
 @pytest.fixture

@@ -197,17 +197,31 @@ def test_delete_and_clean(horae: Call, bare: Call) -> None:
     for _ in range(3):
         horae("jobs", "start", "refuse", "--sync")
     horae("jobs", "start", "import_csv", "path=a")
-    assert bare("jobs", "delete", "1").stdout == "job 1 is deleted\n"
+    assert horae("jobs", "delete", "1").stdout == "job 1 is deleted\n"
     active = bare("jobs", "delete", "4")
     assert (active.exit_code, active.stdout) == (1, "")
     assert "cannot be deleted while it is pending" in active.stderr
-    assert values(bare("jobs", "delete", "2", "--json")) == {"deleted": 2}
+    assert values(horae("jobs", "delete", "2", "--json")) == {"deleted": 2}
     assert values(horae("jobs", "clean", "--json")) == {"deleted": 0, "left": {}}
     assert values(bare("jobs", "clean", "--older-than", "0s", "--json")) == {"deleted": 0, "left": {"refuse": 1}}
     left = "0 jobs were deleted\n1 of type refuse are left to programs that know the type\n"
     assert bare("jobs", "clean", "--older-than", "0s").stdout == left
     assert bare("jobs", "clean", "--older-than", "0s", "--unknown", "refuse").stdout == "1 jobs were deleted\n"
     assert [job["id"] for job in values(bare("jobs", "list", "--json"))["jobs"]] == [4]
+
+
+def test_delete_leaves_what_it_does_not_know_to_others(horae: Call, bare: Call) -> None:
+    for _ in range(3):
+        horae("jobs", "start", "refuse", "--sync")
+    left = bare("jobs", "delete", "1", "2")
+    assert (left.exit_code, left.stdout) == (0, "")
+    said = "2 jobs wait for a node that knows their types, to be deleted by it; --without-hooks deletes at once\n"
+    assert left.stderr == said
+    again = bare("jobs", "delete", "1", "--json")
+    assert json.loads(again.stdout) == {"waiting": 1}
+    assert again.stderr.startswith("1 job waits for a node that knows its type,")
+    assert bare("jobs", "delete", "1", "--without-hooks").stdout == "job 1 is deleted\n"
+    assert [job["id"] for job in values(bare("jobs", "list", "--json"))["jobs"]] == [3, 2]
 
 
 def test_wait_gives_up(horae: Call, bare: Call) -> None:

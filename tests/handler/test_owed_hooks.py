@@ -124,6 +124,106 @@ class TestStrangers:
         assert "--unknown hooked" in (finding.advice or "")
 
 
+def asked_to_delete(stranger: Horae, job_id: int) -> None:
+    """A program that does not know the type wants the job gone."""
+    assert stranger.jobs.delete(job_id) is False
+    assert stranger.jobs.get(job_id).ended
+
+
+class TestDeletionByStrangers:
+    async def test_the_row_waits_for_a_node_that_knows_the_type(
+        self, horae: Horae, stranger: Horae, calls: Calls
+    ) -> None:
+        hooked(horae, calls)
+        job = horae.jobs.start("hooked", sync=True)
+        calls.made.clear()
+        async with running_node(stranger):
+            asked_to_delete(stranger, job.id)
+            asked_to_delete(stranger, job.id)
+            assert owed(horae) == [(job.id, "before_delete")]
+            async with running_node(horae):
+                await until(lambda: not rows(horae, "SELECT id FROM horae_jobs"))
+        assert calls.made == [f"before_delete {job.id}"]
+        assert rows(horae, "SELECT action, target FROM horae_audit") == [("job.delete", str(job.id))]
+
+    async def test_what_it_owes_already_comes_first(self, horae: Horae, stranger: Horae, calls: Calls) -> None:
+        hooked(horae, calls)
+        job = horae.jobs.start("hooked", delay=timedelta(days=1))
+        stranger.jobs.cancel(job.id)
+        asked_to_delete(stranger, job.id)
+        assert owed(horae) == [(job.id, "on_cancelled,before_delete")]
+        async with running_node(horae):
+            await until(lambda: not rows(horae, "SELECT id FROM horae_jobs"))
+        assert calls.made == [f"on_cancelled {job.id}", f"before_delete {job.id}"]
+
+    async def test_a_type_without_hooks_is_just_deleted(self, horae: Horae, stranger: Horae) -> None:
+        @horae.job
+        def plain() -> None: ...
+
+        asked_to_delete(stranger, horae.jobs.start(plain, sync=True).id)
+        async with running_node(horae):
+            await until(lambda: not rows(horae, "SELECT id FROM horae_jobs"))
+
+    def test_whoever_knows_the_type_may_be_quicker(self, horae: Horae, stranger: Horae, calls: Calls) -> None:
+        hooked(horae, calls)
+        job = horae.jobs.start("hooked")
+        stranger.jobs.cancel(job.id)
+        asked_to_delete(stranger, job.id)
+        assert horae.jobs.delete(job.id) is True
+        assert calls.made == [f"on_cancelled {job.id}", f"before_delete {job.id}"]
+        assert rows(horae, "SELECT id FROM horae_jobs") == []
+
+    async def test_one_whose_hook_fails_stays(self, horae: Horae, stranger: Horae) -> None:
+        class Stubborn(JobType[Any]):
+            type = "stubborn"
+
+            def run(self, job: JobContext[Any]) -> None: ...
+
+            def before_delete(self, job: Job) -> None:
+                raise OSError("the file is locked")
+
+        horae.register(Stubborn)
+        job = horae.jobs.start("stubborn", sync=True)
+        asked_to_delete(stranger, job.id)
+        async with running_node(horae):
+            await until(lambda: not owed(horae))
+        assert horae.jobs.get(job.id).ended
+
+    def test_without_hooks_it_is_gone_at_once(self, horae: Horae, stranger: Horae, calls: Calls) -> None:
+        hooked(horae, calls)
+        job = horae.jobs.start("hooked")
+        stranger.jobs.cancel(job.id)
+        asked_to_delete(stranger, job.id)
+        assert stranger.jobs.delete(job.id, without_hooks=True) is True
+        assert (rows(horae, "SELECT id FROM horae_jobs"), calls.made) == ([], [])
+
+    def test_what_was_to_be_deleted_goes_when_its_type_is_given_up(
+        self, horae: Horae, stranger: Horae, calls: Calls
+    ) -> None:
+        hooked(horae, calls)
+        young, asked = horae.jobs.start_many("hooked", [{}] * 2)
+        for job_id in (young, asked):
+            stranger.jobs.cancel(job_id)
+        asked_to_delete(stranger, asked)
+        assert stranger.jobs.clean_up(unknown=["hooked"]) == 1
+        assert rows(horae, "SELECT id, hook_owed FROM horae_jobs") == [(young, None)]
+
+    async def test_a_first_hook_that_is_left_behind_does_not_lose_the_second(
+        self, horae: Horae, stranger: Horae, calls: Calls
+    ) -> None:
+        """It is noted twice as called: when it is left behind, and when it returns after all."""
+        hooked(horae, calls)
+        job = horae.jobs.start("hooked")
+        stranger.jobs.cancel(job.id)
+        hooks = Hooks(horae.parts.database, horae.registry)
+        taken = hooks.take("hooked")
+        assert taken is not None
+        asked_to_delete(stranger, job.id)
+        hooks.done(taken)
+        hooks.done(taken)
+        assert owed(horae) == [(job.id, "before_delete")]
+
+
 class TestOnce:
     def test_a_type_without_hooks_owes_nothing(self, horae: Horae) -> None:
         @horae.job

@@ -145,15 +145,36 @@ def retry(context: typer.Context, jobs: JobIds, *, owner: Owner = None, as_json:
 
 
 @jobs_app.command()
-def delete(context: typer.Context, jobs: JobIds, *, owner: Owner = None, as_json: AsJson = False) -> None:
-    """Delete ended jobs. With --app, what their types left elsewhere goes as well (`before_delete`)."""
+def delete(
+    context: typer.Context,
+    jobs: JobIds,
+    *,
+    owner: Owner = None,
+    without_hooks: Annotated[
+        bool, typer.Option("--without-hooks", help="At once, though what their types left elsewhere stays there.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Delete ended jobs, and what their types left elsewhere (`before_delete`).
+
+    Jobs of types that no --app here declares are deleted by the first node that knows the type.
+    """
+    waiting: set[int] = set()
     with opened(context) as horae:
 
         def remove(job: int) -> None:
-            horae.jobs.delete(job, owner=whose(owner))
-            print_json({"deleted": job}) if as_json else typer.echo(f"job {job} is deleted")
+            if not horae.jobs.delete(job, owner=whose(owner), without_hooks=without_hooks):
+                waiting.add(job)
+            elif not as_json:
+                typer.echo(f"job {job} is deleted")
+            if as_json:
+                print_json({"waiting" if job in waiting else "deleted": job})
 
-        for_each(jobs, remove)
+        try:
+            for_each(jobs, remove)
+        finally:
+            if waiting:
+                typer.echo(_waiting(len(waiting)), err=True)
 
 
 @jobs_app.command()
@@ -180,6 +201,11 @@ def clean(
     console().print(f"{deleted} jobs were deleted")
     for name, count in left.items():
         console().print(f"{count} of type {name} are left to programs that know the type")
+
+
+def _waiting(count: int) -> str:
+    jobs, its = (f"{count} jobs wait", "their types") if count > 1 else ("1 job waits", "its type")
+    return f"{jobs} for a node that knows {its}, to be deleted by it; --without-hooks deletes at once"
 
 
 def _say(job: Job, text: Callable[[Job], str], *, as_json: bool) -> None:

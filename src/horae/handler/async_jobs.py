@@ -94,9 +94,9 @@ class AsyncJobs:
         """Start a failed or cancelled job anew; see `Jobs.retry`."""
         return await self._patiently(None, partial(self._jobs.retry, job_id, owner=owner))
 
-    async def delete(self, job_id: int, *, owner: Whose = EVERYBODY) -> None:
+    async def delete(self, job_id: int, *, owner: Whose = EVERYBODY, without_hooks: bool = False) -> bool:
         """Delete an ended job; see `Jobs.delete`."""
-        await self._apart.run(partial(self._jobs.delete, job_id, owner=owner))
+        return await self._apart.run(partial(self._jobs.delete, job_id, owner=owner, without_hooks=without_hooks))
 
     async def clean_up(self, older_than: timedelta | None = None, *, unknown: Collection[str] = ()) -> int:
         """Delete what is kept no longer; see `Jobs.clean_up`."""

@@ -230,17 +230,27 @@ class Jobs:
         self._wakeup.send(WORK)
         return created
 
-    def delete(self, job_id: int, *, owner: Whose = EVERYBODY) -> None:
-        """Delete an ended job, after its `before_delete`. Raises `JobNotDeletable`, `JobDoesNotExist`."""
+    def delete(self, job_id: int, *, owner: Whose = EVERYBODY, without_hooks: bool = False) -> bool:
+        """Delete an ended job, after its `before_delete`; whether it is gone.
+
+        False where its type is not registered here: then it is deleted by the first node that knows the type, which
+        calls the hook. `without_hooks` deletes it here in any case, and calls nothing. Raises `JobNotDeletable`,
+        `JobDoesNotExist`.
+        """
         job = self._stored(job_id, owner)
         if job.occupied:
             raise JobNotDeletable(job.id, job.state)
-        self._hooks.delete(job)
         seen = {"type": job.type, "state": job.state, "owner": job.owner}
         change = Change("job.delete", str(job.id), before=lambda _: seen, actor=owner_of(owner))
+        if not without_hooks and self._registry.find(job.type) is None:
+            self._database.transact(recorded(hooks.ask_to_delete, change, changed=bool), job.id)
+            return False
+        if not without_hooks:
+            self._hooks.delete(job)
         if not self._database.transact(recorded(ending.remove, change, changed=bool), [job.id]):
             self._stored(job_id, owner)
             raise JobNotDeletable(job.id, job.state)
+        return True
 
     def clean_up(self, older_than: timedelta | None = None, *, unknown: Collection[str] = ()) -> int:
         """Delete jobs that ended longer ago than they are kept, `before_delete` first; how many.

@@ -1,7 +1,8 @@
 """Hooks that rows owe: written when a job ends, taken by one process that knows the type, and cleared by it.
 
 `hook_taken_at` says that a process is calling the hook, or was when it died: after `seconds` another one may take it. A
-row that is about to be deleted is taken in the same way, for its `before_delete`.
+row that is about to be deleted is taken in the same way, for its `before_delete`. It owes that, too, where somebody who
+does not know its type has asked for its deletion: then whoever knows the type calls it and deletes the row.
 """
 
 from collections.abc import Collection, Mapping
@@ -15,6 +16,7 @@ from sqlalchemy import (
     Integer,
     Row,
     Select,
+    String,
     Update,
     and_,
     bindparam,
@@ -34,11 +36,12 @@ from horae.storage.unreadable import read, readable
 
 ON_ERROR: Final = "on_error"
 ON_CANCELLED: Final = "on_cancelled"
+BEFORE_DELETE: Final = "before_delete"
 OWED_BY: Final[Mapping[JobState, str]] = {JobState.FAILED: ON_ERROR, JobState.CANCELLED: ON_CANCELLED}
 
 
 class Owed(NamedTuple):
-    """A job that owes a hook, and which."""
+    """A job that owes a hook, and which: the first, if it owes two."""
 
     job: Job
     hook: str
@@ -92,7 +95,12 @@ DUE: Final = PerDialect(
 TAKE: Final = PerDialect(lambda dialect: _taken(select(jobs.c.id).where(_due(dialect)), jobs.c.hook_owed))
 TAKE_ONE: Final = PerDialect(
     lambda dialect: _taken(
-        select(jobs.c.id).where(_due(dialect), jobs.c.id == bindparam("job_id", type_=BigInteger())), jobs.c.hook_owed
+        select(jobs.c.id).where(
+            _due(dialect),
+            jobs.c.id == bindparam("job_id", type_=BigInteger()),
+            jobs.c.hook_owed != BEFORE_DELETE,  # which is for whoever deletes the row
+        ),
+        jobs.c.hook_owed,
     )
 )
 TAKE_PAST_KEEPING: Final = PerDialect(lambda dialect: _taken(select(jobs.c.id).where(_past_keeping(dialect), _free())))
@@ -107,11 +115,30 @@ TAKE_TO_DELETE: Final = (
     .values(hook_taken_at=database_now())
     .returning(jobs.c.id)
 )
-DONE: Final = PerDialect(
-    lambda dialect: (
-        update(jobs)
-        .where(member_of(dialect, jobs.c.id, "ids", of=IdList))
-        .values(hook_owed=null(), hook_taken_at=null())
+_hook: Final = bindparam("hook", type_=String())
+DONE: Final = (
+    update(jobs)
+    .where(jobs.c.id == bindparam("job_id"), or_(jobs.c.hook_owed == _hook, jobs.c.hook_owed.startswith(_hook + ",")))
+    .values(hook_owed=case((jobs.c.hook_owed != _hook, BEFORE_DELETE)), hook_taken_at=null())
+)
+_to_be_deleted: Final = jobs.c.hook_owed.like(f"%{BEFORE_DELETE}")
+ASK_TO_DELETE: Final = (
+    update(jobs)
+    .where(
+        jobs.c.id == bindparam("job_id"),
+        jobs.c.finished_at.is_not(None),
+        jobs.c.node_id.is_(None),
+        or_(jobs.c.hook_owed.is_(None), ~_to_be_deleted),
+    )
+    .values(hook_owed=func.coalesce(jobs.c.hook_owed + ",", "") + BEFORE_DELETE)
+    .returning(jobs.c.id)
+)
+ASKED: Final = PerDialect(
+    lambda dialect: select(jobs.c.id).where(
+        jobs.c.hook_owed.is_not(None),
+        _to_be_deleted,
+        jobs.c.node_id.is_(None),
+        member_of(dialect, jobs.c.type, "types"),
     )
 )
 FORGET: Final = PerDialect(
@@ -159,7 +186,7 @@ def take(connection: Connection, types: Collection[str], again: float, job_id: J
         row = connection.execute(TAKE_ONE.on(connection), {**parameters, "job_id": job_id}).one_or_none()
     if row is None:
         return None
-    return Owed(read(jobs.name, row, _without_hook), row.hook_owed)
+    return Owed(read(jobs.name, row, _without_hook), row.hook_owed.partition(",")[0])
 
 
 def _without_hook(row: Row[Any]) -> Job:
@@ -189,14 +216,21 @@ def take_to_delete(connection: Connection, job_id: JobId, again: float) -> bool:
     return connection.execute(TAKE_TO_DELETE, {"job_id": job_id, "again": again}).one_or_none() is not None
 
 
-def done(connection: Connection, job_ids: Collection[JobId]) -> None:
-    """Note that these hooks have been called."""
-    connection.execute(DONE.on(connection), {"ids": list(job_ids)})
+def ask_to_delete(connection: Connection, job_id: JobId) -> bool:
+    """Have an ended job deleted by whoever knows its type; False where that was asked before, or it has not ended."""
+    return connection.execute(ASK_TO_DELETE, {"job_id": job_id}).one_or_none() is not None
 
 
-def forget(connection: Connection, types: Collection[str]) -> None:
-    """Note that nobody will call what jobs of these types owe."""
+def done(connection: Connection, job_id: JobId, hook: str) -> None:
+    """Note that this hook has been called; another one may be owed after it."""
+    connection.execute(DONE, {"job_id": job_id, "hook": hook})
+
+
+def forget(connection: Connection, types: Collection[str]) -> list[JobId]:
+    """Note that nobody will call what jobs of these types owe; those of them that somebody wanted to be deleted."""
+    wanted = connection.execute(ASKED.on(connection), {"types": list(types)}).scalars().all()
     connection.execute(FORGET.on(connection), {"types": list(types)})
+    return [JobId(id_) for id_ in wanted]
 
 
 def hand_back(connection: Connection, job_ids: Collection[JobId]) -> None:

@@ -71,9 +71,13 @@ jobs = Table(
     Column("run_reason", String(32)),  # why its schedule started it
     Column("retry_of", row_id),
     Column(
-        "hook_owed",
-        String(16),
-        CheckConstraint("hook_owed IN ('on_error', 'on_cancelled')", name="hook_owed"),
+        "hook_owed",  # in this order, where the job is to be deleted after it
+        String(32),
+        CheckConstraint(
+            "hook_owed IN ('on_error', 'on_cancelled', "
+            "'before_delete', 'on_error,before_delete', 'on_cancelled,before_delete')",
+            name="hook_owed",
+        ),
     ),
     Column(
         "hook_taken_at",  # by a process that is calling the hook, or was when it died

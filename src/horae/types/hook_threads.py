@@ -11,7 +11,7 @@ from typing import Final
 
 from typing_extensions import override
 
-from horae.domain.job import JobId
+from horae.storage.hooks import Owed
 from horae.types.hooks import TIME_LIMIT, Hooks
 
 OF_TYPE: Final = 4
@@ -68,7 +68,7 @@ class _HookThread(threading.Thread):
     def __init__(self, hooks: Hooks, type_name: str, closed: threading.Event) -> None:
         super().__init__(name=f"horae-hooks-{type_name}", daemon=True)
         self._hooks, self._type, self._closed = hooks, type_name, closed
-        self._job: JobId | None = None
+        self._owed: Owed | None = None
         self._began = 0.0
         self._left_behind = False
 
@@ -79,24 +79,26 @@ class _HookThread(threading.Thread):
                 owed = self._hooks.take(self._type)
                 if owed is None:
                     return
-                self._began, self._job = time.monotonic(), owed.job.id
+                self._began, self._owed = time.monotonic(), owed
                 self._hooks.call(owed)
-                self._job = None
+                self._owed = None
         except Exception as error:  # noqa: BLE001 - the rows owe the hooks still
             log.warning("hooks of type %s wait: %s", self._type, error)
         finally:
-            self._job = None
+            self._owed = None
 
     def has_passed(self, seconds: float) -> bool:
-        return self._job is not None and time.monotonic() - self._began > seconds
+        return self._owed is not None and time.monotonic() - self._began > seconds
 
     def leave_behind(self, seconds: float) -> None:
-        job, told = self._job, self._left_behind
+        owed, told = self._owed, self._left_behind
         self._left_behind = True
-        if job is None or told:
+        if owed is None or told:
             return
-        log.error("a hook of job %d (%s) has run for more than %g s and is left behind", job, self._type, seconds)
+        log.error(
+            "a hook of job %d (%s) has run for more than %g s and is left behind", owed.job.id, self._type, seconds
+        )
         try:
-            self._hooks.done(job)
+            self._hooks.done(owed)
         except Exception as error:  # noqa: BLE001 - then it is called again, once it counts as dropped
-            log.warning("that a hook of job %d was called cannot be noted: %s", job, error)
+            log.warning("that a hook of job %d was called cannot be noted: %s", owed.job.id, error)

@@ -15,7 +15,7 @@ from horae.errors import JobFailed, JobNotDeletable
 from horae.storage import ending, hooks, parameters
 from horae.storage.database import Database
 from horae.storage.failures import is_transient
-from horae.storage.hooks import ON_CANCELLED, ON_ERROR, Owed
+from horae.storage.hooks import BEFORE_DELETE, ON_CANCELLED, ON_ERROR, Owed
 from horae.types.job_type import JobType, has_hook
 from horae.types.parameters import MappedParameters
 from horae.types.registry import Registry
@@ -27,7 +27,6 @@ TAKEN_AGAIN: Final = 90.0
 """Jobs that are deleted together, without and with a hook for each; seconds that a hook may take before the others of
 its type stop waiting for it, and after which what a dead process had taken is taken again.
 """
-BEFORE_DELETE: Final = "before_delete"
 log = logging.getLogger("horae.hooks")
 
 
@@ -69,13 +68,20 @@ class Hooks:
     def call(self, owed: Owed) -> None:
         """Call a hook that was taken, and note that it was called; what it raises is logged."""
         job, hook = owed
+        if hook == BEFORE_DELETE and self._delete_taken(job):
+            return
         error = self._errors.pop(job.id, None)
         try:
             if self.wanted(job.type, hook):
                 self._call(self._registry.get(job.type), hook, self.with_parameters(job), error)
         except Exception:
             log.exception("a hook of job %d failed", job.id)
-        self.done(job.id)
+        self.done(owed)
+
+    def _delete_taken(self, job: Job) -> bool:
+        """Delete a job that somebody else has asked to be deleted; False if it stays because its hook has failed."""
+        wanted = self.wanted(job.type, BEFORE_DELETE)
+        return (not wanted or self._may_go(job)) and self._remove([job.id]) == 1
 
     def call_here(self, job_id: JobId, type_name: str) -> None:
         """Call what a job owes in this thread, if its type is known here and nobody else calls it."""
@@ -88,9 +94,9 @@ class Hooks:
         except Exception as error:  # noqa: BLE001 - its row owes it, and a node calls it
             log.warning("a hook of job %d is left to the nodes: %s", job_id, error)
 
-    def done(self, job_id: JobId) -> None:
+    def done(self, owed: Owed) -> None:
         """Note that the hook of a job has been called."""
-        self._database.autocommit(hooks.done, [job_id])
+        self._database.autocommit(hooks.done, owed.job.id, owed.hook)
 
     def delete(self, job: Job) -> None:
         """Call `before_delete` of an ended job, unless somebody else does; raises what it raises."""
@@ -144,8 +150,9 @@ class Hooks:
         """Delete jobs of types that nobody knows any more, whatever hooks they owe; how many."""
         if not types:
             return 0
-        self._database.autocommit(hooks.forget, types)
-        return self.remove_past_keeping(types, keep_seconds)
+        wanted = self._database.transact(hooks.forget, types)
+        removed = self._remove(wanted) if wanted else 0
+        return removed + self.remove_past_keeping(types, keep_seconds)
 
     def remove_past_keeping(self, types: Collection[str], keep_seconds: float) -> int:
         """Delete jobs of these types that were kept for long enough, without a hook."""

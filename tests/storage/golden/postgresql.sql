@@ -79,7 +79,7 @@ CREATE TABLE horae_jobs (
     max_runtime double precision,
     run_reason character varying(32),
     retry_of bigint,
-    hook_owed character varying(16),
+    hook_owed character varying(32),
     hook_taken_at timestamp with time zone,
     CONSTRAINT horae_jobs_attempts CHECK (((attempt >= 0) AND (max_attempts >= 1) AND (lease >= attempt))),
     CONSTRAINT horae_jobs_cancelled_by CHECK (((cancelled_by IS NULL) OR ((state)::text = 'cancelled'::text))),
@@ -91,7 +91,7 @@ CASE state
     WHEN 'finished'::text THEN (node_id IS NULL)
     ELSE true
 END),
-    CONSTRAINT horae_jobs_hook_owed CHECK (((hook_owed)::text = ANY ((ARRAY['on_error'::character varying, 'on_cancelled'::character varying])::text[]))),
+    CONSTRAINT horae_jobs_hook_owed CHECK (((hook_owed)::text = ANY ((ARRAY['on_error'::character varying, 'on_cancelled'::character varying, 'before_delete'::character varying, 'on_error,before_delete'::character varying, 'on_cancelled,before_delete'::character varying])::text[]))),
     CONSTRAINT horae_jobs_max_runtime CHECK ((max_runtime > (0)::double precision)),
     CONSTRAINT horae_jobs_pkey PRIMARY KEY (id),
     CONSTRAINT horae_jobs_progress CHECK (((progress_percentage >= 0) AND (progress_percentage <= 100))),

@@ -1,6 +1,7 @@
-import { HoraeError } from '@horae/vue'
-import { describe, expect, it } from 'vitest'
+import { HoraeError, type JobDetail } from '@horae/vue'
+import { describe, expect, it, vi } from 'vitest'
 
+import { client } from '@/api/server'
 import { BULK_ACTIONS, doAll, resultText } from '@/jobs/bulk'
 import { jobOf } from './jobs'
 
@@ -31,6 +32,20 @@ describe('doing something to many jobs', () => {
       '2 jobs cancelled. 1 job was not: Cannot be cancelled: The job has ended in the meantime. ' +
         '1 job was not: Not possible: network.',
     )
+  })
+
+  it('says which deletions are left to others', async () => {
+    const remove = BULK_ACTIONS.find(({ name }) => name === 'delete')
+    const asked = vi.spyOn(client.jobs, 'delete')
+    asked.mockImplementation((id) =>
+      Promise.resolve(id === 2 ? (jobOf(2, 'failed') as JobDetail) : undefined),
+    )
+    const result = await doAll([1, 2], remove?.run ?? (() => Promise.reject(new Error('none'))))
+    expect(resultText(result, { done: 'deleted' })).toBe(
+      '1 job deleted. 1 job was not: Not possible: this server does not know the type of the job, ' +
+        'so the first node that does deletes it.',
+    )
+    asked.mockRestore()
   })
 
   it('is offered for the jobs that it makes sense for', () => {

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
@@ -22,6 +22,11 @@ from horae.handler.states import wanted_states
 
 MOST_IDS: Final = 10_000
 STATE: Final = "!?(" + "|".join(JobState) + ")"
+
+LEFT_TO_OTHERS: Final[dict[str, Any]] = {
+    "model": JobDetail,
+    "description": "This server does not know the type of the job: the first node that does deletes it.",
+}
 
 router = APIRouter(prefix="/api/jobs", tags=["jobs"])
 
@@ -128,11 +133,15 @@ async def retry_job(services: ServicesHere, actor: Changer, job_id: JobIdInPath)
     return await detail_of(services, actor, job)
 
 
-@router.delete("/{job_id}/", status_code=204, responses=documented(400, 404))
-async def delete_job(services: ServicesHere, actor: Staff, job_id: JobIdInPath) -> None:
+@router.delete("/{job_id}/", status_code=204, responses={**documented(400, 404), 202: LEFT_TO_OTHERS})
+async def delete_job(services: ServicesHere, actor: Staff, job_id: JobIdInPath) -> Response:
     """Delete a job that has ended; for staff."""
     async with services.audited(actor, "job.delete", str(job_id)):
-        await services.jobs.delete(job_id)
+        gone = await services.jobs.delete(job_id)
+    if gone:
+        return Response(status_code=204)
+    job = await services.jobs.get(job_id)
+    return Response((await detail_of(services, actor, job)).model_dump_json(), 202, media_type="application/json")
 
 
 async def detail_of(services: Services, actor: Actor, job: Job) -> JobDetail:

@@ -2380,6 +2380,15 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description This server does not know the type of the job: the first node that does deletes it. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobDetail"];
+                };
+            };
             /** @description Successful Response */
             204: {
                 headers: {

@@ -15,8 +15,8 @@ export interface JobsApi {
   cancel: (id: JobId) => Promise<JobDetail>
   /** Start a failed or cancelled job anew; the answer is the new job. */
   retry: (id: JobId) => Promise<JobDetail>
-  /** Delete an ended job. */
-  delete: (id: JobId) => Promise<void>
+  /** Delete an ended job. Gives the job where the server does not know its type and leaves it to a node that does. */
+  delete: (id: JobId) => Promise<JobDetail | undefined>
 }
 
 /** One server, as a page sees it. */
