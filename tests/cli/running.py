@@ -129,7 +129,11 @@ def begin(folder: Path, database: Database) -> Iterator[Begin]:
     def begin(*arguments: str) -> Running:
         node = Running(folder, database.url.render_as_string(hide_password=False), *arguments)
         running.append(node)
-        assert "ready" in node.ready
+        if "ready" not in node.ready:
+            code = node.end()
+            pytest.fail(
+                f"the node ended with {code} before it was ready; it said {node.ready!r}, and logged:\n{node.log}"
+            )
         return node
 
     yield begin

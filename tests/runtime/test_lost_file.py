@@ -48,7 +48,19 @@ def replace(file: Path) -> None:
     os.replace(backup, file)  # noqa: PTH105 - as a shell does
 
 
+def delete_log(file: Path) -> None:
+    """As whoever takes the write-ahead log for rubbish does."""
+    Path(f"{file}-wal").unlink()
+
+
+def move_index(file: Path) -> None:
+    elsewhere = file.with_name("elsewhere")
+    elsewhere.mkdir()
+    Path(f"{file}-shm").rename(elsewhere / f"{file.name}-shm")
+
+
 LOSSES: Final = [move, delete, replace]
+OF_COMPANIONS: Final = [delete_log, move_index]
 
 
 @pytest.mark.parametrize("lose", LOSSES)
@@ -78,7 +90,32 @@ def test_a_file_that_is_put_back_goes_on(horae: Horae, file: Path) -> None:
     assert horae.jobs.start(work).id == first.id + 1
 
 
-@pytest.mark.parametrize("lose", LOSSES)
+@pytest.mark.parametrize("lose", OF_COMPANIONS)
+def test_callers_hear_that_a_file_beside_it_is_gone(horae: Horae, file: Path, lose: Callable[[Path], None]) -> None:
+    @horae.job
+    def work() -> None: ...
+
+    horae.jobs.start(work)
+    lose(file)
+    with pytest.raises(Unavailable, match="was removed while this process had it open"):
+        horae.jobs.start(work)
+
+
+def test_the_last_connection_removes_them_in_good_order(horae: Horae, file: Path) -> None:
+    @horae.job
+    def work() -> None: ...
+
+    first = horae.jobs.start(work)
+    database = horae.parts.database
+    vars(database)["_lender"].close()
+    database.engine.dispose()
+    database.autocommit_engine.dispose()
+    assert not Path(f"{file}-wal").exists()
+    assert horae.jobs.start(work).id == first.id + 1
+    assert horae.jobs.get(first.id).id == first.id
+
+
+@pytest.mark.parametrize("lose", [*LOSSES, delete_log])
 async def test_a_node_stops_its_bodies_and_ends_with_the_reason(
     horae: Horae, file: Path, lose: Callable[[Path], None], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -86,6 +86,8 @@ class Database:
     def begin_anew(self) -> None:
         """After a fork: the parent's connections are left alone, not even closed, and its threads are not here."""
         engines = (self.engine, self.autocommit_engine, self._of_bodies)
+        if self._file is not None:
+            self._file.begin_anew()
         detach([*self._connections.descriptors(), *self._connections_of_bodies.descriptors()])
         self._connections.forget()
         self._connections_of_bodies.forget()
