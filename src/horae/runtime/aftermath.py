@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from functools import partial
 from typing import Final
 
@@ -50,13 +50,13 @@ class Aftermath:
                 else:
                     over.append(claim.id)
                     cancelled.extend([claim.id] if state is JobState.CANCELLED else [])
-                    self._note_hook(ended)
             elif claim.id in result.released:
                 self._hooks.wake()
             elif ended.settlement is not None:
                 log.info("the end of job %d was dropped: its lease %d has passed on", claim.id, claim.lease)
+        self._note_hooks(batch, result.settled)
         self._tell_of_room(ended.claim.queue for ended in batch)
-        self._reporter.forget((ended.claim.id for ended in batch), cancelled)
+        self._reporter.forget([ended.claim.id for ended in batch], cancelled)
         self._tell_of_own_ends([ended for ended in batch if ended.already])
         if over:
             self._wakeup.send(Hint(HintKind.ENDED, tuple(over)))
@@ -149,9 +149,10 @@ class Aftermath:
         if self.worker is not None:
             self.worker.hint_in(seconds)
 
-    def _note_hook(self, ended: Ended) -> None:
-        if ended.settlement is None or ended.settlement.hook_owed is None:
-            return
-        if ended.error is not None:
-            self._hooks.remember(ended.claim.id, ended.error)
-        self._hooks.wake()
+    def _note_hooks(self, batch: Sequence[Ended], settled: Container[JobId]) -> None:
+        for ended in batch:
+            if ended.settlement is None or ended.settlement.hook_owed is None or ended.claim.id not in settled:
+                continue
+            if ended.error is not None:
+                self._hooks.remember(ended.claim.id, ended.error)
+            self._hooks.wake()

@@ -7,22 +7,20 @@ from contextlib import suppress
 from typing import NoReturn
 
 
-class _Forks:
-    """How many forks lie between this process and the one that imported this module."""
+class forks:  # noqa: N801 - reads as the number that it holds
+    """How many forks lie between this process and the one that imported this module: `forks.count`.
+
+    It is another number in a child of this process, and cheaper to read than the process's id.
+    """
 
     count = 0
 
 
 def _count_fork() -> None:
-    _Forks.count += 1
+    forks.count += 1
 
 
 os.register_at_fork(after_in_child=_count_fork)
-
-
-def forks() -> int:
-    """A number that is another one in a child of this process: cheaper to ask for than the process's id."""
-    return _Forks.count
 
 
 def end_child(error: BaseException | None) -> NoReturn:

@@ -93,14 +93,14 @@ class Stage:
 def perform(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
     """Run a body in this thread."""
     context.begin()
-    here = forks()
+    here = forks.count
     with logged_as(context, stage.node):
         try:
             context.params = load_parameters(job_type, context.claim, stage.database)
             performed = _run(job_type, context, stage)
         except BaseException as error:  # noqa: BLE001 - whatever a body raises is its outcome
             performed = _raised(job_type, context, stage, error)
-    if forks() != here:
+    if forks.count != here:
         end_child(performed.error)
     return performed if (took := context.took) is None else performed._replace(took=took)
 
@@ -108,7 +108,7 @@ def perform(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> P
 async def perform_async(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
     """Run a coroutine body in this task."""
     context.begin()
-    here = forks()
+    here = forks.count
     with logged_as(context, stage.node):
         try:
             if isinstance(job_type.parameters, ModelParameters):
@@ -120,7 +120,7 @@ async def perform_async(job_type: JobType[Any], context: JobContext[Any], stage:
             performed = await _run_async(job_type, context, stage)
         except BaseException as error:  # noqa: BLE001 - as above; a cancelled task has its reason in the context
             performed = _raised(job_type, context, stage, error)
-    if forks() != here:
+    if forks.count != here:
         end_child(performed.error)
     return performed if (took := context.took) is None else performed._replace(took=took)
 
@@ -281,14 +281,14 @@ def sync_connection_of(connection: AsyncConnection) -> Connection:
 @contextmanager
 def _ending_in_a_child() -> Generator[None]:
     """End a child that the body has forked where the body is over in it: before anything is settled or committed."""
-    here = forks()
+    here = forks.count
     try:
         yield
     except BaseException as error:
-        if forks() != here:
+        if forks.count != here:
             end_child(error)
         raise
-    if forks() != here:
+    if forks.count != here:
         end_child(None)
 
 

@@ -92,11 +92,13 @@ class Settler:
 
     def add(self, ended: Ended) -> None:
         """Take over a body that has stopped."""
-        self._waiting.append(ended)
-        if self.crowded:
+        waiting = self._waiting
+        waiting.append(ended)
+        if len(waiting) == 1:  # else the first has said so
+            self._work.set()
+            self._idle.clear()
+        elif len(waiting) >= MOST_WAITING:
             self.way.set()
-        self._work.set()
-        self._idle.clear()
 
     async def drained(self) -> None:
         """Wait until everything that was added is committed."""
@@ -145,7 +147,7 @@ class Settler:
         self._away.settle()
         self._pause = PAUSES[0]
         self._largest = min(self._largest * 2, LARGEST_BATCH)
-        self._stage.journal.end(ended.claim for ended in batch)
+        self._stage.journal.end([ended.claim for ended in batch])
         self._on_settled(batch, settled)
 
     def _commit(self, batch: Sequence[Ended]) -> Settled:

@@ -8,21 +8,17 @@ class Slots:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._taken = 0
-        self._listeners: list[Callable[[], None]] = []
-
-    @property
-    def free(self) -> int:
+        self.free = limit
         """How many more bodies may begin."""
-        return self.limit - self._taken
+        self._listeners: list[Callable[[], None]] = []
 
     def take(self) -> None:
         """Begin a body."""
-        self._taken += 1
+        self.free -= 1
 
     def release(self) -> None:
         """A body has ended."""
-        self._taken -= 1
+        self.free += 1
         if len(self._listeners) > 1:
             for listener in self._listeners:
                 listener()

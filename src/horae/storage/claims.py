@@ -26,10 +26,12 @@ from sqlalchemy import (
     literal_column,
     or_,
     select,
+    true,
     tuple_,
     type_coerce,
     update,
 )
+from sqlalchemy.exc import IntegrityError
 
 from horae.domain.job import Claim, JobId, JobState, NodeId
 from horae.storage.bounds import JOB_IS_READABLE, MOST_ATTEMPTS, MOST_LEASES
@@ -82,11 +84,10 @@ _STARTED: Final = {
 }
 
 
-def _bearable(dialect: str) -> ColumnElement[bool]:
-    """One more lease and attempt must be numbers still, and no CHECK may refuse: such a row would stop every claim."""
-    bearable = and_(jobs.c.lease < MOST_LEASES, jobs.c.attempt < MOST_ATTEMPTS)
+def readable(dialect: str) -> ColumnElement[bool]:
+    """No CHECK refuses a row; on SQLite, where a row may have been written past them."""
     if dialect != SQLITE:
-        return bearable
+        return true()
     return literal_column(f"coalesce({JOB_IS_READABLE.texts[SQLITE]}, 1)", Boolean())  # as a CHECK takes null
 
 
@@ -97,7 +98,8 @@ def due_of(dialect: str, closed: Select[Any], *columns: Column[Any]) -> Select[A
         .where(
             jobs.c.state == JobState.PENDING,
             jobs.c.run_at <= database_now(),
-            _bearable(dialect),
+            jobs.c.lease < MOST_LEASES,  # one more lease and attempt must be numbers still
+            jobs.c.attempt < MOST_ATTEMPTS,
             member_of(dialect, jobs.c.type, "types"),
             or_(
                 bindparam("every_queue", type_=Boolean()),
@@ -144,6 +146,7 @@ def _beyond() -> ColumnElement[bool]:
 
 
 CLAIM: Final = PerDialect(_claim)
+CLAIM_READABLE: Final = PerDialect(lambda dialect: _claim(dialect, readable(dialect)))
 CLAIM_BEYOND: Final = PerDialect(lambda dialect: _claim(dialect, _beyond()))
 
 CLAIM_ONE: Final = (
@@ -212,8 +215,18 @@ def claim(connection: Connection, served: Served, limit: int, beyond: JobId | No
     """
     parameters = {"node": served.node, "limit": limit, **asked_by(served)}
     if beyond is None:
-        return taken(connection, CLAIM, parameters)
+        return _taken_at_first(connection, parameters)
     return taken(connection, CLAIM_BEYOND, {**parameters, "beyond": beyond})
+
+
+def _taken_at_first(connection: Connection, parameters: Mapping[str, Any]) -> list[Claim]:
+    """As if there were no rows that a CHECK refuses: to look for them costs a thirtieth of a job on SQLite."""
+    try:
+        return taken(connection, CLAIM, parameters)
+    except IntegrityError:
+        if connection.dialect.name != SQLITE:
+            raise
+        return taken(connection, CLAIM_READABLE, parameters)
 
 
 def asked_by(served: Served) -> dict[str, Any]:

@@ -75,13 +75,23 @@ class Instant(TypeDecorator[datetime]):
         return (value - EPOCH) // MICROSECOND
 
     @override
-    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
-        if value is None:
-            return None
-        try:
-            return EPOCH + timedelta(microseconds=value) if dialect.name == SQLITE else value.astimezone(UTC)
-        except (ArithmeticError, AttributeError, TypeError, ValueError):
-            return cast_type("datetime", UNREADABLE)  # whoever reads the row looks for it
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], datetime | None]:
+        # The processor itself, and not `process_result_value`: one call less for each moment of each row.
+        return _moment_of_microseconds if dialect.name == SQLITE else _moment_in_utc
+
+
+def _moment_of_microseconds(value: Any) -> datetime | None:
+    try:
+        return None if value is None else EPOCH + timedelta(microseconds=value)
+    except (ArithmeticError, TypeError):
+        return cast_type("datetime", UNREADABLE)  # whoever reads the row looks for it
+
+
+def _moment_in_utc(value: Any) -> datetime | None:
+    try:
+        return None if value is None else value.astimezone(UTC)
+    except (ArithmeticError, AttributeError, TypeError, ValueError):
+        return cast_type("datetime", UNREADABLE)
 
 
 class JsonPart(JSON):

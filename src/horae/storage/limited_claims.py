@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Executable, Select, Subquery, func, or_, sele
 
 from horae.domain.job import Claim
 from horae.storage import claims
-from horae.storage.claims import Served, asked_by, due_of, start_of
+from horae.storage.claims import Served, asked_by, due_of, readable, start_of
 from horae.storage.dialect import PerDialect, member_of
 from horae.storage.tables import jobs, queues
 
@@ -40,7 +40,7 @@ def _within_reach(dialect: str) -> Select[tuple[str]]:
         .select_from(queues.outerjoin(held, held.c.queue == queues.c.name))
         .where(or_(queues.c.paused_at.is_not(None), full))
     )
-    first = due_of(dialect, closed, jobs.c.queue).subquery("first")
+    first = due_of(dialect, closed, jobs.c.queue).where(readable(dialect)).subquery("first")
     limited = queues.c.concurrency_limit.is_not(None)
     return select(queues.c.name).where(limited, queues.c.name.in_(select(first.c.queue))).order_by(queues.c.name)
 
@@ -66,7 +66,7 @@ def _claim(dialect: str) -> Executable:
     open_to_all = queues.c.paused_at.is_(None) & queues.c.concurrency_limit.is_(None)
     closed = select(queues.c.name).where(~or_(mine, open_to_all))
     columns = (jobs.c.id, jobs.c.queue, jobs.c.priority, jobs.c.run_at)
-    due = due_of(dialect, closed, *columns).with_for_update(skip_locked=True).cte("due")
+    due = due_of(dialect, closed, *columns).where(readable(dialect)).with_for_update(skip_locked=True).cte("due")
     order = (due.c.priority.desc(), due.c.run_at, due.c.id)
     place = func.row_number().over(partition_by=due.c.queue, order_by=order)
     ranked = select(due.c.id, due.c.queue, place.label("place")).subquery("ranked")

@@ -84,7 +84,7 @@ class JobContext(Generic[ParamsT]):
     @property
     def label(self) -> str | None:
         """The last label that the body gave."""
-        return self.progress.label if "progress" in vars(self) else None
+        return self.progress.label if "progress" in self.__dict__ else None
 
     @property
     def log(self) -> logging.Logger:

@@ -102,7 +102,7 @@ class FunctionJobType(JobType[Any]):
         if callable(self._transaction):
             made: Any = self._transaction(job)
             return cast("Transaction", made)
-        return cast("Transaction", self._transaction)
+        return self._transaction
 
     @property
     def has_transaction(self) -> bool:
