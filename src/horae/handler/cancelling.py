@@ -90,7 +90,8 @@ class Cancels:
         job = self._database.autocommit(reading.get, job_id)
         if job is None:
             raise JobDoesNotExist(job_id)
-        self._live.forget([job_id])
+        if not job.occupied:  # else the body has yet to hear of what somebody else has asked for
+            self._live.forget([job_id])
         if job.state is not JobState.CANCELLED:
             raise JobNotCancellable(job_id, job.state)
         return job

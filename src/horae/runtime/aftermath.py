@@ -16,7 +16,7 @@ from horae.runtime.reporter import Reporter
 from horae.runtime.rescue import Rescued
 from horae.runtime.settler import Ended
 from horae.runtime.worker import Worker
-from horae.storage import ending
+from horae.storage import ending, reading
 from horae.storage.runs import Decided
 from horae.storage.settling import Settled
 from horae.wakeup.channel import Hint, HintKind
@@ -111,10 +111,10 @@ class Aftermath:
             self._live.request_cancel(job_id, CancelRequest(by, forced=decision.stop is Stop.TERMINATE))
             self._wakeup.send(Hint(HintKind.CANCEL, (job_id,)))
             job = self._database.transact(ending.cancel, job_id, by)
+            if self._database.autocommit(reading.occupied, [job_id]):
+                return  # its body has yet to hear of it, also where somebody else has cancelled the job before
         except Exception as error:  # noqa: BLE001 - its next nominal time asks again
             log.warning("job %d cannot be stopped for the next run of its schedule: %s", job_id, error)
-            return
-        if job is not None and job.node_id is not None:
             return
         self._live.forget([job_id])
         if job is not None:  # no node had it, so the run has ended with it

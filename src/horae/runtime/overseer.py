@@ -86,15 +86,15 @@ class Overseer:
         self._hinted.clear()
 
     async def _round(self) -> None:
-        asked = [job_id for job_id, run in self._running.items() if not run.ordered_to_end]
+        asked = [job_id for job_id, run in self._running.items() if run.may_be_cancelled]
         self._rounds += 1
         reread = self._rounds % ROUNDS_PER_READING == 0
         orders = await self._database.in_service(lambda: self.exchange(asked, reread=reread))
         for job_id, order in orders.items():
             if (run := self._running.get(job_id)) is not None:
                 run.stop(order)
-                if isinstance(order, JobCancelled) and order.forced:
-                    run.kill()
+                if isinstance(order, JobCancelled) and order.forced and not run.forced:
+                    run.force()
 
     def exchange(self, asked: Collection[JobId], *, reread: bool) -> Mapping[JobId, BaseException]:
         """Write reports, and read which of these bodies are to stop, and why."""
@@ -140,7 +140,7 @@ class Overseer:
         return overdue
 
     def _force(self, run: Run) -> None:
-        run.forced, run.killed = True, run.kill()
+        run.force()
         if run.killed:
             log.warning("job %d was stopped by force at its hard time limit", run.claim.id)
         else:

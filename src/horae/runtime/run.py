@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol, TypeAlias
 from horae.domain import limits
 from horae.domain.job import Claim
 from horae.domain.limits import Limit
-from horae.errors import JobStopped
+from horae.errors import JobCancelled, JobStopped
 from horae.runtime.runner import Performed
 from horae.types.context import JobContext
 from horae.types.job_type import JobType
@@ -22,7 +22,7 @@ START_UP: Final = timedelta(seconds=60)
 class Run:
     """A claim whose body has begun. Times are on the monotonic clock, in seconds.
 
-    `warned`: told that its time is over; `forced`: told to end at its hard limit; `killed`: where that could be done;
+    `warned`: told that its time is over; `forced`: ended by force, or tried to; `killed`: where that could be done;
     `failed`: its job is failed, or is about to be, though its body goes on.
     """
 
@@ -54,6 +54,10 @@ class Run:
         """Stop it by force; False where that cannot be done."""
         return self.executor.kill(self)
 
+    def force(self) -> None:
+        """Stop it by force where that can be done, and note that it was tried."""
+        self.forced, self.killed = True, self.kill()
+
     @property
     def soft_limit(self) -> timedelta | None:
         """How long it may run: what its schedule says, else its type."""
@@ -80,6 +84,11 @@ class Run:
     def ordered_to_end(self) -> bool:
         """Whether it has been told to end for good."""
         return isinstance(self.context.order, JobStopped)
+
+    @property
+    def may_be_cancelled(self) -> bool:
+        """Whether a cancel would tell it something new: that it is to end, or after that by force."""
+        return not self.ordered_to_end or (isinstance(self.context.order, JobCancelled) and not self.forced)
 
 
 Done: TypeAlias = Callable[[Run, Performed], None]

@@ -1,0 +1,75 @@
+"""A cancel by force that comes after one without it still takes effect."""
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from horae import Horae, JobState
+from horae.live.store import CancelRequest
+from horae.runtime.run import Run
+from tests.harness.applications import live_rows
+from tests.harness.nodes import running_node, until, until_released
+
+
+class Stubborn:
+    """A body that hears no order, and whether it was stopped by force."""
+
+    def __init__(self, horae: Horae) -> None:
+        self.begun, self.release = threading.Event(), threading.Event()
+        self.told: list[int] = []
+        self.killed: list[int] = []
+
+        @horae.job(max_count=None)
+        def stubborn() -> None:
+            self.begun.set()
+            self.release.wait(20)
+
+
+@pytest.fixture
+def body(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stubborn]:
+    body = Stubborn(horae)
+
+    stop = Run.stop
+
+    def tell(run: Run, order: BaseException) -> None:
+        stop(run, order)
+        body.told.append(run.claim.id)
+
+    def kill(run: Run) -> bool:
+        body.killed.append(run.claim.id)
+        return False
+
+    monkeypatch.setattr(Run, "stop", tell)
+    monkeypatch.setattr(Run, "kill", kill)
+    yield body
+    body.release.set()
+
+
+async def test_the_body_is_forced_once(horae: Horae, body: Stubborn) -> None:
+    async with running_node(horae):
+        job = await horae.aio.jobs.start("stubborn")
+        await until(body.begun.is_set)
+        cancelled = await horae.aio.jobs.cancel(job.id, by="alice")
+        await until(lambda: body.told)
+        assert (cancelled.state, body.killed) == (JobState.CANCELLED, [])
+        for _ in range(2):
+            horae.parts.live.request_cancel(job.id, CancelRequest("bob", forced=True))
+            await until(lambda: body.killed)
+        body.release.set()
+        ended = await until_released(horae, job.id)
+        await until(lambda: live_rows(horae, [job.id]) == 0)
+    assert (ended.cancelled_by, body.killed) == ("alice", [job.id])
+
+
+async def test_a_schedule_forces_a_run_that_somebody_has_cancelled(horae: Horae, body: Stubborn) -> None:
+    horae.schedules.add("stubborn", cron="* * * * * *", overlap="terminate_other")
+    async with running_node(horae):
+        await until(body.begun.is_set)
+        [tick] = [tick for tick in horae.schedules.ticks("stubborn") if tick.job_id is not None]
+        await horae.aio.jobs.cancel(tick.job_id or 0, by="alice")
+        await until(lambda: body.told)
+        await until(lambda: body.killed)
+        horae.schedules.pause("stubborn")
+        body.release.set()
+    assert body.killed[0] == tick.job_id
