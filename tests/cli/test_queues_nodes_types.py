@@ -6,13 +6,15 @@ from dataclasses import replace
 from queue import Queue
 
 import pytest
+from sqlalchemy import text
 
 from horae.cli import nodes as nodes_command
 from horae.handler.queues import Queues
 from horae.runtime.onlooker import look
 from horae.runtime.parts import NodeOptions
 from horae.runtime.record import record_of
-from horae.storage import nodes
+from horae.storage import claims, nodes
+from horae.storage.claims import Served
 from horae.storage.database import Database
 from horae.types.registry import Registry
 from horae.wakeup.channel import Hint, HintKind
@@ -108,6 +110,26 @@ def test_a_dead_node_and_why(database: Database, bare: Call) -> None:
     row = bare("nodes", "list").stdout.splitlines()[1]
     assert row.split()[1] == "lost"
     assert row.rstrip().endswith("dead   its process is gone")
+
+
+async def test_a_node_that_died_lately_and_what_became_of_its_jobs(url: str, database: Database) -> None:
+    lost = replace(record_of(Registry(), NodeOptions(name="lost")), host="elsewhere/boot#1", pid=77)
+    database.transact(nodes.register, lost)
+    await called(url, "jobs", "start", "import_csv", "path=a")
+    database.transact(claims.claim, Served(node=lost.id, types=("import_csv",), queues=None), 1)
+    with database.engine.begin() as connection:
+        connection.execute(text("UPDATE horae_jobs SET max_attempts = 2"))
+        connection.execute(text("UPDATE horae_nodes SET process_ended = true"))
+    async with node_of(url, name="next"):
+        await called(url, "jobs", "wait", "1")
+        listed = values(await called(url, "nodes", "list", "--json"))
+        printed = (await called(url, "nodes", "list")).stdout
+    assert [node["name"] for node in listed["nodes"]] == ["next"]
+    (dead,) = listed["died"]
+    assert dead.pop("died_at") is not None
+    assert dead == {"id": lost.id, "name": "lost", "host": "elsewhere", "pid": 77, "jobs": {"pending": 1}}
+    assert printed.splitlines()[-1].split()[:4] == [lost.id, "lost", "elsewhere", "77"]
+    assert printed.rstrip().endswith("1 run again")
 
 
 def test_a_lock_is_held_free_or_unknown(database: Database) -> None:

@@ -127,8 +127,9 @@ def test_who_was_struck_off_is_told_of_for_a_while(database: Database) -> None:
     registered(database, name="näme", host="here/boot", pid=77)
     registered(database, OTHER)
     assert database.transact(nodes.died, 3600.0) == []
-    database.transact(nodes.strike_off, [NODE])
+    database.transact(nodes.strike_off, [NODE], {NODE: {"pending": 2, "failed": 1}, OTHER: {"pending": 9}})
     database.transact(nodes.remove, [OTHER])  # it has left in good order
     (dead,) = database.transact(nodes.died, 3600.0)
     assert (dead.id, dead.name, dead.host, dead.pid) == (NODE, "näme", "here/boot", 77)
+    assert dead.jobs == {"pending": 2, "failed": 1}
     assert database.transact(nodes.died, 0.0) == []

@@ -1,6 +1,7 @@
 """What somebody who is no node can tell of the nodes: a command, a web page. Looks once and changes nothing."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from horae.runtime.identity import decoded
 from horae.runtime.membership import membership_of
@@ -10,6 +11,9 @@ from horae.storage import nodes
 from horae.storage.database import Database
 from horae.storage.nodes import NodeView
 from horae.types.registry import Registry
+
+REMEMBERED: Final = 3600.0
+"""Seconds for which lists tell of a node that has died."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +31,12 @@ class SeenNode:
     @property
     def host_name(self) -> str:
         """The readable part of its host."""
-        return decoded(self.view.host, self.view.pid).host.partition("/")[0]
+        return host_name(self.view.host, self.view.pid)
+
+
+def host_name(host: str, pid: int) -> str:
+    """The readable part of a node's host."""
+    return decoded(host, pid).host.partition("/")[0]
 
 
 def look(database: Database) -> list[SeenNode]:

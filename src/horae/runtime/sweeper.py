@@ -6,6 +6,7 @@ Every node sweeps; the statements take only rows that no other sweeper has locke
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -74,6 +75,7 @@ class Sweeper:
         self._suspicion = asyncio.Event()
         self._suspected = self._again = False
         self._announced = frozenset[NodeId]()
+        self._fates: dict[NodeId, Counter[str]] = {}
         self._rounds = self._unburied = self._locked_looks = 0
 
     def suspect(self) -> None:
@@ -146,16 +148,35 @@ class Sweeper:
                 self._reports,
                 timedelta(seconds=time.monotonic() - self._born),
             )
-            batch, ended = await self._database.transact_async(rescuer.rescue, certain, dead.keys() - certain)
+            batch, ended, buried = await self._database.transact_async(
+                self._clear, rescuer, certain, dead.keys() - certain
+            )
+            self._fates = {node: fates for node, fates in self._told(batch).items() if node in dead}
             self._on_rescue(batch)
             self._on_runs(ended)
             if len(batch) < rescue.RESCUE_BATCH:
                 break
-        buried = await self._database.transact_async(nodes.strike_off, dead.keys()) if dead else set[NodeId]()
         for node in buried:
             self._membership.bury(node)
             self._journals.remove(node)
         self._unburied = len(certain - buried)  # something of theirs is still locked
+
+    def _clear(
+        self, connection: Connection, rescuer: Rescuer, certain: Collection[NodeId], silent: Collection[NodeId]
+    ) -> tuple[list[Rescued], list[Decided], set[NodeId]]:
+        """Rescue a batch, and strike off with the last one: so whoever has rescued says what became of the jobs."""
+        batch, ended = rescuer.rescue(connection, certain, silent)
+        dead = {*certain, *silent}
+        last = len(batch) < rescue.RESCUE_BATCH
+        buried = nodes.strike_off(connection, dead, self._told(batch)) if dead and last else set[NodeId]()
+        return batch, ended, buried
+
+    def _told(self, batch: Sequence[Rescued]) -> dict[NodeId, Counter[str]]:
+        """What has become of the jobs of nodes that are still listed, and of these."""
+        fates = {node: Counter(counts) for node, counts in self._fates.items()}
+        for rescued in batch:
+            fates.setdefault(rescued.node, Counter())[rescued.state.value] += 1
+        return fates
 
     def _reports(self, job_ids: Sequence[JobId]) -> Mapping[JobId, LiveReport]:
         """How far bodies were, so that the bar does not fall back when somebody else ends their jobs."""

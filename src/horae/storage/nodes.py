@@ -1,9 +1,10 @@
 """Nodes: one row an incarnation, gone when the node left or was declared dead."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
@@ -91,6 +92,8 @@ class DeadNode:
     host: str
     pid: int
     died_at: datetime
+    jobs: Mapping[str, int]
+    """How many of the jobs that it held became what: `pending` where they run again."""
 
 
 DIED: Final = {
@@ -230,19 +233,23 @@ def remove(connection: Connection, ids: Collection[NodeId]) -> set[NodeId]:
     return {NodeId(id_) for id_ in connection.execute(REMOVE.on(connection), {"ids": list(ids)}).scalars()}
 
 
-def strike_off(connection: Connection, dead: Collection[NodeId]) -> set[NodeId]:
+def strike_off(
+    connection: Connection, dead: Collection[NodeId], fates: Mapping[NodeId, Mapping[str, int]] = MappingProxyType({})
+) -> set[NodeId]:
     """Strike off those of the dead that hold nothing any more.
 
     A rescue passes over rows that are locked, as by the last statement of the dead: they are for the next look, which
     is soon as long as the node is listed. Each leaves an entry among the changes, for whoever looks a little later.
+    `fates`: what became of the jobs that they held.
     """
     gone = connection.execute(STRIKE_OFF.on(connection), {"ids": list(dead)}).all()
     for row in gone:
-        audit.add(connection, {**DIED, "target": row.name, "before": json.dumps(row._asdict())})
+        before, after = json.dumps(row._asdict()), json.dumps(dict(fates.get(NodeId(row.id), {})))
+        audit.add(connection, {**DIED, "target": row.name, "before": before, "after": after})
     return {NodeId(row.id) for row in gone}
 
 
 def died(connection: Connection, seconds: float) -> list[DeadNode]:
     """The nodes that were struck off in the last `seconds`, the latest first."""
     entries = audit.latest(connection, DIED["action"], seconds)
-    return [DeadNode(**entry.before, died_at=entry.at) for entry in entries]
+    return [DeadNode(**entry.before, died_at=entry.at, jobs=entry.after or {}) for entry in entries]

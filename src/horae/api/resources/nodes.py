@@ -1,7 +1,6 @@
 """`/api/nodes/`: who runs jobs, and whether it lives."""
 
 from functools import partial
-from typing import Final
 
 from fastapi import APIRouter
 
@@ -9,11 +8,8 @@ from horae.api.dependencies import Onlooker, ServicesHere
 from horae.api.problems import documented
 from horae.api.views.operations import NodeList, dead_node_item, node_item
 from horae.handler.ring import first_shares
-from horae.runtime.onlooker import look
+from horae.runtime.onlooker import REMEMBERED, look
 from horae.storage import nodes
-
-REMEMBERED: Final = 3600.0
-"""Seconds for which the list tells of a node that has died."""
 
 router = APIRouter(prefix="/api/nodes", tags=["operations"])
 
