@@ -24,15 +24,15 @@ class Runs:
     streak: int = 0
 
     def start(self, now: datetime) -> None:
-        self.statistics = self.statistics.started(now)
+        self.statistics = self.statistics.started()
         self.going.append(now)
         self.check()
 
     def end(self, outcome: RunOutcome, now: datetime, index: int = 0) -> None:
         started = self.going.pop(index)
-        self.statistics = self.statistics.ended(outcome, now, started=started, others=len(self.going))
+        self.statistics = self.statistics.ended(outcome, now, began=started, others=len(self.going))
         self.ended.append(outcome)
-        if outcome is not RunOutcome.CANCELLED:
+        if outcome not in {RunOutcome.CANCELLED, RunOutcome.NEVER_BEGUN}:
             self.streak = self.streak + 1 if outcome in BAD else 0
         self.check()
 
@@ -47,15 +47,19 @@ class Runs:
 @given(st.lists(st.tuples(outcomes, waits, waits), max_size=30))
 def test_one_run_at_a_time_is_counted_exactly(history: list[tuple[RunOutcome, timedelta, timedelta]]) -> None:
     runs, now = Runs(), START
+    last_start: datetime | None = None
+    last_success: bool | None = None
     durations = dict.fromkeys(RunOutcome, timedelta(0))
     for outcome, idle, duration in history:
         runs.start(now := now + idle)
-        assert runs.statistics.last_start == now
+        began = now
         assert runs.statistics.streak(running=1) == runs.streak
         runs.end(outcome, now := now + duration)
         assert runs.statistics.streak() == runs.streak
         assert runs.statistics.last_finish == now
-        assert runs.statistics.last_run_success == (outcome is RunOutcome.SUCCEEDED)
+        if outcome is not RunOutcome.NEVER_BEGUN:
+            last_start, last_success = began, outcome is RunOutcome.SUCCEEDED
+        assert (runs.statistics.last_start, runs.statistics.last_run_success) == (last_start, last_success)
         durations[outcome] += duration
     assert runs.statistics.total_duration == durations[RunOutcome.SUCCEEDED]
     failed = durations[RunOutcome.FAILED] + durations[RunOutcome.CANCELLED]

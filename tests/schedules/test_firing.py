@@ -29,7 +29,7 @@ class TestOneFire:
         assert (after.state, after.job_id, after.started_at) == ("executing", decided.fired, due)
         assert (after.last_tick, after.next_start) == (due, due + MINUTE)
         assert (after.statistics.total_runs, after.statistics.total_crashes, after.open_runs) == (0, 0, 1)
-        assert after.statistics.last_start == due
+        assert after.statistics.last_start is None  # its body has not begun
         (entry,) = stage.entries("work")
         assert (entry.nominal_time, entry.until, entry.count) == (due, due, 1)
         assert (entry.decision, entry.reason, entry.job_id) == ("fired", "on_time", decided.fired)

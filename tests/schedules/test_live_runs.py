@@ -9,7 +9,6 @@ import pytest
 from horae.domain.plan import plan
 from horae.domain.schedule import Overlap, Rules
 from horae.domain.standing import RunByHand, Standing
-from horae.domain.statistics import Statistics
 from horae.domain.trigger import parse_trigger
 from horae.errors import ScheduleIsRunning
 from horae.storage import ending, runs
@@ -123,9 +122,9 @@ class TestByHand:
     def test_a_clock_that_stepped_back_far_is_not_followed(self, behind: int, later: int) -> None:
         rules = Rules(key="work", trigger=parse_trigger("cron", EVERY_MINUTE), overlap=ALLOW_ALL)
         now = MONDAY + timedelta(seconds=30)
-        last = Statistics(last_start=now + timedelta(microseconds=behind))
-        made = plan(Standing(rules=rules, statistics=last, last_tick=MONDAY), RunByHand(), now, Random(1))
-        assert made.fire == made.statistics.last_start == now + timedelta(microseconds=later)
+        by_hand = RunByHand(decided=now + timedelta(microseconds=behind))
+        made = plan(Standing(rules=rules, last_tick=MONDAY), by_hand, now, Random(1))
+        assert made.fire == now + timedelta(microseconds=later)
 
 
 class TestLimitOfTheSchedule:

@@ -30,7 +30,7 @@ from horae.domain.trigger import parse_trigger
 from horae.errors import InvalidRequest
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-SUCCEEDED, FAILED, CANCELLED, CRASHED = RunOutcome
+SUCCEEDED, FAILED, CANCELLED, CRASHED, NEVER_BEGUN = RunOutcome
 MINUTE = Interval.parse("1m")
 
 

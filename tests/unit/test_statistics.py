@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from horae.domain.statistics import RunOutcome, Statistics
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -11,14 +13,11 @@ FRESH = Statistics()
 
 
 def run(statistics: Statistics, outcome: RunOutcome, *, others: int = 0) -> Statistics:
-    return statistics.started(NOON).ended(outcome, LATER, others=others)
+    return statistics.started().ended(outcome, LATER, began=NOON, others=others)
 
 
 def test_a_start_is_committed_as_a_crash() -> None:
-    started = FRESH.started(NOON)
-    assert started == Statistics(
-        last_start=NOON, last_run_success=False, total_runs=1, total_crashes=1, consecutive_crashes=1
-    )
+    assert FRESH.started() == Statistics(total_runs=1, total_crashes=1, consecutive_crashes=1)
 
 
 def test_an_end_takes_the_crash_back() -> None:
@@ -43,8 +42,9 @@ def test_an_end_takes_the_crash_back() -> None:
 
 
 def test_a_crash_that_is_found_changes_no_count() -> None:
-    started = FRESH.started(NOON)
-    assert started.crashed(LATER) == replace(started, last_finish=LATER)
+    started = FRESH.started()
+    found = replace(started, last_start=NOON, last_finish=LATER, last_run_success=False)
+    assert started.crashed(LATER, began=NOON) == found
 
 
 def test_a_cancelled_run_is_a_failure_in_no_streak() -> None:
@@ -71,32 +71,51 @@ def test_a_cancel_keeps_the_crashes_before_it_in_the_streak() -> None:
     assert run(crashed, RunOutcome.CANCELLED).streak() == 1
 
 
+@pytest.mark.parametrize("before", [[], ["succeeded"], ["failed", "crashed"], ["crashed", "cancelled"]])
+def test_a_run_that_never_began_was_none(before: list[str]) -> None:
+    statistics = FRESH
+    for outcome in before:
+        statistics = run(statistics, RunOutcome(outcome))
+    assert run(statistics, RunOutcome.NEVER_BEGUN) == replace(statistics, last_finish=LATER)
+
+
+def test_one_that_never_began_leaves_those_that_go_on() -> None:
+    two = FRESH.started().started().started().never_begun(LATER, others=2)
+    assert (two.total_runs, two.total_crashes, two.streak(running=2)) == (2, 2, 0)
+    resumed = run(FRESH, RunOutcome.CRASHED).started().resumed()
+    assert resumed.never_begun(LATER).streak() == 0
+
+
 def test_runs_that_go_on_are_no_crashes() -> None:
-    three = FRESH.started(NOON).started(NOON).started(NOON)
+    three = FRESH.started().started().started()
     assert three.streak(running=3) == 0
-    two = three.failed(LATER, others=2)
+    two = three.failed(LATER, began=NOON, others=2)
     assert (two.consecutive_failures, two.consecutive_crashes, two.streak(running=2)) == (1, 2, 1)
-    one = two.succeeded(LATER, others=1)
+    one = two.succeeded(LATER, began=NOON, others=1)
     assert (one.streak(running=1), one.consecutive_crashes) == (0, 1)
-    assert one.crashed(LATER).streak() == 1
+    assert one.crashed(LATER, began=NOON).streak() == 1
 
 
 def test_a_run_that_outlasts_a_resume_counts_once() -> None:
-    resumed = run(FRESH, RunOutcome.FAILED).started(NOON).resumed()
+    resumed = run(FRESH, RunOutcome.FAILED).started().resumed()
     assert resumed.streak() == 0
-    assert resumed.failed(LATER).streak() == 1
-    assert resumed.crashed(LATER).streak() == 1
-    assert resumed.cancelled(LATER).streak() == 0
+    assert resumed.failed(LATER, began=NOON).streak() == 1
+    assert resumed.crashed(LATER, began=NOON).streak() == 1
+    assert resumed.cancelled(LATER, began=NOON).streak() == 0
 
 
-def test_a_duration_is_that_of_the_run_that_ended() -> None:
-    parallel = FRESH.started(NOON).started(NOON + timedelta(minutes=9))
-    assert parallel.succeeded(LATER, started=NOON, others=1).total_duration == timedelta(minutes=10)
+def test_the_last_start_is_that_of_the_last_body() -> None:
+    parallel = FRESH.started().started().succeeded(LATER, began=LATER, others=1)
+    assert parallel.succeeded(LATER, began=NOON).last_start == LATER
+    clock_set_back = parallel.succeeded(NOON, began=NOON)
+    assert clock_set_back.last_start == NOON
 
 
 def test_a_clock_that_steps_back_gives_no_negative_duration() -> None:
-    assert FRESH.started(LATER).succeeded(NOON).total_duration == timedelta(0)
+    assert FRESH.started().succeeded(NOON, began=LATER).total_duration == timedelta(0)
 
 
-def test_an_end_without_a_start_has_no_duration() -> None:
-    assert FRESH.succeeded(NOON).total_duration == timedelta(0)
+def test_readers_see_when_the_last_body_began() -> None:
+    ended = run(FRESH, RunOutcome.SUCCEEDED)
+    assert ended.started().without_open(1, None) == ended
+    assert ended.started().without_open(1, LATER) == replace(ended, last_start=LATER)

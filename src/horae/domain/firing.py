@@ -11,8 +11,8 @@ from horae.domain.tick import GRACE, Judgement, Reason, Ticks, backlog, judge_la
 from horae.domain.timeline import MICROSECOND, Timeline
 from horae.domain.trigger import IntervalTrigger
 
-# A clock that has stepped back by more than this is not followed.
-_AT_ONCE: Final = timedelta(seconds=1)
+AT_ONCE: Final = timedelta(seconds=1)
+"""A clock that has stepped back by more than this is not followed."""
 _STOPS: Final = {Overlap.CANCEL_OTHER: Stop.CANCEL, Overlap.TERMINATE_OTHER: Stop.TERMINATE}
 
 
@@ -32,24 +32,23 @@ def fire_due(standing: Standing, now: datetime) -> Plan:
     return _fire_nominal(standing, timeline, mark, now)
 
 
-def fire_by_hand(standing: Standing, now: datetime) -> Plan:
+def fire_by_hand(standing: Standing, decided: datetime | None, now: datetime) -> Plan:
     """Fire at a moment that is no nominal time, and leave everything else as it is."""
     unchanged = Plan.unchanged(standing)
     if standing.executing:
         return unchanged
-    nominal = _after_last_start(standing, now)
+    nominal = _after(decided, now)
     if standing.rules.drifting is not None:
         while nominal in {standing.last_tick, standing.next_start}:
             nominal += MICROSECOND
     else:
         nominal = Timeline.of(standing.rules).beside(nominal)
-    return _fired(unchanged, Ticks.fired(nominal, Reason.MANUAL), nominal)
+    return _fired(unchanged, Ticks.fired(nominal, Reason.MANUAL))
 
 
-def _after_last_start(standing: Standing, now: datetime) -> datetime:
+def _after(decided: datetime | None, now: datetime) -> datetime:
     """Two who run it by hand within one microsecond must not mean the same time."""
-    last = standing.statistics.last_start
-    return last + MICROSECOND if last is not None and timedelta(0) <= last - now < _AT_ONCE else now
+    return decided + MICROSECOND if decided is not None and timedelta(0) <= decided - now < AT_ONCE else now
 
 
 def _fire_nominal(standing: Standing, timeline: Timeline, mark: datetime, now: datetime) -> Plan:
@@ -67,7 +66,7 @@ def _fire_nominal(standing: Standing, timeline: Timeline, mark: datetime, now: d
         tick = _retry(standing, timeline, mark)
     plan = replace(Plan.unchanged(standing), ticks=judgement.dropped, last_tick=mark)
     if tick is not None:
-        plan = _fired(plan, tick, now)
+        plan = _fired(plan, tick)
     if tick is None or rules.overlap is Overlap.ALLOW_ALL:
         return replace(plan, next_start=timeline.first_start(mark, now)).unless_exhausted()
     return replace(plan, next_start=timeline.next_start_past(mark, now))
@@ -78,12 +77,12 @@ def _fire_drifting(standing: Standing, trigger: IntervalTrigger, nominal: dateti
     reason = Reason.LATE if now - nominal > GRACE else Reason.ON_TIME
     if standing.statistics.streak():
         reason = Reason.RETRY
-    fired = _fired(Plan.unchanged(standing), Ticks.fired(nominal, reason), now)
+    fired = _fired(Plan.unchanged(standing), Ticks.fired(nominal, reason))
     return replace(fired, last_tick=nominal, next_start=start_after_finish(standing.rules, trigger, now))
 
 
-def _fired(plan: Plan, tick: Ticks, now: datetime) -> Plan:
-    return replace(plan, ticks=(*plan.ticks, tick), fire=tick.first, statistics=plan.statistics.started(now))
+def _fired(plan: Plan, tick: Ticks) -> Plan:
+    return replace(plan, ticks=(*plan.ticks, tick), fire=tick.first, statistics=plan.statistics.started())
 
 
 def _waiting(standing: Standing, timeline: Timeline, mark: datetime, now: datetime) -> int:

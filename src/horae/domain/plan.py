@@ -52,8 +52,8 @@ def plan(standing: Standing, event: Event, now: datetime, rng: Random) -> Plan:
             return change(standing, event, now)
         case Due():
             return fire_due(standing, now)
-        case RunByHand():
-            return fire_by_hand(standing, now)
+        case RunByHand(decided):
+            return fire_by_hand(standing, decided, now)
         case Ended():
             return end_run(standing, event, now, rng)
         case _:

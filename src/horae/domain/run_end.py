@@ -40,10 +40,7 @@ def end_run(standing: Standing, end: Ended, now: datetime, rng: Random) -> Plan:
 def _counted(statistics: Statistics, end: Ended, now: datetime) -> Statistics:
     """Count the run; what it waited for a slot is no part of it."""
     began = end.started if end.took is None else now - end.took
-    ended = statistics.ended(end.outcome, now, started=began, others=end.others)
-    if end.took is None or not end.begun:
-        return ended
-    return replace(ended, last_start=began if ended.last_start is None else max(ended.last_start, began))
+    return statistics.ended(end.outcome, now, began=began, others=end.others)
 
 
 def leaves_plan_alone(rules: Rules, last_tick: datetime, next_start: datetime, now: datetime) -> bool:
@@ -94,9 +91,17 @@ def _planned(after: Standing, ended: Plan, end: Ended, now: datetime, rng: Rando
         return max(planned, now)
     retry = None if end.by_hand or end.outcome not in _BAD_ENDS else _retry(after, end, now, rng)
     if trigger is not None:
-        return retry or start_after_finish(rules, trigger, now)
+        return retry or _after_interval(after, trigger, end, now, rng)
     start = Timeline.of(rules).first_start(ended.last_tick or now, now)
     return min((moment for moment in (start, retry) if moment is not None), default=None)
+
+
+def _after_interval(after: Standing, trigger: IntervalTrigger, end: Ended, now: datetime, rng: Random) -> datetime:
+    """Count the interval from now; a run that never began leaves the back-off of those before it as it was."""
+    start = start_after_finish(after.rules, trigger, now)
+    if end.outcome is not RunOutcome.NEVER_BEGUN or not after.statistics.streak(end.others):
+        return start
+    return max(start, _retry(after, end, now, rng) or start)
 
 
 def _retry(after: Standing, end: Ended, now: datetime, rng: Random) -> datetime | None:

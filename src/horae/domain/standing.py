@@ -66,7 +66,12 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class RunByHand:
-    """Somebody wants a run now, besides the schedule; refused (no `fire`) while another executes."""
+    """Somebody wants a run now, besides the schedule; refused (no `fire`) while another executes.
+
+    `decided`: the latest nominal time that has a decision, up to `AT_ONCE` from now.
+    """
+
+    decided: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +79,8 @@ class Ended:
     """A run has ended, at the `now` that becomes `last_finish`.
 
     `started` is the run's start, from which on others were kept waiting; `took` how long its body
-    ran, None if that is not known, and `begun` whether it ever did; `others` how many other runs of the schedule go on
-    (`allow_all`). A crash names the start of the scheduler that found it.
+    ran, None if that is not known; `others` how many other runs of the schedule go on (`allow_all`).
+    A crash names the start of the scheduler that found it.
     """
 
     outcome: RunOutcome
@@ -83,7 +88,6 @@ class Ended:
     by_hand: bool = False
     others: int = 0
     took: timedelta | None = None
-    begun: bool = True
     scheduler_started: datetime | None = None
 
 

@@ -5,7 +5,9 @@ a restart was a crash, without anybody having had to write it down. At every ins
 
     total_runs = total_successes + total_failures + total_crashes
 
-A run that is going on counts as a crash here; readers are told of it apart (`without_open`). A
+A run that is open, because its body goes on or still waits for a slot, counts as a crash here; readers
+are told of it apart (`without_open`). One that ends before its body has begun (cancelled or expired
+while it waited) was none: of it only `last_finish` stays, from which the next start is counted. A
 cancelled run counts as a failure in the totals, but in no streak: it neither adds to
 `consecutive_failures` nor ends them, so that a schedule whose runs are cancelled by design
 (`cancel_other`) is not disabled for it.
@@ -18,13 +20,14 @@ With `allow_all` several runs go on at once. Each end must then be told how many
 
 For SQL, with `crashes = greatest(consecutive_crashes - others, 1)`:
 
-| end       | total                          | consecutive_failures | consecutive_crashes         |
-|-----------|--------------------------------|----------------------|-----------------------------|
-| start     | runs + 1, crashes + 1          |                      | + 1                         |
-| succeeded | crashes - 1, successes + 1     | = 0                  | = others                    |
-| failed    | crashes - 1, failures + 1      | + crashes            | = others                    |
-| cancelled | crashes - 1, failures + 1      | + crashes - 1        | = others                    |
-| crashed   |                                |                      | = greatest(itself, 1 + others) |
+| end         | total                      | consecutive_failures | consecutive_crashes            |
+|-------------|----------------------------|----------------------|--------------------------------|
+| start       | runs + 1, crashes + 1      |                      | + 1                            |
+| succeeded   | crashes - 1, successes + 1 | = 0                  | = others                       |
+| failed      | crashes - 1, failures + 1  | + crashes            | = others                       |
+| cancelled   | crashes - 1, failures + 1  | + crashes - 1        | = others                       |
+| crashed     |                            |                      | = greatest(itself, 1 + others) |
+| never begun | crashes - 1, runs - 1      |                      | = greatest(itself - 1, others) |
 """
 
 from dataclasses import dataclass, replace
@@ -36,21 +39,22 @@ _NO_TIME: Final = timedelta(0)
 
 
 class RunOutcome(StrEnum):
-    """How a run of a schedule ended. A time limit is a failure."""
+    """How a run of a schedule ended. A time limit is a failure; `NEVER_BEGUN`: before its body had begun."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     CANCELLED = "cancelled"
     CRASHED = "crashed"
+    NEVER_BEGUN = "never_begun"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Statistics:
     """What is remembered about all runs of a schedule.
 
-    `total_duration` adds up successful runs, `total_duration_failures` failed and cancelled ones;
-    nobody knows how long a crashed run took. `last_finish` is the last end of any kind, for a crash
-    the moment at which it was found.
+    `last_start` is when the last body began whose run has ended. `total_duration` adds up successful
+    runs, `total_duration_failures` failed and cancelled ones; nobody knows how long a crashed run
+    took. `last_finish` is the last end of any kind, for a crash the moment at which it was found.
     """
 
     last_start: datetime | None = None
@@ -70,52 +74,68 @@ class Statistics:
         """Count the failures and crashes since the last success; `running` runs are no crashes."""
         return self.consecutive_failures + max(self.consecutive_crashes - running, 0)
 
-    def started(self, now: datetime) -> Self:
+    def started(self) -> Self:
         """Count a run, and take it for crashed until its end."""
         return replace(
             self,
-            last_start=now,
-            last_run_success=False,
             total_runs=self.total_runs + 1,
             total_crashes=self.total_crashes + 1,
             consecutive_crashes=self.consecutive_crashes + 1,
         )
 
-    def succeeded(self, now: datetime, *, started: datetime | None = None, others: int = 0) -> Self:
-        """Count a success; `started` is the run's start if it is not the last one."""
+    def succeeded(self, now: datetime, *, began: datetime, others: int = 0) -> Self:
+        """Count a success."""
         return replace(
-            self._ended(now, others),
+            self._ended(now, began, others),
             last_successful_finish=now,
             last_run_success=True,
             total_successes=self.total_successes + 1,
-            total_duration=self.total_duration + self._duration(now, started),
+            total_duration=self.total_duration + _duration(now, began),
             consecutive_failures=0,
         )
 
-    def failed(self, now: datetime, *, started: datetime | None = None, others: int = 0) -> Self:
+    def failed(self, now: datetime, *, began: datetime, others: int = 0) -> Self:
         """Count a failure, and the crashes before it in the same streak."""
-        return self._unsuccessful(now, started, others, counted=self._crashes(others))
+        return self._unsuccessful(now, began, others, counted=self._crashes(others))
 
-    def cancelled(self, now: datetime, *, started: datetime | None = None, others: int = 0) -> Self:
+    def cancelled(self, now: datetime, *, began: datetime, others: int = 0) -> Self:
         """Count a failure in the totals, but in no streak."""
-        return self._unsuccessful(now, started, others, counted=self._crashes(others) - 1)
+        return self._unsuccessful(now, began, others, counted=self._crashes(others) - 1)
 
-    def crashed(self, now: datetime, *, others: int = 0) -> Self:
+    def crashed(self, now: datetime, *, began: datetime, others: int = 0) -> Self:
         """Note that a run was found dead; its start has counted it already."""
         crashes = max(self.consecutive_crashes, 1 + others)  # a resume meanwhile may have cleared it
-        return replace(self, last_finish=now, last_run_success=False, consecutive_crashes=crashes)
+        return replace(
+            self,
+            last_start=self._start_after(began, now),
+            last_finish=now,
+            last_run_success=False,
+            consecutive_crashes=crashes,
+        )
 
-    def ended(self, outcome: RunOutcome, now: datetime, *, started: datetime | None = None, others: int = 0) -> Self:
-        """Apply the end of a run, whichever it is."""
+    def never_begun(self, now: datetime, *, others: int = 0) -> Self:
+        """Take a run back whose body never began."""
+        return replace(
+            self,
+            last_finish=now,
+            total_runs=self.total_runs - 1,
+            total_crashes=self.total_crashes - 1,
+            consecutive_crashes=max(self.consecutive_crashes - 1, others),  # a resume may have cleared it
+        )
+
+    def ended(self, outcome: RunOutcome, now: datetime, *, began: datetime, others: int = 0) -> Self:
+        """Apply the end of a run, whichever it is; `began`: when its body did."""
         match outcome:
             case RunOutcome.SUCCEEDED:
-                return self.succeeded(now, started=started, others=others)
+                return self.succeeded(now, began=began, others=others)
             case RunOutcome.FAILED:
-                return self.failed(now, started=started, others=others)
+                return self.failed(now, began=began, others=others)
             case RunOutcome.CANCELLED:
-                return self.cancelled(now, started=started, others=others)
+                return self.cancelled(now, began=began, others=others)
             case RunOutcome.CRASHED:
-                return self.crashed(now, others=others)
+                return self.crashed(now, began=began, others=others)
+            case RunOutcome.NEVER_BEGUN:
+                return self.never_begun(now, others=others)
             case _:
                 assert_never(outcome)
 
@@ -123,35 +143,43 @@ class Statistics:
         """Clear both streaks: whoever resumes a schedule gives it a new chance."""
         return replace(self, consecutive_failures=0, consecutive_crashes=0)
 
-    def without_open(self, runs: int) -> Self:
-        """Return what is known of the runs that have ended, while so many go on."""
-        if runs == 0:
-            return self
-        succeeded = None if self.last_finish is None else self.last_finish == self.last_successful_finish
+    def without_open(self, runs: int, began: datetime | None) -> Self:
+        """Return what is known of the runs that have ended while so many are open; `began`: the last body of those."""
         return replace(
             self,
-            last_run_success=succeeded,
+            last_start=max(filter(None, (self.last_start, began)), default=None),
             total_runs=max(self.total_runs - runs, 0),
             total_crashes=max(self.total_crashes - runs, 0),
             consecutive_crashes=max(self.consecutive_crashes - runs, 0),
         )
 
-    def _unsuccessful(self, now: datetime, started: datetime | None, others: int, *, counted: int) -> Self:
+    def _unsuccessful(self, now: datetime, began: datetime, others: int, *, counted: int) -> Self:
         return replace(
-            self._ended(now, others),
+            self._ended(now, began, others),
             last_run_success=False,
             total_failures=self.total_failures + 1,
-            total_duration_failures=self.total_duration_failures + self._duration(now, started),
+            total_duration_failures=self.total_duration_failures + _duration(now, began),
             consecutive_failures=self.consecutive_failures + counted,
         )
 
-    def _ended(self, now: datetime, others: int) -> Self:
-        return replace(self, last_finish=now, total_crashes=self.total_crashes - 1, consecutive_crashes=others)
+    def _ended(self, now: datetime, began: datetime, others: int) -> Self:
+        return replace(
+            self,
+            last_start=self._start_after(began, now),
+            last_finish=now,
+            total_crashes=self.total_crashes - 1,
+            consecutive_crashes=others,
+        )
+
+    def _start_after(self, began: datetime, now: datetime) -> datetime:
+        """Find the later start of runs that overlap; a clock that has stepped back is followed."""
+        known = self.last_start
+        return began if known is None or known > now else max(known, began)
 
     def _crashes(self, others: int) -> int:
         """Count the crashes in a row that are no runs going on, this run's own among them."""
         return max(self.consecutive_crashes - others, 1)
 
-    def _duration(self, now: datetime, started: datetime | None) -> timedelta:
-        start = started or self.last_start
-        return _NO_TIME if start is None else max(now - start, _NO_TIME)  # a clock may step back
+
+def _duration(now: datetime, began: datetime) -> timedelta:
+    return max(now - began, _NO_TIME)  # a clock may step back

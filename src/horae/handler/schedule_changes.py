@@ -7,12 +7,13 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from horae.domain.firing import AT_ONCE
 from horae.domain.ring import partition_of
 from horae.domain.schedule import DisabledReason, Overlap, Rules
 from horae.domain.standing import Activated, Altered, Event, Moved, Plan, Resumed, RunByHand
 from horae.domain.trigger import CronTrigger
 from horae.errors import ScheduleAlreadyExists, ScheduleDoesNotExist, ScheduleIsDeclared, ScheduleIsRunning
-from horae.storage import deployments, runs, schedules
+from horae.storage import deployments, runs, schedules, ticks
 from horae.storage.runs import Decided
 from horae.storage.schedule_rows import NewSchedule, StoredSchedule
 from horae.storage.standing import UnreadableSchedule, rules_as_json, rules_of, standing_of
@@ -127,7 +128,8 @@ def resume(connection: Connection, reference: int | str) -> Decided:
 def run_now(connection: Connection, reference: int | str) -> Decided:
     """Start a run besides the schedule. Raises `ScheduleIsRunning` where only one may run."""
     row = locked(connection, reference)
-    decided = runs.decide(connection, row, RunByHand())
+    latest = ticks.latest(connection, row.id, row.now + AT_ONCE)
+    decided = runs.decide(connection, row, RunByHand(latest))
     if decided.fired is None:
         raise ScheduleIsRunning(row.name, row.run_token or 0)
     return decided

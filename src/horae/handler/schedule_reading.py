@@ -1,13 +1,13 @@
 """Stored schedules as callers see them: with the runs that go on, and without those that cannot be read here."""
 
 import logging
-from collections.abc import Collection, Iterable, Mapping
-from functools import partial
+from collections.abc import Collection, Mapping
 
 from horae.domain.schedule import Overlap
 from horae.handler.schedule_views import ScheduleView, view_of
 from horae.storage import schedule_lists
 from horae.storage.database import Database
+from horae.storage.schedule_lists import OpenRuns
 from horae.storage.schedule_rows import StoredSchedule
 from horae.storage.standing import UnreadableSchedule, rules_of
 
@@ -16,20 +16,23 @@ log = logging.getLogger("horae.schedules")
 
 def viewed(database: Database, row: StoredSchedule) -> ScheduleView:
     """The view. Raises `UnreadableSchedule`."""
-    return view_of(row, _overlapping(database, [row]).get(row.id, 0))
+    return view_of(row, _open_runs(database, [row]).get(row.id))
 
 
 def views_of(database: Database, rows: Collection[StoredSchedule]) -> list[ScheduleView]:
     """The views of those that can be read here; another one is only logged, for it must not hide the others."""
     known = [row for row in rows if _is_readable(row)]
-    runs = _overlapping(database, known)
-    return [view_of(row, runs.get(row.id, 0)) for row in known]
+    runs = _open_runs(database, known)
+    return [view_of(row, runs.get(row.id)) for row in known]
 
 
-def _overlapping(database: Database, rows: Iterable[StoredSchedule]) -> Mapping[int, int]:
-    """How many runs go on of schedules that let them overlap; each counts as a crash until its end."""
-    ids = [row.id for row in rows if row.consecutive_crashes and rules_of(row).overlap is Overlap.ALLOW_ALL]
-    return database.autocommit(partial(schedule_lists.open_runs, ids=ids)) if ids else {}
+def _open_runs(database: Database, rows: Collection[StoredSchedule]) -> Mapping[int, OpenRuns]:
+    """The open runs of schedules: of those that let them overlap each counts as a crash until its end."""
+    tokens = [row.run_token for row in rows if row.run_token is not None]
+    overlapping = [row.id for row in rows if row.consecutive_crashes and rules_of(row).overlap is Overlap.ALLOW_ALL]
+    if not tokens and not overlapping:
+        return {}
+    return database.autocommit(schedule_lists.open_runs, tokens, overlapping)
 
 
 def _is_readable(row: StoredSchedule) -> bool:

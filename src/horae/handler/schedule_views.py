@@ -8,6 +8,7 @@ from typing import Any
 from horae.domain.schedule import Rules
 from horae.domain.statistics import Statistics
 from horae.domain.upcoming import upcoming
+from horae.storage.schedule_lists import OpenRuns
 from horae.storage.schedule_rows import StoredSchedule
 from horae.storage.standing import rules_of, statistics_of
 
@@ -17,7 +18,8 @@ class ScheduleView:
     """A schedule as it was stored when it was read.
 
     `module` is empty for one that was added at run time; `job_id` is the job of the run that goes on; `statistics` tell
-    of the runs that have ended, and `open_runs` how many go on; `read_at` is by the database's clock.
+    of the runs that have ended, and when the last body began; `open_runs` is how many go on or wait to begin; `read_at`
+    is by the database's clock.
     """
 
     id: int
@@ -50,9 +52,10 @@ class ScheduleView:
         return upcoming(self.rules, self.next_start, self.read_at, count, executing=running) if self.enabled else []
 
 
-def view_of(row: StoredSchedule, overlapping: int = 0) -> ScheduleView:
-    """The view of a stored schedule, which knows of one run that goes on; `overlapping`: those of `allow_all`."""
-    open_runs = overlapping if row.run_token is None else 1
+def view_of(row: StoredSchedule, open_runs: OpenRuns | None = None) -> ScheduleView:
+    """The view of a stored schedule, with what is known of its open runs."""
+    if open_runs is None:
+        open_runs = OpenRuns(0 if row.run_token is None else 1)
     return ScheduleView(
         id=row.id,
         name=row.name,
@@ -74,7 +77,7 @@ def view_of(row: StoredSchedule, overlapping: int = 0) -> ScheduleView:
         last_tick=row.last_tick,
         created_at=row.created_at,
         version=row.version,
-        statistics=statistics_of(row).without_open(open_runs),
-        open_runs=open_runs,
+        statistics=statistics_of(row).without_open(open_runs.count, open_runs.began),
+        open_runs=open_runs.count,
         read_at=row.now,
     )

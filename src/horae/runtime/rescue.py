@@ -72,7 +72,8 @@ class Rescuer:
         for claim, node, state, crashes in lost:
             begun = self.begun_by(node)
             if state is not JobState.STARTED:
-                ended.extend(settling.release(connection, node, [(claim.id, claim.lease)]).runs)
+                never = () if begun.may_include(claim) else (claim.id,)
+                ended.extend(settling.release(connection, node, [(claim.id, claim.lease)], never).runs)
                 result.append(Rescued(claim, node, None, state))
             elif begun.may_include(claim):
                 finished = begun.has_succeeded(claim)

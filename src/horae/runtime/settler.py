@@ -192,14 +192,14 @@ def settle_batch(connection: Connection, stage: Stage, batch: Sequence[Ended]) -
     settlements = [ended.settlement for ended in batch if ended.settlement is not None]
     settled = settling.settle(connection, stage.node, settlements) if settlements else Settled()
     settled.settled.update(ended.claim.id for ended in batch if ended.already)
-    unbegun = [ended.claim for ended in batch if ended.unbegun]
-    returned = claims.hand_back(connection, unbegun) if unbegun else set[JobId]()
-    # A job that could not be returned was cancelled meanwhile, and waits for a body to stop.
+    unbegun = {ended.claim.id: ended.claim for ended in batch if ended.unbegun}
+    returned = claims.hand_back(connection, list(unbegun.values())) if unbegun else set[JobId]()
+    # A job that could not be returned was cancelled meanwhile, and waits for its node to let go of it.
     stopped = [
         (ended.claim.id, ended.claim.lease)
         for ended in batch
         if ended.settlement is None and not ended.already and ended.claim.id not in returned
     ]
-    settled.add(settling.release(connection, stage.node, stopped))
+    settled.add(settling.release(connection, stage.node, stopped, unbegun))
     settled.returned.update(returned)
     return settled

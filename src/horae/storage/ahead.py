@@ -28,7 +28,6 @@ from sqlalchemy import (
     insert,
     literal,
     select,
-    true,
     update,
 )
 from sqlalchemy.types import TypeEngine
@@ -150,7 +149,6 @@ def _count(dialect: str) -> Update:
     """What `Statistics.started` says, of all."""
     own = schedule_statistics.c
     values: dict[str, Any] = {name: own[name] + 1 for name in ("total_runs", "total_crashes", "consecutive_crashes")}
-    values |= {"last_start": _now, "last_run_success": ~true()}
     can_be_read = (own.total_runs < MOST_RUNS, own.total_crashes < MOST_RUNS, own.consecutive_crashes < MOST_IN_A_ROW)
     mine = member_of(dialect, own.schedule_id, "ids", of=IdList)
     return update(schedule_statistics).where(mine, *can_be_read).values(values)
@@ -236,7 +234,7 @@ def _write(
 
 
 def _decided(after: StoredSchedule, job: JobId, now: datetime, seen: float) -> Decided:
-    row = after._replace(run_token=job, started_at=now, last_start=now, now=now)
+    row = after._replace(run_token=job, started_at=now, now=now)
     return Decided(row, job, None, seen=seen)
 
 

@@ -265,8 +265,11 @@ def expire(
     leases = json.dumps([{"id": key[0], "lease": key[1], "seen": seen.get(key, 0)} for key in sorted(passed)])
     values = {"passed": leases, "error": limit.error, "text": limit.human_readable_error}
     failed = readable(jobs.name, connection.execute(EXPIRE.on(connection), values), job_from)
-    if running := [job.id for job in failed if job.schedule_id is not None and job.node_id is not None]:
+    scheduled = [job for job in failed if job.schedule_id is not None]
+    if running := [job.id for job in scheduled if job.node_id is not None]:
         stopping.told(connection, running)
+    if waiting := [job.id for job in scheduled if job.node_id is None]:
+        runs.end_jobs(connection, dict.fromkeys(waiting, RunOutcome.FAILED), None)
     return failed
 
 

@@ -54,7 +54,10 @@ def _count(dialect: str) -> Update:
         "total_crashes": own.total_crashes - 1,
         # From the begin of the body: what it waited for a slot is no part of it.
         "total_duration": own.total_duration + seconds_between(jobs.c.finished_at, jobs.c.started_at),
-        "last_start": case((own.last_start < jobs.c.started_at, jobs.c.started_at), else_=own.last_start),
+        "last_start": case(
+            (and_(own.last_start > jobs.c.started_at, own.last_start <= finish), own.last_start),
+            else_=jobs.c.started_at,
+        ),
         "consecutive_failures": literal(0),
         "consecutive_crashes": literal(0),
     }

@@ -41,7 +41,7 @@ from horae.storage import plain_ends, schedules, ticks
 from horae.storage.dialect import IdList, Instant, Json, PerDialect, database_now, json_rows, member_of
 from horae.storage.schedule_rows import StoredSchedule
 from horae.storage.standing import STATISTICS, UnreadableSchedule, rules_of, standing_of, statistics_values
-from horae.storage.tables import jobs
+from horae.storage.tables import job_attempts, jobs
 from horae.storage.ticks import NewTicks
 
 log = logging.getLogger("horae.schedules")
@@ -64,7 +64,7 @@ class FiredJob(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
-    """A job of a schedule that has ended, its body too; `took`: how long that ran, if known; `begun`: it did."""
+    """A job of a schedule that has ended, its body too; `took`: how long that ran, if known."""
 
     schedule_id: int
     job_id: JobId
@@ -72,7 +72,6 @@ class RunEnd:
     created_at: datetime
     by_hand: bool
     took: timedelta | None = None
-    begun: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +120,8 @@ def _add_fired(dialect: str) -> Insert:
 ADD_FIRED: Final = PerDialect(_add_fired)
 _ENDED_JOB: Final = (
     jobs.c.id, jobs.c.schedule_id, jobs.c.created_at, jobs.c.run_reason, jobs.c.started_at, jobs.c.finished_at,
+    # A claim is no begin: what was handed back, or ended before a slot was free, has left no attempt.
+    select(job_attempts.c.job_id).where(job_attempts.c.job_id == jobs.c.id).exists().label("begun"),
 )  # fmt: skip
 SCHEDULED: Final = PerDialect(
     lambda dialect: select(*_ENDED_JOB).where(
@@ -188,20 +189,22 @@ def end_jobs(
     outcomes = {job_id: outcome for job_id, outcome in outcomes.items() if job_id not in plain}
     if not outcomes:
         return []
+    return end(connection, _ends_of(connection, outcomes), node, scheduler_age)
+
+
+def _ends_of(connection: Connection, outcomes: Mapping[JobId, RunOutcome]) -> list[RunEnd]:
     rows = connection.execute(SCHEDULED.on(connection), {"ids": list(outcomes)})
-    ends = [
+    return [
         RunEnd(
             row.schedule_id,
             JobId(row.id),
-            outcomes[row.id],
+            outcomes[row.id] if row.begun else _WITHOUT_BODY.get(outcomes[row.id], outcomes[row.id]),
             row.created_at,
             row.run_reason == Reason.MANUAL,
             timedelta(0) if row.started_at is None else row.finished_at - row.started_at,
-            row.started_at is not None,
         )
         for row in rows
     ]
-    return end(connection, ends, node, scheduler_age)
 
 
 def end(
@@ -242,7 +245,6 @@ def _end_each(
             started=row.started_at or ended.created_at,
             by_hand=ended.by_hand,
             took=ended.took,
-            begun=ended.begun,
             others=_others(connection, row, ended.job_id, later.get(row.id, 0)),
             scheduler_started=row.now - (scheduler_age or timedelta(0)),
         )
@@ -258,9 +260,15 @@ def _is_sooner(before: StoredSchedule, result: Decided) -> bool:
 
 
 def end_lost(connection: Connection, limit: int) -> list[Decided]:
-    """End runs whose jobs are over, or gone, without the schedule having been told."""
+    """End runs whose jobs are over without the schedule having been told, or gone: those are taken for crashes."""
     lost = connection.execute(schedules.OVER, {"limit": limit}).all()
-    ends = [RunEnd(row.id, JobId(row.run_token), outcome_of(row.state), row.started_at, by_hand=False) for row in lost]
+    ended = {JobId(row.run_token): outcome_of(row.state) for row in lost if row.state is not None}
+    gone = [
+        RunEnd(row.id, JobId(row.run_token), RunOutcome.CRASHED, row.started_at, by_hand=False)
+        for row in lost
+        if row.state is None
+    ]
+    ends = [*(_ends_of(connection, ended) if ended else ()), *gone]
     return end(connection, ends, None) if ends else []
 
 
@@ -269,9 +277,9 @@ def live(connection: Connection, schedule_id: int) -> list[tuple[JobId, datetime
     return [(JobId(row.id), row.created_at) for row in connection.execute(LIVE, {"schedule_id": schedule_id})]
 
 
-def outcome_of(state: str | None) -> RunOutcome:
-    """What the state of an ended job means for the run; a job that is gone is taken for a crash."""
-    return RunOutcome.CRASHED if state is None else _OUTCOMES[JobState(state)]
+def outcome_of(state: str) -> RunOutcome:
+    """What the state of an ended job means for the run, if its body has begun."""
+    return _OUTCOMES[JobState(state)]
 
 
 _OUTCOMES: Final = {
@@ -279,6 +287,7 @@ _OUTCOMES: Final = {
     JobState.FAILED: RunOutcome.FAILED,
     JobState.CANCELLED: RunOutcome.CANCELLED,
 }
+_WITHOUT_BODY: Final = dict.fromkeys((RunOutcome.FAILED, RunOutcome.CANCELLED), RunOutcome.NEVER_BEGUN)
 
 
 def carry_out(

@@ -2,6 +2,8 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import chain
 from typing import Any, Final
 
 from sqlalchemy import Connection, Float, Integer, Row, Select, bindparam, func, or_, select, tuple_
@@ -38,14 +40,28 @@ CHANGED: Final = (
     .limit(bindparam("limit", type_=Integer()))
 )
 
+
+@dataclass(frozen=True, slots=True)
+class OpenRuns:
+    """How many runs of a schedule go on or wait to begin, and when the last body of them began, if one did."""
+
+    count: int
+    began: datetime | None = None
+
+
 OPEN_RUNS: Final = PerDialect(
     lambda dialect: (
-        select(jobs.c.schedule_id, func.count().label("runs"))
+        select(jobs.c.schedule_id, func.count(), func.max(jobs.c.started_at))
         .where(
             member_of(dialect, jobs.c.schedule_id, "ids", of=IdList),
             or_(jobs.c.finished_at.is_(None), jobs.c.node_id.is_not(None)),
         )
         .group_by(jobs.c.schedule_id)
+    )
+)
+ONE_RUN: Final = PerDialect(
+    lambda dialect: select(jobs.c.schedule_id, 1, jobs.c.started_at).where(
+        member_of(dialect, jobs.c.id, "ids", of=IdList), jobs.c.schedule_id.is_not(None)
     )
 )
 
@@ -72,10 +88,11 @@ def changed(connection: Connection, within: float, limit: int) -> dict[int, int]
     return {row.id: row.version for row in rows}
 
 
-def open_runs(connection: Connection, ids: Collection[int]) -> dict[int, int]:
-    """How many runs of these schedules go on, where any do: for those that keep no token of one (`allow_all`)."""
-    rows = connection.execute(OPEN_RUNS.on(connection), {"ids": sorted(ids)})
-    return {row.schedule_id: row.runs for row in rows}
+def open_runs(connection: Connection, tokens: Collection[int], overlapping: Collection[int]) -> dict[int, OpenRuns]:
+    """The open runs of schedules, by their id: of those with these run tokens, and of those that keep none."""
+    asked = ((ONE_RUN, tokens), (OPEN_RUNS, overlapping))
+    rows = (connection.execute(each.on(connection), {"ids": sorted(ids)}) for each, ids in asked if ids)
+    return {schedule_id: OpenRuns(count, began) for schedule_id, count, began in chain.from_iterable(rows)}
 
 
 def _page(wanted: ScheduleFilter) -> Select[Any]:

@@ -89,8 +89,13 @@ def _write(
     return connection.execute(last, {"batch": batch, "node": node})
 
 
-def release(connection: Connection, node: NodeId, leases: Collection[tuple[JobId, int]]) -> Settled:
-    """Say that these bodies have stopped: releases those of them whose jobs had been ended under them."""
+def release(
+    connection: Connection, node: NodeId, leases: Collection[tuple[JobId, int]], unbegun: Collection[JobId] = ()
+) -> Settled:
+    """Say that these bodies have stopped: releases those of them whose jobs had been ended under them.
+
+    `unbegun`: had no body yet; so that there was no attempt.
+    """
     if not leases:
         return Settled()
     batch = json.dumps([{"id": job_id, "lease": lease} for job_id, lease in leases])
@@ -99,7 +104,7 @@ def release(connection: Connection, node: NodeId, leases: Collection[tuple[JobId
         JobState.CANCELLED: AttemptOutcome.CANCELLED,
         JobState.FAILED: AttemptOutcome.TIMED_OUT,
     }
-    attempts = [_attempt(row, node, kinds[JobState(row.state)]) for row in rows]
+    attempts = [_attempt(row, node, kinds[JobState(row.state)]) for row in rows if row.id not in unbegun]
     if attempts:
         connection.execute(KEEP_ATTEMPT, attempts)
     released = {JobId(row.id): JobState(row.state) for row in rows}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypedDict
 
-from sqlalchemy import BigInteger, Connection, Insert, RowMapping, String, bindparam, insert, select
+from sqlalchemy import BigInteger, Connection, Insert, RowMapping, String, bindparam, func, insert, select
 from sqlalchemy.types import TypeEngine
 
 from horae.storage.dialect import Instant, PerDialect, database_now, json_rows
@@ -67,11 +67,20 @@ PAGE: Final = (
     .order_by(ticks.c.nominal_time.desc())
     .limit(bindparam("limit"))
 )
+LATEST: Final = select(func.max(ticks.c.nominal_time)).where(
+    ticks.c.schedule_id == bindparam("schedule_id"), ticks.c.nominal_time < bindparam("before", type_=Instant())
+)
 
 
 def add(connection: Connection, decided: Sequence[NewTicks]) -> None:
     """Write decisions. A nominal time that has one already is refused by its key, and the transaction with it."""
     connection.execute(ADD.on(connection), {"rows": rows_as_json(connection, decided)})
+
+
+def latest(connection: Connection, schedule_id: int, before: datetime) -> datetime | None:
+    """The latest nominal time that has a decision, from before a moment."""
+    moment: datetime | None = connection.execute(LATEST, {"schedule_id": schedule_id, "before": before}).scalar_one()
+    return moment
 
 
 def page(connection: Connection, schedule_id: int, limit: int, before: datetime | None = None) -> list[StoredTicks]:

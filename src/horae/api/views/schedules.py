@@ -36,7 +36,7 @@ class StatisticsItem(BaseModel):
     total_successes: int
     total_failures: int
     total_crashes: int
-    open_runs: int = Field(description="Runs that go on, and are counted in nothing else here.")
+    open_runs: int = Field(description="Runs that go on or wait to begin, and are counted in nothing else here.")
     mean_duration_seconds: float | None = Field(description="Of the successful runs; null if there is none.")
     consecutive_failures: int
     consecutive_crashes: int

@@ -1759,7 +1759,7 @@ export interface components {
             mean_duration_seconds: number | null;
             /**
              * Open Runs
-             * @description Runs that go on, and are counted in nothing else here.
+             * @description Runs that go on or wait to begin, and are counted in nothing else here.
              */
             open_runs: number;
             /** Total Crashes */
