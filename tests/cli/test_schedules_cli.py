@@ -108,6 +108,7 @@ class TestAddAndAlter:
             (("--every", "1h", "--max-retries", "-1"), 2, "max_retries -1"),
             (("--every", "1h", "--max-runtime", "soon"), 2, "soon"),
             (("--cron", "* * * * * * 2020"), 2, "it can never fire again"),
+            (("--cron", "0 3 * * *", "--next-start", "2031-01-01T03:00Z"), 2, "next_start does not go with cron"),
             (("--every", "1h", "--next-start", "soon"), 2, "--next-start 'soon': expected an ISO time"),
             (("--every", "1h", "--initial-start", "soon"), 2, "--initial-start 'soon': expected an ISO time"),
             (("--every", "1h", "--timezone", "Mars/Olympus"), 2, "Mars/Olympus"),

@@ -68,7 +68,10 @@ def move(standing: Standing, next_start: datetime, now: datetime) -> Plan:
 
 def _problem_with_moving(standing: Standing) -> str | None:
     if standing.rules.drifting is None and standing.rules.trigger.kind == "cron":
-        return "does not go with cron, whose times are those of the expression; to run it once more, run it by hand"
+        return (
+            "does not go with cron, whose times are those of the expression: "
+            "to start later, pause it until then; to run it once more, run it by hand"
+        )
     if standing.rules.drifting is None:
         return "does not go with fixed: initial_start moves the grid; to run it once more, run it by hand"
     if standing.disabled is not None:
