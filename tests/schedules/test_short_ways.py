@@ -16,9 +16,12 @@ from horae.storage.ahead import Fired, PlannedFire
 from tests.harness.applications import rows
 from tests.schedules.clock import MONDAY
 from tests.schedules.stage import ENDED_BADLY, HERE, THERE, Stage
+from tests.storage.test_unreadable import BAD_SCHEDULES, spoil_schedule
 
 MINUTE: Final = timedelta(minutes=1)
 EVERY_MINUTE: Final = "* * * * *"
+FULL_AT_A_START: Final = ("the most runs", "the most crashes in a row")
+"""Counts that the start of a run adds to."""
 
 
 def comparable(stage: Stage, name: str) -> tuple[ScheduleView, Any, Any]:
@@ -291,3 +294,22 @@ class TestFires:
         assert len({item.fired for item in decided}) == 50
         for item in decided:
             assert stage.jobs(item.schedule.name) == [(item.fired, "pending")]
+
+    @pytest.mark.parametrize("kind", [kind for kind in BAD_SCHEDULES if "version" not in kind])
+    def test_counts_that_were_filled_after_the_plan_was_made_stop_no_other(self, stage: Stage, kind: str) -> None:
+        """The version of the schedule is the same, so its plan fits."""
+        keys = [add(stage, name) for name in ("one", "two", "three")]
+        plans = planned(stage, *keys)
+        spoil_schedule(stage.horae, kind, "two")
+        counts = (
+            "SELECT total_runs, total_successes, total_failures, total_crashes, consecutive_crashes, total_duration"
+            " FROM horae_schedule_statistics ORDER BY schedule_id"
+        )
+        before = rows(stage.horae, counts)[1]
+        stage.clock.set(MONDAY + MINUTE)
+        assert {item.schedule.id for item in fire(stage, plans).decided} == set(keys)
+        one, two, three = rows(stage.horae, counts)
+        assert tuple(one) == tuple(three) == (1, 0, 0, 1, 1, 0.0)
+        if kind in FULL_AT_A_START:
+            assert tuple(two) == tuple(before)
+        assert [view.name for view in stage.horae.schedules.list()] == ["one", "three"]
