@@ -42,6 +42,12 @@ def _tokens(value: Any) -> Any:
     return found
 
 
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("expected characters that can be printed")
+    return text
+
+
 def _origin(text: str) -> str:
     """Refuse what no browser sends as its `Origin`: first of all `*`, which would be everybody's page."""
     found = ORIGIN.fullmatch(text)
@@ -77,7 +83,9 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid", hide_input_in_errors=True)
 
     database: str = Field("sqlite:///horae.db", description="URL of the database: a SQLite file or PostgreSQL.")
-    module: str | None = Field(None, description="Name of the module that deployments are of; found if not set.")
+    module: Annotated[str, Field(max_length=200), AfterValidator(_printable)] | None = Field(
+        None, description="Name of the module that deployments are of; found if not set."
+    )
     concurrency: int = Field(10, ge=1, le=10_000, description="Bodies that a node runs at a time.")
     queues: Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(_names)] = Field(
         None, description="Queues that a node serves, separated by commas; all if not set."

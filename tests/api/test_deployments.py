@@ -1,11 +1,14 @@
 """`/api/deployments/`: the versions of a module's schedules, on both kinds of database."""
 
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from horae import Horae
-from tests.api.clients import Client, error_of
+from horae.storage.database import Database
+from tests.api.clients import Client, application_of, client_of, error_of
+from tests.harness.applications import application
 
 MISSING = (404, "ERROR_DEPLOYMENT_DOES_NOT_EXIST")
 
@@ -96,3 +99,16 @@ async def test_owners_see_none_and_only_staff_change_any(horae: Horae, client: C
     ]
     assert {error_of(answer) for answer in refused} == {(403, "ERROR_PERMISSION_DENIED")}
     assert horae.deployments.get(key).ended_at is None
+
+
+@pytest.mark.parametrize("module", ["team/a", "team/a/scale", "/", "50%", "a b?c#d", "é" * 200])
+async def test_a_deployment_of_any_name_is_reached(database: Database, module: str) -> None:
+    with application(database, module=module) as named:
+        _, key = two_versions(named)
+        root = client_of(application_of(named), "root")
+        path = f"/api/deployments/{quote(key, safe='')}"
+        found = (await root.get(f"{path}/")).json()
+        stopped = (await root.post(f"{path}/scale/", json={"min_replicas": 0})).json()
+        ended = (await root.post(f"{path}/end/")).json()
+    assert (found["key"], found["module"], stopped["key"], stopped["min_replicas"]) == (key, module, key, 0)
+    assert (ended["key"], ended["ended_on"] is None) == (key, False)

@@ -89,6 +89,8 @@ def test_a_file_may_say_it_in_its_own_way(file: Path) -> None:
         ("grace", "nan", "valid timedelta"),
         ("log_level", "verbose", "'debug', 'info', 'warning' or 'error'"),
         ("queues", 7, "valid tuple"),
+        ("module", "a\nb", "characters that can be printed"),
+        ("module", "x" * 201, "at most 200 characters"),
     ],
 )
 def test_a_value_that_is_not_allowed(name: str, value: Any, problem: str, monkeypatch: pytest.MonkeyPatch) -> None:

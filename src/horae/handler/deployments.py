@@ -34,6 +34,8 @@ from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
 DeploymentList: TypeAlias = list[Deployment]
 BY: Final = "deployment"
+LONGEST_IN_KEY: Final = 49
+"""Characters of a module's name that the key of its deployment has room for."""
 log = logging.getLogger("horae.deployments")
 
 
@@ -142,7 +144,7 @@ def deploy(
         return Deployed(earlier, changed=False)
     if current is not None:
         deployments.end(connection, current.id)
-    key = f"dpl-{module.replace('.', '-')}-{secrets.token_hex(5)}"
+    key = f"dpl-{module.replace('.', '-')[:LONGEST_IN_KEY]}-{secrets.token_hex(5)}"
     created = deployments.add(connection, key, module, schema, schema_hash, min_replicas)
     if current is not None:
         deployments.replaced(connection, current.id, created.id)

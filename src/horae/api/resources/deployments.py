@@ -34,13 +34,13 @@ async def list_deployments(services: ServicesHere, _actor: Onlooker) -> Deployme
     return deployment_list(await services.on_thread(services.deployments.list))
 
 
-@router.get("/{key}/", responses=documented(404))
+@router.get("/{key:path}/", responses=documented(404))
 async def get_deployment(services: ServicesHere, _actor: Onlooker, key: Key) -> DeploymentItem:
     """Read one deployment."""
     return await _item(services, key)
 
 
-@router.post("/{key}/scale/", responses=documented(400, 404, 413))
+@router.post("/{key:path}/scale/", responses=documented(400, 404, 413))
 async def scale_deployment(services: ServicesHere, actor: Staff, key: Key, scale: Scale) -> DeploymentItem:
     """Set its replicas: none stops its schedules, more start them again; nothing is made up for."""
     async with services.audited(actor, "deployment.scale", key, f"min_replicas {scale.min_replicas}"):
@@ -48,7 +48,7 @@ async def scale_deployment(services: ServicesHere, actor: Staff, key: Key, scale
     return await _item(services, key)
 
 
-@router.post("/{key}/end/", responses=documented(404))
+@router.post("/{key:path}/end/", responses=documented(404))
 async def end_deployment(services: ServicesHere, actor: Staff, key: Key) -> DeploymentItem:
     """End a deployment and its schedules; what runs goes on to its end. Ending twice is no error."""
     async with services.audited(actor, "deployment.end", key):
