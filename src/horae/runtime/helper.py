@@ -16,8 +16,7 @@ from horae.storage.database import Database
 from horae.storage.heartbeat_process import Told
 from horae.storage.nodes import NodeRecord
 from horae.wakeup.channel import Hint, HintKind
-from horae.wakeup.payload import encode
-from horae.wakeup.postgres import CHANNEL, LARGEST_PAYLOAD
+from horae.wakeup.payload import CHANNEL, LARGEST_PAYLOAD, encode
 
 PROGRAM: Final = Path(heartbeat_process.__file__)
 INTERPRETERS: Final = ("python", "pypy")

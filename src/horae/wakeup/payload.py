@@ -7,6 +7,9 @@ from typing import Any, Final
 from horae.domain.job import JobId
 from horae.wakeup.channel import Hint, HintKind
 
+CHANNEL: Final = "horae"
+LARGEST_PAYLOAD: Final = 7999
+"""Where PostgreSQL carries hints, and how many bytes it takes: it refuses 8000."""
 LARGEST_ID: Final = 2**63 - 1
 
 

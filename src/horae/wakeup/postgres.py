@@ -25,10 +25,8 @@ from horae.storage.connections import SERVICE_BOUNDS, ask
 from horae.wakeup.channel import Hint, HintKind, Listener, WakeupChannel
 from horae.wakeup.listeners import Listeners
 from horae.wakeup.outbox import BACKOFF, Outbox
-from horae.wakeup.payload import decode, encode
+from horae.wakeup.payload import CHANNEL, LARGEST_PAYLOAD, decode, encode
 
-CHANNEL: Final = "horae"
-LARGEST_PAYLOAD: Final = 7999  # the server refuses 8000 bytes
 INTERVAL: Final = 0.005
 PROOF_TIMEOUT: Final = 5.0
 ANYTHING: Final = tuple(Hint(kind) for kind in HintKind)
