@@ -193,8 +193,66 @@ class TestOnPostgres:
         folder = tmp_path / f"horae-{os.getuid()}"
         assert [file.name for file in folder.iterdir()] == [f"{NODE}.begun"]
         assert folder.stat().st_mode & 0o777 == 0o700
-        journal.close(keep=False)
-        assert list(folder.iterdir()) == []
+        other = Journal()
+        journals.open(other, NodeId("another"))
+        journals.close(journal, keep=False)
+        assert [file.name for file in folder.iterdir()] == ["another.begun"]
+        journals.close(other, keep=False)
+        assert not folder.exists()
+
+    def test_a_folder_that_the_last_one_removes_meanwhile_is_made_again(
+        self, journals: Journals, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        real, leaving = Journal.open, iter([True, True])
+
+        def open_late(journal: Journal, file: Path) -> None:
+            if next(leaving, False):
+                journals.folder.rmdir()
+            real(journal, file)
+
+        monkeypatch.setattr(Journal, "open", open_late)
+        journal = Journal()
+        journals.open(journal, NODE)
+        assert journal.file is not None
+        journals.close(journal, keep=False)
+
+    @pytest.mark.parametrize("how", ["link", "writable", "foreign"])
+    def test_what_others_may_have_put_there_is_neither_believed_nor_opened(
+        self, journals: Journals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+    ) -> None:
+        journal = Journal()
+        journals.open(journal, NODE)
+        journal.close(keep=True)
+        assert unbegun(journals, claim_of(1)) == [1]
+        if how == "link":
+            journals.folder.rename(tmp_path / "elsewhere")
+            journals.folder.symlink_to(tmp_path / "elsewhere")
+        elif how == "writable":
+            journals.folder.chmod(0o770)
+        else:
+            monkeypatch.setattr(os, "getuid", lambda: journals.folder.stat().st_uid + 1)
+        os.mkfifo(journals.folder / "trap.begun")  # whoever opened it would wait for ever
+        monkeypatch.setattr(journals_module, "STALE", -1.0)
+        journals.sweep()
+        journals.remove(NODE)
+        assert unbegun(journals, claim_of(1)) == []
+        assert journals.begun_by(NodeId("trap")).may_include(claim_of(1))
+        assert (journals.folder / f"{NODE}.begun").exists()
+        journals.open(Journal(), NodeId("next"))
+        assert not (journals.folder / "next.begun").exists()
+
+    def test_of_another_user_or_machine_everything_counts_as_begun(
+        self, journals: Journals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Each looks in a folder of its own."""
+        journal = Journal()
+        journals.open(journal, NODE)
+        journal.close(keep=True)
+        monkeypatch.setattr(os, "getuid", lambda: 4711)
+        elsewhere = Journals(Database("postgresql://nobody@127.0.0.1:1/nothing"))
+        assert elsewhere.folder == tmp_path / "horae-4711"
+        assert elsewhere.begun_by(NODE).may_include(claim_of(1))
+        assert not elsewhere.begun_by(NODE).has_succeeded(claim_of(1))
 
     def test_a_folder_that_others_can_write_to_is_not_used(
         self, journals: Journals, tmp_path: Path, caplog: pytest.LogCaptureFixture

@@ -20,8 +20,9 @@ from horae.storage.file_modes import make_folder
 PATIENCE: Final = 1.0
 STALE: Final = 24 * 3600.0
 PAUSE: Final = 0.01
+TRIES: Final = 10
 """Seconds: for which the threads of a killed process may hold its lock; after which a file that nobody removed goes;
-between two looks at a lock.
+between two looks at a lock. Tries to make a file while others remove its folder.
 """
 SUFFIX: Final = ".begun"
 
@@ -40,24 +41,33 @@ class Journals:
         if not header():
             return  # nobody could tell whether the file was written before the machine was started
         try:
-            self._prepare()
-            journal.open(self._file(node))
+            self._open(journal, self._file(node))
         except OSError as error:
             log.warning("it will not be known which jobs a killed node %s had begun: %s", node, error)
 
+    def close(self, journal: Journal, *, keep: bool) -> None:
+        """Begin nothing more; the file is removed unless others may need it (`keep`), and its folder if nobody does."""
+        journal.close(keep=keep)
+        if not self._own:
+            with suppress(OSError):  # another node's file is in it
+                self.folder.rmdir()
+
     def sweep(self) -> None:
         """Remove files of which nobody has made use."""
-        for file in self.folder.glob(f"*{SUFFIX}"):
+        for file in self.folder.glob(f"*{SUFFIX}") if self._is_trusted() else ():
             with suppress(OSError):
                 if time.time() - file.stat().st_mtime > STALE and _is_unlocked(file):
                     file.unlink()
 
     def remove(self, node: NodeId) -> None:
         """Remove the file of a dead node whose jobs were dealt with."""
-        self._file(node).unlink(missing_ok=True)
+        if self._is_trusted():
+            self._file(node).unlink(missing_ok=True)
 
     def begun_by(self, node: NodeId, patience: float = 0.0) -> "Begun":
         """What a dead node had begun. `patience`: seconds to wait for the last threads of its process."""
+        if not self._is_trusted():  # what another user may have put there proves nothing, or hangs whoever opens it
+            return Begun(None)
         deadline = time.monotonic() + patience
         while True:
             try:
@@ -69,15 +79,31 @@ class Journals:
                 return Begun(None)
             time.sleep(PAUSE)
 
+    def _open(self, journal: Journal, file: Path) -> None:
+        for _ in range(TRIES):
+            self._prepare()
+            with suppress(FileNotFoundError):  # the last node to leave has just removed the folder
+                journal.open(file)
+                return
+        raise FileNotFoundError(f"{self.folder} is removed again and again")
+
     def _prepare(self) -> None:
         if self._own:
             make_folder(self.folder)
         else:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = self.folder.lstat()
-        private = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
-        if not (private or self._own):
+        if not self._is_trusted():
             raise PermissionError(f"{self.folder} is not a folder of this user alone")
+
+    def _is_trusted(self) -> bool:
+        """Whether nobody else can have put anything there: others, too, may make a folder of that name in /tmp."""
+        if self._own:
+            return True
+        try:
+            found = self.folder.lstat()
+        except OSError:
+            return False
+        return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
 
     def _file(self, node: NodeId) -> Path:
         return self.folder / f"{node}{SUFFIX}"

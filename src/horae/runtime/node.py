@@ -353,9 +353,9 @@ class Incarnation:
         except Exception as error:  # noqa: BLE001 - it has stopped all the same
             text = str(error) or "the database does not answer"
             log.warning("node %s could not strike itself off, so others will: %s", self.id, text)
-            self._stage.journal.close(keep=True)
+            self._journals.close(self._stage.journal, keep=True)
         else:
-            self._stage.journal.close(keep=self._broken or bool(self._settler.unsettled))
+            self._journals.close(self._stage.journal, keep=self._broken or bool(self._settler.unsettled))
             log.info("node %s has left", self.id)
         with suppress(TimeoutError):
             async with asyncio.timeout(LEAVING):
