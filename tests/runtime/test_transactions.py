@@ -423,12 +423,18 @@ class TestContextManagersOfTheApplication:
         assert (job.state, seen) == (JobState.FAILED, ["in", "body", "failed", "out"])
 
 
+def driver_of(connection: Connection) -> Any:
+    return connection.connection.driver_connection
+
+
 COMMITS: dict[str, Callable[[JobContext], Any]] = {
     "commit": lambda job: job.connection.commit(),
     "in words": lambda job: job.connection.execute(text("COMMIT")),
     "after a comment": lambda job: job.connection.exec_driver_sql("/* now */ -- really\n commit"),
     "end": lambda job: job.connection.execute(text("END")),
     "rollback in words": lambda job: job.connection.execute(text("ROLLBACK")),
+    "of the driver": lambda job: driver_of(job.connection).commit(),
+    "of the pool": lambda job: job.connection.connection.commit(),
     "of the session": lambda job: job.session.execute(text("COMMIT")),
 }
 
@@ -465,6 +471,28 @@ async def test_nor_can_a_coroutine(horae: Horae) -> None:
         failed = await until_state(horae, job.id, "failed")
     assert effects(horae) == []
     assert "a body does not end its own transaction" in (failed.error or "")
+
+
+async def test_nor_can_one_with_the_drivers_own_connection(horae: Horae) -> None:
+    @horae.job(transaction="read committed")
+    async def greedy(job: JobContext) -> None:
+        await job.async_connection.execute(INSERT, {"job": job.id})
+        raw = await job.async_connection.get_raw_connection()
+        driver: Any = raw.driver_connection
+        await driver.commit()
+
+    @horae.job(transaction="read committed")
+    async def modest(job: JobContext) -> None:
+        await job.async_connection.execute(INSERT, {"job": job.id})
+
+    async with running_node(horae):
+        job = await horae.aio.jobs.start(greedy)
+        failed = await until_state(horae, job.id, "failed")
+        assert effects(horae) == []
+        other = await horae.aio.jobs.start(modest)  # on the same connection
+        await until_state(horae, other.id, "finished")
+    assert "a body does not end its own transaction" in (failed.error or "")
+    assert len(effects(horae)) == 1
 
 
 async def test_nor_one_in_a_transaction_of_the_applications_engine(horae: Horae, database: Database) -> None:

@@ -353,7 +353,7 @@ def _isolated(dialect: str, isolation: str) -> dict[str, Any]:
 
 def _pool(url: URL, threads: int, busy_timeout: float, wanted: Mapping[str, int]) -> dict[str, Any]:
     if url.get_backend_name() == SQLITE:
-        arguments = {"timeout": busy_timeout, "check_same_thread": False}
+        arguments = {"timeout": busy_timeout, "check_same_thread": False, "factory": sqlite.DriverConnection}
         of_dialect: dict[str, Any] = {"max_overflow": -1, "connect_args": arguments}
     else:
         of_dialect = {"max_overflow": 16, "connect_args": bounds(url, wanted)}

@@ -7,6 +7,7 @@ transactions (savepoints) are the body's own affair. What it rolls back is gone,
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
+from inspect import iscoroutinefunction
 from typing import Any, Final
 from weakref import WeakSet
 
@@ -41,7 +42,8 @@ def fenced(connection: Connection) -> Generator[None]:
     listen(connection.engine)
     connection.info[_FENCED] = True
     try:
-        yield
+        with _driver_fenced(connection.connection.driver_connection):
+            yield
     finally:
         if not connection.invalidated:
             connection.info.pop(_FENCED, None)
@@ -50,6 +52,28 @@ def fenced(connection: Connection) -> Generator[None]:
             "the body has rolled back its transaction, so its job cannot finish; roll back a savepoint (begin_nested) "
             "instead, or raise an error"
         )
+
+
+@contextmanager
+def _driver_fenced(driver: Any) -> Generator[None]:
+    """The same for `commit` of the driver's own connection, which a body can get hold of as well.
+
+    The application's own engine may have made it in C, where no method can be replaced.
+    """
+    replaceable = getattr(driver, "__dict__", {})
+    replaceable["commit"] = _refuse_async if iscoroutinefunction(driver.commit) else _refuse
+    try:
+        yield
+    finally:
+        replaceable.pop("commit", None)
+
+
+def _refuse() -> None:
+    raise _refusal()
+
+
+async def _refuse_async() -> None:
+    raise _refusal()
 
 
 def _refuse_commit(connection: Connection) -> None:

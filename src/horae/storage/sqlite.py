@@ -29,6 +29,10 @@ _READS: Final = re.compile(
 )
 
 
+class DriverConnection(sqlite3.Connection):
+    """A connection of Python's, which can be told to refuse a commit (`fence.py`)."""
+
+
 def now() -> int:
     """Microseconds since 1970: the clock of a SQLite database."""
     return time.time_ns() // 1000
