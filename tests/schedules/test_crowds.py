@@ -15,7 +15,8 @@ from horae.domain.job import Claim, NodeId
 from horae.domain.ring import Ring
 from horae.runtime import controller, settler
 from horae.runtime.runner import Stage
-from horae.runtime.settler import Ended, Settler
+from horae.runtime.settler import Settler
+from horae.runtime.verdict import Ended
 from horae.storage import ahead, runs, schedules
 from horae.storage.ahead import Fired, PlannedFire
 from horae.storage.database import Database

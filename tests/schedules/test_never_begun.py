@@ -16,7 +16,8 @@ from horae.runtime.journal import entry_of
 from horae.runtime.journals import Begun
 from horae.runtime.rescue import Rescuer
 from horae.runtime.runner import Stage as Place
-from horae.runtime.settler import Ended, settle_batch
+from horae.runtime.settler import settle_batch
+from horae.runtime.verdict import Ended
 from horae.storage import claims, ending, queues
 from tests.harness.applications import execute
 from tests.schedules.stage import CRASHED, ENDED_BADLY, HERE, THERE, Stage

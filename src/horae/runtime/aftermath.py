@@ -14,7 +14,7 @@ from horae.runtime.hook_service import HookService
 from horae.runtime.parts import Parts
 from horae.runtime.reporter import Reporter
 from horae.runtime.rescue import Rescued
-from horae.runtime.settler import Ended
+from horae.runtime.verdict import Ended
 from horae.runtime.worker import Worker
 from horae.storage import ending, reading
 from horae.storage.runs import Decided

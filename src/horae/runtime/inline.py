@@ -29,8 +29,7 @@ from horae.runtime.record import record_of
 from horae.runtime.reporter import Reporter
 from horae.runtime.run import Run
 from horae.runtime.runner import OutOfContact, Performed, Stage, outcome_of, perform, perform_async
-from horae.runtime.settler import Ended
-from horae.runtime.verdict import ended_of, must_stop
+from horae.runtime.verdict import Ended, ended_of, must_stop
 from horae.storage import claims
 from horae.storage.hooks import OWED_BY
 from horae.storage.settling import Settled

@@ -13,7 +13,8 @@ from typing import Final
 
 from horae.errors import EndNotWritten
 from horae.runtime.runner import Stage
-from horae.runtime.settler import PAUSES, Ended, refused, settle_batch
+from horae.runtime.settler import PAUSES, refused, settle_batch
+from horae.runtime.verdict import Ended
 from horae.storage.failures import is_of_data
 from horae.storage.settling import Settled
 

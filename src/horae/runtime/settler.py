@@ -13,13 +13,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from random import Random
-from typing import Final, NamedTuple
+from typing import Final
 
 from sqlalchemy import Connection
 
-from horae.domain.job import AttemptOutcome, Claim, JobId, JobState, Settlement
+from horae.domain.job import AttemptOutcome, JobId, JobState, Settlement
 from horae.runtime.complaints import Complaint
 from horae.runtime.runner import Stage
+from horae.runtime.verdict import Ended
 from horae.storage import claims, settling
 from horae.storage.failures import is_of_data
 from horae.storage.hooks import ON_ERROR
@@ -34,20 +35,6 @@ pause after a batch that could not be written, in seconds.
 """
 UNSTORABLE: Final = "What this job returned cannot be stored."
 log = logging.getLogger("horae.runtime")
-
-
-class Ended(NamedTuple):
-    """A claim that this node is done with, and what is to be written of it.
-
-    No settlement: only that its body has stopped; or that it never began (`unbegun`), so that the job goes back to
-    pending and the attempt does not count; or nothing, if its own transaction has `already` finished the job.
-    """
-
-    claim: Claim
-    settlement: Settlement | None
-    error: BaseException | None = None
-    already: bool = False
-    unbegun: bool = False
 
 
 Settlers = Callable[[Sequence[Ended], Settled], None]

@@ -3,7 +3,7 @@
 import json
 import logging
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from horae.domain.backoff import Backoff
 from horae.domain.job import Claim, Failed, JobState, Settlement, Succeeded, decide, finished
@@ -12,11 +12,24 @@ from horae.errors import InvalidRequest
 from horae.live.store import LiveReport
 from horae.runtime.run import Run
 from horae.runtime.runner import RETURNED_NOTHING, Performed
-from horae.runtime.settler import Ended
 from horae.storage.hooks import OWED_BY
 from horae.types.job_type import JobType, has_hook
 
 log = logging.getLogger("horae.runtime")
+
+
+class Ended(NamedTuple):
+    """A claim that this node is done with, and what is to be written of it.
+
+    No settlement: only that its body has stopped; or that it never began (`unbegun`), so that the job goes back to
+    pending and the attempt does not count; or nothing, if its own transaction has `already` finished the job.
+    """
+
+    claim: Claim
+    settlement: Settlement | None
+    error: BaseException | None = None
+    already: bool = False
+    unbegun: bool = False
 
 
 def ended_of(run: Run, performed: Performed, report: LiveReport | None, rng: Random) -> Ended:

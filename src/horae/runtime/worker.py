@@ -25,11 +25,11 @@ from horae.runtime.complaints import Complaint
 from horae.runtime.reporter import Reporter
 from horae.runtime.run import Executor, Run
 from horae.runtime.runner import Interrupted, OutOfContact, Performed, Stage, outcome_of
-from horae.runtime.settler import Ended, Settler
+from horae.runtime.settler import Settler
 from horae.runtime.slots import Slots
 from horae.runtime.suspects import Suspects
 from horae.runtime.throughput import Throughput
-from horae.runtime.verdict import ended_of, must_stop
+from horae.runtime.verdict import Ended, ended_of, must_stop
 from horae.storage import claims
 from horae.storage.claims import Served
 from horae.types.context import JobContext
