@@ -194,6 +194,22 @@ async def test_a_run_by_hand_is_a_job_of_the_schedule(horae: Horae, client: Clie
     assert (await read(client, schedule_id))["statistics"] == statistics
 
 
+async def test_a_run_that_waits_is_open_and_one_that_never_began_leaves_nothing(horae: Horae, client: Client) -> None:
+    schedule_id = nightly(horae)
+    root, path = client("root"), f"/api/schedules/{schedule_id}/"
+    before = (await root.get(f"{path}statistics/")).json()
+    job_id = (await root.post(f"{path}run/")).json()["id"]
+    waiting = (await root.get(f"{path}statistics/")).json()
+    assert waiting == {**before, "open_runs": 1}
+    (listed,) = (await root.get("/api/schedules/")).json()["schedules"]
+    assert listed["statistics"] == (await read(client, schedule_id))["statistics"] == waiting
+    assert (await root.post(f"/api/jobs/{job_id}/cancel/")).status_code == 200
+    after = (await root.get(f"{path}statistics/")).json()
+    assert after.pop("last_finish_on") is not None
+    del before["last_finish_on"]
+    assert after == before
+
+
 async def test_the_ledger_is_read_part_by_part(horae: Horae, client: Client) -> None:
     schedule_id = nightly(horae, cron="* * * * *", overlap="allow_all")
     make_late(horae, schedule_id, 7200)
