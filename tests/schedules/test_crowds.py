@@ -1,7 +1,7 @@
 """Many schedules that are due at once: planned ahead, fired by priority, and before what has ended is written."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
 from random import Random
 from typing import Any, cast
@@ -157,8 +157,11 @@ class Desk:
     def end(self, _claims: object) -> None:
         """Nothing was begun here."""
 
-    async def transact_async(self, *_: object) -> Settled:
-        return Settled()
+    async def in_service(self, call: Callable[[], Settled]) -> Settled:
+        return call()
+
+    def transact(self, *_: object) -> tuple[Settled, Callable[[], None]]:
+        return Settled(), lambda: None
 
     def add(self, number: int = 1) -> None:
         for _ in range(number):
