@@ -120,12 +120,25 @@ def test_to_cancel_all_tasks_finds_neither_the_node_nor_other_bodies(horae: Hora
     assert {job.result for job in others} == {"done"}
 
 
-def test_a_callback_that_ends_the_loop(horae: Horae, caplog: pytest.LogCaptureFixture) -> None:
-    async def exit_in_a_callback() -> None:
-        asyncio.get_running_loop().call_soon(sys.exit, 5)
-        await asyncio.sleep(0.01)
+async def exit_in_a_callback() -> None:
+    asyncio.get_running_loop().call_soon(sys.exit, 5)
+    await asyncio.sleep(0.01)
 
-    ended, others = loop_guard.run(attacked(horae, exit_in_a_callback))
+
+async def exit_in_a_task_of_its_own_making() -> None:
+    async def end() -> None:
+        sys.exit(8)
+
+    task = asyncio.Task(end())  # which no factory is asked for
+    await asyncio.sleep(0.01)
+    del task
+
+
+@pytest.mark.parametrize("attack", [exit_in_a_callback, exit_in_a_task_of_its_own_making])
+def test_what_is_no_watched_task_and_ends_the_loop(
+    horae: Horae, caplog: pytest.LogCaptureFixture, attack: Attack
+) -> None:
+    ended, others = loop_guard.run(attacked(horae, attack))
     assert ended.state == "finished"
     assert {job.result for job in others} == {"done"}
     assert "tried to end the process; the node goes on" in caplog.text

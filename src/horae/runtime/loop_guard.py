@@ -7,8 +7,10 @@ Coroutine bodies run on the node's own loop. So a body could end the node, and a
 - `loop.stop()`: refused to a body.
 - cancelling `asyncio.all_tasks()`: the tasks of the node, and of bodies themselves, are not listed there.
 
-`run` also goes on where a callback, which is no task, has ended the loop. A loop that somebody else runs cannot be
-protected from that, nor can the task there that awaits the node.
+`run` also goes on where a callback, or an `asyncio.Task` that a body has made itself, has ended the loop. A loop that
+somebody else runs cannot be protected from these: to wrap callbacks would cost every step of every task. Nor can the
+tasks of the application there be hidden from `asyncio.all_tasks()`, the one that awaits the node among them: that is
+how asyncio ends them when the program does.
 """
 
 import asyncio
