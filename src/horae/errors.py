@@ -190,7 +190,14 @@ class JobNotDeletable(Conflict):
     """The job has not ended, or its body has not stopped yet."""
 
     def __init__(self, job_id: int, state: str) -> None:
-        super().__init__(f"job {job_id} cannot be deleted while it is {state}; cancel it and wait for its body to stop")
+        why = {
+            "pending": "while it is pending; cancel it and wait for its body to stop",
+            "started": "while it is started; cancel it and wait for its body to stop",
+            "being deleted": "by two at once: somebody else is deleting it",
+        }
+        super().__init__(
+            f"job {job_id} cannot be deleted {why.get(state, f'yet: it is {state}, but its body has not stopped')}"
+        )
         self.job_id = job_id
         self.state = state
 

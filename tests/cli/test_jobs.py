@@ -197,7 +197,7 @@ def test_delete_and_clean(horae: Call, bare: Call) -> None:
     for _ in range(3):
         horae("jobs", "start", "refuse", "--sync")
     horae("jobs", "start", "import_csv", "path=a")
-    assert horae("jobs", "delete", "1").stdout == "job 1 is deleted\n"
+    assert horae("jobs", "delete", "1", "1").stdout == "job 1 is deleted\n"
     active = bare("jobs", "delete", "4")
     assert (active.exit_code, active.stdout) == (1, "")
     assert "cannot be deleted while it is pending" in active.stderr

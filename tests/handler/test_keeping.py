@@ -123,13 +123,13 @@ class TestDeletion:
 
     def test_an_active_job_stays(self, failing: Horae) -> None:
         job = failing.jobs.start("fail", number=3)
-        with pytest.raises(JobNotDeletable):
+        with pytest.raises(JobNotDeletable, match="while it is pending; cancel it"):
             failing.jobs.delete(job.id)
         claim_as_another_node(failing)
-        with pytest.raises(JobNotDeletable):
+        with pytest.raises(JobNotDeletable, match="while it is started; cancel it"):
             failing.jobs.delete(job.id)
         failing.jobs.cancel(job.id)
-        with pytest.raises(JobNotDeletable):  # its body has not stopped
+        with pytest.raises(JobNotDeletable, match="yet: it is cancelled, but its body has not stopped"):
             failing.jobs.delete(job.id)
 
     async def test_strangers_cannot(self, failing: Horae) -> None:

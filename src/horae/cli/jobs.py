@@ -213,9 +213,9 @@ def _say(job: Job, text: Callable[[Job], str], *, as_json: bool) -> None:
 
 
 def for_each(jobs: Sequence[int], act: Callable[[int], object]) -> None:
-    """Do it to each job; one that refuses does not stop the others, but decides the exit code."""
+    """Do it to each job, once; one that refuses does not stop the others, but decides the exit code."""
     code = DONE
-    for job in jobs:
+    for job in dict.fromkeys(jobs):
         try:
             act(job)
         except HoraeError as error:
