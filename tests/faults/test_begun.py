@@ -13,8 +13,8 @@ from tests.harness.figures import figure
 from tests.harness.labours import labours
 from tests.harness.node_processes import NodeProcess, look_until
 
-JOBS = 600
-DEADLY = 200
+JOBS = 300
+DEADLY = 100
 SLOTS = 8
 
 ENDED = text("SELECT id, state, attempt FROM horae_jobs WHERE finished_at IS NOT NULL AND node_id IS NULL")

@@ -25,7 +25,7 @@ from tests.harness.postgres import THROW_AWAY, PostgresServer
 pytestmark = [pytest.mark.slow, pytest.mark.postgres]
 
 LIMITS = Limits(
-    beat=0.2, lock=1.2, silence=2.0, last_attempts=20.0, margin=0.7, lock_margin=0.5, gap=0.8
+    beat=0.2, lock=1.0, silence=1.5, last_attempts=20.0, margin=0.5, lock_margin=0.4, gap=0.7
 )  # fmt: skip
 AT_ONCE = Backoff(base=timedelta(0), jitter=0)
 Fault = Literal["silent", "cut"]
