@@ -13,7 +13,7 @@ from tests.harness.node_process import shrunk
 from tests.harness.node_processes import NodeProcess
 from tests.harness.nodes import running_node, until
 
-SILENCE = 1.2
+SILENCE = 1.5
 
 
 @pytest.mark.slow
