@@ -117,7 +117,8 @@ class Jobs:
 
         `owner`: whose they are; what else may be said of them is in `options`.
         """
-        options = of_kind("options", options or StartOptions(), StartOptions, "StartOptions")
+        options = options or StartOptions()
+        of_kind("options", options, StartOptions, "StartOptions")
         if owner is not None:
             if options.owner not in (None, owner):
                 raise InvalidRequest(f"owner is {quoted(owner)}, and {quoted(options.owner)} in options; name it once")

@@ -75,7 +75,7 @@ class Instant(TypeDecorator[datetime]):
         return (value - EPOCH) // MICROSECOND
 
     @override
-    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], datetime | None]:
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[..., datetime | None]:
         # The processor itself, and not `process_result_value`: one call less for each moment of each row.
         return _moment_of_microseconds if dialect.name == SQLITE else _moment_in_utc
 

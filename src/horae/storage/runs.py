@@ -287,7 +287,9 @@ _OUTCOMES: Final = {
     JobState.FAILED: RunOutcome.FAILED,
     JobState.CANCELLED: RunOutcome.CANCELLED,
 }
-_WITHOUT_BODY: Final = dict.fromkeys((RunOutcome.FAILED, RunOutcome.CANCELLED), RunOutcome.NEVER_BEGUN)
+_WITHOUT_BODY: Final[Mapping[RunOutcome, RunOutcome]] = dict.fromkeys(
+    (RunOutcome.FAILED, RunOutcome.CANCELLED), RunOutcome.NEVER_BEGUN
+)
 
 
 def carry_out(
