@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import update_wrapper
-from typing import Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, get_origin, get_type_hints
+from typing import Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, cast, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, create_model
 from typing_extensions import Unpack, override
@@ -75,7 +75,8 @@ class FunctionJobType(JobType[Any]):
             allowed = ", ".join(JobKeywords.__annotations__)
             raise InvalidJobType(f"{function.__qualname__}: there is no option {min(unknown)!r}; there are {allowed}")
         self.type = options.get("name", function.__name__)
-        self._transaction: Any = options.get("transaction")
+        self._transaction = options.get("transaction")
+        self._fixed_transaction = cast("Transaction", self._transaction)
         for option, value in options.items():
             if option not in ("name", "transaction"):
                 setattr(self, option, value)
@@ -99,8 +100,9 @@ class FunctionJobType(JobType[Any]):
 
     @override
     def transaction(self, job: JobContext[Any]) -> Transaction:
-        transaction: Transaction = self._transaction(job) if callable(self._transaction) else self._transaction
-        return transaction
+        if callable(self._transaction):
+            return cast("Transaction", self._transaction(job))
+        return self._fixed_transaction
 
     @property
     def has_transaction(self) -> bool:
