@@ -75,8 +75,10 @@ class FunctionJobType(JobType[Any]):
             allowed = ", ".join(JobKeywords.__annotations__)
             raise InvalidJobType(f"{function.__qualname__}: there is no option {min(unknown)!r}; there are {allowed}")
         self.type = options.get("name", function.__name__)
-        self._transaction = options.get("transaction")
-        self._fixed_transaction = cast("Transaction", self._transaction)
+        declared = self._transaction = options.get("transaction")
+        self._transaction_of = cast(
+            "Callable[[JobContext[Any]], Transaction]", declared if callable(declared) else lambda _job: declared
+        )
         for option, value in options.items():
             if option not in ("name", "transaction"):
                 setattr(self, option, value)
@@ -100,9 +102,7 @@ class FunctionJobType(JobType[Any]):
 
     @override
     def transaction(self, job: JobContext[Any]) -> Transaction:
-        if callable(self._transaction):
-            return cast("Transaction", self._transaction(job))
-        return self._fixed_transaction
+        return self._transaction_of(job)
 
     @property
     def has_transaction(self) -> bool:
