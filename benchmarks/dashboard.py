@@ -18,9 +18,9 @@ from typing import Final
 from playwright.sync_api import Browser
 from sqlalchemy import Connection, insert
 
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
+from horae.storage.jobs.tables import jobs
 from horae.storage.migrations.runner import upgrade
-from horae.storage.tables import jobs
 from tests.e2e.browser import launched
 from tests.e2e.serving import Served
 from tests.harness.postgres import PostgresServer

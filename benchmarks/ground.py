@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.application import Measured
 from benchmarks.raw import Raw, RawPostgres, RawSqlite
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
 from tests.harness.postgres import PostgresServer
 

@@ -6,7 +6,7 @@ import time
 from benchmarks.figures import Budget, Figure, Samples, percentile
 from benchmarks.ground import Ground, Grounds, Scale
 from benchmarks.running import node_process
-from horae.runtime.worker import POLL_WITH_HINTS
+from horae.runtime.claims.worker import POLL_WITH_HINTS
 
 MEDIAN = Budget("at most", 5)
 TAIL = Budget("at most", 25)

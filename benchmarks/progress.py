@@ -6,7 +6,7 @@ import time
 from benchmarks.figures import Budget, Figure, Samples
 from benchmarks.ground import Ground, Grounds, Scale
 from benchmarks.running import run_until
-from horae.domain.progress import Progress
+from horae.domain.jobs.progress import Progress
 
 BUDGET = Budget("at least", 1_000_000)
 CALLS_PER_JOB = 10

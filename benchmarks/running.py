@@ -9,8 +9,8 @@ from multiprocessing.connection import Connection
 
 from benchmarks.application import Measured
 from benchmarks.ground import Ground
-from horae.cli.memory import settle_in
-from horae.runtime.node import Node
+from horae.cli.serving.memory import settle_in
+from horae.runtime.node.node import Node
 
 PAUSE = 0.002
 

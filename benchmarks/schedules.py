@@ -14,12 +14,12 @@ from sqlalchemy import Connection, Engine, event, text
 from benchmarks.figures import Budget, Figure, Samples, percentile
 from benchmarks.ground import Ground, Grounds, Scale
 from benchmarks.running import run_until
-from horae.domain.job import NodeId
-from horae.domain.ring import PARTITIONS, Ring
-from horae.domain.schedule import Rules
+from horae.domain.cluster.ring import PARTITIONS, Ring
+from horae.domain.jobs.job import NodeId
+from horae.domain.schedules.schedule import Rules
 from horae.runtime.controller import HORIZON
-from horae.storage import schedules
-from horae.storage.standing import rules_as_json
+from horae.storage.schedules import repository
+from horae.storage.schedules.planning_state import rules_as_json
 from horae.types.schedule import trigger_of
 
 CONCURRENCY: Final = 500
@@ -134,7 +134,7 @@ def _reload_time(ground: Ground, nodes: int) -> float:
     times: list[float] = []
     for _ in range(5):
         began = time.perf_counter()
-        ground.application.horae.parts.database.autocommit(schedules.due, mine, HORIZON)
+        ground.application.horae.parts.database.autocommit(repository.due, mine, HORIZON)
         times.append(time.perf_counter() - began)
     return statistics.median(times)
 

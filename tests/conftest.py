@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
 from tests.harness.postgres import THROW_AWAY, PostgresServer
 

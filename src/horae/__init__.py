@@ -2,10 +2,12 @@
 
 from horae.api.security.actor import Actor, Role
 from horae.app import Horae
+from horae.client.jobs.creation import StartOptions
+from horae.client.schedules.views import ScheduleView
 from horae.domain.backoff import Backoff
-from horae.domain.job import LEFT_OUT, Job, JobState
-from horae.domain.owner import EVERYBODY
-from horae.domain.progress import Progress
+from horae.domain.jobs.job import LEFT_OUT, Job, JobState
+from horae.domain.jobs.owner import EVERYBODY
+from horae.domain.jobs.progress import Progress
 from horae.errors import (
     ConfigurationError,
     Conflict,
@@ -46,13 +48,11 @@ from horae.errors import (
     UnreadableRow,
     WaitTimeout,
 )
-from horae.handler.creation import StartOptions
-from horae.handler.schedule_views import ScheduleView
 from horae.settings import Settings
-from horae.storage.tables import jobs as jobs_table
+from horae.storage.jobs.tables import jobs as jobs_table
 from horae.types.context import JobContext
 from horae.types.job_type import JobType, Transaction
-from horae.types.secret import Secret
+from horae.types.values.secret import Secret
 
 __all__ = [
     "EVERYBODY",

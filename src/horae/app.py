@@ -14,21 +14,21 @@ from typing_extensions import Unpack
 from horae.api.lazy import Interface, LazyInterface
 from horae.api.security.exposure import check_exposure
 from horae.api.security.tokens import tokens_of
+from horae.client.changes import PYTHON, Caller, acting
+from horae.client.jobs.async_jobs import AsyncJobs
+from horae.client.jobs.jobs import Jobs
+from horae.client.schedules.async_schedules import AsyncSchedules
+from horae.client.schedules.deployments import Deployed, Deployments
+from horae.client.schedules.schedules import Schedules
 from horae.forking import ForkSafeLock, made_once
-from horae.handler.async_jobs import AsyncJobs
-from horae.handler.async_schedules import AsyncSchedules
-from horae.handler.changes import PYTHON, Caller, acting
-from horae.handler.deployments import Deployed, Deployments
-from horae.handler.jobs import Jobs
-from horae.handler.schedules import Schedules
 from horae.live.database import DatabaseLiveStore
-from horae.runtime.inline import InlineNode
-from horae.runtime.node import Node
-from horae.runtime.parts import NodeKeywords, NodeOptions, Parts
-from horae.runtime.slots import Slots
+from horae.runtime.claims.slots import Slots
+from horae.runtime.components import NodeKeywords, NodeOptions, Parts
+from horae.runtime.node.inline import InlineNode
+from horae.runtime.node.node import Node
 from horae.settings import Settings, settings
-from horae.storage.database import Database, side_car
-from horae.storage.dialect import SQLITE
+from horae.storage.engine.database import Database, side_car
+from horae.storage.engine.dialect import SQLITE
 from horae.storage.migrations import runner as migrations
 from horae.types.function import BodyKeywords, JobFunction, JobKeywords
 from horae.types.job_type import JobType

@@ -6,7 +6,7 @@ import pytest
 
 from horae import Horae
 from horae.api.application import HttpInterface
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.api.clients import Client, application_of, client_of
 from tests.api.tables import add_types
 from tests.harness.applications import application

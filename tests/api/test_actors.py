@@ -7,7 +7,7 @@ import pytest
 from starlette.requests import Request
 
 from horae import EVERYBODY, Actor, Horae, InvalidRequest, JobDoesNotExist, JobState, Role
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.api.clients import client_of, error_of
 
 NO_IDS: Final[list[Any]] = [None, "", 5, True, b"alice", "a" * 201, "a\nb", "a\x00", "\x1b[2J", "a\u2028b", "\ud800"]

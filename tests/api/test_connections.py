@@ -17,7 +17,7 @@ from horae.api.server import HttpServer
 from horae.api.stream.event import Event
 from horae.api.stream.listener import MOST_BYTES_WAITING, Listener
 from horae.api.throttle import REPEATED, Throttle
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.api.clients import PEOPLE, WHO, by_header, error_of
 from tests.harness.applications import application
 from tests.harness.nodes import until

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from horae import Horae
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.api.clients import Client, application_of, client_of, error_of
 from tests.harness.applications import application
 

@@ -13,7 +13,7 @@ from schemathesis.specs.openapi import checks
 from horae import Horae
 from horae.api.application import HttpInterface
 from horae.api.security.brake import Brake
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.api.clients import application_of, client_of
 from tests.api.openapi import GOLDEN, document
 from tests.harness.applications import url_of

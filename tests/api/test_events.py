@@ -12,9 +12,9 @@ from horae import Horae
 from horae.api.application import HttpInterface
 from horae.api.stream import hub as hub_module
 from horae.api.stream.watch import Change, Watch
-from horae.handler.jobs import JobPage, Jobs
+from horae.client.jobs.jobs import JobPage, Jobs
 from horae.live.store import LiveReport
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.api.clients import Client, application_of
 from tests.api.streams import listening
 from tests.api.tables import add_types

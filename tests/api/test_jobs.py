@@ -97,7 +97,7 @@ async def test_a_type_that_answers_with_anything_replaces_nothing_and_breaks_not
 async def test_a_type_describes_jobs_whose_values_a_list_leaves_out(
     horae: Horae, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("horae.handler.filters.MOST_LISTED", 0)
+    monkeypatch.setattr("horae.client.jobs.filters.MOST_LISTED", 0)
     for number in range(1, 4):
         start(horae, kind="duplicate_table", table_id=number, name=f"table {number}", owner=f"owner {number}")
     listed = (await client("root").get("/api/jobs/")).json()["jobs"]

@@ -7,8 +7,8 @@ from sqlalchemy.exc import OperationalError
 from horae import Horae
 from horae.api import metrics as metrics_module
 from horae.errors import DatabaseBusy
-from horae.storage import metrics
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
+from horae.storage.operations import metrics
 from tests.api.clients import Client, error_of
 from tests.api.timetable import fire, make_late
 from tests.harness.applications import claim_as_another_node, execute
@@ -151,7 +151,7 @@ async def test_a_database_that_fails_is_said_to_be_away_and_what_nobody_foresaw_
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("horae.handler.jobs.Jobs.get", fail)
+    monkeypatch.setattr("horae.client.jobs.jobs.Jobs.get", fail)
     response = await client("alice").get("/api/jobs/1/")
     assert error_of(response) == answer
     assert "secret" not in response.text

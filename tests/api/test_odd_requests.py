@@ -10,7 +10,7 @@ import pytest
 from horae import Horae
 from horae.api.application import HttpInterface
 from horae.api.connections import Bounds
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.api.clients import by_header, client_of, error_of
 from tests.api.test_connections import connected, last_words, served
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from horae import Horae
-from horae.handler import changes
+from horae.client import changes
 from tests.api.clients import Client, error_of
 from tests.harness.applications import claim_as_another_node, execute
 from tests.harness.nodes import running_node, until_state

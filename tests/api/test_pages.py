@@ -9,7 +9,7 @@ from starlette.routing import Mount
 
 from horae.api.application import HttpInterface
 from horae.api.resources import pages
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.api.clients import BASE, WHO, client_of, error_of
 
 INDEX = '<!doctype html><html><head><script type="module" src="./assets/app-1a2b.js"></script></head></html>'

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from horae import Horae
-from horae.handler.schedule_pages import cursor_of
-from horae.storage.schedule_troubles import MOST, STREAK
+from horae.client.schedules.pages import cursor_of
+from horae.storage.schedules.health import MOST, STREAK
 from tests.api.clients import Client, error_of
 from tests.api.timetable import fail_often, fire, make_late
 from tests.harness.applications import execute

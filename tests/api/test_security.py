@@ -13,7 +13,7 @@ from horae.api.security.exposure import check_exposure
 from horae.api.security.origin import is_loopback
 from horae.api.security.tokens import tokens_of
 from horae.settings import settings
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.api.clients import BASE, Client, by_header, client_of, error_of
 from tests.api.tables import add_types
 from tests.harness.applications import application

@@ -11,7 +11,7 @@ from horae import ConfigurationError, Horae
 from horae.api.lazy import LazyInterface
 from horae.api.once import Once
 from horae.api.server import HttpServer
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.api.clients import WHO, by_header
 
 

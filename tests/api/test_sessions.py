@@ -11,7 +11,7 @@ from horae import Horae
 from horae.api.application import HttpInterface
 from horae.api.security import brake
 from horae.api.security.brake import Brake, TooManyGuesses
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.api.clients import error_of
 from tests.harness.applications import application, execute, rows
 

@@ -12,7 +12,7 @@ from horae.api.stream import listener as listener_module
 from horae.api.stream import response as response_module
 from horae.api.stream.event import Event
 from horae.api.stream.watch import Watch
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.api.streams import listening
 from tests.harness.applications import counted_statements
 from tests.harness.nodes import until

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from horae import Horae
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.api.clients import Client, error_of
 
 BODY = "ERROR_REQUEST_BODY_VALIDATION"

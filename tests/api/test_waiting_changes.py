@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from horae import Horae, JobContext
-from horae.storage import caller_threads
-from horae.storage.caller_threads import Use
-from horae.storage.database import Database
+from horae.storage.engine import caller_threads
+from horae.storage.engine.caller_threads import Use
+from horae.storage.engine.database import Database
 from tests.api.clients import application_of, client_of, error_of
 from tests.harness.applications import own_engine
 from tests.harness.nodes import PATIENCE, running_node, until

@@ -1,7 +1,7 @@
 """Schedules that a test moves in time and fires, as a node would."""
 
 from horae import Horae
-from horae.storage import runs
+from horae.storage.schedules import runs
 from tests.harness.applications import ELSEWHERE, execute
 
 

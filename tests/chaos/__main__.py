@@ -10,7 +10,7 @@ from random import Random, SystemRandom
 from typing import Final
 
 from horae import Horae
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from horae.storage.migrations import runner
 from tests.chaos.app import beat
 from tests.chaos.ledger import Findings, examine

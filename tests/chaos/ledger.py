@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, select
 
-from horae.storage.database import Database
-from horae.storage.schedule_tables import schedule_statistics, schedules, ticks
-from horae.storage.tables import job_attempts, jobs
+from horae.storage.engine.database import Database
+from horae.storage.jobs.tables import job_attempts, jobs
+from horae.storage.schedules.tables import schedule_statistics, schedules, ticks
 
 SECOND: Final = timedelta(seconds=1)
 

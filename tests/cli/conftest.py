@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from horae.app import Horae
 from horae.cli.main import app
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.cli.running import begin, folder, start
 from tests.cli.shop import horae as shop
 

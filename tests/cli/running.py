@@ -10,8 +10,8 @@ from typing import IO, Final
 
 import pytest
 
-from horae.domain.job import JobId
-from horae.storage.database import Database
+from horae.domain.jobs.job import JobId
+from horae.storage.engine.database import Database
 
 PATIENCE: Final = 60.0
 APPLICATION: Final = """

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from typer.testing import CliRunner, Result
 
-from horae.cli.cron import cron_app
+from horae.cli.commands.cron import cron_app
 
 BERLIN = ("--timezone", "Europe/Berlin")
 

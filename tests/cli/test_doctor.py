@@ -19,18 +19,18 @@ import pytest
 from sqlalchemy import text
 
 from horae import Horae, JobContext
-from horae.domain.job import NodeId
+from horae.client.doctor import basics, file, server, work
+from horae.client.doctor.finding import Finding, Level
+from horae.domain.jobs.job import NodeId
 from horae.errors import DatabaseBusy
-from horae.handler.doctor import basics, file, server, work
-from horae.handler.doctor.finding import Finding, Level
-from horae.runtime.parts import NodeOptions
-from horae.runtime.record import record_of
-from horae.storage import nodes
-from horae.storage.database import Database
-from horae.storage.dialect import SQLITE
-from horae.storage.doctor import OpenTransaction, Server, Tuples, WaitingWork, nothing, started
+from horae.runtime.components import NodeOptions
+from horae.runtime.liveness.node_record import record_of
+from horae.storage.engine.database import Database
+from horae.storage.engine.dialect import SQLITE
 from horae.storage.migrations.runner import MigrationStatus
-from horae.storage.nodes import NodeView
+from horae.storage.operations import nodes
+from horae.storage.operations.doctor import OpenTransaction, Server, Tuples, WaitingWork, nothing, started
+from horae.storage.operations.nodes import NodeView
 from horae.types.registry import Registry
 from horae.wakeup.silent import SilentChannel
 from tests.cli.conftest import Call, call, called, node_of, values

@@ -11,11 +11,11 @@ from rich.console import Console
 from sqlalchemy import update
 
 from horae.app import Horae
-from horae.cli import following
-from horae.domain.job import JobId, JobState
-from horae.storage import reading
-from horae.storage.database import Database
-from horae.storage.tables import jobs
+from horae.cli.printing import following
+from horae.domain.jobs.job import JobId, JobState
+from horae.storage.engine.database import Database
+from horae.storage.jobs import reading
+from horae.storage.jobs.tables import jobs
 from tests.cli.conftest import Call, call, called, node_of, values
 
 JOB_FIELDS = {

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import inspect, text
 from typer.testing import CliRunner, Result
 
-from horae.cli.migrate import migrate_app
-from horae.storage.database import Database
+from horae.cli.commands.migrate import migrate_app
+from horae.storage.engine.database import Database
 from horae.storage.migrations.version import HEAD, REVISIONS, VERSION_TABLE
 
 

@@ -8,14 +8,15 @@ from queue import Queue
 import pytest
 from sqlalchemy import text
 
-from horae.cli import nodes as nodes_command
-from horae.handler.queues import Queues
-from horae.runtime.onlooker import look
-from horae.runtime.parts import NodeOptions
-from horae.runtime.record import record_of
-from horae.storage import claims, nodes
-from horae.storage.claims import Served
-from horae.storage.database import Database
+from horae.cli.commands import nodes as nodes_command
+from horae.client.operations.queues import Queues
+from horae.runtime.components import NodeOptions
+from horae.runtime.liveness.node_record import record_of
+from horae.runtime.node.node_status import look
+from horae.storage.engine.database import Database
+from horae.storage.jobs import claims
+from horae.storage.jobs.claims import Served
+from horae.storage.operations import nodes
 from horae.types.registry import Registry
 from horae.wakeup.channel import Hint, HintKind
 from horae.wakeup.silent import SilentChannel

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from horae.domain.job import JobId, JobState
-from horae.storage import nodes, reading
-from horae.storage.database import Database
+from horae.domain.jobs.job import JobId, JobState
+from horae.storage.engine.database import Database
+from horae.storage.jobs import reading
+from horae.storage.operations import nodes
 from tests.cli.conftest import call
 from tests.cli.running import Begin
 

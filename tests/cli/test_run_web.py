@@ -13,10 +13,10 @@ import httpx
 import pytest
 
 from horae import Horae
-from horae.cli.web import servers_of
-from horae.domain.job import JobId
-from horae.storage import nodes
-from horae.storage.database import Database
+from horae.cli.serving.web import servers_of
+from horae.domain.jobs.job import JobId
+from horae.storage.engine.database import Database
+from horae.storage.operations import nodes
 from tests.cli.conftest import call, values
 from tests.cli.running import Begin
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from horae.domain.ring import PARTITIONS
+from horae.domain.cluster.ring import PARTITIONS
 from tests.cli.conftest import Call, call, called, node_of, values
 from tests.cli.test_documented import PAGE, missing
 from tests.harness.nodes import until

@@ -7,9 +7,9 @@ from typing import cast
 
 import pytest
 
-from horae.cli import serving
-from horae.cli.serving import Service
-from horae.runtime.node import Node
+from horae.cli.serving import serving
+from horae.cli.serving.serving import Service
+from horae.runtime.node.node import Node
 
 
 class Pretended:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from horae.cli.output import brief, printable
+from horae.cli.printing.output import brief, printable
 from horae.cli.values import duration, moment, parameters
 from horae.errors import InvalidInterval, InvalidRequest
 from tests.cli.shop import horae

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from horae import Horae
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.api.clients import BASE, WHO, by_header
 from tests.docs.transcripts import Command, code_of, commands_of, is_as_shown, run
 from tests.harness.applications import application

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Final
 
 from horae import Horae, JobState
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.docs.transcripts import Command, commands_of, is_as_shown, run
 from tests.harness.applications import application, url_of
 from tests.harness.nodes import running_node, until

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from sqlalchemy import Engine, create_engine
 
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.e2e.application import Base
 from tests.e2e.browser import Faults, launched
 from tests.e2e.serving import Served

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, insert, select, update
 
-from horae.storage.schedule_tables import deployments, schedule_statistics, schedules, ticks
-from horae.storage.tables import job_attempts, jobs
+from horae.storage.jobs.tables import job_attempts, jobs
+from horae.storage.schedules.tables import deployments, schedule_statistics, schedules, ticks
 
 TYPES: Final = (
     ("export_table", "export", 21.0),

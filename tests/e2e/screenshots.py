@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 import httpx
 from playwright.sync_api import Browser, Page, expect
 
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
 from tests.e2e.browser import launched
 from tests.e2e.past import write_past

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.e2e.application import LONG_NAME
 from tests.e2e.serving import Served
 from tests.e2e.test_truth import post

@@ -4,7 +4,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.e2e.browser import Faults
 from tests.e2e.serving import Served
 

@@ -12,7 +12,7 @@ from sqlalchemy import Engine, func, select, update
 from sqlalchemy.orm import Session
 
 from examples.tables.tables import City, Export, Table, Upload, now
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.e2e.browser import Faults
 from tests.e2e.tables_app import TablesApp
 from tests.harness.applications import url_of

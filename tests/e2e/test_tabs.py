@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import BrowserContext, Page, Request, expect
 
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.e2e.browser import Faults
 from tests.e2e.serving import Served
 from tests.harness.node_processes import look_until

@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 from playwright.sync_api import Page, expect
 
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.e2e.serving import Served
 from tests.harness.node_processes import look_until
 

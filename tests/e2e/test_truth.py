@@ -6,7 +6,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.e2e.conftest import APPLICATION, ServedBy
 from tests.e2e.serving import Served
 from tests.e2e.test_schedules import schedule

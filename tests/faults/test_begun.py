@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from horae.runtime.journals import Journals
-from horae.storage.database import Database
+from horae.runtime.journal.files import Journals
+from horae.storage.engine.database import Database
 from tests.harness.figures import figure
 from tests.harness.labours import labours
 from tests.harness.node_processes import NodeProcess, look_until

@@ -14,8 +14,8 @@ from typing import Literal
 import pytest
 
 from horae import Backoff, Horae, JobContext
-from horae.domain.liveness import Limits
-from horae.storage.database import Database
+from horae.domain.cluster.liveness import Limits
+from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
 from tests.harness.applications import attempts_of, rows
 from tests.harness.network import Network

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.harness.applications import attempts_of, rows, url_of
 from tests.harness.labours import labours
 from tests.harness.node_process import shrunk

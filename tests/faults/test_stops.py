@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from horae import Horae
-from horae.domain.job import NodeId
-from horae.domain.liveness import Death
-from horae.runtime import sweeper
-from horae.runtime.membership import FileMembership
-from horae.storage.database import Database
+from horae.domain.cluster.liveness import Death
+from horae.domain.jobs.job import NodeId
+from horae.runtime.liveness import sweeper
+from horae.runtime.liveness.membership import FileMembership
+from horae.storage.engine.database import Database
 from tests.harness.applications import attempts_of, execute, rows, url_of
 from tests.harness.labours import SCHEMA, labours
 from tests.harness.node_process import shrunk

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from horae import Horae
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.harness.applications import application
 from tests.harness.reuse import database, reused_postgres
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from horae import DatabaseBusy, Horae, InvalidRequest, JobDoesNotExist, JobNotCancellable, JobState
-from horae.domain.job import AttemptOutcome, JobId, Settlement
+from horae.domain.jobs.job import AttemptOutcome, JobId, Settlement
 from horae.live.store import CancelRequest, LiveReport
-from horae.storage import settling
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
+from horae.storage.outcomes import settling
 from tests.harness.applications import ELSEWHERE, Ears, claim_as_another_node, execute, live_rows, url_of
 from tests.harness.nodes import until
 

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import pytest
 
 from horae import EVERYBODY, Horae, JobContext, ScheduleAlreadyExists, Secret
-from horae.handler import changes
-from horae.handler.audit import Audit
-from horae.handler.queues import Queues
-from horae.storage.audit import AuditEntry
+from horae.client import changes
+from horae.client.operations.audit import Audit
+from horae.client.operations.queues import Queues
+from horae.storage.operations.audit import AuditEntry
 from tests.harness.applications import counted_statements, rows
 from tests.harness.nodes import running_node
 

@@ -11,10 +11,10 @@ from sqlalchemy import Connection, Engine, text
 
 from horae import DatabaseBusy, Horae, InvalidRequest, MaxJobCountExceeded, StartOptions
 from horae.api.problems import response_to
-from horae.handler import async_jobs
-from horae.handler.contention import BOUND as BOUND_OF_CALLS
-from horae.handler.contention import patiently
-from horae.storage.database import Database
+from horae.client.jobs import async_jobs
+from horae.client.jobs.contention import BOUND as BOUND_OF_CALLS
+from horae.client.jobs.contention import patiently
+from horae.storage.engine.database import Database
 from tests.harness.applications import execute, own_engine, rows
 
 postgres = pytest.mark.parametrize("database", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True)

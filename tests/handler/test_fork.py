@@ -12,10 +12,10 @@ import pytest
 from sqlalchemy import Connection, create_engine
 
 from horae import Horae
-from horae.domain.job import JobId
+from horae.domain.jobs.job import JobId
 from horae.forking import ForkSafeLock, begins_anew_after_fork
-from horae.storage.commits import after_commit
-from horae.storage.database import Database
+from horae.storage.engine.after_commit import after_commit
+from horae.storage.engine.database import Database
 from horae.storage.migrations import runner
 from horae.wakeup.channel import Hint, HintKind
 from horae.wakeup.outbox import Outbox

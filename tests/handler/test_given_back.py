@@ -31,9 +31,9 @@ from pydantic import (
 from horae import Horae, InvalidParameters, JobContext, JobType, Secret
 from horae.errors import InvalidJobType
 from horae.types.function import JobFunction
-from horae.types.parameters import ModelParameters
-from horae.types.sameness import is_same
-from horae.types.secret import masked
+from horae.types.values.parameters import ModelParameters
+from horae.types.values.sameness import is_same
+from horae.types.values.secret import masked
 
 
 def cents(value: Any) -> int:

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from horae import Horae, JobState, JobType
-from horae.handler.jobs import Jobs
+from horae.client.jobs.jobs import Jobs
 from horae.types.function import JobKeywords
 
 GUIDE = (Path(__file__).parents[2] / "docs/guides/jobs.md").read_text()

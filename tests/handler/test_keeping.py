@@ -20,7 +20,7 @@ from horae import (
     JobType,
     MaxJobCountExceeded,
 )
-from horae.storage import reading
+from horae.storage.jobs import reading
 from tests.harness.applications import claim_as_another_node, execute, live_rows, rows
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from horae import Horae, Job, JobContext, JobState, JobType
-from horae.handler.doctor.work import left_findings
-from horae.runtime.hook_service import HookService
-from horae.storage import hooks as storage
-from horae.storage.database import Database
+from horae.client.doctor.work import left_findings
+from horae.runtime.claims.hook_service import HookService
+from horae.storage.engine.database import Database
+from horae.storage.jobs import owed_hooks as storage
 from horae.types.hook_threads import HookThreads
 from horae.types.hooks import Hooks
 from tests.handler.test_keeping import age

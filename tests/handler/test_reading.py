@@ -180,7 +180,7 @@ class TestLongValues:
         for length in (3, 300, 3):
             job = horae.jobs.start(work, text="x" * length, meta={"trace": "x" * length})
             execute(horae, f"UPDATE horae_jobs SET result = '\"{'y' * length}\"' WHERE id = {job.id}")
-        monkeypatch.setattr("horae.handler.filters.MOST_LISTED", 3 * 3 * 90)
+        monkeypatch.setattr("horae.client.jobs.filters.MOST_LISTED", 3 * 3 * 90)
         return horae
 
     def test_a_list_leaves_them_out_and_get_does_not(self, long: Horae) -> None:
@@ -206,5 +206,5 @@ class TestLongValues:
         def work(text: str) -> None: ...
 
         job = horae.jobs.start(work, text="\N{EURO SIGN}" * 40)
-        monkeypatch.setattr("horae.handler.filters.MOST_LISTED", 3 * 100)
+        monkeypatch.setattr("horae.client.jobs.filters.MOST_LISTED", 3 * 100)
         assert horae.jobs.list(ids=[job.id]).jobs[0].params is LEFT_OUT

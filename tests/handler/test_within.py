@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engin
 from sqlalchemy.orm import Session
 
 from horae import DuplicateJob, Horae, InvalidParameters, InvalidRequest, MaxJobCountExceeded
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from horae.wakeup.channel import Hint
 from tests.harness.applications import execute, own_engine, rows
 from tests.harness.nodes import until

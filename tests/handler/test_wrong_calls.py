@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from horae import Horae, InvalidRequest, NotFound
+from horae.client.operations.queues import Queues
 from horae.domain.storable import escaped
 from horae.errors import quoted
-from horae.handler.queues import Queues
 
 
 class Evil:
@@ -126,7 +126,7 @@ def test_a_batch_of_an_iterator_is_as_good_as_a_list(horae: Horae, monkeypatch: 
     @horae.job
     def work() -> None: ...
 
-    monkeypatch.setattr("horae.handler.creation.MOST_UNCOUNTED", 3)
+    monkeypatch.setattr("horae.client.jobs.creation.MOST_UNCOUNTED", 3)
     nothing: dict[str, Any] = {}
     assert len(horae.jobs.start_many(work, iter([nothing] * 3))) == 3
     assert len(horae.jobs.start_many(work, [nothing] * 4)) == 4

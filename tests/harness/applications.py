@@ -7,10 +7,10 @@ from typing import Any
 from sqlalchemy import Engine, create_engine, event, text
 
 from horae import Horae
-from horae.domain.job import Claim, JobId, NodeId
-from horae.storage import claims
-from horae.storage.claims import Served
-from horae.storage.database import Database
+from horae.domain.jobs.job import Claim, JobId, NodeId
+from horae.storage.engine.database import Database
+from horae.storage.jobs import claims
+from horae.storage.jobs.claims import Served
 from horae.wakeup.channel import Hint
 
 ELSEWHERE = NodeId("elsewhere")

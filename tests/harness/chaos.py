@@ -13,7 +13,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from horae import Horae
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.harness.figures import quantiles
 from tests.harness.labours import SCHEMA, labours
 from tests.harness.node_processes import NodeProcess, look_until

@@ -12,7 +12,7 @@ import sys
 import threading
 from typing import Final
 
-from horae.domain.liveness import Limits
+from horae.domain.cluster.liveness import Limits
 from tests.harness.labours import labours
 
 SILENCE_VARIABLE: Final = "HORAE_TEST_SILENCE"

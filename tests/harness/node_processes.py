@@ -12,7 +12,7 @@ from typing import Final, Self, TypeVar
 
 from sqlalchemy import text
 
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.harness.node_process import SILENCE_VARIABLE
 
 T = TypeVar("T")

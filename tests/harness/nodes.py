@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from horae import Horae, Job
-from horae.runtime.node import Node
+from horae.runtime.node.node import Node
 
 PATIENCE: Final = 20.0
 """Seconds after which a wait has failed: a bound, never a measure."""

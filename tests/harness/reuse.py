@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, text
 
-from horae.storage.database import Database
-from horae.storage.tables import live_metadata, metadata
+from horae.storage.engine.database import Database
+from horae.storage.jobs.tables import live_metadata, metadata
 from tests.harness.postgres import PostgresServer
 
 TABLES = text("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import strategies as st
 
 from horae.domain.cron.expression import CronExpression
-from horae.domain.interval import Interval
-from horae.domain.schedule import CatchUp, Overlap, Rules
-from horae.domain.trigger import CronTrigger, IntervalTrigger, Trigger
+from horae.domain.schedules.schedule import CatchUp, Overlap, Rules
+from horae.domain.schedules.trigger import CronTrigger, IntervalTrigger, Trigger
+from horae.domain.times.interval import Interval
 from tests.properties.cron_strategies import FOLDS, GAPS, ZONES, expressions, instants
 
 START = datetime(2026, 3, 28, 12, tzinfo=UTC)  # half a day before Europe's clocks change

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from horae.domain.backoff import Backoff, retry_delay
-from horae.domain.job import (
+from horae.domain.jobs.job import (
     ACTIVE,
     ENDED,
     MAX_CRASHES,

@@ -9,9 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from horae.domain.backoff import Growth
-from horae.domain.grid import Grid
-from horae.domain.interval import Interval
-from horae.domain.recovery import failure_delay, start_after_failure
+from horae.domain.schedules.recovery import failure_delay, start_after_failure
+from horae.domain.times.grid import Grid
+from horae.domain.times.interval import Interval
 from horae.errors import InvalidInterval
 from tests.properties.cron_strategies import ZONES, moments
 

@@ -29,8 +29,10 @@ from hypothesis.stateful import (
 from sqlalchemy import select, text
 from typing_extensions import override
 
+from horae.client.jobs import creation as handler
+from horae.client.jobs.creation import StartOptions
 from horae.domain.backoff import Backoff
-from horae.domain.job import (
+from horae.domain.jobs.job import (
     ACTIVE,
     ENDED,
     MAX_CRASHES,
@@ -50,17 +52,18 @@ from horae.domain.job import (
     decide,
 )
 from horae.errors import DuplicateJob, MaxJobCountExceeded
-from horae.handler import creation as handler
-from horae.handler.creation import StartOptions
-from horae.runtime.rescue import Rescuer
-from horae.runtime.verdict import backoff_of
-from horae.storage import claims, creation, ending, hooks, limited_claims, nodes, queues, reading, settling, sqlite
-from horae.storage.claims import Served
-from horae.storage.database import Database
-from horae.storage.dialect import SQLITE
-from horae.storage.nodes import NodeRecord
-from horae.storage.reading import JobFilter
-from horae.storage.tables import job_attempts
+from horae.runtime.bodies.verdict import backoff_of
+from horae.runtime.liveness.rescue import Rescuer
+from horae.storage.engine.database import Database
+from horae.storage.engine.dialect import SQLITE
+from horae.storage.engine.sqlite import opening
+from horae.storage.jobs import claims, creation, limited_claims, owed_hooks, reading
+from horae.storage.jobs.claims import Served
+from horae.storage.jobs.reading import JobFilter
+from horae.storage.jobs.tables import job_attempts
+from horae.storage.operations import nodes, queues
+from horae.storage.operations.nodes import NodeRecord
+from horae.storage.outcomes import ending, settling
 from horae.types.context import JobContext
 from horae.types.job_type import JobType
 from horae.types.registry import Registry
@@ -301,8 +304,8 @@ class JobLife(RuleBasedStateMachine):
             for job in self.jobs.values()
             if job.state in ENDED and job.held_by is None and self.now - job.finished_at > KEEP
         ]
-        self.database.transact(hooks.forget, ["work"])
-        found = self.database.transact(hooks.past_keeping, ["work"], KEEP, after=JobId(0), limit=100)
+        self.database.transact(owed_hooks.forget, ["work"])
+        found = self.database.transact(owed_hooks.past_keeping, ["work"], KEEP, after=JobId(0), limit=100)
         assert found == old
         assert self.database.transact(ending.remove, found) == set(old)
         for job_id in old:
@@ -553,7 +556,7 @@ class JobLife(RuleBasedStateMachine):
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(sqlite, "now", clock)
+    monkeypatch.setattr(opening, "now", clock)
     return clock
 
 

@@ -8,13 +8,23 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horae.domain.plan import plan
-from horae.domain.recovery import CRASH_WAIT
-from horae.domain.schedule import CatchUp, DisabledReason, Overlap, Rules
-from horae.domain.standing import Activated, Altered, Due, Ended, Event, Plan, Resumed, RunByHand, Standing
-from horae.domain.statistics import RunOutcome
-from horae.domain.tick import REASONS, Decision, Reason, Ticks
-from horae.domain.timeline import Timeline
+from horae.domain.schedules.plan import plan
+from horae.domain.schedules.planning_state import (
+    Activated,
+    Altered,
+    Due,
+    Ended,
+    Event,
+    Plan,
+    Resumed,
+    RunByHand,
+    Standing,
+)
+from horae.domain.schedules.recovery import CRASH_WAIT
+from horae.domain.schedules.schedule import CatchUp, DisabledReason, Overlap, Rules
+from horae.domain.schedules.statistics import RunOutcome
+from horae.domain.schedules.tick import REASONS, Decision, Reason, Ticks
+from horae.domain.schedules.timeline import Timeline
 from tests.properties.schedule_strategies import START, fast_crons, fast_intervals, rules, timed_triggers
 
 BAD = {RunOutcome.FAILED, RunOutcome.CRASHED}

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from horae.domain.gauge import Amount
-from horae.domain.progress import Progress
+from horae.domain.jobs.progress import Progress
+from horae.domain.jobs.progress_arithmetic import Amount
 
 
 class NaiveNode:

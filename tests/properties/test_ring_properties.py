@@ -6,8 +6,8 @@ from random import Random
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from horae.domain.job import NodeId
-from horae.domain.ring import GREATEST_LOAD, PARTITIONS, Ring, partition_of
+from horae.domain.cluster.ring import GREATEST_LOAD, PARTITIONS, Ring, partition_of
+from horae.domain.jobs.job import NodeId
 
 # Measured over 2,000 random rings of 3 to 50 nodes: 2.0 / n up to ten nodes, 2.9 / n at worst.
 MOST_MOVED = 3.0

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horae.domain.statistics import RunOutcome, Statistics
+from horae.domain.schedules.statistics import RunOutcome, Statistics
 from tests.properties.schedule_strategies import START
 
 BAD = {RunOutcome.FAILED, RunOutcome.CRASHED}

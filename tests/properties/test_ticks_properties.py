@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from horae.domain.cron.counting import count_fires
 from horae.domain.cron.expression import CronExpression
 from horae.domain.cron.wall_clock import DstFold, DstGap
-from horae.domain.schedule import CatchUp, Overlap, Rules
-from horae.domain.tick import GRACE, REASONS, Judgement, backlog, judge_late, judge_overlapped
-from horae.domain.timeline import MICROSECOND, Timeline, spread
-from horae.domain.trigger import Trigger, parse_trigger
+from horae.domain.schedules.schedule import CatchUp, Overlap, Rules
+from horae.domain.schedules.tick import GRACE, REASONS, Judgement, backlog, judge_late, judge_overlapped
+from horae.domain.schedules.timeline import MICROSECOND, Timeline, spread
+from horae.domain.schedules.trigger import Trigger, parse_trigger
 from tests.properties.cron_strategies import CHANGES, FOLDS, GAPS, expressions, fires, moments, times_near_a_change
 from tests.properties.schedule_strategies import START, any_triggers, jitters, rules, timed_triggers
 

@@ -6,11 +6,11 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from horae.domain.job import Claim, JobId, NodeId
+from horae.domain.jobs.job import Claim, JobId, NodeId
+from horae.runtime.bodies.run import Run
+from horae.runtime.bodies.runner import Performed, Stage
 from horae.runtime.executors.process import ProcessExecutor
-from horae.runtime.run import Run
-from horae.runtime.runner import Performed, Stage
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from horae.types.context import JobContext
 from horae.types.function import JobFunction
 from horae.types.job_type import JobType

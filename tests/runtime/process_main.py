@@ -6,8 +6,8 @@ import signal
 import sys
 import time
 
-from horae.domain.job import Failed, Succeeded
-from horae.storage.database import Database
+from horae.domain.jobs.job import Failed, Succeeded
+from horae.storage.engine.database import Database
 from tests.runtime.process_bodies import in_process
 from tests.runtime.process_desk import Declared, Desk
 

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from horae import Horae, JobContext, JobState
-from horae.handler.creation import StartOptions
-from horae.runtime import claimer, frontier, settler, worker
-from horae.runtime.throughput import Throughput
-from horae.storage import claims, queues
-from horae.storage.database import Database
+from horae.client.jobs.creation import StartOptions
+from horae.runtime.claims import claim_cursor, claimer, settler, worker
+from horae.runtime.claims.throughput import Throughput
+from horae.storage.engine.database import Database
+from horae.storage.jobs import claims
+from horae.storage.operations import queues
 from tests.harness.applications import application, attempts_of, counted_statements, execute, rows
 from tests.harness.figures import figure
 from tests.harness.nodes import running_node, until, until_released, until_state
@@ -447,8 +448,8 @@ class TestSlowLooks:
 
     @pytest.fixture(autouse=True)
     def slow(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(frontier, "SLOW", -1.0)
-        monkeypatch.setattr(frontier, "GAIN", 0)
+        monkeypatch.setattr(claim_cursor, "SLOW", -1.0)
+        monkeypatch.setattr(claim_cursor, "GAIN", 0)
         monkeypatch.setattr(claimer, "REST", 30)
 
     async def test_jobs_are_still_done_by_whatever_priority_and_time(self, horae: Horae) -> None:

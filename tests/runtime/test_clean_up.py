@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from horae import Horae
-from horae.runtime import sweeper
+from horae.runtime.liveness import sweeper
 from tests.harness.applications import rows
 from tests.harness.nodes import running_node, until
 

@@ -4,11 +4,11 @@ from unittest.mock import create_autospec
 
 import pytest
 
-from horae.domain.job import Claim, JobId
+from horae.domain.jobs.job import Claim, JobId
 from horae.live.store import LiveStore
-from horae.runtime.complaints import AGAIN_AFTER, Complaint
-from horae.runtime.journal import Journal
-from horae.runtime.reporter import Reporter
+from horae.runtime.bodies.reporter import Reporter
+from horae.runtime.journal.journal import Journal
+from horae.runtime.throttled_warning import AGAIN_AFTER, Complaint
 
 
 def test_the_same_is_said_at_once_and_then_now_and_again(caplog: pytest.LogCaptureFixture) -> None:

@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from horae import Backoff, Horae, JobContext, JobState
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
 from tests.harness.applications import attempts_of, rows
 from tests.harness.figures import figure

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from horae import Horae
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
 from tests.harness.nodes import running_node
 

@@ -7,7 +7,7 @@ import pytest
 
 from horae import Horae, JobState
 from horae.live.store import CancelRequest
-from horae.runtime.run import Run
+from horae.runtime.bodies.run import Run
 from tests.harness.applications import live_rows
 from tests.harness.nodes import running_node, until, until_released
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from horae import Horae, JobState
-from horae.runtime.onlooker import look
+from horae.runtime.node.node_status import look
 from tests.harness.nodes import running_node, until
 
 GRACE = timedelta(seconds=5)

@@ -12,16 +12,16 @@ from typing import cast
 import pytest
 
 from horae import Horae
-from horae.domain.job import NodeId
-from horae.domain.liveness import Limits
-from horae.runtime import sweeper
-from horae.runtime.heartbeat import Heartbeat, Watcher
-from horae.runtime.membership import DatabaseMembership, membership_of
-from horae.runtime.node import Node
-from horae.runtime.parts import NodeOptions
-from horae.runtime.record import record_of
-from horae.storage.database import Database
-from horae.storage.heartbeat_process import is_stopped
+from horae.domain.cluster.liveness import Limits
+from horae.domain.jobs.job import NodeId
+from horae.runtime.components import NodeOptions
+from horae.runtime.liveness import sweeper
+from horae.runtime.liveness.heartbeat import Heartbeat, Watcher
+from horae.runtime.liveness.membership import DatabaseMembership, membership_of
+from horae.runtime.liveness.node_record import record_of
+from horae.runtime.node.node import Node
+from horae.storage.engine.database import Database
+from horae.storage.operations.heartbeat_process import is_stopped
 from tests.harness.applications import execute, rows
 from tests.harness.node_processes import NodeProcess
 from tests.harness.nodes import running_node, until
@@ -99,7 +99,7 @@ async def test_a_process_that_cannot_be_started_is_tried_again(horae: Horae, mon
             raise failure
         return real(*arguments, **options)  # type: ignore[call-overload]
 
-    monkeypatch.setattr("horae.runtime.helper.subprocess.Popen", popen)
+    monkeypatch.setattr("horae.runtime.liveness.heartbeat_helper.subprocess.Popen", popen)
     async with running_node(horae, liveness=LIMITS) as node:
         await until(lambda: helper_of(node))
         await beats_again(horae)

@@ -8,10 +8,10 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from horae import EndNotWritten, Horae, Job, JobState
-from horae.runtime import inline_ends
-from horae.runtime.settler import UNSTORABLE
-from horae.storage import settling
-from horae.storage.database import Database
+from horae.runtime.claims.settler import UNSTORABLE
+from horae.runtime.node import inline_ends
+from horae.storage.engine.database import Database
+from horae.storage.outcomes import settling
 from tests.harness.applications import application, attempts_of
 from tests.harness.nodes import running_node, until, until_state
 from tests.runtime.test_read_only_server import set_read_only

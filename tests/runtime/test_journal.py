@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from horae.domain.job import Claim, JobId, NodeId
+from horae.domain.jobs.job import Claim, JobId, NodeId
 from horae.errors import LeaseLost
-from horae.runtime import journal as journal_module
-from horae.runtime import journals as journals_module
-from horae.runtime.journal import ChildJournal, Journal, entry_of
-from horae.runtime.journals import Journals
-from horae.storage.database import Database
+from horae.runtime.journal import files as journals_module
+from horae.runtime.journal import journal as journal_module
+from horae.runtime.journal.files import Journals
+from horae.runtime.journal.journal import ChildJournal, Journal, entry_of
+from horae.storage.engine.database import Database
 
 NODE = NodeId("0123456789abcdef")
 

@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from horae import Horae, JobContext
-from horae.domain.job import JobId
+from horae.domain.jobs.job import JobId
 from horae.live.store import LiveReport
-from horae.runtime import sweeper
+from horae.runtime.liveness import sweeper
 from tests.harness.applications import ELSEWHERE, claim_as_another_node, execute, live_rows, rows
 from tests.harness.nodes import running_node, until, until_released, until_state
 

@@ -10,12 +10,12 @@ import pytest
 from sqlalchemy import literal, text, update
 
 from horae import Backoff, Horae, Job, JobContext, JobState, SoftTimeLimitExceeded
+from horae.client.operations.queues import Queues
 from horae.errors import DatabaseBusy, JobStopped
-from horae.handler.queues import Queues
-from horae.runtime import sweeper
-from horae.storage import ending
-from horae.storage.dialect import seconds_from_now
-from horae.storage.tables import jobs
+from horae.runtime.liveness import sweeper
+from horae.storage.engine.dialect import seconds_from_now
+from horae.storage.jobs.tables import jobs
+from horae.storage.outcomes import ending
 from tests.harness.applications import attempts_of, execute, rows
 from tests.harness.nodes import running_node, until, until_released, until_state
 from tests.storage import arrange

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from horae import Horae, Job, JobContext
-from horae.runtime import loop_guard
-from horae.storage.database import Database
+from horae.runtime.bodies import loop_guard
+from horae.storage.engine.database import Database
 from tests.harness.applications import attempts_of, url_of
 from tests.harness.nodes import running_node, until_state
 

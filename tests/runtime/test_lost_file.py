@@ -12,8 +12,8 @@ from sqlalchemy import text
 
 from horae import Horae, JobContext
 from horae.errors import JobStopped, Unavailable
-from horae.runtime import node as nodes
-from horae.storage import database_file
+from horae.runtime.node import node as nodes
+from horae.storage.engine.sqlite import file_identity
 from tests.harness.nodes import until
 
 
@@ -26,7 +26,7 @@ def file(tmp_path: Path, migrated_sqlite: Path) -> Path:
 
 @pytest.fixture
 def horae(file: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Horae]:
-    monkeypatch.setattr(database_file, "LOOK_EVERY", 0.0)
+    monkeypatch.setattr(file_identity, "LOOK_EVERY", 0.0)
     monkeypatch.setattr(nodes, "FILE_EVERY", 0.05)
     horae = Horae(f"sqlite:///{file}")
     yield horae

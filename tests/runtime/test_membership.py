@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from horae import Horae
-from horae.domain.liveness import Death, Limits
-from horae.runtime import membership
-from horae.runtime.heartbeat import Watcher
-from horae.runtime.life_lock import is_abandoned
-from horae.runtime.membership import FileMembership
-from horae.runtime.parts import NodeOptions
-from horae.runtime.record import record_of
-from horae.storage.database import Database, side_car
+from horae.domain.cluster.liveness import Death, Limits
+from horae.runtime.components import NodeOptions
+from horae.runtime.liveness import membership
+from horae.runtime.liveness.heartbeat import Watcher
+from horae.runtime.liveness.life_lock import is_abandoned
+from horae.runtime.liveness.membership import FileMembership
+from horae.runtime.liveness.node_record import record_of
+from horae.storage.engine.database import Database, side_car
 from tests.harness.applications import application, counted_statements, rows
 from tests.harness.nodes import running_node, until
 

@@ -7,7 +7,7 @@ import pytest
 
 from horae import Horae, JobContext, JobState
 from horae.live.store import CancelRequest
-from horae.runtime.run import Run
+from horae.runtime.bodies.run import Run
 from tests.harness.nodes import running_node, until, until_state
 
 WORDS: Final[list[dict[str, Any]]] = [

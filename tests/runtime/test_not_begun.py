@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy.exc import DBAPIError
 
 from horae import Horae, JobState
-from horae.runtime import claimer
-from horae.storage.database import Database
+from horae.runtime.claims import claimer
+from horae.storage.engine.database import Database
 from tests.harness.applications import rows
 from tests.harness.nodes import running_node, until, until_state
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from horae import Horae, JobContext, JobState, JobStopped
-from horae.runtime.membership import FileMembership
+from horae.runtime.liveness.membership import FileMembership
 from tests.harness.applications import attempts_of, rows
 from tests.harness.figures import figure
 from tests.harness.nodes import running_node, until, until_released, until_state
@@ -74,11 +74,11 @@ async def test_starts_wait_and_reading_goes_on(horae: Horae) -> None:
 
 async def test_nobody_is_declared_dead_meanwhile(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other node looks often, and can write nothing either."""
-    monkeypatch.setattr("horae.runtime.sweeper.ROUTINE", 0.05)
+    monkeypatch.setattr("horae.runtime.liveness.sweeper.ROUTINE", 0.05)
     holder = Holder(horae)
     other = Horae(horae.settings.database, busy_timeout=timedelta(milliseconds=100))
     looks: list[int] = []
-    find_dead = "horae.runtime.membership.FileMembership.find_dead"
+    find_dead = "horae.runtime.liveness.membership.FileMembership.find_dead"
 
     def counted(self: object) -> object:
         looks.append(1)

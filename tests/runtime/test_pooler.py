@@ -12,10 +12,10 @@ import pytest
 from sqlalchemy import text
 
 from horae import Horae, JobContext, JobState
-from horae.handler.doctor.basics import check_hints, check_pooler
-from horae.handler.doctor.finding import Level
-from horae.storage.database import Database
-from horae.storage.pooling import NOTICE
+from horae.client.doctor.basics import check_hints, check_pooler
+from horae.client.doctor.finding import Level
+from horae.storage.engine.connections.pooler import NOTICE
+from horae.storage.engine.database import Database
 from tests.harness.nodes import running_node, until
 from tests.harness.pgbouncer import PgBouncer
 from tests.harness.postgres import PostgresServer

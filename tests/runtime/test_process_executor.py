@@ -18,18 +18,18 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import Connection, text
 
-from horae.domain.job import Cancelled, Claim, Failed, JobState, Succeeded
+from horae.domain.jobs.job import Cancelled, Claim, Failed, JobState, Succeeded
 from horae.errors import InvalidJobType, JobCancelled, LeaseLost, SoftTimeLimitExceeded
+from horae.runtime.bodies.run import START_UP
+from horae.runtime.bodies.runner import Interrupted, Performed
 from horae.runtime.executors import process
 from horae.runtime.executors.address import Address, address_of
 from horae.runtime.executors.alarm import Alarm
-from horae.runtime.journal import entry_of
-from horae.runtime.run import START_UP
-from horae.runtime.runner import Interrupted, Performed
-from horae.storage import claims, creation, reading
-from horae.storage.claims import Served
-from horae.storage.creation import NewJob
-from horae.storage.database import Database
+from horae.runtime.journal.journal import entry_of
+from horae.storage.engine.database import Database
+from horae.storage.jobs import claims, creation, reading
+from horae.storage.jobs.claims import Served
+from horae.storage.jobs.creation import NewJob
 from horae.types.context import JobContext
 from horae.types.function import JobFunction
 from horae.types.job_type import TIMED_OUT_TEXT

@@ -12,11 +12,11 @@ import pytest
 from sqlalchemy import select
 
 from horae import Horae, JobState
-from horae.handler.queues import Queues
-from horae.runtime import claimer, worker
-from horae.storage import creation, tables
-from horae.storage.creation import NewJob
-from horae.storage.database import Database
+from horae.client.operations.queues import Queues
+from horae.runtime.claims import claimer, worker
+from horae.storage.engine.database import Database
+from horae.storage.jobs import creation, tables
+from horae.storage.jobs.creation import NewJob
 from horae.wakeup.channel import Hint, HintKind
 from tests.harness.applications import application, counted_statements, rows
 from tests.harness.nodes import running_node, until, until_state

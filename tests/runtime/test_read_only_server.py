@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy.exc import DBAPIError
 
 from horae import Horae
-from horae.runtime import worker
-from horae.storage.database import Database
+from horae.runtime.claims import worker
+from horae.storage.engine.database import Database
 from tests.harness.applications import attempts_of, rows
 from tests.harness.nodes import running_node, until, until_state
 

@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import text
 
 from horae import Horae, JobState
-from horae.runtime import rescue, sweeper
-from horae.storage.database import side_car
+from horae.runtime.liveness import rescue, sweeper
+from horae.storage.engine.database import side_car
 from tests.harness.applications import ELSEWHERE, attempts_of, claim_as_another_node, execute, rows
 from tests.harness.nodes import running_node, until, until_state
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from horae import Horae
-from horae.runtime.membership import FileMembership
-from horae.storage.database import Database
+from horae.runtime.liveness.membership import FileMembership
+from horae.storage.engine.database import Database
 from tests.harness.applications import application
 from tests.harness.nodes import running_node, until, until_state
 
@@ -24,7 +24,7 @@ async def test_a_node_outlives_a_lack_of_descriptors(
 
     monkeypatch.setattr(FileMembership, "is_anybody_missing", property(look))
     if database.dialect != "sqlite":
-        monkeypatch.setattr("horae.runtime.membership.DatabaseMembership.is_anybody_missing", property(look))
+        monkeypatch.setattr("horae.runtime.liveness.membership.DatabaseMembership.is_anybody_missing", property(look))
     with application(database) as horae:
         async with running_node(with_work(horae)):
             await until(lambda: "the sweeper fails for lack of a resource" in caplog.text)

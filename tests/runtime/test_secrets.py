@@ -9,8 +9,8 @@ from sqlalchemy import text
 
 from horae import Horae, JobContext, JobFailed, JobType, jobs_table
 from horae.redaction import MASK
-from horae.storage.database import Database
-from horae.types.secret import Secret
+from horae.storage.engine.database import Database
+from horae.types.values.secret import Secret
 from tests.harness.applications import application
 from tests.harness.nodes import running_node
 

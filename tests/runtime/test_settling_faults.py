@@ -11,9 +11,10 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from horae import Horae, JobState
-from horae.domain.job import JobState as State
-from horae.runtime.settler import UNSTORABLE
-from horae.storage import claims, settling
+from horae.domain.jobs.job import JobState as State
+from horae.runtime.claims.settler import UNSTORABLE
+from horae.storage.jobs import claims
+from horae.storage.outcomes import settling
 from tests.harness.applications import attempts_of, rows
 from tests.harness.nodes import running_node, until, until_state
 
@@ -104,7 +105,7 @@ async def test_not_even_its_failure_is_forgotten(horae: Horae, monkeypatch: pyte
 
 async def test_a_hand_back_is_repeated(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long it takes: longer than a claim without an answer is looked for."""
-    monkeypatch.setattr("horae.runtime.worker.DOUBT", 0.0)
+    monkeypatch.setattr("horae.runtime.claims.worker.DOUBT", 0.0)
     begun, release, failures = threading.Event(), threading.Event(), list[int]()
     hand_back = claims.hand_back
 

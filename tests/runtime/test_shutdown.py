@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from horae import Backoff, Horae, JobContext, JobState
-from horae.runtime import node as node_module
-from horae.storage.database import Database
+from horae.runtime.node import node as node_module
+from horae.storage.engine.database import Database
 from tests.harness.applications import application, attempts_of, rows
 from tests.harness.nodes import PATIENCE, running_node, until, until_state
 

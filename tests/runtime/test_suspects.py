@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import pytest
 
 from horae import Horae
-from horae.domain.job import JobId
-from horae.runtime import suspects
-from horae.storage import ending
+from horae.domain.jobs.job import JobId
+from horae.runtime.claims import suspects
+from horae.storage.outcomes import ending
 from tests.harness.applications import execute
 from tests.harness.nodes import running_node, until_state
 

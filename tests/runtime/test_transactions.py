@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
 from horae import Backoff, Horae, InvalidRequest, JobContext, JobState, JobType
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.harness.applications import attempts_of, execute, own_engine, rows
 from tests.harness.nodes import running_node, until, until_released, until_state
 

@@ -13,9 +13,9 @@ import psycopg
 import pytest
 
 from horae import Horae
-from horae.domain.liveness import Limits
-from horae.runtime import heartbeat
-from horae.storage.database import Database
+from horae.domain.cluster.liveness import Limits
+from horae.runtime.liveness import heartbeat
+from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
 from tests.harness.applications import attempts_of, rows
 from tests.harness.nodes import running_node, until

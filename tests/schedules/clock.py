@@ -6,9 +6,9 @@ from typing import Final
 import pytest
 from sqlalchemy import text
 
-from horae.storage import sqlite
-from horae.storage.database import Database
-from horae.storage.dialect import EPOCH, MICROSECOND, POSTGRESQL
+from horae.storage.engine.database import Database
+from horae.storage.engine.dialect import EPOCH, MICROSECOND, POSTGRESQL
+from horae.storage.engine.sqlite import opening
 
 MONDAY: Final = datetime(2026, 3, 2, 10, tzinfo=UTC)
 """Where the clock stands when a test begins: ten o'clock, far from any change of the clocks."""
@@ -37,7 +37,7 @@ class Clock:
         """A PostgreSQL database must have been taken over."""
         self._database, self.now = database, MONDAY
         if database.dialect != POSTGRESQL:
-            patch.setattr(sqlite, "now", lambda: (self.now - EPOCH) // MICROSECOND)
+            patch.setattr(opening, "now", lambda: (self.now - EPOCH) // MICROSECOND)
         self.set(MONDAY)
 
     def advance(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> datetime:

@@ -9,9 +9,9 @@ from typing import Final
 import pytest
 
 from horae import Horae
-from horae.storage import schedule_tables
-from horae.storage.database import Database
-from horae.storage.tables import live_metadata, metadata
+from horae.storage.engine.database import Database
+from horae.storage.jobs.tables import live_metadata, metadata
+from horae.storage.schedules import tables
 from tests.harness.applications import application
 from tests.harness.postgres import PostgresServer
 from tests.schedules.clock import Clock, take_over
@@ -65,7 +65,7 @@ def without_rows(request: pytest.FixtureRequest, folder: Path, postgres: str) ->
 
 
 def empty(database: Database) -> None:
-    assert schedule_tables.schedules.metadata is metadata
+    assert tables.schedules.metadata is metadata
     with database.engine.begin() as connection:
         for table in reversed([*metadata.sorted_tables, *live_metadata.sorted_tables]):
             connection.execute(table.delete())

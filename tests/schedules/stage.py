@@ -6,18 +6,20 @@ from random import Random
 from typing import Any, Final
 
 from horae import Horae
+from horae.client.schedules.views import ScheduleView
 from horae.domain.backoff import Backoff
+from horae.domain.cluster.ring import PARTITIONS
 from horae.domain.cron.expression import CronExpression
-from horae.domain.job import Claim, Crashed, Failed, NodeId, Outcome, Succeeded, decide
-from horae.domain.ring import PARTITIONS
-from horae.domain.statistics import Statistics
-from horae.handler.schedule_views import ScheduleView
-from horae.storage import claims, runs, schedules, settling
-from horae.storage.claims import Served
-from horae.storage.runs import Decided
-from horae.storage.settling import Settled
-from horae.storage.standing import statistics_of
-from horae.storage.ticks import StoredTicks
+from horae.domain.jobs.job import Claim, Crashed, Failed, NodeId, Outcome, Succeeded, decide
+from horae.domain.schedules.statistics import Statistics
+from horae.storage.jobs import claims
+from horae.storage.jobs.claims import Served
+from horae.storage.outcomes import settling
+from horae.storage.outcomes.settling import Settled
+from horae.storage.schedules import repository, runs
+from horae.storage.schedules.planning_state import statistics_of
+from horae.storage.schedules.runs import Decided
+from horae.storage.schedules.ticks import StoredTicks
 from tests.harness.applications import rows
 from tests.schedules.clock import Clock
 
@@ -40,7 +42,7 @@ class Stage:
 
     def fire_due(self, node: NodeId = HERE) -> list[int]:
         """Fire all that is due, as a node that owns everything; the jobs."""
-        due = self.database.autocommit(schedules.due, range(PARTITIONS), 0.000001)
+        due = self.database.autocommit(repository.due, range(PARTITIONS), 0.000001)
         decided = self.fire(*(item.id for item in due), node=node) if due else []
         return [result.fired for result in decided if result.fired is not None]
 
@@ -87,7 +89,7 @@ class Stage:
 
     def stored_statistics(self, name: str) -> Statistics:
         """The statistics as they are stored: a run that goes on is a crash there."""
-        row = self.horae.parts.database.autocommit(schedules.get, name)
+        row = self.horae.parts.database.autocommit(repository.get, name)
         assert row is not None
         return statistics_of(row)
 

@@ -7,10 +7,11 @@ from typing import Any, Final
 import pytest
 
 from horae import Job
-from horae.domain.job import AttemptOutcome, Claim, Failed, JobState, Settlement
-from horae.domain.limits import HARD
-from horae.runtime import sweeper
-from horae.storage import claims, ending, settling
+from horae.domain.jobs.job import AttemptOutcome, Claim, Failed, JobState, Settlement
+from horae.domain.jobs.limits import HARD
+from horae.runtime.liveness import sweeper
+from horae.storage.jobs import claims
+from horae.storage.outcomes import ending, settling
 from tests.harness.nodes import running_node, until, until_state
 from tests.schedules.stage import CRASHED, HERE, Stage
 

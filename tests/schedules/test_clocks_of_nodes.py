@@ -10,11 +10,12 @@ import pytest
 from sqlalchemy import Engine, event
 
 from horae import Horae
-from horae.domain.job import NodeId
+from horae.domain.jobs.job import NodeId
 from horae.runtime import controller
 from horae.runtime.controller import Controller
-from horae.storage import nodes, runs, schedules
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
+from horae.storage.operations import nodes
+from horae.storage.schedules import repository, runs
 from tests.harness.applications import application
 from tests.schedules.stage import HERE
 
@@ -44,7 +45,7 @@ class TestWhenANodeLooks:
     def looks(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         """What was read, in order."""
         looks: list[str] = []
-        for module, name in ((nodes, "schedulers"), (schedules, "due"), (schedules, "due_of")):
+        for module, name in ((nodes, "schedulers"), (repository, "due"), (repository, "due_of")):
             monkeypatch.setattr(module, name, noted(looks, name, getattr(module, name)))
         return looks
 

@@ -13,16 +13,17 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
 from horae import Horae, JobContext
-from horae.domain.job import NodeId
-from horae.domain.ring import Ring
-from horae.handler.schedule_views import ScheduleView
+from horae.client.schedules.views import ScheduleView
+from horae.domain.cluster.ring import Ring
+from horae.domain.jobs.job import NodeId
 from horae.runtime import controller
+from horae.runtime.claims.slots import Slots
 from horae.runtime.controller import Controller
-from horae.runtime.slots import Slots
-from horae.storage import nodes, runs, schedules
-from horae.storage.database import Database
-from horae.storage.runs import Decided
-from horae.storage.schedule_rows import DueSchedule
+from horae.storage.engine.database import Database
+from horae.storage.operations import nodes
+from horae.storage.schedules import repository, runs
+from horae.storage.schedules.rows import DueSchedule
+from horae.storage.schedules.runs import Decided
 from tests.harness.applications import application, claim_as_another_node, execute
 from tests.harness.nodes import running_node, until
 from tests.schedules.bodies import stubborn
@@ -375,7 +376,7 @@ class TestTrouble:
         horae.schedules.add("work", every="1h")
         away = {"schedulers": 1, "due": 1, "fire": 1}
         fail_first(monkeypatch, nodes, "schedulers", away)
-        fail_first(monkeypatch, schedules, "due", away)
+        fail_first(monkeypatch, repository, "due", away)
         fail_first(monkeypatch, runs, "fire", away)
         async with running_node(horae):
             await until(lambda: len(ran) == 1)
@@ -385,7 +386,7 @@ class TestTrouble:
         ran = add_type(horae)
         away = {"due_of": 1}
         async with running_node(horae):
-            fail_first(monkeypatch, schedules, "due_of", away)
+            fail_first(monkeypatch, repository, "due_of", away)
             await horae.aio.schedules.add("work", every="1h")
             await until(lambda: len(ran) == 1)
         assert away == {"due_of": 0}
@@ -417,12 +418,12 @@ class TestTrouble:
         with application(plain_database, hints=False) as horae:
             ran = add_type(horae)
             horae.schedules.add("work", every="1h", enabled=False)
-            learnt, due = list[int](), schedules.due
+            learnt, due = list[int](), repository.due
 
             def old(connection: Connection, partitions: Collection[int], horizon: float) -> list[DueSchedule]:
                 if learnt:
                     return due(connection, partitions, horizon)
-                (row,) = schedules.lock(connection, [horae.schedules.resume("work").id])
+                (row,) = repository.lock(connection, [horae.schedules.resume("work").id])
                 learnt.append(row.id)
                 controllers[0].learn([Decided(row, None, None)])
                 return []
@@ -434,7 +435,7 @@ class TestTrouble:
                 controllers.append(self)
                 await look(self)
 
-            monkeypatch.setattr(schedules, "due", old)
+            monkeypatch.setattr(repository, "due", old)
             monkeypatch.setattr(Controller, "_look", note)
             async with running_node(horae):
                 await until(lambda: len(ran) == 1)

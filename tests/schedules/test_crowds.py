@@ -11,18 +11,19 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from horae import Horae
-from horae.domain.job import Claim, NodeId
-from horae.domain.ring import Ring
-from horae.runtime import controller, settler
-from horae.runtime.runner import Stage
-from horae.runtime.settler import Settler
-from horae.runtime.verdict import Ended
-from horae.storage import ahead, runs, schedules
-from horae.storage.ahead import Fired, PlannedFire
-from horae.storage.database import Database
-from horae.storage.runs import Decided
-from horae.storage.schedule_rows import DueSchedule
-from horae.storage.settling import Settled
+from horae.domain.cluster.ring import Ring
+from horae.domain.jobs.job import Claim, NodeId
+from horae.runtime import controller
+from horae.runtime.bodies.runner import Stage
+from horae.runtime.bodies.verdict import Ended
+from horae.runtime.claims import settler
+from horae.runtime.claims.settler import Settler
+from horae.storage.engine.database import Database
+from horae.storage.outcomes.settling import Settled
+from horae.storage.schedules import bulk_firing, repository, runs
+from horae.storage.schedules.bulk_firing import Fired, PlannedFire
+from horae.storage.schedules.rows import DueSchedule
+from horae.storage.schedules.runs import Decided
 from tests.harness.applications import application, rows
 from tests.harness.nodes import running_node, until
 from tests.schedules.stage import check_ledger, fires
@@ -62,14 +63,14 @@ def fewest_runs(horae: Horae) -> int:
 @pytest.mark.usefixtures("small")
 class TestPlannedAhead:
     async def test_they_fire_as_they_were_planned(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
-        planned, fire = list[int](), ahead.fire
+        planned, fire = list[int](), bulk_firing.fire
 
         def noted(connection: Connection, plans: Sequence[PlannedFire], node: NodeId) -> Fired:
             fired = fire(connection, plans, node)
             planned.extend(decided.schedule.id for decided in fired.decided)
             return fired
 
-        monkeypatch.setattr(ahead, "fire", noted)
+        monkeypatch.setattr(bulk_firing, "fire", noted)
         add_many(horae, 10)
         async with running_node(horae):
             await until(lambda: len(set(planned)) == 10)
@@ -91,7 +92,7 @@ class TestPlannedAhead:
     async def test_what_a_rival_has_fired_is_not_locked_again(
         self, horae: Horae, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        happened, fire, long_way, ask = list[tuple[str, set[int]]](), ahead.fire, runs.fire, schedules.due_of
+        happened, fire, long_way, ask = list[tuple[str, set[int]]](), bulk_firing.fire, runs.fire, repository.due_of
 
         def beaten(connection: Connection, plans: Sequence[PlannedFire], node: NodeId) -> Fired:
             before = fire(connection, plans, NodeId("rival"))
@@ -106,9 +107,9 @@ class TestPlannedAhead:
             happened.append(("asked", set(ids)))
             return ask(connection, ids, horizon)
 
-        monkeypatch.setattr(ahead, "fire", beaten)
+        monkeypatch.setattr(bulk_firing, "fire", beaten)
         monkeypatch.setattr(runs, "fire", noted)
-        monkeypatch.setattr(schedules, "due_of", asked)
+        monkeypatch.setattr(repository, "due_of", asked)
         add_many(horae, 4)
         async with running_node(horae):
             await until(lambda: sum(len(ids) for what, ids in happened if what == "beaten") >= 4)
@@ -128,7 +129,7 @@ class TestPlannedAhead:
             refused.append(len(plans))
             raise IntegrityError("INSERT", {}, Exception("twice"))
 
-        monkeypatch.setattr(ahead, "fire", refuse)
+        monkeypatch.setattr(bulk_firing, "fire", refuse)
         add_many(horae, 5)
         async with running_node(horae):
             await until(lambda: refused and fewest_runs(horae) >= 3)

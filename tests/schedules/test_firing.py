@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from horae.domain.job import JobId
-from horae.domain.schedule import Overlap
-from horae.storage import runs, schedules
+from horae.domain.jobs.job import JobId
+from horae.domain.schedules.schedule import Overlap
+from horae.storage.schedules import repository, runs
 from tests.harness.applications import execute, rows
 from tests.schedules.clock import MONDAY
 from tests.schedules.stage import ENDED_BADLY, HERE, THERE, Stage, check_ledger, fires, started
@@ -339,12 +339,12 @@ def test_what_is_due_is_found_by_partition_or_by_id(stage: Stage) -> None:
         for n in range(5)
     ]
     for horizon, expected in ((0.0001, 1), (60.5, 2), (3600, 5)):
-        found = stage.database.autocommit(schedules.due, range(1024), horizon)
+        found = stage.database.autocommit(repository.due, range(1024), horizon)
         assert sorted(item.id for item in found) == ids[:expected]
-        assert [item.id for item in stage.database.autocommit(schedules.due_of, ids, horizon)] == ids[:expected]
-    (soon,) = stage.database.autocommit(schedules.due_of, [ids[3]], 3600.0)
+        assert [item.id for item in stage.database.autocommit(repository.due_of, ids, horizon)] == ids[:expected]
+    (soon,) = stage.database.autocommit(repository.due_of, [ids[3]], 3600.0)
     assert soon.due_in == pytest.approx(180)
-    assert stage.database.autocommit(schedules.due, [], 3600.0) == []
+    assert stage.database.autocommit(repository.due, [], 3600.0) == []
 
 
 def test_a_run_by_hand_is_no_nominal_time(stage: Stage) -> None:

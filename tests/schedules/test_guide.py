@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from horae import ScheduleAlreadyExists
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.harness.applications import url_of
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "schedules.md"

@@ -11,7 +11,8 @@ import pytest
 from typing_extensions import override
 
 from horae import Horae, JobContext, JobType
-from horae.domain.schedule import Overlap
+from horae.client.schedules.schedules import Schedules
+from horae.domain.schedules.schedule import Overlap
 from horae.errors import (
     CronSyntaxError,
     HoraeError,
@@ -23,7 +24,6 @@ from horae.errors import (
     ScheduleIsRunning,
     UnknownJobType,
 )
-from horae.handler.schedules import Schedules
 from tests.harness.applications import application, execute
 from tests.schedules.clock import MONDAY
 from tests.schedules.stage import ENDED_BADLY, Stage

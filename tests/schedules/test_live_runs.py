@@ -6,12 +6,13 @@ from typing import Any, Final
 
 import pytest
 
-from horae.domain.plan import plan
-from horae.domain.schedule import Overlap, Rules
-from horae.domain.standing import RunByHand, Standing
-from horae.domain.trigger import parse_trigger
+from horae.domain.schedules.plan import plan
+from horae.domain.schedules.planning_state import RunByHand, Standing
+from horae.domain.schedules.schedule import Overlap, Rules
+from horae.domain.schedules.trigger import parse_trigger
 from horae.errors import ScheduleIsRunning
-from horae.storage import ending, runs
+from horae.storage.outcomes import ending
+from horae.storage.schedules import runs
 from tests.harness.applications import rows
 from tests.harness.nodes import running_node, until
 from tests.schedules.clock import MONDAY

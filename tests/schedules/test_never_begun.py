@@ -8,17 +8,19 @@ from typing import Any, Final
 
 import pytest
 
-from horae.domain import limits
-from horae.domain.job import Claim, JobId
-from horae.domain.schedule import Overlap
-from horae.domain.statistics import Statistics
-from horae.runtime.journal import entry_of
-from horae.runtime.journals import Begun
-from horae.runtime.rescue import Rescuer
-from horae.runtime.runner import Stage as Place
-from horae.runtime.settler import settle_batch
-from horae.runtime.verdict import Ended
-from horae.storage import claims, ending, queues
+from horae.domain.jobs import limits
+from horae.domain.jobs.job import Claim, JobId
+from horae.domain.schedules.schedule import Overlap
+from horae.domain.schedules.statistics import Statistics
+from horae.runtime.bodies.runner import Stage as Place
+from horae.runtime.bodies.verdict import Ended
+from horae.runtime.claims.settler import settle_batch
+from horae.runtime.journal.files import Begun
+from horae.runtime.journal.journal import entry_of
+from horae.runtime.liveness.rescue import Rescuer
+from horae.storage.jobs import claims
+from horae.storage.operations import queues
+from horae.storage.outcomes import ending
 from tests.harness.applications import execute
 from tests.schedules.stage import CRASHED, ENDED_BADLY, HERE, THERE, Stage
 from tests.storage import arrange

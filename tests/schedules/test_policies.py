@@ -5,10 +5,10 @@ from typing import Any, Final
 
 import pytest
 
-from horae.domain.job import Cancelled
-from horae.domain.schedule import Overlap
-from horae.domain.standing import Stop
-from horae.storage import ending
+from horae.domain.jobs.job import Cancelled
+from horae.domain.schedules.planning_state import Stop
+from horae.domain.schedules.schedule import Overlap
+from horae.storage.outcomes import ending
 from tests.harness.applications import rows
 from tests.schedules.clock import MONDAY
 from tests.schedules.stage import ENDED_BADLY, Stage, check_ledger, fires

@@ -6,12 +6,12 @@ from contextlib import AsyncExitStack
 import pytest
 
 from horae import Horae
-from horae.domain.job import NodeId
-from horae.domain.ring import PARTITIONS, Ring
+from horae.domain.cluster.ring import PARTITIONS, Ring
+from horae.domain.jobs.job import NodeId
 from horae.runtime import controller
 from horae.runtime.controller import Controller
-from horae.storage import nodes
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
+from horae.storage.operations import nodes
 from tests.harness.applications import application, execute
 from tests.harness.nodes import running_node, until
 from tests.schedules.stage import check_ledger, fires

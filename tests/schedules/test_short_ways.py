@@ -8,11 +8,11 @@ from typing import Any, Final
 import pytest
 from sqlalchemy import Connection
 
-from horae.domain.job import Claim, JobId
-from horae.domain.schedule import CatchUp, Overlap
-from horae.handler.schedule_views import ScheduleView
-from horae.storage import ahead, plain_ends
-from horae.storage.ahead import Fired, PlannedFire
+from horae.client.schedules.views import ScheduleView
+from horae.domain.jobs.job import Claim, JobId
+from horae.domain.schedules.schedule import CatchUp, Overlap
+from horae.storage.schedules import bulk_ending, bulk_firing
+from horae.storage.schedules.bulk_firing import Fired, PlannedFire
 from tests.harness.applications import rows
 from tests.schedules.clock import MONDAY
 from tests.schedules.stage import ENDED_BADLY, HERE, THERE, Stage
@@ -67,20 +67,20 @@ class TestEnds:
         """End what runs, or is claimed now; the jobs that went the short way."""
         short = stage.get("short").id
         went = set[JobId]()
-        end = plain_ends.end
+        end = bulk_ending.end
 
         def noted(connection: Connection, jobs: Collection[JobId]) -> set[JobId]:
             found = end(connection, jobs)
             went.update(found)
             return found
 
-        patch.setattr(plain_ends, "end", noted)
+        patch.setattr(bulk_ending, "end", noted)
         for claim in claims or stage.claim():
             if claim.schedule_id == short:
                 stage.end(claim, outcome)
             else:
                 with patch.context() as plan_only:
-                    plan_only.setattr(plain_ends, "end", lambda *_: set())
+                    plan_only.setattr(bulk_ending, "end", lambda *_: set())
                     stage.end(claim, outcome)
         return went
 
@@ -188,11 +188,11 @@ def add(stage: Stage, name: str = "work", **options: Any) -> int:
 
 
 def planned(stage: Stage, *ids: int) -> list[PlannedFire]:
-    return [plan for plan in stage.database.autocommit(ahead.plan_ahead, ids).values() if plan is not None]
+    return [plan for plan in stage.database.autocommit(bulk_firing.plan_ahead, ids).values() if plan is not None]
 
 
 def fire(stage: Stage, plans: list[PlannedFire], node: Any = HERE) -> Fired:
-    return stage.database.transact(ahead.fire, plans, node)
+    return stage.database.transact(bulk_firing.fire, plans, node)
 
 
 class TestFires:

@@ -7,9 +7,10 @@ from typing import Any, Final
 import pytest
 
 from horae.domain.backoff import Backoff
-from horae.domain.job import AttemptOutcome as Attempt
-from horae.domain.job import Cancelled, Failed, JobId, JobState, Outcome, Settlement, Succeeded, decide
-from horae.storage import runs, settling
+from horae.domain.jobs.job import AttemptOutcome as Attempt
+from horae.domain.jobs.job import Cancelled, Failed, JobId, JobState, Outcome, Settlement, Succeeded, decide
+from horae.storage.outcomes import settling
+from horae.storage.schedules import runs
 from tests.harness.applications import execute
 from tests.schedules.clock import MONDAY
 from tests.schedules.stage import CRASHED, ENDED_BADLY, HERE, THERE, Stage

@@ -7,9 +7,10 @@ from datetime import timedelta
 import pytest
 
 from horae import Horae, JobContext
-from horae.domain.job import AttemptOutcome, JobState, Settlement
+from horae.domain.jobs.job import AttemptOutcome, JobState, Settlement
 from horae.errors import JobStopped
-from horae.storage import settling, stopping
+from horae.storage.outcomes import settling
+from horae.storage.schedules import stopping
 from tests.harness.nodes import running_node, until
 from tests.schedules.stage import HERE, Stage
 

@@ -11,18 +11,20 @@ from typing import Any, TypeVar
 import pytest
 from sqlalchemy import bindparam, func, select, update
 
-from horae.domain.job import AttemptOutcome, Claim, Job, JobId, JobState, NodeId, Settlement
-from horae.domain.limits import HARD, OF_SCHEDULE, PENDING, Limit
-from horae.runtime.sweeper import Look
-from horae.storage import claims, creation, ending, nodes, reading, settling
-from horae.storage.claims import Served
-from horae.storage.creation import NewJob
-from horae.storage.database import Database
-from horae.storage.dialect import seconds_from_now
-from horae.storage.nodes import NodeRecord
-from horae.storage.reading import Attempt
-from horae.storage.settling import Settled
-from horae.storage.tables import job_attempts, jobs
+from horae.domain.jobs.job import AttemptOutcome, Claim, Job, JobId, JobState, NodeId, Settlement
+from horae.domain.jobs.limits import HARD, OF_SCHEDULE, PENDING, Limit
+from horae.runtime.liveness.sweeper import Look
+from horae.storage.engine.database import Database
+from horae.storage.engine.dialect import seconds_from_now
+from horae.storage.jobs import claims, creation, reading
+from horae.storage.jobs.claims import Served
+from horae.storage.jobs.creation import NewJob
+from horae.storage.jobs.reading import Attempt
+from horae.storage.jobs.tables import job_attempts, jobs
+from horae.storage.operations import nodes
+from horae.storage.operations.nodes import NodeRecord
+from horae.storage.outcomes import ending, settling
+from horae.storage.outcomes.settling import Settled
 
 T = TypeVar("T")
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from horae.storage import audit_tables, schedule_tables
-from horae.storage.database import Database
-from horae.storage.tables import live_metadata
+from horae.storage.engine.database import Database
+from horae.storage.jobs.tables import live_metadata
+from horae.storage.operations import audit_tables
+from horae.storage.schedules import tables
 from tests.harness.postgres import PostgresServer
 
 
@@ -38,8 +39,8 @@ def reused_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[
 
 def empty(database: Database) -> None:
     own = audit_tables.audit.metadata
-    assert schedule_tables.schedules.metadata is own  # each module of tables adds its own to it
-    tables = [*own.tables.values(), *live_metadata.tables.values()]
+    assert tables.schedules.metadata is own  # each module of tables adds its own to it
+    all_tables = [*own.tables.values(), *live_metadata.tables.values()]
     with database.engine.begin() as connection:
-        for table in tables:
+        for table in all_tables:
             connection.execute(table.delete())

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from queue import Queue
 from typing import Final, Self
 
-from horae.domain.job import JobId
+from horae.domain.jobs.job import JobId
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 from horae.wakeup.postgres import ANYTHING, PostgresChannel
 

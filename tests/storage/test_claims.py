@@ -6,13 +6,15 @@ from functools import partial
 import pytest
 from sqlalchemy import bindparam, event, func, select, text, update
 
-from horae.domain.job import Claim, JobId, JobState, NodeId
-from horae.storage import claims, creation, ending, queues
-from horae.storage.claims import Served
-from horae.storage.creation import NewJob
-from horae.storage.database import Database
-from horae.storage.dialect import seconds_from_now
-from horae.storage.tables import jobs
+from horae.domain.jobs.job import Claim, JobId, JobState, NodeId
+from horae.storage.engine.database import Database
+from horae.storage.engine.dialect import seconds_from_now
+from horae.storage.jobs import claims, creation
+from horae.storage.jobs.claims import Served
+from horae.storage.jobs.creation import NewJob
+from horae.storage.jobs.tables import jobs
+from horae.storage.operations import queues
+from horae.storage.outcomes import ending
 from tests.storage import arrange
 from tests.storage.arrange import (
     NODE,

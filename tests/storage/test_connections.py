@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from horae.storage.connections import BODY_BOUNDS, DEADLINE, SERVICE_BOUNDS
-from horae.storage.database import Database
+from horae.storage.engine.connections.timeouts import BODY_BOUNDS, DEADLINE, SERVICE_BOUNDS
+from horae.storage.engine.database import Database
 from tests.harness.network import Network
 from tests.harness.nodes import until
 

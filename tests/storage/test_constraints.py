@@ -7,11 +7,11 @@ import pytest
 from sqlalchemy import CheckConstraint, Connection, Table, UniqueConstraint
 from sqlalchemy.exc import IntegrityError
 
-from horae.storage.audit_tables import audit, sessions
-from horae.storage.database import Database
-from horae.storage.dialect import POSTGRESQL
-from horae.storage.schedule_tables import deployments, schedule_statistics, schedules, ticks
-from horae.storage.tables import job_attempts, jobs, live_metadata, metadata, nodes, queues
+from horae.storage.engine.database import Database
+from horae.storage.engine.dialect import POSTGRESQL
+from horae.storage.jobs.tables import job_attempts, jobs, live_metadata, metadata, nodes, queues
+from horae.storage.operations.audit_tables import audit, sessions
+from horae.storage.schedules.tables import deployments, schedule_statistics, schedules, ticks
 
 NOW: Final = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
 

@@ -9,11 +9,11 @@ import pytest
 from sqlalchemy import Connection, create_engine, make_url, text
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
-from horae.domain.job import JobId
+from horae.domain.jobs.job import JobId
 from horae.errors import ConfigurationError, DatabaseBusy
-from horae.storage import creation, reading
-from horae.storage.database import Database, normalised, side_car
-from horae.storage.failures import is_transient
+from horae.storage.engine.database import Database, normalised, side_car
+from horae.storage.engine.failures import is_transient
+from horae.storage.jobs import creation, reading
 from tests.storage.arrange import PLAIN, POSTGRESQL, count, started
 
 SQLITE = pytest.mark.parametrize("reused_database", ["sqlite"], indirect=True)

@@ -11,8 +11,8 @@ from sqlalchemy.exc import DBAPIError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from horae.errors import DatabaseBusy, SchemaMismatch
-from horae.storage.database import Database
-from horae.storage.failures import is_of_data, is_transient
+from horae.storage.engine.database import Database
+from horae.storage.engine.failures import is_of_data, is_transient
 from tests.storage.arrange import POSTGRESQL
 
 

@@ -11,16 +11,17 @@ import pytest
 from sqlalchemy import Connection, event
 from typing_extensions import override
 
+from horae.client.jobs import creation as handler
+from horae.client.jobs.contention import patiently
+from horae.client.jobs.creation import StartOptions
 from horae.domain.backoff import Backoff
-from horae.domain.job import Claim, Job, JobId, JobState, Settlement
+from horae.domain.jobs.job import Claim, Job, JobId, JobState, Settlement
 from horae.errors import DuplicateJob, InvalidParameters, InvalidRequest, MaxJobCountExceeded
-from horae.handler import creation as handler
-from horae.handler.contention import patiently
-from horae.handler.creation import StartOptions
-from horae.storage import creation, ending, hooks, reading
-from horae.storage.creation import NewJob
-from horae.storage.database import Database
-from horae.storage.reading import JobFilter
+from horae.storage.engine.database import Database
+from horae.storage.jobs import creation, owed_hooks, reading
+from horae.storage.jobs.creation import NewJob
+from horae.storage.jobs.reading import JobFilter
+from horae.storage.outcomes import ending
 from horae.types.context import JobContext
 from horae.types.function import JobFunction
 from horae.types.job_type import JobType
@@ -408,7 +409,7 @@ def test_what_ended_long_ago_by_id_and_in_batches(database: Database) -> None:
     age(database, active, "created_at", 100)
 
     def ids(after: int, limit: int) -> list[JobId]:
-        return database.autocommit(hooks.past_keeping, ["import"], 50.0, after=JobId(after), limit=limit)
+        return database.autocommit(owed_hooks.past_keeping, ["import"], 50.0, after=JobId(after), limit=limit)
 
     assert ids(0, 10) == old
     assert ids(0, 2) == old[:2]

@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from horae.storage import lending
-from horae.storage.database import Database
-from horae.storage.lending import Lender
+from horae.storage.engine.connections import connection_pool
+from horae.storage.engine.connections.connection_pool import Lender
+from horae.storage.engine.database import Database
 from tests.storage.arrange import POSTGRESQL
 
 
@@ -54,7 +54,9 @@ def test_a_statement_that_fails_leaves_nothing_open(database: Database) -> None:
 def test_when_the_server_has_cut_one_off_the_others_are_not_tried(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lending, "has_gone", lambda _connection: False)  # as where the network told nothing of it
+    monkeypatch.setattr(
+        connection_pool, "has_gone", lambda _connection: False
+    )  # as where the network told nothing of it
     lender = Lender(database.autocommit_engine, keep=8)
     with ExitStack() as stack:
         backends = [

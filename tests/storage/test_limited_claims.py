@@ -8,13 +8,15 @@ from functools import partial
 import pytest
 from sqlalchemy import func, select
 
-from horae.domain.job import Claim, JobId, NodeId
-from horae.storage import claims, creation, ending, limited_claims, queues, settling
-from horae.storage.claims import Served
-from horae.storage.creation import NewJob
-from horae.storage.database import Database
-from horae.storage.limited_claims import Taken
-from horae.storage.tables import jobs
+from horae.domain.jobs.job import Claim, JobId, NodeId
+from horae.storage.engine.database import Database
+from horae.storage.jobs import claims, creation, limited_claims
+from horae.storage.jobs.claims import Served
+from horae.storage.jobs.creation import NewJob
+from horae.storage.jobs.limited_claims import Taken
+from horae.storage.jobs.tables import jobs
+from horae.storage.operations import queues
+from horae.storage.outcomes import ending, settling
 from tests.storage import arrange
 from tests.storage.arrange import (
     NODE,

@@ -11,14 +11,14 @@ from random import Random
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from horae.domain.job import JobId
+from horae.domain.jobs.job import JobId
 from horae.errors import DatabaseBusy
 from horae.live import sidecar
 from horae.live.database import DatabaseLiveStore
 from horae.live.memory import MemoryLiveStore
 from horae.live.precedence import latest
 from horae.live.store import CancelRequest, LiveReport, LiveStore
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from tests.harness.postgres import PostgresServer
 
 FIRST, SECOND, THIRD = JobId(1), JobId(2), JobId(3)

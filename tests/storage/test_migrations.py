@@ -20,19 +20,20 @@ from sqlalchemy import Connection, DateTime, MetaData, Table, event, inspect, se
 
 import horae.storage.migrations
 from horae.errors import InvalidRequest, SchemaMismatch, Unavailable
-from horae.storage import audit_tables, schedule_tables
-from horae.storage.database import Database
-from horae.storage.dialect import SQLITE
+from horae.storage.engine.database import Database
+from horae.storage.engine.dialect import SQLITE
+from horae.storage.jobs.tables import jobs, live_metadata
 from horae.storage.migrations import runner, scripts
 from horae.storage.migrations.runner import check, downgrade, ensure, move, sql, status, upgrade
 from horae.storage.migrations.version import HEAD, REVISIONS, VERSION_TABLE, current_revision
-from horae.storage.tables import jobs, live_metadata
+from horae.storage.operations import audit_tables
+from horae.storage.schedules import tables
 from tests.storage.schema import describe
 
 GOLDEN: Final = Path(__file__).with_name("golden")
 SCRIPTS: Final = Path(horae.storage.migrations.__file__).parent
 # Each module of tables adds its own to the one MetaData.
-metadata: Final = schedule_tables.schedules.metadata
+metadata: Final = tables.schedules.metadata
 assert audit_tables.audit.metadata is metadata
 
 NEWER: Final = "9999"
@@ -121,7 +122,7 @@ def empty(database_url: str) -> Iterator[Database]:
         yield database
 
 
-def tables(connection: Connection) -> list[str]:
+def table_names(connection: Connection) -> list[str]:
     return inspect(connection).get_table_names()
 
 
@@ -140,7 +141,7 @@ def test_up_down_and_up_again(empty: Database) -> None:
     first = empty.transact(describe)
     assert empty.transact(current_revision) == HEAD
     downgrade(empty, "base")
-    assert empty.transact(tables) == []
+    assert empty.transact(table_names) == []
     upgrade(empty)
     assert empty.transact(describe) == first
 
@@ -278,7 +279,7 @@ def test_offline_statements_lead_to_the_same_schema(empty: Database) -> None:
     upgrade(empty)
     expected = empty.transact(describe)
     run_script(empty, sql(empty.dialect, start=HEAD, end="base", up=False))
-    assert empty.transact(tables) == []
+    assert empty.transact(table_names) == []
     run_script(empty, sql(empty.dialect))
     assert empty.transact(describe) == expected
     check(empty)
@@ -311,7 +312,7 @@ def test_offline_statements_refuse_an_unknown_dialect() -> None:
 def test_an_unknown_revision_is_refused(empty: Database, migrate: Callable[[Database, str], None]) -> None:
     with pytest.raises(InvalidRequest, match="revision 'tail' does not exist; there are 0001"):
         migrate(empty, "tail")
-    assert empty.transact(tables) == []
+    assert empty.transact(table_names) == []
 
 
 def test_each_command_moves_in_its_own_direction_only(empty: Database) -> None:
@@ -385,7 +386,7 @@ def test_only_a_sqlite_file_is_made_ready_without_asking(empty: Database) -> Non
     else:
         with pytest.raises(SchemaMismatch, match="run `horae migrate up`"):
             ensure(empty)
-        assert empty.transact(tables) == []
+        assert empty.transact(table_names) == []
 
 
 def test_a_ready_database_is_neither_locked_nor_asked_twice(database: Database) -> None:
@@ -401,7 +402,7 @@ def test_a_ready_database_is_neither_locked_nor_asked_twice(database: Database) 
 def test_a_ready_database_costs_no_import_of_alembic(database: Database) -> None:
     lines = [
         "import sys",
-        "from horae.storage.database import Database",
+        "from horae.storage.engine.database import Database",
         "from horae.storage.migrations.runner import ensure",
         f"database = Database({database.url.render_as_string(hide_password=False)!r})",
         "ensure(database)",
@@ -413,7 +414,7 @@ def test_a_ready_database_costs_no_import_of_alembic(database: Database) -> None
 
 RIVAL: Final = """
 import sys
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from horae.storage.migrations import runner, scripts
 database = Database(sys.argv[1])
 sys.stdin.readline()
@@ -462,7 +463,7 @@ def test_a_failed_upgrade_leaves_nothing(empty: Database) -> None:
     empty.transact(lambda connection: connection.execute(text("CREATE TABLE horae_queues (name TEXT)")))
     with pytest.raises(Exception, match="already exists"):
         upgrade(empty)
-    assert empty.transact(tables) == ["horae_queues"]
+    assert empty.transact(table_names) == ["horae_queues"]
 
 
 def test_a_draft_follows_the_newest_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

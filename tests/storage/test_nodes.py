@@ -6,13 +6,14 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import bindparam, update
 
-from horae.domain.job import NodeId
-from horae.domain.liveness import Limits, Signs, death_of
-from horae.storage import ending, nodes
-from horae.storage.database import Database
-from horae.storage.dialect import seconds_from_now
-from horae.storage.nodes import NodeView
-from horae.storage.tables import nodes as table
+from horae.domain.cluster.liveness import Limits, Signs, death_of
+from horae.domain.jobs.job import NodeId
+from horae.storage.engine.database import Database
+from horae.storage.engine.dialect import seconds_from_now
+from horae.storage.jobs.tables import nodes as table
+from horae.storage.operations import nodes
+from horae.storage.operations.nodes import NodeView
+from horae.storage.outcomes import ending
 from tests.storage.arrange import NODE, OTHER, POSTGRESQL, registered, running, settled, success, wall_clock
 
 

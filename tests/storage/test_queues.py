@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from horae.storage import queues
-from horae.storage.database import Database
-from horae.storage.queues import QueueView
+from horae.storage.engine.database import Database
+from horae.storage.operations import queues
+from horae.storage.operations.queues import QueueView
 from tests.storage.arrange import age, failure, running, settled, started, wall_clock
 
 

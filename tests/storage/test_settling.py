@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from horae.domain.backoff import Backoff
-from horae.domain.job import (
+from horae.domain.jobs.job import (
     AttemptOutcome,
     Claim,
     Crashed,
@@ -22,10 +22,11 @@ from horae.domain.job import (
     Succeeded,
     decide,
 )
-from horae.runtime.rescue import Rescuer
-from horae.storage import ending, nodes, settling
-from horae.storage.database import Database
-from horae.storage.settling import Settled
+from horae.runtime.liveness.rescue import Rescuer
+from horae.storage.engine.database import Database
+from horae.storage.operations import nodes
+from horae.storage.outcomes import ending, settling
+from horae.storage.outcomes.settling import Settled
 from horae.types.registry import Registry
 from tests.storage import arrange
 from tests.storage.arrange import (

@@ -14,14 +14,15 @@ from sqlalchemy.types import UserDefinedType
 from typing_extensions import override
 
 from horae.api.views.jobs import JobViews
-from horae.domain.job import Job, JobId
+from horae.client.jobs import creation as handler
+from horae.client.jobs.creation import StartOptions
+from horae.domain.jobs.job import Job, JobId
 from horae.errors import InvalidJobType, InvalidParameters, JobDoesNotExist
-from horae.handler import creation as handler
-from horae.handler.creation import StartOptions
-from horae.storage import ending, parameters
-from horae.storage.database import Database
-from horae.storage.dialect import Instant
-from horae.storage.tables import jobs
+from horae.storage.engine.database import Database
+from horae.storage.engine.dialect import Instant
+from horae.storage.jobs import parameters
+from horae.storage.jobs.tables import jobs
+from horae.storage.outcomes import ending
 from horae.types.context import JobContext
 from horae.types.hooks import Hooks
 from horae.types.job_type import JobType

@@ -7,17 +7,18 @@ import pytest
 from sqlalchemy import Connection, text
 
 from horae import Horae, UnreadableRow
-from horae.domain.job import NodeId
-from horae.domain.statistics import RunOutcome
-from horae.handler.audit import Audit
-from horae.handler.doctor.finding import Level
-from horae.handler.doctor.rows import check_rows
-from horae.handler.queues import Queues
-from horae.storage import ahead, runs, unreadable
-from horae.storage.audit_tables import audit
-from horae.storage.bounds import MOST_ATTEMPTS, MOST_LEASES
-from horae.storage.database import Database
-from horae.storage.dialect import POSTGRESQL, SQLITE, database_now
+from horae.client.doctor.finding import Level
+from horae.client.doctor.rows import check_rows
+from horae.client.operations.audit import Audit
+from horae.client.operations.queues import Queues
+from horae.domain.jobs.job import NodeId
+from horae.domain.schedules.statistics import RunOutcome
+from horae.storage.engine import unreadable
+from horae.storage.engine.database import Database
+from horae.storage.engine.dialect import POSTGRESQL, SQLITE, database_now
+from horae.storage.engine.row_bounds import MOST_ATTEMPTS, MOST_LEASES
+from horae.storage.operations.audit_tables import audit
+from horae.storage.schedules import bulk_firing, runs
 from tests.api.clients import application_of, client_of
 from tests.harness.applications import application, execute
 from tests.harness.nodes import running_node
@@ -223,7 +224,7 @@ def test_a_count_that_is_full_keeps_no_other_run_from_its_end(rota: Horae, kind:
 def test_a_count_that_is_full_is_not_planned_ahead(rota: Horae, kind: str) -> None:
     ids = due(rota)
     spoil_schedule(rota, kind, "two")
-    assert set(rota.parts.database.autocommit(ahead.plan_ahead, ids)) == {ids[0], ids[2]}
+    assert set(rota.parts.database.autocommit(bulk_firing.plan_ahead, ids)) == {ids[0], ids[2]}
 
 
 async def test_metrics_are_answered_beside_each_kind_of_bad_row(rota: Horae) -> None:

@@ -15,15 +15,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import make_url, select
 
-from horae.domain.job import JobId, JobState
+from horae.client.jobs import creation as handler
+from horae.client.jobs.creation import StartOptions
+from horae.domain.jobs.job import JobId, JobState
 from horae.errors import InvalidParameters
-from horae.handler import creation as handler
-from horae.handler.creation import StartOptions
-from horae.runtime.runner import result_text
-from horae.storage import claims, creation, ending, hooks, nodes
-from horae.storage.database import Database
-from horae.storage.dialect import EPOCH, database_now, seconds_from_now, seconds_since
-from horae.storage.tables import jobs
+from horae.runtime.bodies.runner import result_text
+from horae.storage.engine.database import Database
+from horae.storage.engine.dialect import EPOCH, database_now, seconds_from_now, seconds_since
+from horae.storage.jobs import claims, creation, owed_hooks
+from horae.storage.jobs.tables import jobs
+from horae.storage.operations import nodes
+from horae.storage.outcomes import ending
 from horae.types.function import JobFunction
 from tests.storage import arrange
 from tests.storage.arrange import (
@@ -220,8 +222,8 @@ def test_no_zone_shifts_a_life(zoned: Database) -> None:
     assert arrange.expired_pending(zoned, {"import": 60.0}) == []
     found = zoned.transact(ending.cancel, claim.id, None, owed=False)
     assert found is not None
-    assert zoned.autocommit(hooks.past_keeping, ["import"], 60.0, after=JobId(0), limit=10) == []
-    assert zoned.autocommit(hooks.past_keeping, ["import"], -1.0, after=JobId(0), limit=10) == [claim.id]
+    assert zoned.autocommit(owed_hooks.past_keeping, ["import"], 60.0, after=JobId(0), limit=10) == []
+    assert zoned.autocommit(owed_hooks.past_keeping, ["import"], -1.0, after=JobId(0), limit=10) == [claim.id]
     [attempt] = attempts(zoned, claim.id)
     for moment in (found.started_at, found.finished_at, attempt.started_at, attempt.finished_at):
         assert moment is not None

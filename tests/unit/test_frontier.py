@@ -2,8 +2,8 @@
 
 import math
 
-from horae.domain.job import Claim, JobId
-from horae.runtime.frontier import GAIN, REST, SLOW, Frontier
+from horae.domain.jobs.job import Claim, JobId
+from horae.runtime.claims.claim_cursor import GAIN, REST, SLOW, Frontier
 
 
 def claim(job_id: int) -> Claim:

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from horae.domain.gauge import Gauge
+from horae.domain.jobs.progress_arithmetic import Gauge
 
 
 def gauge(total: int, parent: Gauge | None = None, represents: int = 0) -> Gauge:

@@ -5,8 +5,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from horae.domain.grid import Grid
-from horae.domain.interval import Interval
+from horae.domain.times.grid import Grid
+from horae.domain.times.interval import Interval
 from horae.errors import InvalidRequest
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

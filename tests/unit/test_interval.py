@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from horae.domain.interval import Interval
+from horae.domain.times.interval import Interval
 from horae.errors import InvalidInterval, InvalidRequest
 
 SECOND = 1_000_000

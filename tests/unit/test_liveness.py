@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horae.domain.job import NodeId
-from horae.domain.liveness import Contact, Death, Isolation, Limits, Signs, death_of
+from horae.domain.cluster.liveness import Contact, Death, Isolation, Limits, Signs, death_of
+from horae.domain.jobs.job import NodeId
 
 LONG = 3600.0
 LIMITS = Limits()

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from horae.domain.job import JobId
+from horae.domain.jobs.job import JobId
 from horae.wakeup.channel import Hint, HintKind
 from horae.wakeup.outbox import MOST_IDS, Merged, Outbox
 from horae.wakeup.payload import decode, encode

@@ -16,11 +16,11 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import override
 
+from horae.client.jobs.creation import StartOptions, checked
 from horae.domain.storable import shortened
 from horae.errors import InvalidJobType, InvalidParameters, InvalidRequest
-from horae.handler.creation import StartOptions, checked
 from horae.types.function import JobFunction
-from horae.types.plain_data import problem_of
+from horae.types.values.plain_data import problem_of
 
 
 class Ones(Iterator[int]):

@@ -7,11 +7,8 @@ from typing import Any
 
 import pytest
 
-from horae.domain.interval import Interval
-from horae.domain.plan import plan
-from horae.domain.recovery import CRASH_WAIT
-from horae.domain.schedule import CatchUp, DisabledReason, Overlap, Rules
-from horae.domain.standing import (
+from horae.domain.schedules.plan import plan
+from horae.domain.schedules.planning_state import (
     Activated,
     Altered,
     Due,
@@ -24,9 +21,12 @@ from horae.domain.standing import (
     Standing,
     Stop,
 )
-from horae.domain.statistics import RunOutcome, Statistics
-from horae.domain.tick import Ticks
-from horae.domain.trigger import parse_trigger
+from horae.domain.schedules.recovery import CRASH_WAIT
+from horae.domain.schedules.schedule import CatchUp, DisabledReason, Overlap, Rules
+from horae.domain.schedules.statistics import RunOutcome, Statistics
+from horae.domain.schedules.tick import Ticks
+from horae.domain.schedules.trigger import parse_trigger
+from horae.domain.times.interval import Interval
 from horae.errors import InvalidRequest
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

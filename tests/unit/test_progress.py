@@ -10,9 +10,9 @@ from typing import Any, cast
 
 import pytest
 
-from horae.domain.gauge import Amount
-from horae.domain.job import JobState
-from horae.domain.progress import RESERVED_LABELS, Progress
+from horae.domain.jobs.job import JobState
+from horae.domain.jobs.progress import RESERVED_LABELS, Progress
+from horae.domain.jobs.progress_arithmetic import Amount
 from horae.errors import InvalidLabel, InvalidProgress, InvalidRequest
 
 Events = list[tuple[int, str | None]]

@@ -8,9 +8,9 @@ import pytest
 from typing_extensions import override
 
 from horae.domain.backoff import Growth
-from horae.domain.grid import Grid
-from horae.domain.interval import Interval
-from horae.domain.recovery import CRASH_WAIT, failure_delay, start_after_crash, start_after_failure
+from horae.domain.schedules.recovery import CRASH_WAIT, failure_delay, start_after_crash, start_after_failure
+from horae.domain.times.grid import Grid
+from horae.domain.times.interval import Interval
 from horae.errors import InvalidRequest
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

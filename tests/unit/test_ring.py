@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from horae.domain.job import NodeId
-from horae.domain.ring import PARTITIONS, Ring, partition_of
+from horae.domain.cluster.ring import PARTITIONS, Ring, partition_of
+from horae.domain.jobs.job import NodeId
 from horae.errors import InvalidRequest
 
 GOLDEN_PARTITIONS = [291, 187, 692]

@@ -7,8 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from horae.domain.cron.expression import CronExpression
-from horae.domain.interval import Interval
-from horae.domain.schedule import (
+from horae.domain.schedules.schedule import (
     DEFAULT_RETRY_PERIOD,
     NEXT_STATE,
     CatchUp,
@@ -18,7 +17,8 @@ from horae.domain.schedule import (
     ScheduleState,
     next_state,
 )
-from horae.domain.trigger import CronTrigger, IntervalTrigger, parse_trigger
+from horae.domain.schedules.trigger import CronTrigger, IntervalTrigger, parse_trigger
+from horae.domain.times.interval import Interval
 from horae.errors import CronSyntaxError, InvalidInterval, InvalidRequest
 
 NIGHTLY = parse_trigger("cron", "0 3 * * *", "Europe/Berlin")

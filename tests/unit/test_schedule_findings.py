@@ -3,11 +3,11 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from horae.domain.job import NodeId
-from horae.handler.doctor.finding import Level
-from horae.handler.doctor.schedules import schedule_findings
-from horae.storage.nodes import NodeView
-from horae.storage.schedule_troubles import Failing, Overdue, Troubles
+from horae.client.doctor.finding import Level
+from horae.client.doctor.schedules import schedule_findings
+from horae.domain.jobs.job import NodeId
+from horae.storage.operations.nodes import NodeView
+from horae.storage.schedules.health import Failing, Overdue, Troubles
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 NODE = NodeView(

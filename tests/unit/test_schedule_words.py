@@ -2,8 +2,8 @@
 
 import pytest
 
-from horae.domain.trigger import parse_trigger
-from horae.handler.schedule_words import trigger_in_words
+from horae.client.schedules.words import trigger_in_words
+from horae.domain.schedules.trigger import parse_trigger
 
 
 @pytest.mark.parametrize(

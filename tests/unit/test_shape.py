@@ -123,7 +123,7 @@ def test_an_overlong_function_is_found_and_its_docstring_is_not_counted(tmp_path
 
 def test_the_front_door_is_known_by_its_imports(tmp_path: Path) -> None:
     (tmp_path / "guest.py").write_text("import horae\nfrom horae import Job\n")
-    (tmp_path / "resident.py").write_text("from horae.domain.job import Job\nimport horae.errors\n")
+    (tmp_path / "resident.py").write_text("from horae.domain.jobs.job import Job\nimport horae.errors\n")
     assert front_door_imports(tmp_path) == [f"{tmp_path}/guest.py:1", f"{tmp_path}/guest.py:2"]
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horae.domain.job import JobState
+from horae.client.jobs.states import wanted_states
+from horae.domain.jobs.job import JobState
 from horae.errors import InvalidRequest
-from horae.handler.states import wanted_states
 
 EVERY = frozenset(JobState)
 WORDS = [*JobState, *(f"!{state}" for state in JobState)]

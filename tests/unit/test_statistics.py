@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from horae.domain.statistics import RunOutcome, Statistics
+from horae.domain.schedules.statistics import RunOutcome, Statistics
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LATER = NOON + timedelta(minutes=10)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from horae.runtime import sustained as module
-from horae.runtime.sustained import lacks_resource, sustained
+from horae.runtime.node import repeated_service as module
+from horae.runtime.node.repeated_service import lacks_resource, sustained
 
 LACKS = [
     OSError(errno.EMFILE, "too many open files"),

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from horae.storage import threads
-from horae.storage.threads import Threads
+from horae.storage.engine import threads
+from horae.storage.engine.threads import Threads
 
 PATIENCE = 20.0
 

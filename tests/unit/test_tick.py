@@ -5,10 +5,19 @@ from typing import Any
 
 import pytest
 
-from horae.domain.schedule import CatchUp, Overlap, Rules
-from horae.domain.tick import GRACE, REASONS, Decision, Reason, Ticks, judge_late, judge_overlapped, passed_over
-from horae.domain.timeline import Timeline
-from horae.domain.trigger import parse_trigger
+from horae.domain.schedules.schedule import CatchUp, Overlap, Rules
+from horae.domain.schedules.tick import (
+    GRACE,
+    REASONS,
+    Decision,
+    Reason,
+    Ticks,
+    judge_late,
+    judge_overlapped,
+    passed_over,
+)
+from horae.domain.schedules.timeline import Timeline
+from horae.domain.schedules.trigger import parse_trigger
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MINUTELY = parse_trigger("cron", "* * * * *")

@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 from typing_extensions import override
 
+from horae.client.jobs.creation import StartOptions, checked
+from horae.client.jobs.jobs import Jobs
 from horae.domain.backoff import Backoff
-from horae.domain.job import Claim, Job, JobId
+from horae.domain.jobs.job import Claim, Job, JobId
 from horae.errors import (
     HoraeError,
     InvalidJobType,
@@ -27,8 +29,6 @@ from horae.errors import (
     SoftTimeLimitExceeded,
     UnknownJobType,
 )
-from horae.handler.creation import StartOptions, checked
-from horae.handler.jobs import Jobs
 from horae.types.context import JobContext
 from horae.types.declaration import START_OPTIONS
 from horae.types.function import JobFunction, JobKeywords

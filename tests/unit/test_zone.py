@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from horae.domain.zone import DAY, EPOCH, load_zone, span_at, to_instant, zone_names
+from horae.domain.times.zone import DAY, EPOCH, load_zone, span_at, to_instant, zone_names
 from horae.errors import InvalidRequest
 
 WALL_EPOCH = EPOCH.replace(tzinfo=None)

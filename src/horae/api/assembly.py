@@ -3,7 +3,7 @@
 from horae.api.application import HttpInterface, http_interface
 from horae.api.security.actor import Authenticate
 from horae.api.services import Handlers, Services
-from horae.runtime.parts import Parts
+from horae.runtime.components import Parts
 from horae.settings import Settings
 
 __all__ = ["Handlers", "assemble"]

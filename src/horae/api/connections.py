@@ -17,7 +17,7 @@ import h11
 from typing_extensions import override
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from horae.runtime.complaints import Complaint
+from horae.runtime.throttled_warning import Complaint
 
 LARGEST_HEADER: Final = 64 * 1024
 """Bytes of a header that has not come to its end; ten thousand ids in a query are more, but come at once."""

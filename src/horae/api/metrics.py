@@ -19,12 +19,14 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from typing_extensions import override
 
-from horae.runtime.onlooker import look
-from horae.runtime.parts import Parts
-from horae.storage import metrics, queues, schedule_troubles, unreadable
-from horae.storage.metrics import DURATION_BOUNDS, LATENESS_BOUNDS, PICK_UP_BOUNDS, Tally
-from horae.storage.queues import QueueView
-from horae.storage.schedule_troubles import Overdue
+from horae.runtime.components import Parts
+from horae.runtime.node.node_status import look
+from horae.storage.engine import unreadable
+from horae.storage.operations import metrics, queues
+from horae.storage.operations.metrics import DURATION_BOUNDS, LATENESS_BOUNDS, PICK_UP_BOUNDS, Tally
+from horae.storage.operations.queues import QueueView
+from horae.storage.schedules import health
+from horae.storage.schedules.health import Overdue
 
 OTHER: Final = "other"
 MOST_QUEUES: Final = 100
@@ -77,7 +79,7 @@ class Metrics(Collector):
             yield InfoMetricFamily("horae", "What answers.", {"version": version("horae")})
             yield from self._jobs()
         yield from _queues(self._parts.database.autocommit(queues.view))
-        yield from _overdue(self._parts.database.autocommit(schedule_troubles.overdue))
+        yield from _overdue(self._parts.database.autocommit(health.overdue))
         yield from self._nodes()
         yield _unreadable()
 

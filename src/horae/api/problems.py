@@ -34,8 +34,8 @@ from horae.errors import (
     Unavailable,
     UnknownJobType,
 )
-from horae.storage.failures import is_transient
-from horae.storage.standing import UnreadableSchedule
+from horae.storage.engine.failures import is_transient
+from horae.storage.schedules.planning_state import UnreadableSchedule
 
 BODY: Final = "ERROR_REQUEST_BODY_VALIDATION"
 QUERY: Final = "ERROR_QUERY_PARAMETER_VALIDATION"

@@ -17,19 +17,19 @@ from horae.api.stream.sources import JobSource, ScheduleSource, Source
 from horae.api.stream.watch import Watch
 from horae.api.views.jobs import JobViews
 from horae.api.views.schedules import ScheduleItems
+from horae.client.changes import DONE, Asked, asked_by
+from horae.client.jobs.async_jobs import AsyncJobs
+from horae.client.jobs.jobs import Jobs
+from horae.client.operations.audit import Audit
+from horae.client.operations.overview import Overview, take
+from horae.client.operations.queues import Queues
+from horae.client.schedules.deployments import Deployments
+from horae.client.schedules.schedules import Schedules
 from horae.errors import DatabaseBusy
-from horae.handler.async_jobs import AsyncJobs
-from horae.handler.audit import Audit
-from horae.handler.changes import DONE, Asked, asked_by
-from horae.handler.deployments import Deployments
-from horae.handler.jobs import Jobs
-from horae.handler.overview import Overview, take
-from horae.handler.queues import Queues
-from horae.handler.schedules import Schedules
-from horae.runtime.onlooker import look
-from horae.runtime.parts import Parts
+from horae.runtime.components import Parts
+from horae.runtime.node.node_status import look
 from horae.settings import Settings
-from horae.storage.caller_threads import Use
+from horae.storage.engine.caller_threads import Use
 from horae.types.registry import Registry
 
 T = TypeVar("T")

@@ -11,10 +11,10 @@ import typer
 
 from horae.app import Horae
 from horae.cli.loading import load
+from horae.client.changes import COMMAND_LINE, Caller, acting, this_host
 from horae.errors import ConfigurationError, NotFound
-from horae.handler.changes import COMMAND_LINE, Caller, acting, this_host
-from horae.storage.database import normalised
-from horae.storage.dialect import SQLITE
+from horae.storage.engine.database import normalised
+from horae.storage.engine.dialect import SQLITE
 
 
 class Target:

@@ -7,10 +7,10 @@ from typing import Final
 
 import typer
 
-from horae.cli.output import printable
+from horae.cli.printing.output import printable
 from horae.errors import HoraeError, InvalidRequest, NotFound
 from horae.redaction import error_text, traceback_text
-from horae.storage.doctor import complaint_of
+from horae.storage.operations.doctor import complaint_of
 
 DONE: Final = 0
 FAILED: Final = 1

@@ -9,20 +9,20 @@ from typing import Annotated, Final
 
 import typer
 
-from horae.cli.changes import changes
+from horae.cli.commands.changes import changes
+from horae.cli.commands.cron import cron_app
+from horae.cli.commands.deployments import deploy, deployments_app, ring, schema
+from horae.cli.commands.doctor import doctor
+from horae.cli.commands.jobs import jobs_app
+from horae.cli.commands.migrate import migrate_app
+from horae.cli.commands.nodes import nodes_app
+from horae.cli.commands.queues import queues_app
+from horae.cli.commands.run import run
+from horae.cli.commands.schedules import schedules_app
+from horae.cli.commands.types import types_app
 from horae.cli.context import Target
-from horae.cli.cron import cron_app
-from horae.cli.deployments import deploy, deployments_app, ring, schema
-from horae.cli.doctor import doctor
 from horae.cli.failures import EPILOG, WRONG_CALL, complain
 from horae.cli.group import HoraeGroup
-from horae.cli.jobs import jobs_app
-from horae.cli.migrate import migrate_app
-from horae.cli.nodes import nodes_app
-from horae.cli.queues import queues_app
-from horae.cli.run import run
-from horae.cli.schedules import schedules_app
-from horae.cli.types import types_app
 from horae.domain.storable import is_storable
 
 DATABASE_VARIABLE: Final = "HORAE_DATABASE"

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from horae.domain.owner import EVERYBODY, Whose
+from horae.domain.jobs.owner import EVERYBODY, Whose
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
 Queue = Annotated[str, typer.Argument(metavar="NAME", help="The queue.")]

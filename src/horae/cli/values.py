@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, cast
 
-from horae.domain.interval_text import read_interval
+from horae.domain.times.interval_text import read_interval
 from horae.errors import InvalidParameters, InvalidRequest, quoted
 from horae.types.declaration import START_OPTIONS
 from horae.types.job_type import JobType

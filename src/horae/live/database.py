@@ -24,13 +24,13 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
-from horae.domain.job import JobId
+from horae.domain.jobs.job import JobId
 from horae.live.precedence import latest
 from horae.live.sidecar import SideCar
 from horae.live.store import CancelRequest, LiveReport, LiveStore
-from horae.storage.database import Database
-from horae.storage.dialect import POSTGRESQL, SQLITE, IdList, PerDialect, database_now, json_rows, member_of
-from horae.storage.tables import live_cancels, live_jobs, live_metadata
+from horae.storage.engine.database import Database
+from horae.storage.engine.dialect import POSTGRESQL, SQLITE, IdList, PerDialect, database_now, json_rows, member_of
+from horae.storage.jobs.tables import live_cancels, live_jobs, live_metadata
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from horae.domain.job import JobId
+from horae.domain.jobs.job import JobId
 from horae.forking import ForkSafeLock
 from horae.live.precedence import supersedes
 from horae.live.store import CancelRequest, LiveReport, LiveStore

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from horae.domain.job import JobId
+from horae.domain.jobs.job import JobId
 from horae.live.store import LiveReport
 
 

@@ -19,9 +19,9 @@ from sqlalchemy.schema import CreateTable
 
 from horae.errors import DatabaseBusy
 from horae.forking import SQLITE_GATE, ForkSafeLock, begins_anew_after_fork
-from horae.storage.database import is_busy
-from horae.storage.file_modes import make_file, mode_beside
-from horae.storage.sqlite import register_clock
+from horae.storage.engine.database import is_busy
+from horae.storage.engine.sqlite.file_modes import make_file, mode_beside
+from horae.storage.engine.sqlite.opening import register_clock
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from horae.domain.job import JobId
+from horae.domain.jobs.job import JobId
 
 
 @dataclass(frozen=True, slots=True)

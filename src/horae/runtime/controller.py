@@ -14,15 +14,16 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from random import Random
 from typing import Final
 
-from horae.domain.job import NodeId
-from horae.domain.ring import Ring
-from horae.runtime.complaints import Complaint
-from horae.storage import ahead, nodes, runs, schedules
-from horae.storage.ahead import PlannedFire
-from horae.storage.database import Database
-from horae.storage.dialect import POSTGRESQL
-from horae.storage.failures import is_transient
-from horae.storage.runs import Decided
+from horae.domain.cluster.ring import Ring
+from horae.domain.jobs.job import NodeId
+from horae.runtime.throttled_warning import Complaint
+from horae.storage.engine.database import Database
+from horae.storage.engine.dialect import POSTGRESQL
+from horae.storage.engine.failures import is_transient
+from horae.storage.operations import nodes
+from horae.storage.schedules import bulk_firing, repository, runs
+from horae.storage.schedules.bulk_firing import PlannedFire
+from horae.storage.schedules.runs import Decided
 
 RELOAD: Final = 60.0
 HORIZON: Final = 80.0
@@ -120,7 +121,7 @@ class Controller:
 
     async def _ask(self, ids: Collection[int]) -> None:
         before = time.monotonic()
-        for item in await self._database.autocommit_async(schedules.due_of, ids, HORIZON):
+        for item in await self._database.autocommit_async(repository.due_of, ids, HORIZON):
             if item.partition in self._partitions or item.id in self._adopted:
                 self._planned.pop(item.id, None)
                 grace = 0.0 if item.id in self._adopted else self._grace(item.partition)
@@ -141,7 +142,7 @@ class Controller:
         before = time.monotonic()
         self._adopted = {schedule_id: until for schedule_id, until in self._adopted.items() if until > before}
         self._asked = set(self._adopted)
-        due = await self._database.autocommit_async(schedules.due, self._partitions, HORIZON)
+        due = await self._database.autocommit_async(repository.due, self._partitions, HORIZON)
         self._due, self._heap, self._crowd = {}, [], []
         for item in due:
             self._put(item.id, item.priority, before + item.due_in + self._grace(item.partition))
@@ -181,7 +182,7 @@ class Controller:
         room = min(len(soon), LARGEST_CROWD - len(self._planned)) if len(soon) >= CROWD else 0
         for start in range(0, room, CROWD):
             batch = soon[start : start + CROWD]
-            self._planned.update(await self._database.autocommit_async(ahead.plan_ahead, batch))
+            self._planned.update(await self._database.autocommit_async(bulk_firing.plan_ahead, batch))
             if self._wake.is_set() or (self._heap and self._heap[0][0] <= time.monotonic()):
                 self._ahead_at = 0.0
                 return
@@ -196,7 +197,7 @@ class Controller:
         if not planned:
             return (), batch
         try:
-            fired = await self._database.transact_async(ahead.fire, list(planned.values()), self._node)
+            fired = await self._database.transact_async(bulk_firing.fire, list(planned.values()), self._node)
         except Exception as error:
             if is_transient(error):
                 raise

@@ -13,8 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 from sqlalchemy.orm import Session
 from typing_extensions import TypeVar
 
-from horae.domain.job import Claim, JobId
-from horae.domain.progress import Progress
+from horae.domain.jobs.job import Claim, JobId
+from horae.domain.jobs.progress import Progress
 from horae.errors import HoraeError
 
 ParamsT = TypeVar("ParamsT", default=Any)

@@ -11,7 +11,7 @@ from typing import Final
 
 from typing_extensions import override
 
-from horae.storage.hooks import Owed
+from horae.storage.jobs.owed_hooks import Owed
 from horae.types.hooks import TIME_LIMIT, Hooks
 
 OF_TYPE: Final = 4

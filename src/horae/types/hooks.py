@@ -10,15 +10,16 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from horae.domain.job import Job, JobId
+from horae.domain.jobs.job import Job, JobId
 from horae.errors import JobFailed, JobNotDeletable
-from horae.storage import ending, hooks, parameters
-from horae.storage.database import Database
-from horae.storage.failures import is_transient
-from horae.storage.hooks import BEFORE_DELETE, ON_CANCELLED, ON_ERROR, Owed
+from horae.storage.engine.database import Database
+from horae.storage.engine.failures import is_transient
+from horae.storage.jobs import owed_hooks, parameters
+from horae.storage.jobs.owed_hooks import BEFORE_DELETE, ON_CANCELLED, ON_ERROR, Owed
+from horae.storage.outcomes import ending
 from horae.types.job_type import JobType, has_hook
-from horae.types.parameters import MappedParameters
 from horae.types.registry import Registry
+from horae.types.values.parameters import MappedParameters
 
 CLEANING_BATCH: Final = 200
 HOOKED_BATCH: Final = 20
@@ -59,11 +60,11 @@ class Hooks:
 
     def due(self) -> dict[str, int]:
         """How many hooks wait to be called, by type."""
-        return self._database.autocommit(hooks.due, list(self.types), TAKEN_AGAIN)
+        return self._database.autocommit(owed_hooks.due, list(self.types), TAKEN_AGAIN)
 
     def take(self, type_name: str, job_id: JobId | None = None) -> Owed | None:
         """Take a hook of the type, or of one job; None if there is none to be called now."""
-        return self._database.transact(hooks.take, [type_name], TAKEN_AGAIN, job_id)
+        return self._database.transact(owed_hooks.take, [type_name], TAKEN_AGAIN, job_id)
 
     def call(self, owed: Owed) -> None:
         """Call a hook that was taken, and note that it was called; what it raises is logged."""
@@ -96,19 +97,19 @@ class Hooks:
 
     def done(self, owed: Owed) -> None:
         """Note that the hook of a job has been called."""
-        self._database.autocommit(hooks.done, owed.job.id, owed.hook)
+        self._database.autocommit(owed_hooks.done, owed.job.id, owed.hook)
 
     def delete(self, job: Job) -> None:
         """Call `before_delete` of an ended job, unless somebody else does; raises what it raises."""
         self.call_here(job.id, job.type)
         if not self.wanted(job.type, BEFORE_DELETE):
             return
-        if not self._database.autocommit(hooks.take_to_delete, job.id, TAKEN_AGAIN):
+        if not self._database.autocommit(owed_hooks.take_to_delete, job.id, TAKEN_AGAIN):
             raise JobNotDeletable(job.id, "being deleted")
         try:
             self._before_delete(job)
         except BaseException:
-            self._database.autocommit(hooks.hand_back, [job.id])
+            self._database.autocommit(owed_hooks.hand_back, [job.id])
             raise
 
     def clean_up(self, keep_seconds: float) -> int:
@@ -143,14 +144,14 @@ class Hooks:
                     (ready if self._may_go(job) else rest).append(job.id)
             removed += self._remove(ready) if ready else 0
             if rest:
-                self._database.autocommit(hooks.hand_back, rest)
+                self._database.autocommit(owed_hooks.hand_back, rest)
         return removed
 
     def forget(self, types: Collection[str], keep_seconds: float) -> int:
         """Delete jobs of types that nobody knows any more, whatever hooks they owe; how many."""
         if not types:
             return 0
-        wanted = self._database.transact(hooks.forget, types)
+        wanted = self._database.transact(owed_hooks.forget, types)
         removed = self._remove(wanted) if wanted else 0
         return removed + self.remove_past_keeping(types, keep_seconds)
 
@@ -159,7 +160,7 @@ class Hooks:
         removed, after = 0, JobId(0)
         while types:
             batch = self._database.autocommit(
-                hooks.past_keeping, types, keep_seconds, after=after, limit=CLEANING_BATCH
+                owed_hooks.past_keeping, types, keep_seconds, after=after, limit=CLEANING_BATCH
             )
             removed += self._remove(batch) if batch else 0
             if len(batch) < CLEANING_BATCH:
@@ -188,7 +189,12 @@ class Hooks:
         after = JobId(0)
         while True:
             batch = self._database.transact(
-                hooks.take_past_keeping, [type_name], keep_seconds, again=TAKEN_AGAIN, after=after, limit=HOOKED_BATCH
+                owed_hooks.take_past_keeping,
+                [type_name],
+                keep_seconds,
+                again=TAKEN_AGAIN,
+                after=after,
+                limit=HOOKED_BATCH,
             )
             if not batch:
                 return

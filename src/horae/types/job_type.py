@@ -10,12 +10,12 @@ from typing import Any, Final, Generic, Literal, TypeAlias, get_args
 from sqlalchemy import Connection
 
 from horae.domain.backoff import Backoff
-from horae.domain.job import Job
+from horae.domain.jobs.job import Job
 from horae.errors import InvalidJobType, SoftTimeLimitExceeded
 from horae.redaction import traceback_text
 from horae.types.context import JobContext, ParamsT
 from horae.types.declaration import check_declaration, check_parameters
-from horae.types.parameters import MappedParameters, ModelParameters, parameters_of
+from horae.types.values.parameters import MappedParameters, ModelParameters, parameters_of
 
 Isolation: TypeAlias = Literal["read committed", "repeatable read", "serializable"]
 ISOLATIONS: Final[tuple[str, ...]] = get_args(Isolation)

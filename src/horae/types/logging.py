@@ -6,7 +6,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from horae.domain.job import Claim
+from horae.domain.jobs.job import Claim
 from horae.types.context import JobContext
 
 _current: ContextVar[JobContext[Any] | None] = ContextVar("horae_current_job", default=None)

@@ -11,10 +11,10 @@ from horae.domain.backoff import Growth
 from horae.domain.cron.expression import CronExpression
 from horae.domain.cron.ranges import YEAR
 from horae.domain.cron.wall_clock import DstFold, DstGap
-from horae.domain.interval import Interval
-from horae.domain.schedule import CatchUp, Overlap, Rules
+from horae.domain.schedules.schedule import CatchUp, Overlap, Rules
+from horae.domain.schedules.trigger import CronTrigger, IntervalTrigger, Trigger
 from horae.domain.storable import is_storable
-from horae.domain.trigger import CronTrigger, IntervalTrigger, Trigger
+from horae.domain.times.interval import Interval
 from horae.errors import InvalidRequest, SchemaError, quoted
 from horae.types.context import JobContext
 from horae.types.function import BodyKeywords

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from horae.storage.file_modes import PRIVATE, make_folder
+from horae.storage.engine.sqlite.file_modes import PRIVATE, make_folder
 
 UNSETTLED: Final = 2_000_000_000
 """Nanoseconds in which a directory may change again without a new time stamp."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from horae.domain.job import JobId
+from horae.domain.jobs.job import JobId
 
 
 class HintKind(StrEnum):

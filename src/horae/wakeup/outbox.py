@@ -12,7 +12,7 @@ from random import Random
 from typing import Final
 
 from horae.domain.backoff import Backoff, retry_delay
-from horae.domain.job import JobId
+from horae.domain.jobs.job import JobId
 from horae.forking import begins_anew_after_fork
 from horae.wakeup.channel import Hint, HintKind
 

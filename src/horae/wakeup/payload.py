@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from horae.domain.job import JobId
+from horae.domain.jobs.job import JobId
 from horae.wakeup.channel import Hint, HintKind
 
 CHANNEL: Final = "horae"

@@ -21,7 +21,7 @@ from sqlalchemy import URL
 
 from horae.domain.backoff import retry_delay
 from horae.forking import ForkSafeLock, begins_anew_after_fork
-from horae.storage.connections import SERVICE_BOUNDS, ask
+from horae.storage.engine.connections.timeouts import SERVICE_BOUNDS, ask
 from horae.wakeup.channel import Hint, HintKind, Listener, WakeupChannel
 from horae.wakeup.listeners import Listeners
 from horae.wakeup.outbox import BACKOFF, Outbox

@@ -15,7 +15,7 @@ from pathlib import Path
 from sqlalchemy import text
 
 from horae import Horae
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
 from tests.faults.measure import bodies
 from tests.harness.node_processes import ROOT, look_until

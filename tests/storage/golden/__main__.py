@@ -4,7 +4,7 @@ import tempfile
 from contextlib import closing
 from pathlib import Path
 
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
 from tests.harness.postgres import THROW_AWAY, PostgresServer
 from tests.storage.schema import describe

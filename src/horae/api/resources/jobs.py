@@ -13,12 +13,12 @@ from horae.api.problems import PermissionDenied, documented
 from horae.api.security.actor import Actor
 from horae.api.services import Services
 from horae.api.views.jobs import AttemptList, JobDetail, JobList, attempt_views
-from horae.domain.job import Job, JobState
-from horae.domain.owner import EVERYBODY, Whose
+from horae.client.jobs.jobs import JobPage
+from horae.client.jobs.states import wanted_states
+from horae.domain.jobs.job import Job, JobState
+from horae.domain.jobs.owner import EVERYBODY, Whose
 from horae.domain.storable import storable
 from horae.errors import InvalidRequest
-from horae.handler.jobs import JobPage
-from horae.handler.states import wanted_states
 
 MOST_IDS: Final = 10_000
 STATE: Final = "!?(" + "|".join(JobState) + ")"

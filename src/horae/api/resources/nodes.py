@@ -7,9 +7,9 @@ from fastapi import APIRouter
 from horae.api.dependencies import Onlooker, ServicesHere
 from horae.api.problems import documented
 from horae.api.views.operations import NodeList, dead_node_item, node_item
-from horae.handler.ring import first_shares
-from horae.runtime.onlooker import REMEMBERED, look
-from horae.storage import nodes
+from horae.client.schedules.ring import first_shares
+from horae.runtime.node.node_status import REMEMBERED, look
+from horae.storage.operations import nodes
 
 router = APIRouter(prefix="/api/nodes", tags=["operations"])
 

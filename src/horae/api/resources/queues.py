@@ -11,7 +11,7 @@ from horae.api.fields import LONGEST_NAME, STORABLE, Storable
 from horae.api.problems import documented
 from horae.api.services import Services
 from horae.api.views.operations import QueueItem, QueueList, idle_queue_item, queue_item
-from horae.handler.queues import LARGEST_LIMIT
+from horae.client.operations.queues import LARGEST_LIMIT
 
 router = APIRouter(prefix="/api/queues", tags=["operations"])
 

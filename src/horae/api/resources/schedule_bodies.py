@@ -8,10 +8,10 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from horae.api.fields import LONGEST_NAME, STORABLE, Storable
+from horae.client.schedules.schedules import ScheduleKeywords
 from horae.domain.backoff import Growth
 from horae.domain.cron.wall_clock import DstFold, DstGap
-from horae.domain.schedule import CatchUp, Overlap
-from horae.handler.schedules import ScheduleKeywords
+from horae.domain.schedules.schedule import CatchUp, Overlap
 
 _Name = Annotated[Storable, Field(min_length=1, max_length=LONGEST_NAME, pattern=STORABLE)]
 _Text = Annotated[Storable, Field(min_length=1, max_length=1000, pattern=STORABLE)]

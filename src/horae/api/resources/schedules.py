@@ -21,8 +21,8 @@ from horae.api.views.schedules import (
     statistics_item,
     tick_list,
 )
-from horae.handler.schedule_pages import page_of
-from horae.handler.schedule_views import ScheduleView
+from horae.client.schedules.pages import page_of
+from horae.client.schedules.views import ScheduleView
 
 router = APIRouter(prefix="/api/schedules", tags=["schedules"])
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
-from horae.domain.owner import EVERYBODY, Whose, problem_with_owner
+from horae.domain.jobs.owner import EVERYBODY, Whose, problem_with_owner
 from horae.errors import InvalidRequest
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from horae.api.security.origin import host_name, is_loopback, is_same_site, was_
 from horae.api.security.sessions import Place, Sessions
 from horae.api.security.tokens import digest_of, tokens_of
 from horae.settings import Settings
-from horae.storage.database import Database
+from horae.storage.engine.database import Database
 
 LOCAL: Final = Actor("local", frozenset({Role.STAFF}))
 OF_LINK: Final = digest_of("the one-time link").hex()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from horae.api.problems import Refused
-from horae.runtime.complaints import Complaint
+from horae.runtime.throttled_warning import Complaint
 
 REMEMBERED: Final = 60.0
 """Seconds for which a wrong token counts."""

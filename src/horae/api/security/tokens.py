@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from horae.api.security.actor import Actor, Role
-from horae.domain.owner import problem_with_owner
+from horae.domain.jobs.owner import problem_with_owner
 from horae.errors import ConfigurationError
 
 SHORTEST_SECRET: Final = 16

@@ -5,7 +5,7 @@ from typing import Final
 
 from horae.api.security.actor import Actor
 from horae.api.stream.listener import Listener
-from horae.domain.owner import EVERYBODY, Whose
+from horae.domain.jobs.owner import EVERYBODY, Whose
 
 LINGER: Final = 60.0
 """Seconds for which events are kept for somebody who has left, so that a reload of a page misses nothing."""

@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from horae.domain.job import ENDED, Job, JobId, JobState
-from horae.handler.jobs import Jobs
+from horae.client.jobs.jobs import Jobs
+from horae.domain.jobs.job import ENDED, Job, JobId, JobState
 from horae.live.store import LiveReport
-from horae.runtime.parts import Parts
-from horae.storage import events
-from horae.storage.events import Mark, Sight
+from horae.runtime.components import Parts
+from horae.storage.jobs import events
+from horae.storage.jobs.events import Mark, Sight
 
 LIMIT: Final = 5000
 """Rows that a look takes up of each kind; past it whoever listens is told to look for himself."""

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from pydantic import BaseModel, Field
 
-from horae.storage.deployments import Deployment
+from horae.storage.schedules.deployments import Deployment
 
 
 class DeploymentItem(BaseModel):

@@ -10,11 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic_core import to_jsonable_python
 
 from horae.api.views.parameters import shown_parameters
-from horae.domain.job import Job, JobId, JobState
-from horae.handler.jobs import JobPage
-from horae.storage import queues, reading
-from horae.storage.database import Database
-from horae.storage.reading import Attempt
+from horae.client.jobs.jobs import JobPage
+from horae.domain.jobs.job import Job, JobId, JobState
+from horae.storage.engine.database import Database
+from horae.storage.jobs import reading
+from horae.storage.jobs.reading import Attempt
+from horae.storage.operations import queues
 from horae.types.hooks import Hooks
 from horae.types.job_type import JobType, has_hook
 from horae.types.registry import Registry

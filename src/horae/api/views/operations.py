@@ -4,10 +4,10 @@ from datetime import datetime
 
 from pydantic import BaseModel, Field
 
-from horae.handler.overview import Overview, Spread
-from horae.runtime.onlooker import SeenNode
-from horae.storage.nodes import DeadNode
-from horae.storage.queues import QueueView
+from horae.client.operations.overview import Overview, Spread
+from horae.runtime.node.node_status import SeenNode
+from horae.storage.operations.nodes import DeadNode
+from horae.storage.operations.queues import QueueView
 
 
 class QueueItem(BaseModel):

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from horae.types.parameters import ModelParameters
 from horae.types.registry import Registry
-from horae.types.secret import masked
+from horae.types.values.parameters import ModelParameters
+from horae.types.values.secret import masked
 
 
 def shown_parameters(registry: Registry, job_type: str, params: Any) -> Any:

@@ -7,12 +7,12 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, Field
 
 from horae.api.views.parameters import shown_parameters
-from horae.domain.schedule import Rules
-from horae.handler.schedule_pages import SchedulePage
-from horae.handler.schedule_views import ScheduleView
-from horae.handler.schedule_words import trigger_in_words
-from horae.storage.schedule_rows import FailedRun
-from horae.storage.ticks import StoredTicks
+from horae.client.schedules.pages import SchedulePage
+from horae.client.schedules.views import ScheduleView
+from horae.client.schedules.words import trigger_in_words
+from horae.domain.schedules.schedule import Rules
+from horae.storage.schedules.rows import FailedRun
+from horae.storage.schedules.ticks import StoredTicks
 from horae.types.registry import Registry
 
 NEXT_RUNS: Final = 5

@@ -13,7 +13,7 @@ from horae.domain.cron.clock import TimesOfDay
 from horae.domain.cron.expression import CronExpression
 from horae.domain.cron.search import EARLIEST, WallPattern
 from horae.domain.cron.wall_clock import BLOCK_BITS, Stretch, WallClock, stretches_of_block
-from horae.domain.zone import DAY, EPOCH
+from horae.domain.times.zone import DAY, EPOCH
 
 _EPOCH_ORDINAL: Final = EPOCH.toordinal()
 _HOUR: Final = 3600

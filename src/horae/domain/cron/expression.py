@@ -12,7 +12,7 @@ from horae.domain.cron.fields import Field, parse_field
 from horae.domain.cron.layout import FIELD_RANGES, complete, never_fires, never_fires_again, split_expression
 from horae.domain.cron.search import EARLIEST, WallPattern, first_fire
 from horae.domain.cron.wall_clock import DstFold, DstGap, WallClock
-from horae.domain.zone import DAY, EPOCH, load_zone
+from horae.domain.times.zone import DAY, EPOCH, load_zone
 from horae.errors import InvalidRequest, quoted
 
 _COUNT_LIMIT: Final = 100_000

@@ -14,7 +14,7 @@ from horae.domain.cron.ranges import (
     read_number,
 )
 from horae.domain.cron.refusals import refusal
-from horae.domain.interval_text import read_interval
+from horae.domain.times.interval_text import read_interval
 from horae.errors import CronSyntaxError, InvalidInterval, quoted
 
 FIELD_RANGES: Final = (SECOND, MINUTE, HOUR, DAY_OF_MONTH, MONTH, WEEKDAY, YEAR)

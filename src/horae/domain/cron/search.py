@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from horae.domain.cron.calendar import FIRST_DAY, LAST_DAY, Calendar
 from horae.domain.cron.clock import TimesOfDay
 from horae.domain.cron.wall_clock import BLOCK_BITS, WallClock, stretches_of_block
-from horae.domain.zone import DAY, EPOCH
+from horae.domain.times.zone import DAY, EPOCH
 
 _EPOCH_ORDINAL: Final = EPOCH.toordinal()
 

@@ -20,17 +20,17 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any, Final, NamedTuple, cast
 
-from horae.domain.job import Failed, NodeId
+from horae.domain.jobs.job import Failed, NodeId
 from horae.errors import InvalidJobType
 from horae.redaction import error_text, traceback_text
+from horae.runtime.bodies.runner import Performed, Stage, outcome_of, perform, perform_async
 from horae.runtime.executors import messages
 from horae.runtime.executors.address import Address, job_type_at
 from horae.runtime.executors.alarm import Alarm
 from horae.runtime.executors.messages import Message
 from horae.runtime.executors.reports import Reports
-from horae.runtime.journal import ChildJournal
-from horae.runtime.runner import Performed, Stage, outcome_of, perform, perform_async
-from horae.storage.database import Database
+from horae.runtime.journal.journal import ChildJournal
+from horae.storage.engine.database import Database
 from horae.types.context import JobContext
 from horae.types.job_type import JobType, failed_text
 from horae.types.log_lines import lines_on_stderr

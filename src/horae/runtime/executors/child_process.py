@@ -11,9 +11,9 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import Final
 
+from horae.runtime.bodies.runner import Stage
 from horae.runtime.executors import messages
 from horae.runtime.executors.child import PIPE_LOST, main
-from horae.runtime.runner import Stage
 
 FAREWELL: Final = 1.0
 """Seconds that children have at the program's exit if they were told to end before."""

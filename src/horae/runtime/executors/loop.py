@@ -3,10 +3,10 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from horae.domain.job import Claim
-from horae.runtime.loop_guard import guard_of, hide, show
-from horae.runtime.run import Done, Executor, Run
-from horae.runtime.runner import Exited, Stage, perform_async
+from horae.domain.jobs.job import Claim
+from horae.runtime.bodies.loop_guard import guard_of, hide, show
+from horae.runtime.bodies.run import Done, Executor, Run
+from horae.runtime.bodies.runner import Exited, Stage, perform_async
 
 
 class LoopExecutor:

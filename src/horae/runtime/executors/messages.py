@@ -11,9 +11,9 @@ from datetime import datetime
 from multiprocessing.connection import Connection
 from typing import Any, Final, TypeAlias
 
-from horae.domain.job import Cancelled, Claim, Crashed, Failed, Outcome, Succeeded
+from horae.domain.jobs.job import Cancelled, Claim, Crashed, Failed, Outcome, Succeeded
 from horae.errors import JobCancelled, LeaseLost, SoftTimeLimitExceeded
-from horae.runtime.runner import Interrupted, Performed
+from horae.runtime.bodies.runner import Interrupted, Performed
 
 Message: TypeAlias = dict[str, Any]
 

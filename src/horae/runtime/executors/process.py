@@ -7,10 +7,10 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from horae.errors import InvalidJobType, JobStopped, SoftTimeLimitExceeded
+from horae.runtime.bodies.run import START_UP, Done, Executor, Run
+from horae.runtime.bodies.runner import Performed, Stage, outcome_of
 from horae.runtime.executors.address import address_of
-from horae.runtime.executors.guardian import Guardian
-from horae.runtime.run import START_UP, Done, Executor, Run
-from horae.runtime.runner import Performed, Stage, outcome_of
+from horae.runtime.executors.child_supervisor import Guardian
 
 PATIENCE: Final = 5.0
 """Seconds that a body has to end after it was told to, before its process is terminated."""

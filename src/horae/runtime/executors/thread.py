@@ -6,8 +6,8 @@ from collections import deque
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, TypeAlias
 
-from horae.runtime.run import Done, Executor, Run
-from horae.runtime.runner import Performed, Stage, perform
+from horae.runtime.bodies.run import Done, Executor, Run
+from horae.runtime.bodies.runner import Performed, Stage, perform
 
 Finished: TypeAlias = tuple[Run, Done, Performed]
 

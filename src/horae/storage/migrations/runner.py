@@ -10,8 +10,8 @@ from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import OperationalError
 
 from horae.errors import InvalidRequest, SchemaMismatch, Unavailable
-from horae.storage.database import Database
-from horae.storage.dialect import POSTGRESQL, SQLITE
+from horae.storage.engine.database import Database
+from horae.storage.engine.dialect import POSTGRESQL, SQLITE
 from horae.storage.migrations.version import BASE, HEAD, REVISIONS, current_revision
 
 _NAMES: Final = {"head": HEAD, BASE: BASE, **{revision: revision for revision in REVISIONS}}

@@ -1,0 +1,99 @@
+"""`horae doctor`: looks at everything that Horae leans on, and says what to do."""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import typer
+from rich.text import Text
+
+from horae.app import Horae
+from horae.cli.context import missing_file, target_of
+from horae.cli.failures import FAILED
+from horae.cli.options import AsJson
+from horae.cli.printing.output import STYLES, console, print_json, printable
+from horae.client.doctor.basics import check_clock, check_hints, check_pooler, first_checks
+from horae.client.doctor.file import examine_file
+from horae.client.doctor.finding import Finding, Level, warning
+from horae.client.doctor.rows import check_rows
+from horae.client.doctor.schedules import schedule_findings
+from horae.client.doctor.server import examine_server
+from horae.client.doctor.work import left_findings, node_findings, queue_findings, work_findings
+from horae.runtime.node.node_status import look
+from horae.storage.engine.database import Database, shown
+from horae.storage.engine.dialect import SQLITE
+from horae.storage.jobs import owed_hooks
+from horae.storage.operations import doctor as asking
+from horae.storage.operations import queues
+from horae.storage.schedules import health
+
+
+def doctor(context: typer.Context, *, as_json: AsJson = False) -> None:
+    """Check the database, the nodes, the queues and the schedules; exits with 1 if there is a problem.
+
+    Each line is ok, a warning, or a problem, with what it means and what to do. Nothing is changed, and nobody's query
+    text is read. With --app, the job types of the application are taken into account.
+    """
+    target = target_of(context)
+    database = shown(target.horae.settings.database)
+    findings: list[Finding] = []
+    try:
+        if not as_json:
+            console().print(Text(f"database: {database}"))
+        for finding in examine(target.horae):
+            findings.append(finding)
+            if not as_json:
+                print_finding(finding)
+    finally:
+        target.close()
+    healthy = all(finding.level is not Level.PROBLEM for finding in findings)
+    if as_json:
+        print_json({"ok": healthy, "database": database, "findings": findings})
+    if not healthy:
+        raise typer.Exit(FAILED)
+
+
+def examine(horae: Horae) -> Iterator[Finding]:
+    """All checks that can be made; the first that fails for good ends it."""
+    if (file := missing_file(horae.settings.database)) is not None:
+        yield warning("connection", f"there is no file {file}", "The first start creates it; or is the name wrong?")
+        return
+    with closing(Database(horae.settings.database, threads=1, pooler=horae.settings.pooler)) as database:
+        found: list[Finding] = []
+        for finding in first_checks(database):
+            found.append(finding)
+            yield finding
+        if any(finding.level is not Level.OK for finding in found):
+            return
+        yield check_clock(database)
+        yield from examine_file(database, horae.registry) if database.dialect == SQLITE else examine_server(database)
+        if database.dialect != SQLITE:
+            yield check_pooler(database)
+        yield check_hints(horae.parts.wakeup, wanted=horae.settings.hints, pooled=database.pooled)
+        yield from _work(horae, database)
+        yield check_rows(database)
+
+
+def print_finding(finding: Finding) -> None:
+    """Print one line, and what to do below it."""
+    line = Text.assemble(
+        (f"{finding.level.value:<8}", STYLES[finding.level]),
+        (f" {finding.check}: ", "bold"),
+        printable(finding.message),
+    )
+    if finding.advice is not None:
+        line.append(f"\n{'':<9}→ {printable(finding.advice)}")
+    console().print(line)
+
+
+def _work(horae: Horae, database: Database) -> Iterator[Finding]:
+    seen = look(database)
+    alive = [node.view for node in seen if node.alive]
+    yield from node_findings(alive, [(node.view, node.cause_of_death) for node in seen if node.cause_of_death])
+    known_queues = database.autocommit(queues.view)
+    yield from queue_findings(known_queues)
+    paused = {queue.name for queue in known_queues if queue.paused_at is not None}
+    known = horae.registry.by_name
+    yield from work_findings(database.autocommit(asking.waiting), alive, paused, known=known)
+    left = database.autocommit(owed_hooks.left, (), horae.settings.keep.total_seconds())
+    yield from left_findings(left, alive)
+    yield from schedule_findings(database.autocommit(health.troubles), alive, known=known)

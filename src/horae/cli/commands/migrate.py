@@ -1,0 +1,121 @@
+"""`horae migrate`: the tables of the database, up, down, and where they stand."""
+
+from collections.abc import Generator
+from contextlib import closing, contextmanager
+from typing import Annotated
+
+import typer
+
+from horae.cli.options import AsJson
+from horae.cli.printing.output import print_json
+from horae.errors import HoraeError, InvalidRequest
+from horae.storage.engine.database import Database, normalised
+from horae.storage.migrations import runner
+from horae.storage.migrations.runner import MigrationStatus
+from horae.storage.migrations.version import BASE
+
+migrate_app = typer.Typer(help="Bring the tables of the database up to date.", no_args_is_help=True)
+
+DatabaseUrl = Annotated[
+    str, typer.Option("--database", envvar="HORAE_DATABASE", metavar="URL", help="The database to work on.")
+]
+AsSql = Annotated[bool, typer.Option("--sql", help="Print the statements and run none.")]
+Start = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="REVISION",
+        help="With --sql: where to start, instead of asking the database. `base` is an empty database.",
+    ),
+]
+DEFAULT_DATABASE = "sqlite:///horae.db"
+
+
+@migrate_app.command()
+def up(
+    revision: Annotated[str, typer.Argument(help="The revision to reach.")] = "head",
+    *,
+    database: DatabaseUrl = DEFAULT_DATABASE,
+    sql: AsSql = False,
+    start: Start = None,
+    as_json: AsJson = False,
+) -> None:
+    """Create or extend the tables; does nothing where they are up to date."""
+    with failures_as_exit_codes():
+        if sql:
+            print_sql(database, start, revision, up=True, as_json=as_json)
+        else:
+            with closing(Database(database)) as opened:
+                runner.upgrade(opened, revision)
+                print_status(runner.status(opened), as_json=as_json)
+
+
+@migrate_app.command()
+def down(
+    revision: Annotated[str, typer.Argument(help="The revision to return to; `base` removes every table.")],
+    *,
+    database: DatabaseUrl = DEFAULT_DATABASE,
+    sql: AsSql = False,
+    start: Start = None,
+    as_json: AsJson = False,
+) -> None:
+    """Return to an older revision; drops what newer ones had added, with its data."""
+    with failures_as_exit_codes():
+        if sql:
+            print_sql(database, start, revision, up=False, as_json=as_json)
+        else:
+            with closing(Database(database)) as opened:
+                runner.downgrade(opened, revision)
+                print_status(runner.status(opened), as_json=as_json)
+
+
+@migrate_app.command()
+def status(*, database: DatabaseUrl = DEFAULT_DATABASE, as_json: AsJson = False) -> None:
+    """Show the revision of the database and what is pending; changes nothing."""
+    with failures_as_exit_codes(), closing(Database(database)) as opened:
+        print_status(runner.status(opened), as_json=as_json)
+
+
+def print_sql(database: str, start: str | None, end: str, *, up: bool, as_json: bool) -> None:
+    """Print the statements that lead to `end`; asks the database where it is unless `start` says so."""
+    statements = runner.sql(dialect_of(database), start=start or current(database), end=end, up=up)
+    print_json({"sql": statements}) if as_json else typer.echo(statements, nl=False)
+
+
+def dialect_of(database: str) -> str:
+    """Return `sqlite` or `postgresql`."""
+    return normalised(database).get_backend_name()
+
+
+def current(database: str) -> str:
+    """Return the revision of the database, one that this program knows."""
+    with closing(Database(database)) as opened:
+        found = runner.status(opened)
+        if found.ahead:
+            runner.check(opened)
+        return found.current or BASE
+
+
+def print_status(found: MigrationStatus, *, as_json: bool) -> None:
+    """Say where the database stands and what to do next."""
+    if as_json:
+        print_json(found)
+        return
+    typer.echo(f"revision: {found.current or 'none'}")
+    typer.echo(f"head:     {found.head}")
+    if found.ahead:
+        typer.echo("The database was migrated by a newer version: upgrade the program.")
+    elif found.pending:
+        typer.echo(f"pending:  {', '.join(found.pending)}\nRun `horae migrate up`.")
+    else:
+        typer.echo("Up to date.")
+
+
+@contextmanager
+def failures_as_exit_codes() -> Generator[None]:
+    """Turn an error into a line and an exit code: 2 for a wrong call, 1 for all else."""
+    try:
+        yield
+    except HoraeError as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(2 if isinstance(error, InvalidRequest) else 1) from error

@@ -1,0 +1,93 @@
+"""`horae queues`: what waits, holding it, and how much of it runs at a time."""
+
+from typing import Annotated, Final
+
+import typer
+
+from horae.app import Horae
+from horae.cli.context import opened
+from horae.cli.options import AsJson, Queue
+from horae.cli.printing.output import brief, print_json, print_table
+from horae.client.operations.queues import Queues
+from horae.errors import InvalidRequest, quoted
+
+LONGEST_NUMBER: Final = 10
+queues_app = typer.Typer(help="See, pause, resume and limit queues.", no_args_is_help=True)
+
+
+@queues_app.command("list")
+def list_queues(context: typer.Context, *, as_json: AsJson = False) -> None:
+    """List every queue that has work, is paused or has a limit."""
+    with opened(context) as horae:
+        found = _queues(horae).list()
+    if as_json:
+        print_json({"queues": found})
+        return
+    print_table(
+        ("QUEUE", "STATE", "PENDING", "STARTED", "LIMIT", "OLDEST DUE", "NOTE"),
+        (
+            (
+                queue.name,
+                "open" if queue.paused_at is None else "paused",
+                queue.pending,
+                queue.started,
+                queue.concurrency_limit,
+                brief(queue.oldest_due) if queue.oldest_due is not None and queue.oldest_due > 0 else "",
+                queue.note,
+            )
+            for queue in found
+        ),
+        empty="No queue has work, and none is paused or has a limit.",
+    )
+
+
+@queues_app.command()
+def pause(
+    context: typer.Context,
+    name: Queue,
+    *,
+    note: Annotated[str | None, typer.Option(metavar="TEXT", help="Why; shown in the list.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let no node begin a job of this queue; what has started goes on."""
+    with opened(context) as horae:
+        _queues(horae).pause(name, note)
+    print_json({"name": name, "paused": True}) if as_json else typer.echo(f"queue {name!r} is paused")
+
+
+@queues_app.command()
+def resume(context: typer.Context, name: Queue, *, as_json: AsJson = False) -> None:
+    """Open a paused queue again."""
+    with opened(context) as horae:
+        _queues(horae).resume(name)
+    print_json({"name": name, "paused": False}) if as_json else typer.echo(f"queue {name!r} is open")
+
+
+@queues_app.command()
+def limit(
+    context: typer.Context,
+    name: Queue,
+    concurrency_limit: Annotated[str, typer.Argument(metavar="N", help="How many, or `none`.")],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Let no more than N jobs of this queue run at a time, over all nodes; what has started goes on."""
+    most = _read_limit(concurrency_limit)
+    with opened(context) as horae:
+        _queues(horae).limit(name, most)
+    if as_json:
+        print_json({"name": name, "concurrency_limit": most})
+    else:
+        typer.echo(f"queue {name!r} has no limit" if most is None else f"queue {name!r} runs at most {most} at a time")
+
+
+def _read_limit(text: str) -> int | None:
+    if text == "none":
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER):
+        raise InvalidRequest(f"{quoted(text)} is no limit; expected a number from 1 on, or none")
+    return int(text)
+
+
+def _queues(horae: Horae) -> Queues:
+    return Queues(horae.parts.database, horae.parts.wakeup)

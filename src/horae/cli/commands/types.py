@@ -1,0 +1,109 @@
+"""`horae types`: the job types of an application."""
+
+import inspect
+from typing import Annotated, Any
+
+import typer
+from pydantic.errors import PydanticInvalidForJsonSchema
+
+from horae.cli.context import target_of
+from horae.cli.options import AsJson
+from horae.cli.printing.output import brief, print_fields, print_json, print_table
+from horae.types.function import FunctionJobType
+from horae.types.job_type import JobType
+
+types_app = typer.Typer(help="See the job types of an application (needs --app or HORAE_APP).", no_args_is_help=True)
+
+
+@types_app.command("list")
+def list_types(context: typer.Context, *, as_json: AsJson = False) -> None:
+    """List the job types that the application declares."""
+    found = [as_values(job_type) for job_type in target_of(context).application.registry]
+    if as_json:
+        print_json({"types": found})
+        return
+    print_table(
+        ("TYPE", "QUEUE", "PARAMETERS", "MAX COUNT", "ATTEMPTS", "SOFT LIMIT", "DESCRIPTION"),
+        (
+            (
+                kind["name"],
+                kind["queue"],
+                ", ".join(kind["parameters"].get("properties", {})),
+                "no limit" if kind["max_count"] is None else kind["max_count"],
+                kind["max_attempts"],
+                brief(kind["soft_time_limit"]),
+                (kind["description"] or "").partition("\n")[0],
+            )
+            for kind in found
+        ),
+        empty="The application declares no job types.",
+    )
+
+
+@types_app.command()
+def show(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="TYPE", help="The name of a job type.")],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Show one job type: its rules, and its parameters with their types."""
+    kind = as_values(target_of(context).application.registry.get(name))
+    if as_json:
+        print_json(kind)
+        return
+    print_fields(
+        (field.replace("_", " "), _shown(field, value)) for field, value in kind.items() if field != "parameters"
+    )
+    required = kind["parameters"].get("required", [])
+    typer.echo()
+    print_table(
+        ("PARAMETER", "TYPE", "DEFAULT"),
+        (
+            (field, _kind(schema), "required" if field in required else repr(schema.get("default")))
+            for field, schema in kind["parameters"].get("properties", {}).items()
+        ),
+        empty="It takes no parameters.",
+    )
+
+
+def as_values(job_type: JobType[Any]) -> dict[str, Any]:
+    """A job type as `--json` prints it: times in seconds, parameters as a JSON schema; documented, so that it stays."""
+    source: Any = job_type.function if isinstance(job_type, FunctionJobType) else type(job_type)
+    return {
+        "name": job_type.type,
+        "description": inspect.cleandoc(source.__doc__) if source.__doc__ else None,
+        "declared_in": f"{source.__module__}.{source.__qualname__}",
+        "queue": job_type.queue,
+        "priority": job_type.priority,
+        "max_count": job_type.max_count,
+        "max_attempts": job_type.max_attempts,
+        "soft_time_limit": _seconds(job_type.soft_time_limit),
+        "grace": _seconds(job_type.grace),
+        "pending_timeout": _seconds(job_type.pending_timeout),
+        "isolation": job_type.isolation,
+        "public": job_type.public,
+        "is_async": job_type.is_async,
+        "parameters": schema_of(job_type),
+    }
+
+
+def schema_of(job_type: JobType[Any]) -> dict[str, Any]:
+    """The JSON schema of its parameters; empty where a column's type has none."""
+    try:
+        return job_type.request.model.model_json_schema()
+    except PydanticInvalidForJsonSchema:
+        return {}
+
+
+def _seconds(length: Any) -> float | None:
+    return None if length is None else length.total_seconds()
+
+
+def _shown(field: str, value: Any) -> object:
+    return brief(value) if field in ("soft_time_limit", "grace", "pending_timeout") else value
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    options = schema.get("anyOf", [schema])
+    return " or ".join(option.get("type") or option.get("$ref", "any").rpartition("/")[2] for option in options)

@@ -1,0 +1,1 @@
+"""How `horae run` stays in the foreground."""

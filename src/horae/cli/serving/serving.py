@@ -1,0 +1,136 @@
+"""Keeps nodes and servers in the foreground, and ends them by signal: in good order, or at once at the second."""
+
+import asyncio
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from types import FrameType
+from typing import Any, Final
+
+from horae.api.server import HttpServer
+from horae.runtime.bodies import loop_guard
+from horae.runtime.node.node import Node
+
+LAST_RESORT: Final = 4.8
+"""Seconds that the process may take to end after the grace of its nodes, and once they have stopped."""
+SETTLED: Final = b"all jobs are settled, but something of theirs does not end: leaving without it\n"
+LATE: Final = b"the grace is over, and something does not end: leaving without it\n"
+SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+log = logging.getLogger("horae.cli")
+
+
+class Service:
+    """Some nodes and servers, each on its own, in one event loop. The servers answer until the last node has ended."""
+
+    def __init__(self, nodes: Sequence[Node], servers: Sequence[HttpServer], announce: Callable[[], None]) -> None:
+        """`announce` is called once all nodes claim jobs and all servers answer."""
+        self._nodes, self._servers = nodes, servers
+        self._announce = announce
+        self._ordered_to_stop = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ordered = False
+        self.failed = False
+
+    def run(self) -> bool:
+        """Run until a signal; whether every node stopped in good order. Call it in the main thread."""
+        listen(self._on_signal)
+        loop_guard.run(self._run())
+        return not self.failed
+
+    async def _run(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        if self._ordered:  # the signal came before there was a loop to hear it
+            return
+        closing = asyncio.Event()
+        answering = [asyncio.Event() for _ in self._servers]
+        async with asyncio.TaskGroup() as group:
+            for server, ready in zip(self._servers, answering, strict=True):
+                group.create_task(self._guarded(server.url, server.run(closing, ready.set)))
+            announcing = group.create_task(self._announce_when_ready(answering))
+            async with asyncio.TaskGroup() as living:
+                living.create_task(self._ordered_to_stop.wait())
+                for node in self._nodes:
+                    living.create_task(self._guarded("a node", node.run()))
+            announcing.cancel()
+            closing.set()
+        self._loop = None
+        end_for_certain(int(self.failed))  # before the loop waits for tasks that ignore being cancelled
+
+    async def _guarded(self, name: str, life: Coroutine[Any, Any, None]) -> None:
+        try:
+            await life
+        except Exception:
+            self.failed = True
+            log.exception("%s failed", name)
+        self._stop()  # the others stop too: half a service would look like a whole one
+
+    async def _announce_when_ready(self, answering: Sequence[asyncio.Event]) -> None:
+        for ready in (*(node.ready for node in self._nodes), *answering):
+            await ready.wait()
+        self._announce()
+
+    def _stop(self) -> None:
+        if not self._ordered_to_stop.is_set():
+            grace = max((node.grace.total_seconds() for node in self._nodes), default=0.0)
+            end_for_certain(int(self.failed), grace + LAST_RESORT, LATE)
+        self._ordered_to_stop.set()
+        for node in self._nodes:
+            node.stop()
+
+    def _on_signal(self, number: int) -> None:
+        if self._ordered:
+            os.write(2, b"second signal: ending at once; jobs that ran here are rescued by other nodes\n")
+            os._exit(128 + number)
+        self._ordered = True
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop has just ended by itself
+                self._loop.call_soon_threadsafe(self._begin_to_stop, number)
+
+    def _begin_to_stop(self, number: int) -> None:
+        log.info("%s: no new jobs; those that run may end", signal.Signals(number).name)
+        self._stop()
+
+
+def listen(on_signal: Callable[[int], None]) -> None:
+    """Call `on_signal` for each signal on a thread of its own, so that no body that blocks the loop keeps it away."""
+    ear, mouth = os.pipe()
+    os.set_blocking(mouth, False)
+    for number in SIGNALS:
+        signal.signal(number, _noted)
+    signal.set_wakeup_fd(mouth, warn_on_full_buffer=False)  # written at once, whatever the main thread does
+    threading.Thread(target=_hear, args=(ear, on_signal), name="horae-signals", daemon=True).start()
+    os.register_at_fork(after_in_child=_be_deaf)
+
+
+def _be_deaf() -> None:
+    """In a fork of this process: a signal to the fork is not one to the node, whose pipe it shares."""
+    signal.set_wakeup_fd(-1)
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+
+
+def _noted(_number: int, _frame: FrameType | None) -> None:
+    """Nothing: the pipe has it already."""
+
+
+def _hear(ear: int, on_signal: Callable[[int], None]) -> None:
+    while True:
+        for number in os.read(ear, 1):
+            if number in SIGNALS:
+                on_signal(number)
+
+
+def end_for_certain(code: int, seconds: float = LAST_RESORT, text: bytes = SETTLED) -> None:
+    """End the process then even if a body, a hook or a closing connection never does."""
+    threading.Thread(target=_end_later, args=(code, seconds, text), name="horae-last-resort", daemon=True).start()
+
+
+def _end_later(code: int, seconds: float, text: bytes) -> None:
+    time.sleep(seconds)
+    os.write(2, text)
+    os._exit(code)

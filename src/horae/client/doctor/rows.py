@@ -1,0 +1,42 @@
+"""Whether every row can be read: what cannot is left out everywhere, so somebody has to be told of it."""
+
+from typing import Final
+
+from horae.client.doctor.finding import Finding, ok, warning
+from horae.domain.jobs.job import JobState
+from horae.storage.engine import unreadable
+from horae.storage.engine.database import Database
+from horae.storage.jobs import reading
+from horae.storage.jobs.reading import JobFilter
+from horae.storage.operations import audit, nodes, queues
+from horae.storage.schedules import deployments, repository, ticks
+
+MOST_ROWS: Final = 5_000
+PAGE: Final = 250
+JOBS_AT_ONCE: Final = 25
+"""Each is read whole, and may be some megabytes long."""
+MOST_SHOWN: Final = 10
+
+
+def check_rows(database: Database) -> Finding:
+    """Read what has not ended, what is new, and all that is small."""
+    unreadable.forget()
+    for states in ([JobState.PENDING, JobState.STARTED], None):
+        ids = database.autocommit(reading.newest, states, MOST_ROWS)
+        for first in range(0, len(ids), JOBS_AT_ONCE):
+            database.autocommit(reading.page, JobFilter(ids=ids[first : first + JOBS_AT_ONCE], limit=None))
+    for schedule in database.autocommit(repository.page)[:MOST_ROWS]:
+        database.autocommit(ticks.page, schedule.id, 1)
+    for small in (nodes.view, queues.view, deployments.page):
+        database.autocommit(small)
+    database.autocommit(audit.page, before=None, actor=None, limit=PAGE)
+    found = unreadable.named()
+    if not found:
+        return ok("rows", "all that were looked at can be read")
+    named = "; ".join(f"{table} {key} ({why})" for (table, key), why in list(found.items())[:MOST_SHOWN])
+    more = f"; and {len(found) - MOST_SHOWN} more" if len(found) > MOST_SHOWN else ""
+    return warning(
+        "rows",
+        f"{len(found)} cannot be read, and are left out of everything: {named}{more}",
+        "Mend or delete them with SQL; nothing else waits for them.",
+    )

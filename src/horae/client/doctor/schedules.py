@@ -1,0 +1,78 @@
+"""The checks of what should start by itself: schedules that are late, fail, gave up, or start what nobody knows."""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
+
+from horae.client.doctor.finding import Finding, ok, problem, warning
+from horae.storage.operations.nodes import NodeView
+from horae.storage.schedules.health import Failing, Overdue, Troubles
+
+CHECK: Final = "schedules"
+NAMED: Final = 5
+"""Schedules of one kind that are named; of the others it is said how many they are."""
+
+
+def schedule_findings(troubles: Troubles, alive: Sequence[NodeView], *, known: Collection[str]) -> Iterator[Finding]:
+    """What is wrong with the schedules. `known`: the job types of the application at hand."""
+    found = [
+        *_overdue(troubles.overdue, alive),
+        *_gave_up([each for each in troubles.failing if each.gave_up]),
+        *_failing([each for each in troubles.failing if not each.gave_up]),
+        *_unknown(troubles, alive, known),
+    ]
+    yield from found
+    if not found:
+        yield ok(CHECK, f"{sum(troubles.job_types.values())} are enabled, none is late or fails")
+
+
+def _overdue(overdue: Overdue | None, alive: Sequence[NodeView]) -> Iterator[Finding]:
+    if overdue is None:
+        return
+    others = f" and {overdue.count - 1} more" if overdue.count > 1 else ""
+    what = f"{overdue.name!r}{others} should have started (the oldest {overdue.seconds:.0f} s ago) and did not"
+    if any("scheduler" in view.roles for view in alive):
+        yield problem(CHECK, what, "Look at the log of the nodes: they cannot fire, or cannot keep up.")
+    else:
+        yield problem(CHECK, f"{what}: no node fires schedules", "Start one: `horae run module:attribute`.")
+
+
+def _gave_up(failing: Sequence[Failing]) -> Iterator[Finding]:
+    for each in failing[:NAMED]:
+        yield problem(
+            CHECK,
+            f"{each.name!r} is disabled, for its retries are used up: {_failures(each)}",
+            f"Look at `horae schedules errors {each.id}`, mend what is wrong, then `horae schedules resume {each.id}`.",
+        )
+    if (more := len(failing) - NAMED) > 0:
+        yield problem(CHECK, f"{more} more gave up after failures", "See `horae schedules list`.")
+
+
+def _failing(failing: Sequence[Failing]) -> Iterator[Finding]:
+    for each in failing[:NAMED]:
+        yield warning(
+            CHECK,
+            f"{each.name!r} does not succeed: {_failures(each)}",
+            f"Look at `horae schedules errors {each.id}`.",
+        )
+    if (more := len(failing) - NAMED) > 0:
+        yield warning(CHECK, f"{more} more have failed several times in a row", "See `horae schedules list`.")
+
+
+def _unknown(troubles: Troubles, alive: Sequence[NodeView], known: Collection[str]) -> Iterator[Finding]:
+    """Where no worker lives, that is what is wrong, and another check says so."""
+    workers = [view for view in alive if "worker" in view.roles]
+    if not workers:
+        return
+    served = {name for view in workers for name in view.types}
+    for kind, count in sorted(troubles.job_types.items()):
+        if kind not in served:
+            where = "but this application does" if kind in known else "nor does this application, if one was named"
+            yield problem(
+                CHECK,
+                f"{count} start jobs of type {kind!r}, which no live node knows, {where}",
+                "Run a node of the application that declares it, or delete the schedules if the type is gone.",
+            )
+
+
+def _failures(failing: Failing) -> str:
+    return f"{failing.streak} failure{'' if failing.streak == 1 else 's'} in a row"

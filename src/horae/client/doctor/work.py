@@ -1,0 +1,112 @@
+"""The checks of what should be running: nodes, queues, and work that nobody takes."""
+
+from collections.abc import Collection, Iterator, Sequence
+
+from horae.client.doctor.finding import Finding, counted, ok, problem, warning
+from horae.storage.jobs.owed_hooks import Left
+from horae.storage.operations.doctor import WaitingWork
+from horae.storage.operations.nodes import NodeView
+from horae.storage.operations.queues import QueueView
+
+Dead = tuple[NodeView, str]
+
+
+def node_findings(alive: Sequence[NodeView], dead: Sequence[Dead]) -> Iterator[Finding]:
+    """Who runs, and who has stopped without leaving."""
+    workers = [view for view in alive if "worker" in view.roles]
+    slots = sum(view.concurrency for view in workers)
+    if workers:
+        yield ok("nodes", f"{len(workers)} alive, with {slots} slots, {sum(view.running for view in workers)} busy")
+    elif not dead:
+        yield ok("nodes", "none runs")
+    for view, cause in dead:
+        yield _dead_node(view, cause, rescued=bool(workers))
+
+
+def queue_findings(queues: Sequence[QueueView]) -> Iterator[Finding]:
+    """Queues that somebody holds."""
+    for queue in queues:
+        if queue.paused_at is not None:
+            since = f"{queue.paused_at:%Y-%m-%d %H:%M} UTC" + (f" ({queue.note})" if queue.note else "")
+            yield warning(
+                "queues",
+                f"queue {queue.name!r} is paused since {since}; {counted(queue.pending, 'job')} {waits(queue.pending)}",
+                f"Run `horae queues resume {queue.name}` when it may go on.",
+            )
+
+
+def work_findings(
+    waiting: Sequence[WaitingWork], alive: Sequence[NodeView], paused: Collection[str], *, known: Collection[str]
+) -> Iterator[Finding]:
+    """Due jobs that no live node takes. `known`: the job types of the application at hand."""
+    unserved = [work for work in waiting if work.queue not in paused and not _served(work, alive)]
+    for work in unserved:
+        yield _unserved(work, alive, known)
+    if not unserved:
+        yield ok("work", _due(sum(work.count for work in waiting)))
+
+
+def left_findings(left: Sequence[Left], alive: Sequence[NodeView]) -> Iterator[Finding]:
+    """Ended jobs whose hooks no live node can call."""
+    for item in left:
+        if any(item.type in view.types for view in alive):
+            continue
+        what = [f"{item.past_keeping} wait to be deleted"] if item.past_keeping else []
+        what += [f"{item.owed} owe a hook"] if item.owed else []
+        yield warning(
+            "hooks",
+            f"ended jobs of type {item.type!r}: {' and '.join(what)}, and no live node knows the type",
+            "Run a node of the application that declares it; if the type is gone, "
+            f"`horae jobs clean --unknown {item.type}` deletes them.",
+        )
+
+
+def _due(count: int) -> str:
+    if count == 0:
+        return "none is due"
+    return (
+        f"{counted(count, 'job')} {'is' if count == 1 else 'are'} due, each in a paused queue or one that a node serves"
+    )
+
+
+def _served(work: WaitingWork, alive: Sequence[NodeView]) -> bool:
+    return any(_serves(view, work) and work.type in view.types for view in alive)
+
+
+def _serves(view: NodeView, work: WaitingWork) -> bool:
+    return "worker" in view.roles and (view.queues is None or work.queue in view.queues)
+
+
+def _unserved(work: WaitingWork, alive: Sequence[NodeView], known: Collection[str]) -> Finding:
+    what = (
+        f"{counted(work.count, 'due job')} of type {work.type!r} in queue {work.queue!r} "
+        f"(the oldest for {work.oldest:.0f} s) {waits(work.count)}"
+    )
+    if not any("worker" in view.roles for view in alive):
+        return problem("work", f"{what}, and no node runs", "Start one: `horae run module:attribute`.")
+    if not any(work.type in view.types for view in alive):
+        where = "but this application does" if work.type in known else "nor does this application, if one was named"
+        return problem(
+            "work",
+            f"{what}: no live node knows this type, {where}",
+            "Run a node of the application that declares it, or cancel the jobs if the type is gone.",
+        )
+    return problem(
+        "work",
+        f"{what}: no live node that knows the type serves this queue",
+        f"Run a node with --queues {work.queue}, or without --queues.",
+    )
+
+
+def waits(count: int) -> str:
+    """The verb of so many jobs."""
+    return "waits" if count == 1 else "wait"
+
+
+def _dead_node(view: NodeView, cause: str, *, rescued: bool) -> Finding:
+    what = f"node {view.id} ({view.name}, pid {view.pid}) is dead: {cause}; it holds {counted(view.running, 'job')}"
+    if rescued:
+        return warning("nodes", what, "Nothing must be done: a live node takes over its jobs within seconds.")
+    if view.running:
+        return problem("nodes", f"{what}, and no live node rescues them", "Start a node: `horae run module:attribute`.")
+    return warning("nodes", what, "The next node that starts removes it from the list.")

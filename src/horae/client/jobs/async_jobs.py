@@ -1,0 +1,103 @@
+"""The same verbs for coroutines: each runs its twin on a thread of the database, or in the caller's AsyncSession."""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import timedelta
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
+
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
+
+from horae.client.hook_calls import Apart
+from horae.client.jobs.contention import BOUND, TryAgain, patiently_async
+from horae.client.jobs.creation import StartOptions
+from horae.client.jobs.jobs import Attempts, JobPage, Jobs
+from horae.client.jobs.waiting import until_ended_async
+from horae.domain.jobs.job import Job, JobId, JobState
+from horae.domain.jobs.owner import EVERYBODY, Whose
+from horae.storage.engine.caller_threads import Use
+from horae.storage.engine.database import Database
+from horae.types.registry import JobTypeReference
+from horae.wakeup.channel import WakeupChannel
+
+T = TypeVar("T")
+AsyncWithin: TypeAlias = AsyncSession | AsyncConnection
+
+
+class AsyncJobs:
+    """Start, watch, cancel jobs from coroutines. Meanings, options and errors are those of `Jobs`."""
+
+    def __init__(self, jobs: Jobs, database: Database, wakeup: WakeupChannel) -> None:
+        self._jobs, self._database, self._wakeup = jobs.impatient(), database, wakeup
+        self._apart = Apart()
+
+    async def start(self, job_type: JobTypeReference, /, *, session: AsyncWithin | None = None, **options: Any) -> Job:
+        """Create a job; see `Jobs.start`."""
+        return await self._patiently(session, partial(self._jobs.start, job_type, **options))
+
+    async def create(self, job_type: JobTypeReference, values: Mapping[str, Any], options: StartOptions) -> Job:
+        """Create a job of parameters that a stranger gave; see `Jobs.create`."""
+        return await self._patiently(None, partial(self._jobs.create, job_type, values, options))
+
+    async def start_many(
+        self, job_type: JobTypeReference, values: Iterable[Mapping[str, Any]], /, *, session: AsyncWithin | None = None,
+        owner: str | None = None, options: StartOptions | None = None,
+    ) -> list[JobId]:  # fmt: skip
+        """Create many jobs in one statement; see `Jobs.start_many`."""
+        start_many = partial(self._jobs.start_many, job_type, values, owner=owner, options=options)
+        return await self._patiently(session, start_many)
+
+    async def _patiently(self, session: AsyncWithin | None, call: Callable[..., T]) -> T:
+        if session is None:
+            change = partial(self._database.in_thread, use=Use.CHANGE)
+            return await patiently_async(lambda: change(call), change, BOUND)
+        return await patiently_async(
+            lambda: session.run_sync(lambda within: call(session=within)),
+            lambda again: session.run_sync(lambda _: again()),
+            BOUND,
+        )
+
+    async def _cancel(self, cancel: Callable[[], Job]) -> Job:
+        try:
+            return await self._database.in_thread(cancel, Use.CANCEL)
+        except TryAgain as error:
+            return await self._database.caller_threads.finish(error.attempt)
+
+    async def get(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
+        """Read a job; see `Jobs.get`."""
+        return await self._database.in_thread(partial(self._jobs.get, job_id, owner=owner))
+
+    async def list(self, **filters: Any) -> JobPage:
+        """List jobs; see `Jobs.list`."""
+        return await self._database.in_thread(partial(self._jobs.list, **filters))
+
+    async def attempts(self, job_id: int, *, owner: Whose = EVERYBODY) -> Attempts:
+        """Read how each attempt ended; see `Jobs.attempts`."""
+        return await self._database.in_thread(partial(self._jobs.attempts, job_id, owner=owner))
+
+    async def count(self) -> Mapping[JobState, int]:
+        """Count the jobs in each state; see `Jobs.count`."""
+        return await self._database.in_thread(self._jobs.count)
+
+    async def wait(self, job_id: int, *, timeout: float | None = None, owner: Whose = EVERYBODY) -> Any:  # noqa: ASYNC109 - see until_ended_async
+        """Wait for the result without holding a thread; see `Jobs.wait`."""
+        await self.get(job_id, owner=owner)
+        await until_ended_async(self._database, self._wakeup, JobId(job_id), timeout)
+        return self._jobs.result_of(await self.get(job_id, owner=owner))
+
+    async def cancel(self, job_id: int, *, owner: Whose = EVERYBODY, by: str | None = None) -> Job:
+        """Cancel a job; see `Jobs.cancel`."""
+        # To the end, although the caller may go away: its body may have been told already.
+        return await asyncio.shield(self._cancel(partial(self._jobs.cancel, job_id, owner=owner, by=by)))
+
+    async def retry(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
+        """Start a failed or cancelled job anew; see `Jobs.retry`."""
+        return await self._patiently(None, partial(self._jobs.retry, job_id, owner=owner))
+
+    async def delete(self, job_id: int, *, owner: Whose = EVERYBODY, without_hooks: bool = False) -> bool:
+        """Delete an ended job; see `Jobs.delete`."""
+        return await self._apart.run(partial(self._jobs.delete, job_id, owner=owner, without_hooks=without_hooks))
+
+    async def clean_up(self, older_than: timedelta | None = None, *, unknown: Collection[str] = ()) -> int:
+        """Delete what is kept no longer; see `Jobs.clean_up`."""
+        return await self._apart.run(partial(self._jobs.clean_up, older_than, unknown=unknown))

@@ -1,0 +1,102 @@
+"""Cancels jobs: the row and the request beside it, in an order that no cancel is lost in."""
+
+from collections.abc import Callable
+from copy import copy
+from functools import partial
+
+from horae.client.changes import Change, recorded
+from horae.client.jobs.contention import TryAgain
+from horae.client.jobs.live_view import as_shown
+from horae.domain.jobs.job import Job, JobId, JobState
+from horae.errors import DatabaseBusy, JobDoesNotExist, JobNotCancellable
+from horae.live.store import CancelRequest, LiveStore
+from horae.storage.engine.database import Database
+from horae.storage.jobs import reading
+from horae.storage.jobs.owed_hooks import ON_CANCELLED
+from horae.storage.outcomes import ending
+from horae.types.hook_threads import HookThreads
+from horae.types.hooks import Hooks
+from horae.wakeup.channel import Hint, HintKind, WakeupChannel
+
+
+class Cancels:
+    """Cancels jobs that were read before, and tells their bodies."""
+
+    def __init__(self, database: Database, live: LiveStore, wakeup: WakeupChannel, hooks: Hooks) -> None:
+        self._database, self._live, self._wakeup, self._hooks = database, live, wakeup, hooks
+        self._call_hook: Callable[[JobId, str], None] = hooks.call_here
+        self._may_wait = True
+
+    def impatient(self) -> "Cancels":
+        """The same for coroutines; see `Jobs.impatient`."""
+        twin = copy(self)
+        threads = HookThreads(self._hooks)
+        twin._may_wait = False  # noqa: SLF001 - its own
+        twin._call_hook = lambda _job_id, type_name: threads.call_due(type_name)  # noqa: SLF001 - its own
+        return twin
+
+    def cancel(self, job: Job, who: str | None) -> Job:
+        """The row first, so that no body is stopped by a cancel that cannot be made, or not be recorded.
+
+        But on SQLite the body's own transaction may hold the lock that this needs. Then the body hears of it beside the
+        row, rolls back, and lets go of the lock.
+        """
+        seen = {"state": job.state}
+        change = Change("job.cancel", str(job.id), lambda _: seen, lambda *_: {"state": JobState.CANCELLED}, who)
+        cancel = recorded(ending.cancel, change, changed=_is_made)
+        shown = as_shown(self._live, [job])[0]
+        owed = self._hooks.owes(job.type, ON_CANCELLED)
+        try:
+            cancelled = self._database.transact_at_once(cancel, job.id, who, shown, owed=owed)
+        except DatabaseBusy as error:
+            if job.state is JobState.STARTED:
+                self._request_cancel(job.id, who)
+
+            def wait() -> Job | None:
+                return self._database.transact(cancel, job.id, who, shown, owed=owed)
+
+            rest = partial(self._cancel_patiently, job, who, wait)
+            if not self._may_wait:
+                raise TryAgain(error, rest) from error
+            return rest()
+        return self._cancelled(job, who, cancelled)
+
+    def _cancel_patiently(self, job: Job, who: str | None, cancel: Callable[[], Job | None]) -> Job:
+        try:
+            cancelled = cancel()
+        except BaseException:
+            self._live.forget([job.id])
+            raise
+        return self._cancelled(job, who, cancelled)
+
+    def _cancelled(self, job: Job, who: str | None, cancelled: Job | None) -> Job:
+        """What follows from the row that a cancel has left."""
+        if cancelled is None:
+            return self._not_cancelled(job.id)
+        if cancelled.node_id is None:
+            self._live.forget([job.id])
+            self._call_hook(job.id, job.type)
+        else:
+            self._request_cancel(job.id, who)
+        self._wakeup.send(Hint(HintKind.ENDED, (job.id,)))
+        if cancelled.schedule_id is not None and cancelled.node_id is None:  # its run has ended with it
+            self._wakeup.send(Hint(HintKind.SCHEDULES, (JobId(cancelled.schedule_id),)))
+        return cancelled
+
+    def _request_cancel(self, job_id: JobId, who: str | None) -> None:
+        self._live.request_cancel(job_id, CancelRequest(who))
+        self._wakeup.send(Hint(HintKind.CANCEL, (job_id,)))
+
+    def _not_cancelled(self, job_id: JobId) -> Job:
+        job = self._database.autocommit(reading.get, job_id)
+        if job is None:
+            raise JobDoesNotExist(job_id)
+        if not job.occupied:  # else the body has yet to hear of what somebody else has asked for
+            self._live.forget([job_id])
+        if job.state is not JobState.CANCELLED:
+            raise JobNotCancellable(job_id, job.state)
+        return job
+
+
+def _is_made(job: Job | None) -> bool:
+    return job is not None

@@ -1,0 +1,335 @@
+"""How a job comes into being: check the values, then count, insert and call the hook in one transaction."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from pydantic_core import PydanticSerializationError
+from sqlalchemy import Connection
+
+from horae.domain.backoff import LONGEST_DELAY, Backoff
+from horae.domain.jobs.job import Job, JobId, JobState
+from horae.domain.storable import (
+    fits,
+    has_control,
+    is_storable,
+    is_storable_json,
+    spelled_out,
+    too_long,
+    unreadable_json,
+)
+from horae.errors import DuplicateJob, InvalidParameters, InvalidRequest, MaxJobCountExceeded, quoted
+from horae.storage.jobs import creation, parameters, reading
+from horae.storage.jobs.creation import Contended, Inserted, NewJob
+from horae.types.job_type import JobType, has_hook
+from horae.types.schedule import has_zone, of_kind
+from horae.types.values.parameters import MappedParameters, Stored, as_json
+from horae.types.values.plain_data import json_problem_of, mapping_of
+from horae.types.values.restoring import NotGivenBackError
+from horae.types.values.untyped import lost_number_of, untyped_problem_of
+
+OnDuplicate: TypeAlias = Literal["refuse", "return"]
+LONGEST_NAME: Final = 200
+LARGEST_NUMBER: Final = 2**31 - 1
+LARGEST_META: Final = 1024 * 1024
+MOST_UNCOUNTED: Final = 100_000
+"""Jobs of one call whose number cannot be known before: an iterator may have no end."""
+YEARS: Final = range(2, 9999)
+"""Of `run_at`: in no zone does one of them leave what a datetime can hold."""
+
+KINDS: Final[Mapping[str, tuple[type, str]]] = {
+    "owner": (str, "a text"),
+    "run_at": (datetime, "an aware datetime"),
+    "delay": (timedelta, "a timedelta"),
+    "priority": (int, "a whole number"),
+    "queue": (str, "a text"),
+    "unique_key": (str, "a text"),
+    "max_attempts": (int, "a whole number"),
+    "backoff": (Backoff, "a Backoff"),
+    "meta": (Mapping, "a mapping"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartOptions:
+    """What a caller may say of one job beyond its parameters; None is what the type says.
+
+    `delay` and `run_at` exclude each other. `on_duplicate`: whether an active job with the same key is an error.
+    """
+
+    owner: str | None = None
+    run_at: datetime | None = None
+    delay: timedelta | None = None
+    priority: int | None = None
+    queue: str | None = None
+    unique_key: str | None = None
+    on_duplicate: OnDuplicate = "refuse"
+    max_attempts: int | None = None
+    backoff: Backoff | None = None
+    meta: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be meant."""
+        for name, (kind, expected) in KINDS.items():
+            if (value := getattr(self, name)) is not None:
+                of_kind(name, value, kind, expected)
+        self._check_time()
+        if self.on_duplicate not in get_args(OnDuplicate):
+            raise InvalidRequest(f"on_duplicate {self.on_duplicate!r}: expected 'refuse' or 'return'")
+        if self.max_attempts is not None and not 1 <= self.max_attempts <= LARGEST_NUMBER:
+            raise InvalidRequest(f"max_attempts is {self.max_attempts}, expected 1 to {LARGEST_NUMBER}")
+        if self.priority is not None and abs(self.priority) > LARGEST_NUMBER:
+            raise InvalidRequest(f"priority is {self.priority}, expected -{LARGEST_NUMBER} to {LARGEST_NUMBER}")
+        for name in ("owner", "queue", "unique_key"):
+            check_name(name, getattr(self, name))
+
+    def _check_time(self) -> None:
+        """A moment that could be stored, and not be read again, would keep every list from being read."""
+        if self.run_at is not None and not has_zone(self.run_at):
+            raise InvalidRequest(f"run_at {quoted(self.run_at)} has no time zone; use an aware datetime")
+        if self.run_at is not None and self.run_at.year not in YEARS:
+            raise InvalidRequest(f"run_at {self.run_at}: expected a year from {YEARS[0]} to {YEARS[-1]}")
+        if self.run_at is not None and self.delay is not None:
+            raise InvalidRequest("run_at and delay exclude each other")
+        if self.delay is not None and abs(self.delay) > LONGEST_DELAY:
+            raise InvalidRequest(f"delay {self.delay}: it must not be longer than 100 years")
+
+
+def check_name(name: str, text: str | None) -> None:
+    """Refuse a name that the database would refuse."""
+    if text is not None and not 0 < len(text) <= LONGEST_NAME:
+        raise InvalidRequest(f"{name} has {len(text)} characters, expected 1 to {LONGEST_NAME}")
+    if text is not None and (not is_storable(text) or has_control(text)):
+        raise InvalidRequest(f"{name} {text!r} has a control character, or one that cannot be stored")
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """A job that has been checked and can be inserted."""
+
+    job_type: JobType[Any]
+    new: NewJob
+    values: Mapping[str, Any]
+    stored: Stored
+    on_duplicate: OnDuplicate = "refuse"
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether one INSERT is all there is to do."""
+        guarded = self.limit is not None or self.new.unique_key is not None
+        return not guarded and self.stored.row is None and not has_hook(self.job_type, "after_creation")
+
+    @property
+    def limit(self) -> int | None:
+        """The count limit, where one applies."""
+        return None if self.new.owner is None else self.job_type.max_count
+
+
+def checked(job_type: JobType[Any], options: StartOptions, values: Mapping[str, Any]) -> Creation:
+    """Check a call; raises `InvalidParameters`, or what `prepare_values` raises. Touches no database."""
+    stored = stored_parameters(job_type, options.owner, values)
+    return Creation(job_type, new_job(job_type, options, stored.text), values, stored, options.on_duplicate)
+
+
+def stored_parameters(job_type: JobType[Any], owner: str | None, values: Mapping[str, Any]) -> Stored:
+    """The parameters as they are written."""
+    value = job_type.request.check(job_type.type, values)
+    if job_type.prepares:
+        given = {name: getattr(value, name) for name in value.model_fields_set}
+        value = _prepared(job_type, value, given, job_type.prepare_values(dict(given), owner))
+    return storable_parameters(job_type, value)
+
+
+def _prepared(job_type: JobType[Any], value: Any, given: Mapping[str, Any], prepared: Mapping[str, Any]) -> Any:
+    """What `prepare_values` made, checked; what it left as it was has been checked by the same model already."""
+    same_model = job_type.request is job_type.parameters
+    untouched = {name for name in given if same_model and name in prepared and prepared[name] is given[name]}
+    if same_model and len(untouched) == len(given) == len(prepared):
+        return value
+    checked = job_type.parameters.check(job_type.type, prepared)
+    vars(checked).update({name: vars(value)[name] for name in untouched & vars(value).keys()})
+    return checked
+
+
+def storable_parameters(job_type: JobType[Any], value: Any) -> Stored:
+    """Checked parameters as they are written. Raises `InvalidParameters` for what no database could store."""
+    in_json = not isinstance(job_type.parameters, MappedParameters)  # else the columns decide what can be stored
+    if in_json and (problem := untyped_problem_of(value)) is not None:
+        raise InvalidParameters(job_type.type, [problem])
+    stored = _written(job_type, value)
+    if stored.text is None:
+        return stored
+    if not is_storable_json(stored.text):
+        raise InvalidParameters(job_type.type, [("", "a NUL character cannot be stored")])
+    if (problem := lost_number_of(value, stored.text)) is not None:
+        raise InvalidParameters(job_type.type, [problem])
+    text = spelled_out(stored.text)
+    if not fits(text, job_type.max_params_bytes):
+        raise InvalidParameters(job_type.type, [("", too_long(job_type.max_params_bytes, "max_params_bytes"))])
+    if (why := unreadable_json(text)) is not None:
+        raise InvalidParameters(job_type.type, [("", f"cannot be read again: {why}")])
+    return Stored(text)
+
+
+def _written(job_type: JobType[Any], value: Any) -> Stored:
+    try:
+        return job_type.parameters.store(value)
+    except PydanticSerializationError as error:
+        raise InvalidParameters(job_type.type, [("", f"cannot be stored: {error}")]) from error
+    except NotGivenBackError as error:
+        number = lost_number_of(value, "null")
+        problems = [(name, "cannot be stored and given back as it is") for name in error.names]
+        raise InvalidParameters(job_type.type, problems if number is None else [number]) from None
+
+
+def counted(values: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The parameters of each job of a batch. Raises `InvalidRequest` for an iterator that goes on and on."""
+    if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
+        raise InvalidRequest(f"the batch is a {type(values).__name__}, expected a list of mappings")
+    most = len(values) if isinstance(values, Sized) else MOST_UNCOUNTED
+    given = list(islice(values, most + 1))
+    if len(given) > most:
+        raise InvalidRequest(f"the iterator gives more than {most:,} jobs; pass a list, or start them in parts")
+    return given
+
+
+def create(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
+    """Insert the job; it, and whether it is new. Raises `MaxJobCountExceeded` or `DuplicateJob`; nothing is left."""
+    new = wanted.new
+    if wanted.limit is None and new.unique_key is None:
+        inserted: Inserted | None = creation.add(connection, new)
+    else:
+        inserted = creation.add_guarded(connection, new, wanted.limit)
+    if inserted is None:
+        found = _in_the_way(connection, wanted)
+        if found is None:
+            raise Contended(f"a {new.type!r} job was in the way, which has ended meanwhile,")
+        return found, False
+    if isinstance(wanted.job_type.parameters, MappedParameters):
+        _add_rows(connection, wanted.job_type.parameters, [(inserted.id, wanted.stored.row or {})])
+    job = job_of(new, inserted)
+    wanted.job_type.after_creation(job, wanted.values, connection)
+    return job, True
+
+
+def create_once(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
+    """Insert the repetition of a job, or find the one that there is; it, and whether it is new."""
+    if wanted.new.retry_of is not None:
+        found = creation.repetition_of(connection, wanted.new.retry_of)
+        job = None if found is None else reading.get(connection, found)
+        if job is not None:
+            return job, False
+    return create(connection, wanted)
+
+
+def create_plain(connection: Connection, wanted: Creation) -> Job:
+    """Insert a job that is nothing but its row."""
+    return job_of(wanted.new, creation.add(connection, wanted.new))
+
+
+def create_many(
+    connection: Connection, template: Creation, stored: Sequence[Stored], values: Sequence[Mapping[str, Any]]
+) -> list[JobId]:
+    """Insert a batch in one statement, all or none; `values` are what the caller gave, for `after_creation`."""
+    new, limit = template.new, template.limit
+    if limit is not None and new.owner is not None:
+        creation.lock_limit(connection, new.owner, new.type)
+        if creation.occupying(connection, new.owner, new.type) + len(stored) > limit:
+            raise MaxJobCountExceeded(new.type, new.owner, limit)
+    ids = creation.add_many(connection, new, as_json(stored))
+    if isinstance(template.job_type.parameters, MappedParameters):
+        rows = [(job_id, item.row or {}) for job_id, item in zip(ids, stored, strict=True)]
+        _add_rows(connection, template.job_type.parameters, rows)
+    if has_hook(template.job_type, "after_creation"):
+        jobs = {job.id: job for job in reading.get_many(connection, ids)}
+        for job_id, given in zip(ids, values, strict=True):
+            template.job_type.after_creation(jobs[job_id], given, connection)
+    return ids
+
+
+def job_of(new: NewJob, inserted: Inserted) -> Job:
+    """The job as it was just stored."""
+    return Job(
+        id=inserted.id,
+        type=new.type,
+        queue=new.queue,
+        priority=new.priority,
+        state=JobState.PENDING,
+        label=None,
+        progress_percentage=0,
+        owner=new.owner,
+        params=None if new.params is None else json.loads(new.params),
+        result=None,
+        error=None,
+        human_readable_error=None,
+        attempt=0,
+        max_attempts=new.max_attempts,
+        lease=0,
+        node_id=None,
+        unique_key=new.unique_key,
+        run_at=inserted.run_at,
+        created_at=inserted.created_at,
+        updated_at=inserted.updated_at,
+        started_at=None,
+        finished_at=None,
+        cancelled_by=None,
+        meta=json.loads(new.meta),
+        max_runtime=new.max_runtime,
+        retry_of=new.retry_of,
+    )
+
+
+def new_job(job_type: JobType[Any], options: StartOptions, params: str | None) -> NewJob:
+    """The row to insert: what the caller said, else what the type says."""
+    return NewJob(
+        type=job_type.type,
+        queue=job_type.queue if options.queue is None else options.queue,
+        priority=job_type.priority if options.priority is None else options.priority,
+        params=params,
+        owner=options.owner,
+        max_attempts=job_type.max_attempts if options.max_attempts is None else options.max_attempts,
+        backoff=None if options.backoff is None else json.dumps(options.backoff.to_json()),
+        unique_key=options.unique_key,
+        run_at=options.run_at,
+        delay=None if options.delay is None else options.delay.total_seconds(),
+        meta=_meta(options.meta),
+    )
+
+
+def _meta(meta: Mapping[str, Any] | None) -> str:
+    if not meta:
+        return "{}"
+    plain = mapping_of(meta)
+    if (problem := json_problem_of(plain)) is not None:
+        raise InvalidRequest(f"meta cannot be stored: {problem.where or 'meta'}: {problem.what}")
+    try:
+        text = spelled_out(json.dumps(plain, allow_nan=False, ensure_ascii=False))
+    except (TypeError, ValueError) as error:
+        raise InvalidRequest(f"meta cannot be stored as JSON: {error}") from error
+    if not is_storable_json(text):
+        raise InvalidRequest("meta has a character that cannot be stored")
+    if not fits(text, LARGEST_META):
+        raise InvalidRequest(f"meta is longer than {LARGEST_META:,} bytes of JSON")
+    return text
+
+
+def _add_rows(
+    connection: Connection, mapped: MappedParameters, rows: Sequence[tuple[JobId, Mapping[str, Any]]]
+) -> None:
+    parameters.add(connection, mapped.joined, rows)
+
+
+def _in_the_way(connection: Connection, wanted: Creation) -> Job | None:
+    """The active job to return instead; raises the error that says why not. None if it has ended meanwhile."""
+    new = wanted.new
+    job_id = creation.active_with_key(connection, new.type, new.unique_key) if new.unique_key is not None else None
+    if job_id is not None and wanted.on_duplicate == "refuse":
+        raise DuplicateJob(new.type, new.unique_key or "", job_id)
+    if job_id is not None:
+        return reading.get(connection, job_id)
+    if wanted.limit is not None and creation.occupying(connection, new.owner, new.type) >= wanted.limit:
+        raise MaxJobCountExceeded(new.type, new.owner or "", wanted.limit)
+    return None

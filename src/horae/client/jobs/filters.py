@@ -1,0 +1,78 @@
+"""What callers may ask a list of jobs for, and what no job can be."""
+
+from collections.abc import Collection
+from datetime import timedelta
+from typing import Final
+
+from horae.domain.jobs.job import JobId
+from horae.domain.jobs.owner import EVERYBODY, Whose, problem_with_owner
+from horae.errors import InvalidRequest, quoted
+from horae.types.schedule import of_kind
+
+LARGEST_ID: Final = 2**63 - 1
+LARGEST_PAGE: Final = 2**31 - 1
+MOST_LISTED: Final = 16 * 1024 * 1024
+"""Bytes of JSON in one list of jobs, however long each parameter and result may be."""
+
+
+def owner_of(whose: Whose) -> str | None:
+    """The owner to look for, None for everybody; raises `InvalidRequest` for what is neither."""
+    if whose is EVERYBODY:
+        return None
+    if (problem := problem_with_owner(whose)) is not None:
+        raise InvalidRequest(f"owner: {problem}; horae.EVERYBODY stands for everybody's jobs")
+    return whose
+
+
+def before_cursor(cursor: str | None) -> JobId | None:
+    """The id that a page begins below; raises `InvalidRequest` for what is no cursor."""
+    if cursor is None:
+        return None
+    of_kind("cursor", cursor, str, "a text")
+    if not cursor.isascii() or not cursor.isdigit() or len(cursor) > len(str(LARGEST_ID)):
+        raise InvalidRequest(f"cursor {cursor!r} did not come from a page of this list")
+    return JobId(min(int(cursor), LARGEST_ID))
+
+
+def possible_ids(ids: Collection[int] | None) -> list[JobId] | None:
+    """The ids that a database can have; raises `InvalidRequest` for what is no id."""
+    if ids is None:
+        return None
+    of_kind("ids", ids, Collection, "a list of whole numbers")
+    return [JobId(job_id) for job_id in ids if abs(of_kind("job id", job_id, int, "a whole number")) <= LARGEST_ID]
+
+
+def possible_id(schedule_id: int | None) -> int | None:
+    """The id that a database can have; raises `InvalidRequest` for what is no id."""
+    if schedule_id is None:
+        return None
+    of_kind("schedule_id", schedule_id, int, "a whole number")
+    return min(schedule_id, LARGEST_ID)
+
+
+def kept_seconds(older_than: timedelta | None, keep: timedelta) -> float:
+    """The age from which jobs are deleted, `keep` if none is said; raises `InvalidRequest` for what is no age."""
+    return keep.total_seconds() if older_than is None else _age(older_than)
+
+
+def _age(older_than: timedelta) -> float:
+    of_kind("older_than", older_than, timedelta, "a timedelta")
+    return older_than.total_seconds()
+
+
+def names_of(name: str, given: Collection[str] | None) -> list[str] | None:
+    """The names to look for; raises `InvalidRequest` for a text, whose letters would be taken for names."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        raise InvalidRequest(f"{name} {quoted(given)}: expected a list of texts")
+    of_kind(name, given, Collection, "a list of texts")
+    return [of_kind(name, each, str, "a list of texts") for each in given]
+
+
+def page_length(limit: int) -> int:
+    """How many to read at once; raises `InvalidRequest`."""
+    of_kind("limit", limit, int, "a whole number")
+    if limit < 1:
+        raise InvalidRequest(f"limit is {limit}, expected 1 or more")
+    return min(limit, LARGEST_PAGE)

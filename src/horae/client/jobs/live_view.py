@@ -1,0 +1,19 @@
+"""Jobs as they are shown: a running one with what its body has last reported of itself."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from horae.domain.jobs.job import Job, JobState
+from horae.live.store import LiveStore
+
+
+def as_shown(live: LiveStore, jobs: Sequence[Job]) -> Sequence[Job]:
+    """These jobs with their live labels and percentages, as far as the leases of the reports are still theirs."""
+    running = {job.id: job.lease for job in jobs if job.state is JobState.STARTED}
+    reports = live.read(list(running)) if running else {}
+    current = {job_id: report for job_id, report in reports.items() if report.lease == running[job_id]}
+    return [
+        job if (report := current.get(job.id)) is None
+        else replace(job, label=report.label, progress_percentage=report.progress_percentage)
+        for job in jobs
+    ]  # fmt: skip

@@ -1,0 +1,33 @@
+"""The filter by states: `pending`, `!failed`, and labels that count as started; in any order the same."""
+
+from collections.abc import Iterable
+
+from horae.domain.jobs.job import JobState
+from horae.errors import InvalidRequest, quoted
+from horae.types.schedule import of_kind
+
+
+def wanted_states(texts: Iterable[str] | None) -> frozenset[JobState] | None:
+    """The states that the filter lets through; None for no filter, none for an empty one.
+
+    Plain ones are those wanted, or all if there is none; those with `!` are taken away. Raises `InvalidRequest`.
+    """
+    if texts is None:
+        return None
+    of_kind("states", texts, Iterable, "a list of texts")
+    given = [of_kind("states", text, str, "a list of texts").strip() for text in texts]
+    plain = {_state(text) for text in given if not text.startswith("!")}
+    negated = {_state(text[1:]) for text in given if text.startswith("!")}
+    if not plain and negated:
+        plain = set(JobState)
+    return frozenset(plain - negated)
+
+
+def _state(text: str) -> JobState:
+    try:
+        return JobState(text)
+    except ValueError:
+        allowed = ", ".join(JobState)
+        raise InvalidRequest(
+            f"state {quoted(text)} is unknown; allowed are {allowed}, each with ! in front to leave it out"
+        ) from None

@@ -1,0 +1,1 @@
+"""What operators do: queues, the overview, the record of changes."""

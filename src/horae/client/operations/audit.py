@@ -1,0 +1,57 @@
+"""Who changed what, and when: reads what was recorded, and records what was refused."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from horae.client.changes import DONE, Asked, write
+from horae.storage.engine.database import Database
+from horae.storage.engine.failures import is_transient
+from horae.storage.operations import audit
+from horae.storage.operations.audit import AuditEntry
+
+log = logging.getLogger("horae.audit")
+
+
+@dataclass(frozen=True, slots=True)
+class AuditPage:
+    """One page; `next` is the cursor of the following one, None on the last."""
+
+    entries: Sequence[AuditEntry]
+    next: int | None
+
+
+class Audit:
+    """Writes and reads what people changed."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def settle(self, asked: Asked, outcome: str = DONE) -> None:
+        """Log what came of it, and write down what changed nothing: that is not undone if it cannot be written."""
+        self.log(asked, outcome)
+        entry = asked.entry(outcome)
+        try:
+            if asked.written is None:
+                asked.written = self._database.transact(write, entry)
+        except Exception as error:
+            if is_transient(error):
+                log.error("this entry could not be written, because the database does not answer: %s", entry)  # noqa: TRY400
+            else:
+                log.exception("this entry could not be written: %s", entry)
+
+    def log(self, asked: Asked, outcome: str = DONE) -> None:
+        """Only log what came of it."""
+        log.info("%s", in_one_line(asked.entry(outcome)))
+
+    def page(self, *, before: int | None = None, actor: str | None = None, limit: int = 100) -> AuditPage:
+        """The newest entries first."""
+        found = self._database.autocommit(audit.page, before=before, actor=actor, limit=limit + 1)
+        return AuditPage(found[:limit], found[limit - 1].id if len(found) > limit else None)
+
+
+def in_one_line(entry: Mapping[str, Any]) -> str:
+    """The entry as the log shows it; a control character in a name, such as a newline, is shown as its escape."""
+    text = "{actor}: {action} {target}: {outcome}".format_map(entry)
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)

@@ -1,0 +1,115 @@
+"""The state of the whole, for somebody who has a minute: how much, how promptly, and what is wrong, in words."""
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from horae.client.doctor.finding import Finding, Level, counted, warning
+from horae.client.doctor.schedules import schedule_findings
+from horae.client.doctor.work import Dead, node_findings, queue_findings, work_findings
+from horae.domain.jobs.job import JobState
+from horae.storage.engine.database import Database
+from horae.storage.jobs import reading
+from horae.storage.operations import doctor, overview, queues
+from horae.storage.operations.nodes import NodeView
+from horae.storage.operations.overview import Minute, TypeCounts
+from horae.storage.operations.queues import QueueView
+from horae.storage.schedules import health
+
+MANY_FAILURES: Final = 5
+"""Failures of one type in an hour that are worth a word, if they are also more than a fifth of its ends."""
+LARGE_SHARE: Final = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """How some seconds are spread over the latest jobs; None where there were none."""
+
+    count: int
+    p50: float | None
+    p99: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """The state of the whole at one moment. `ready`: jobs that wait for nothing but a slot."""
+
+    at: datetime
+    states: Mapping[JobState, int]
+    ready: int
+    throughput: Sequence[Minute]
+    queues: Sequence[QueueView]
+    pick_up: Spread
+    duration: Spread
+    lateness: Spread
+    nodes_alive: int
+    nodes_dead: int
+    slots: int
+    running: int
+    problems: Sequence[Finding]
+
+
+def take(database: Database, alive: Sequence[NodeView], dead: Sequence[Dead], known: Collection[str]) -> Overview:
+    """Look at everything once. `known`: the job types of the application at hand."""
+    samples = database.autocommit(overview.samples)
+    waiting = database.autocommit(queues.view)
+    return Overview(
+        at=database.autocommit(doctor.clock),
+        states={**dict.fromkeys(JobState, 0), **database.autocommit(reading.counts)},
+        ready=sum(queue.due for queue in waiting if queue.paused_at is None),
+        throughput=database.autocommit(overview.throughput),
+        queues=waiting,
+        pick_up=spread([max(0.0, sample.pick_up) for sample in samples]),
+        duration=spread([max(0.0, sample.duration) for sample in samples]),
+        lateness=spread([max(0.0, seconds) for seconds in database.autocommit(overview.lateness)]),
+        nodes_alive=len(alive),
+        nodes_dead=len(dead),
+        slots=sum(view.concurrency for view in alive if "worker" in view.roles),
+        running=sum(view.running for view in alive),
+        problems=_problems(database, alive, dead, waiting, known),
+    )
+
+
+def spread(seconds: Sequence[float]) -> Spread:
+    """Median and 99th percentile, each a value that occurred."""
+    ordered = sorted(seconds)
+    return Spread(count=len(ordered), p50=percentile(ordered, 0.5), p99=percentile(ordered, 0.99))
+
+
+def percentile(ordered: Sequence[float], share: float) -> float | None:
+    """The smallest value that at least this share of all does not exceed; None of nothing."""
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None
+
+
+def failing(counts: Sequence[TypeCounts]) -> Iterator[Finding]:
+    """Job types that fail often."""
+    for each in counts:
+        ended = each.finished + each.failed
+        if each.failed >= MANY_FAILURES and each.failed > LARGE_SHARE * ended:
+            yield warning(
+                "jobs",
+                f"{each.failed} of {counted(ended, 'job')} of type {each.type!r} that ended in the last hour failed",
+                "Look at the errors of the latest ones.",
+            )
+
+
+def _problems(
+    database: Database,
+    alive: Sequence[NodeView],
+    dead: Sequence[Dead],
+    waiting: Sequence[QueueView],
+    known: Collection[str],
+) -> list[Finding]:
+    paused = [queue.name for queue in waiting if queue.paused_at is not None]
+    work = database.autocommit(doctor.waiting)
+    found = [
+        *node_findings(alive, dead),
+        *queue_findings(waiting),
+        *work_findings(work, alive, paused, known=known),
+        *schedule_findings(database.autocommit(health.troubles), alive, known=known),
+        *failing(database.autocommit(overview.by_type)),
+    ]
+    order = [Level.PROBLEM, Level.WARNING]
+    return sorted((finding for finding in found if finding.level in order), key=lambda each: order.index(each.level))

@@ -1,0 +1,73 @@
+"""What callers do with queues: see what waits in them, hold them, open them again, limit what runs of them."""
+
+from functools import partial
+from typing import Final
+
+from horae.client.changes import Change, recorded
+from horae.domain.storable import has_control, is_storable
+from horae.errors import InvalidRequest, NotFound, quoted
+from horae.storage.engine.database import Database
+from horae.storage.operations import queues
+from horae.storage.operations.queues import QueueView
+from horae.types.schedule import check_note, of_kind
+from horae.wakeup.channel import Hint, HintKind, WakeupChannel
+
+LONGEST_NAME: Final = 200
+LARGEST_LIMIT: Final = 2**31 - 1
+
+
+class Queues:
+    """Pause, resume and limit queues. A queue needs no declaration: it is there as soon as a job names it."""
+
+    def __init__(self, database: Database, wakeup: WakeupChannel) -> None:
+        self._database, self._wakeup = database, wakeup
+
+    def list(self) -> list[QueueView]:
+        """Every queue that is paused, has a limit or has work, by name."""
+        return self._database.autocommit(queues.view)
+
+    def pause(self, name: str, note: str | None = None) -> None:
+        """Let no node claim from the queue; what has started goes on. Pausing again changes the note.
+
+        Raises `InvalidRequest` for a name that no queue can have.
+        """
+        _check_name(name)
+        check_note(note)
+        self._database.transact(recorded(queues.pause, _change("queue.pause", name)), name, note)
+
+    def resume(self, name: str) -> None:
+        """Open the queue again, and tell the nodes; opening an open one does nothing.
+
+        Raises `NotFound` for a queue that was never paused.
+        """
+        resume = recorded(queues.resume, _change("queue.resume", name), changed=bool)
+        if not self._database.transact(resume, name):
+            raise NotFound(f"queue {quoted(name)} was never paused")
+        self._wakeup.send(Hint(HintKind.WORK))
+
+    def limit(self, name: str, concurrency_limit: int | None) -> None:
+        """Let no more jobs of the queue run at a time, over all nodes; None: as many as the nodes have slots.
+
+        What has started goes on: under a lower limit nothing begins until enough has ended. Raises `InvalidRequest`
+        for a limit below 1, and for a name that no queue can have.
+        """
+        _check_name(name)
+        if concurrency_limit is not None and not 0 < concurrency_limit <= LARGEST_LIMIT:
+            raise InvalidRequest(
+                f"concurrency_limit: {concurrency_limit} is not allowed; expected 1 to {LARGEST_LIMIT}, or none; "
+                "to let nothing begin, pause the queue"
+            )
+        self._database.transact(recorded(queues.limit, _change("queue.limit", name)), name, concurrency_limit)
+        self._wakeup.send(Hint(HintKind.WORK))
+
+
+def _change(action: str, name: str) -> Change:
+    return Change.of(action, name, partial(queues.standing, name=name))
+
+
+def _check_name(name: str) -> None:
+    of_kind("queue", name, str, "a text")
+    if not is_storable(name) or has_control(name):
+        raise InvalidRequest(f"queue: {name!r} has a control character, or one that cannot be stored")
+    if not 0 < len(name) <= LONGEST_NAME:
+        raise InvalidRequest(f"queue: a name has 1 to {LONGEST_NAME} characters, this one has {len(name)}")

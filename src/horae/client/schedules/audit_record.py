@@ -1,0 +1,58 @@
+"""What the entry of a change says of a schedule."""
+
+import json
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection
+
+from horae.client.changes import Change, Values
+from horae.storage.schedules import repository
+from horae.storage.schedules.runs import Decided
+from horae.types.registry import Registry
+from horae.types.values.parameters import ModelParameters
+from horae.types.values.secret import masked
+
+
+def change_of(action: str, reference: int | str, registry: Registry) -> Change:
+    """A change of what is stored about a schedule."""
+    return Change.of(action, str(reference), partial(standing, reference=reference, registry=registry))
+
+
+def run_of(reference: int | str) -> Change:
+    """A run by hand."""
+    return Change("schedule.run", str(reference), after=_job)
+
+
+def standing(connection: Connection, reference: int | str, registry: Registry) -> Values:
+    """What somebody has said of a schedule, and when it starts next; secret parameters are masked."""
+    row = repository.get(connection, reference)
+    if row is None:
+        return None
+    rules: dict[str, Any] = json.loads(row.rules)
+    rules.pop("key", None)
+    return {
+        "name": row.name,
+        "job_type": row.job_type,
+        "trigger": row.trigger,
+        "timezone": row.timezone,
+        **rules,
+        "queue": row.queue,
+        "priority": row.priority,
+        "params": _shown(registry, row.job_type, row.params),
+        "enabled": row.enabled,
+        "disabled_reason": row.disabled_reason,
+        "pause_note": row.pause_note,
+        "next_start": row.next_start,
+    }
+
+
+def _shown(registry: Registry, job_type: str, params: str | None) -> Any:
+    kind = registry.find(job_type)
+    if params is None or kind is None or not isinstance(kind.parameters, ModelParameters):
+        return None  # nobody here knows what of it is secret
+    return masked(kind.parameters.model, json.loads(params))
+
+
+def _job(_: Connection, decided: Decided) -> Values:
+    return {"job": decided.fired}

@@ -1,0 +1,184 @@
+"""Changes to schedules, each a function of a Connection: lock the row, let the plan decide, write."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection
+
+from horae.domain.cluster.ring import partition_of
+from horae.domain.schedules.firing import AT_ONCE
+from horae.domain.schedules.planning_state import Activated, Altered, Event, Moved, Plan, Resumed, RunByHand
+from horae.domain.schedules.schedule import DisabledReason, Overlap, Rules
+from horae.domain.schedules.trigger import CronTrigger
+from horae.errors import ScheduleAlreadyExists, ScheduleDoesNotExist, ScheduleIsDeclared, ScheduleIsRunning
+from horae.storage.schedules import deployments, repository, runs, ticks
+from horae.storage.schedules.planning_state import UnreadableSchedule, rules_as_json, rules_of, standing_of
+from horae.storage.schedules.rows import NewSchedule, StoredSchedule
+from horae.storage.schedules.runs import Decided
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """What a caller decides about a schedule; `params` is JSON text, `next_start` None for what the rules say."""
+
+    name: str
+    job_type: str
+    params: str | None
+    rules: Rules
+    queue: str
+    priority: int
+    next_start: datetime | None = None
+    module: str = ""
+    deployment_id: int | None = None
+
+
+def add(connection: Connection, wanted: Definition, *, enabled: bool = True) -> Decided:
+    """Insert a schedule and plan its first start. Raises `ScheduleAlreadyExists`, and `CronSyntaxError` if it has none.
+
+    What is declared in code may have run out of times: the program must not fail on New Year's Eve.
+    """
+    schedule_id = repository.add(connection, _new(wanted))
+    if schedule_id is None:
+        raise ScheduleAlreadyExists(wanted.name)
+    row = repository.lock(connection, [schedule_id])[0]
+    if wanted.deployment_id is None:
+        _refuse_if_over(wanted.rules, row.now)
+    added = Decided(row, None, None)
+    if enabled:
+        added = runs.decide(connection, row._replace(disabled_reason=DisabledReason.DEPLOYMENT_GONE), Activated())
+    return _moved(connection, added, wanted.next_start)
+
+
+def alter_from(connection: Connection, seen: StoredSchedule, wanted: Definition) -> Decided | None:
+    """Give a schedule another definition, unless it has another already than it was `seen` with."""
+    row = locked(connection, seen.id)
+    if any(getattr(row, name) != getattr(seen, name) for name in _definition(wanted)):
+        return None
+    if (row.trigger, row.timezone) != (wanted.rules.trigger.text, wanted.rules.trigger.timezone):
+        _refuse_if_over(wanted.rules, row.now)
+    return _moved(connection, alter(connection, row.id, wanted), wanted.next_start)
+
+
+def alter(connection: Connection, reference: int | str, wanted: Definition) -> Decided:
+    """Give a schedule another definition; a next start that the new rules leave alone stays.
+
+    Raises `ScheduleIsRunning` where several runs go on and the new rules allow one.
+    """
+    row = locked(connection, reference)
+    event = _change_of(row)
+    repository.redefine(connection, row.id, _definition(wanted))
+    changed = repository.lock(connection, [row.id])[0]
+    if isinstance(event, Altered):
+        changed = _with_runs(connection, changed, event.before.overlap, wanted.rules.overlap)
+    return runs.decide(connection, changed, event)
+
+
+def _refuse_if_over(rules: Rules, now: datetime) -> None:
+    if isinstance(rules.trigger, CronTrigger):
+        rules.trigger.expression.refuse_if_over(now)
+
+
+def _moved(connection: Connection, decided: Decided, next_start: datetime | None) -> Decided:
+    """The schedule with the next start that its caller wants. Raises `ScheduleIsRunning`: a run's end sets it."""
+    row = decided.schedule
+    if next_start is None:
+        return decided
+    if row.run_token is not None:
+        raise ScheduleIsRunning(row.name, row.run_token)
+    return runs.decide(connection, row, Moved(next_start))
+
+
+def _with_runs(connection: Connection, row: StoredSchedule, before: Overlap, after: Overlap) -> StoredSchedule:
+    """What goes on, seen by a policy that keeps an eye on its one run, or by `allow_all`, which keeps none."""
+    if (before is Overlap.ALLOW_ALL) == (after is Overlap.ALLOW_ALL):
+        return row
+    if after is Overlap.ALLOW_ALL:
+        return row._replace(run_token=None, started_at=None)
+    live = runs.live(connection, row.id)
+    if len(live) > 1:
+        raise ScheduleIsRunning(row.name, live[-1][0])
+    if not live:
+        return row
+    job_id, made = live[0]
+    return row._replace(run_token=job_id, started_at=made)
+
+
+def _change_of(row: StoredSchedule) -> Event:
+    try:
+        return Altered(rules_of(row))
+    except UnreadableSchedule:
+        return Resumed()  # nobody knows what its times were
+
+
+def pause(connection: Connection, reference: int | str, note: str | None, reason: DisabledReason) -> Decided:
+    """Let no further run start; one that goes on ends by itself."""
+    row = locked(connection, reference)
+    standing = standing_of(row)
+    paused = replace(Plan.unchanged(standing), next_start=None, disabled=reason)
+    return runs.carry_out(connection, [(row._replace(pause_note=note), paused)], None)[0]
+
+
+def resume(connection: Connection, reference: int | str) -> Decided:
+    """Enable a schedule, whatever had disabled it: streaks are cleared, nothing is made up for."""
+    return runs.decide(connection, locked(connection, reference), Resumed())
+
+
+def run_now(connection: Connection, reference: int | str) -> Decided:
+    """Start a run besides the schedule. Raises `ScheduleIsRunning` where only one may run."""
+    row = locked(connection, reference)
+    latest = ticks.latest(connection, row.id, row.now + AT_ONCE)
+    decided = runs.decide(connection, row, RunByHand(latest))
+    if decided.fired is None:
+        raise ScheduleIsRunning(row.name, row.run_token or 0)
+    return decided
+
+
+def delete(connection: Connection, reference: int | str) -> StoredSchedule:
+    """Delete a schedule that no current deployment declares, with its ledger. A job of it that runs goes on."""
+    row = locked(connection, reference)
+    current = deployments.current(connection, row.module)
+    if current is not None and current.id == row.deployment_id:
+        raise ScheduleIsDeclared(row.name, row.module)
+    repository.remove(connection, row.id)
+    return row
+
+
+def locked(connection: Connection, reference: int | str) -> StoredSchedule:
+    """The schedule of this id or name, locked. Raises `ScheduleDoesNotExist`."""
+    schedule_id = repository.find(connection, reference)
+    rows = [] if schedule_id is None else repository.lock(connection, [schedule_id])
+    if not rows:
+        raise ScheduleDoesNotExist(reference)
+    return rows[0]
+
+
+def _definition(wanted: Definition) -> Mapping[str, Any]:
+    trigger = wanted.rules.trigger
+    return {
+        "job_type": wanted.job_type,
+        "params": wanted.params,
+        "trigger_kind": trigger.kind,
+        "trigger": trigger.text,
+        "timezone": trigger.timezone,
+        "rules": rules_as_json(wanted.rules),
+        "queue": wanted.queue,
+        "priority": wanted.priority,
+        "deployment_id": wanted.deployment_id,
+    }
+
+
+def _new(wanted: Definition) -> NewSchedule:
+    """A schedule that does nothing yet: its activation follows."""
+    return NewSchedule(
+        **_definition(wanted),
+        name=wanted.name,
+        module=wanted.module,
+        partition=partition_of(wanted.rules.key),
+        next_start=None,
+        last_tick=None,
+        enabled=False,
+        disabled_reason=DisabledReason.PAUSED,
+        state="disabled",
+    )

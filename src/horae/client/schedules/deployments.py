@@ -1,0 +1,247 @@
+"""Deploying a module's declared schedules: all of a version in one transaction, and of two versions never both.
+
+The same schema changes nothing. A new one takes the place of the old: schedules that are declared as before keep their
+identity, next start, statistics and running job; changed ones keep all but the times; removed ones end, and their jobs
+that have not started are cancelled. A node that starts with a version that was replaced already does not bring it back:
+in a rolling deployment old processes start again now and then. Only `deploy` by hand does.
+"""
+
+import hashlib
+import logging
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from operator import attrgetter
+from typing import Any, Final, TypeAlias
+
+from sqlalchemy import Connection
+
+from horae.client.changes import Change, recorded
+from horae.client.schedules import changes
+from horae.client.schedules.changes import Definition
+from horae.domain.schedules.planning_state import Activated
+from horae.domain.schedules.schedule import DisabledReason
+from horae.errors import DeploymentDoesNotExist, InvalidRequest
+from horae.storage.engine.database import Database
+from horae.storage.outcomes import ending
+from horae.storage.schedules import deployments, repository, runs
+from horae.storage.schedules.deployments import Deployment
+from horae.storage.schedules.planning_state import rules_of
+from horae.storage.schedules.rows import StoredSchedule
+from horae.types.registry import Registry
+from horae.types.schedule import Schedule, module_schema
+from horae.wakeup.channel import Hint, HintKind, WakeupChannel
+
+DeploymentList: TypeAlias = list[Deployment]
+BY: Final = "deployment"
+LONGEST_IN_KEY: Final = 49
+"""Characters of a module's name that the key of its deployment has room for."""
+log = logging.getLogger("horae.deployments")
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """What a deployment came to. `changed`: whether anything did; `schedules`: the ids of what it brought."""
+
+    deployment: Deployment
+    changed: bool
+    schedules: tuple[int, ...] = ()
+
+
+class Deployments:
+    """Deploy a module, see what is deployed, scale it down and up, end it."""
+
+    def __init__(self, database: Database, registry: Registry, wakeup: WakeupChannel) -> None:
+        self._database, self._registry, self._wakeup = database, registry, wakeup
+
+    def deploy(
+        self, module: str, declared: Sequence[Schedule], *, min_replicas: int = 1, restore: bool = True
+    ) -> Deployed:
+        """Make this the current version of the module. `restore`: also if it was replaced before."""
+        if min_replicas < 0:
+            raise InvalidRequest(f"min_replicas is {min_replicas}, expected zero or more")
+        definitions = [self._definition(module, schedule) for schedule in declared]
+        schema = module_schema(module, list(declared))
+        change = Change.of("deployment.deploy", module, partial(_deployed, module=module))
+        statement = recorded(deploy, change, changed=attrgetter("changed"))
+        result = self._database.transact(statement, module, schema, definitions, min_replicas, restore=restore)
+        if result.changed:
+            log.info("module %s is deployed as %s", module, result.deployment.key)
+            self._tell()
+        return result
+
+    def current(self, module: str) -> Deployment | None:
+        """The version of a module that fires."""
+        return self._database.autocommit(deployments.current, module)
+
+    def list(self) -> DeploymentList:
+        """All deployments, the newest first."""
+        return self._database.autocommit(deployments.page)
+
+    def get(self, key: str) -> Deployment:
+        """The deployment of this key. Raises `DeploymentDoesNotExist`."""
+        return self._database.autocommit(_known, key)
+
+    def scale(self, key: str, min_replicas: int) -> Deployment:
+        """Zero stops the deployment's schedules; going up again computes their next starts anew."""
+        if min_replicas < 0:
+            raise InvalidRequest(f"min_replicas is {min_replicas}, expected zero or more")
+        result = self._database.transact(recorded(scale, _change("deployment.scale", key)), key, min_replicas)
+        self._tell()
+        return result
+
+    def end(self, key: str) -> Deployment:
+        """End a deployment and its schedules."""
+        result = self._database.transact(recorded(end, _change("deployment.end", key)), key)
+        self._tell()
+        return result
+
+    def _definition(self, module: str, schedule: Schedule) -> Definition:
+        kind = self._registry.get(schedule.job_type)
+        return Definition(
+            name=schedule.name,
+            job_type=schedule.job_type,
+            params=kind.parameters.store(kind.parameters.check(kind.type, {})).text,
+            rules=schedule.rules,
+            queue=schedule.queue,
+            priority=schedule.priority,
+            module=module,
+        )
+
+    def _tell(self) -> None:
+        self._wakeup.send(Hint(HintKind.SCHEDULES))
+
+
+def _change(action: str, key: str) -> Change:
+    return Change.of(action, key, partial(_standing, key=key))
+
+
+def _standing(connection: Connection, key: str) -> Mapping[str, Any] | None:
+    found = deployments.by_key(connection, key)
+    return None if found is None else {"min_replicas": found.min_replicas, "ended_at": found.ended_at}
+
+
+def _deployed(connection: Connection, module: str) -> Mapping[str, Any] | None:
+    """What is deployed of a module."""
+    found = deployments.current(connection, module)
+    if found is None:
+        return None
+    return {"deployment": found.key, "schema": found.schema, "min_replicas": found.min_replicas}
+
+
+def deploy(
+    connection: Connection, module: str, schema: str, wanted: Sequence[Definition], min_replicas: int, *, restore: bool
+) -> Deployed:
+    """Replace the current version of a module, unless it is the same."""
+    deployments.lock_module(connection, module)
+    schema_hash = hashlib.sha256(schema.encode()).hexdigest()
+    current = deployments.current(connection, module)
+    if current is not None and current.schema_hash == schema_hash:
+        return Deployed(current, changed=False)
+    earlier = deployments.with_schema(connection, module, schema_hash)
+    if earlier is not None and not restore:
+        log.warning("this version of module %s was replaced or ended; its schedules are left alone", module)
+        return Deployed(earlier, changed=False)
+    if current is not None:
+        deployments.end(connection, current.id)
+    key = f"dpl-{module.replace('.', '-')[:LONGEST_IN_KEY]}-{secrets.token_hex(5)}"
+    created = deployments.add(connection, key, module, schema, schema_hash, min_replicas)
+    if current is not None:
+        deployments.replaced(connection, current.id, created.id)
+    _replace_schedules(connection, created, wanted)
+    brought = repository.page(connection, module)
+    _tell_of_exhausted(row for row in brought if row.deployment_id == created.id)
+    return Deployed(
+        created, changed=True, schedules=tuple(row.id for row in brought if row.deployment_id == created.id)
+    )
+
+
+def scale(connection: Connection, key: str, min_replicas: int) -> Deployment:
+    """Set the replicas of a deployment; what it stops or starts follows."""
+    before = _locked(connection, key)
+    if before.ended_at is not None:
+        raise InvalidRequest(f"deployment {key!r} has ended; deploy its module again")
+    after = deployments.scale(connection, before.id, min_replicas)
+    for row in _of(connection, before):
+        if min_replicas == 0:
+            _stop(connection, row.id)
+        else:
+            _activate(connection, row.id)
+    return after
+
+
+def end(connection: Connection, key: str) -> Deployment:
+    """End a deployment and what it declared."""
+    deployment = _locked(connection, key)
+    deployments.end(connection, deployment.id)
+    for row in _of(connection, deployment):
+        _remove(connection, row)
+    return _known(connection, key)
+
+
+def _replace_schedules(connection: Connection, created: Deployment, wanted: Sequence[Definition]) -> None:
+    present = {row.name: row for row in repository.page(connection, created.module)}
+    names = {definition.name for definition in wanted}
+    for row in present.values():
+        if row.name not in names:
+            _remove(connection, row)
+    for definition in wanted:
+        declared = replace(definition, deployment_id=created.id)
+        schedule_id = _declare(connection, present.get(definition.name), declared)
+        if created.min_replicas == 0:
+            _stop(connection, schedule_id)
+
+
+def _tell_of_exhausted(brought: Iterable[StoredSchedule]) -> None:
+    for row in brought:
+        if row.disabled_reason == DisabledReason.EXHAUSTED:
+            log.warning("schedule %s can never fire again: the times of %s are over", row.name, row.trigger)
+
+
+def _declare(connection: Connection, row: StoredSchedule | None, declared: Definition) -> int:
+    if row is None:
+        return changes.add(connection, declared).schedule.id
+    changes.alter(connection, row.id, declared)
+    if row.disabled_reason == DisabledReason.EXHAUSTED and rules_of(row).trigger != declared.rules.trigger:
+        changes.resume(connection, row.id)  # it has times again
+    _activate(connection, row.id)
+    return row.id
+
+
+def _activate(connection: Connection, schedule_id: int) -> None:
+    """Let a schedule that had stopped with its deployment start again; one that was paused by hand stays so."""
+    row = changes.locked(connection, schedule_id)
+    if row.disabled_reason == DisabledReason.DEPLOYMENT_GONE:
+        runs.decide(connection, row, Activated())
+
+
+def _stop(connection: Connection, schedule_id: int) -> None:
+    if changes.locked(connection, schedule_id).enabled:
+        changes.pause(connection, schedule_id, None, DisabledReason.DEPLOYMENT_GONE)
+
+
+def _remove(connection: Connection, row: StoredSchedule) -> None:
+    """End a schedule: what has started goes on to its end, what has not is cancelled.
+
+    In this order: what was fired since the row was read is seen only once the schedule is locked.
+    """
+    changes.pause(connection, row.id, None, DisabledReason.DEPLOYMENT_GONE)
+    ending.cancel_pending_of(connection, row.id, BY)
+
+
+def _of(connection: Connection, deployment: Deployment) -> list[StoredSchedule]:
+    return [row for row in repository.page(connection, deployment.module) if row.deployment_id == deployment.id]
+
+
+def _locked(connection: Connection, key: str) -> Deployment:
+    """The deployment, while nobody else deploys its module."""
+    deployments.lock_module(connection, _known(connection, key).module)
+    return _known(connection, key)
+
+
+def _known(connection: Connection, key: str) -> Deployment:
+    deployment = deployments.by_key(connection, key)
+    if deployment is None:
+        raise DeploymentDoesNotExist(key)
+    return deployment

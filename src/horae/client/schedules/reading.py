@@ -1,0 +1,44 @@
+"""Stored schedules as callers see them: with the runs that go on, and without those that cannot be read here."""
+
+import logging
+from collections.abc import Collection, Mapping
+
+from horae.client.schedules.views import ScheduleView, view_of
+from horae.domain.schedules.schedule import Overlap
+from horae.storage.engine.database import Database
+from horae.storage.schedules import lists
+from horae.storage.schedules.lists import OpenRuns
+from horae.storage.schedules.planning_state import UnreadableSchedule, rules_of
+from horae.storage.schedules.rows import StoredSchedule
+
+log = logging.getLogger("horae.schedules")
+
+
+def viewed(database: Database, row: StoredSchedule) -> ScheduleView:
+    """The view. Raises `UnreadableSchedule`."""
+    return view_of(row, _open_runs(database, [row]).get(row.id))
+
+
+def views_of(database: Database, rows: Collection[StoredSchedule]) -> list[ScheduleView]:
+    """The views of those that can be read here; another one is only logged, for it must not hide the others."""
+    known = [row for row in rows if _is_readable(row)]
+    runs = _open_runs(database, known)
+    return [view_of(row, runs.get(row.id)) for row in known]
+
+
+def _open_runs(database: Database, rows: Collection[StoredSchedule]) -> Mapping[int, OpenRuns]:
+    """The open runs of schedules: of those that let them overlap each counts as a crash until its end."""
+    tokens = [row.run_token for row in rows if row.run_token is not None]
+    overlapping = [row.id for row in rows if row.consecutive_crashes and rules_of(row).overlap is Overlap.ALLOW_ALL]
+    if not tokens and not overlapping:
+        return {}
+    return database.autocommit(lists.open_runs, tokens, overlapping)
+
+
+def _is_readable(row: StoredSchedule) -> bool:
+    try:
+        rules_of(row)
+    except UnreadableSchedule as error:
+        log.warning("%s", error)
+        return False
+    return True

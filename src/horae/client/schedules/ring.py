@@ -1,0 +1,59 @@
+"""Which node looks after which share of the schedules, as all nodes compute it."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from horae.domain.cluster.ring import PARTITIONS, Ring
+from horae.domain.jobs.job import NodeId
+from horae.storage.engine.database import Database
+from horae.storage.operations import nodes
+from horae.storage.schedules import repository
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A node's part of the ring: partitions as first and as second owner, schedules in the former."""
+
+    node: NodeId
+    name: str
+    first: int
+    second: int
+    schedules: int
+
+    @property
+    def share(self) -> float:
+        """The part of all partitions that it is the first owner of."""
+        return self.first / PARTITIONS
+
+
+def ring_of(database: Database) -> list[Share]:
+    """The shares of all nodes that fire schedules."""
+    return database.autocommit(_shares)
+
+
+def first_shares(database: Database) -> dict[NodeId, float]:
+    """The part of all partitions that each node which fires schedules is the first owner of. Counts no schedule."""
+    members = database.autocommit(nodes.schedulers)
+    if not members:
+        return {}
+    ring = Ring(members)
+    first = Counter(ring.owners(partition)[0] for partition in range(PARTITIONS))
+    return {node: first[node] / PARTITIONS for node in members}
+
+
+def _shares(connection: Connection) -> list[Share]:
+    members = nodes.schedulers(connection)
+    if not members:
+        return []
+    ring = Ring(members)
+    names = {view.id: view.name for view in nodes.view(connection)}
+    counts = repository.by_partition(connection)
+    first, second, mine = Counter[NodeId](), Counter[NodeId](), Counter[NodeId]()
+    for partition in range(PARTITIONS):
+        owner, other = ring.owners(partition)
+        first[owner] += 1
+        second[other] += other != owner
+        mine[owner] += counts.get(partition, 0)
+    return [Share(node, names.get(node, ""), first[node], second[node], mine[node]) for node in members]

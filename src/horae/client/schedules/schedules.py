@@ -1,0 +1,222 @@
+"""What callers do with schedules: TimescaleDB's job API (seed 003), with one difference: a run by hand counts."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final, TypeAlias
+
+from typing_extensions import Unpack
+
+from horae.client.changes import recorded
+from horae.client.jobs.creation import storable_parameters
+from horae.client.jobs.filters import page_length
+from horae.client.schedules import changes
+from horae.client.schedules.audit_record import change_of, run_of
+from horae.client.schedules.changes import Definition
+from horae.client.schedules.reading import viewed, views_of
+from horae.client.schedules.views import ScheduleView
+from horae.domain.jobs.job import JobId
+from horae.domain.schedules.schedule import DisabledReason
+from horae.domain.schedules.statistics import Statistics
+from horae.errors import InvalidRequest, ScheduleDoesNotExist
+from horae.storage.engine.database import Database
+from horae.storage.schedules import repository, ticks
+from horae.storage.schedules.planning_state import rules_of
+from horae.storage.schedules.rows import FailedRun, StoredSchedule
+from horae.storage.schedules.runs import Decided
+from horae.storage.schedules.ticks import StoredTicks
+from horae.types.job_type import JobType
+from horae.types.registry import JobTypeReference, Registry
+from horae.types.schedule import (
+    RuleKeywords,
+    TriggerKeywords,
+    check_moment,
+    check_name,
+    check_note,
+    check_options,
+    check_priority,
+    keywords_of,
+    of_kind,
+    part_of,
+    trigger_of,
+)
+from horae.types.schedule import rules_of as rules_given
+from horae.types.values.parameters import MappedParameters
+from horae.wakeup.channel import Hint, HintKind, WakeupChannel
+
+Reference: TypeAlias = int | str
+ScheduleViews: TypeAlias = list[ScheduleView]
+TickList: TypeAlias = list[StoredTicks]
+FailedRuns: TypeAlias = list[FailedRun]
+WORK: Final = Hint(HintKind.WORK)
+
+
+class ScheduleKeywords(RuleKeywords, TriggerKeywords, total=False):
+    """Everything that may be said of a schedule, when it is added or altered.
+
+    `next_start`: when an interval counted from the finish starts next; a moment that is over means at once.
+    """
+
+    queue: str
+    priority: int
+    next_start: datetime
+
+
+class Schedules:
+    """Add, change and read schedules, by id or by name. See `AsyncSchedules` for coroutines."""
+
+    def __init__(
+        self,
+        database: Database,
+        registry: Registry,
+        wakeup: WakeupChannel,
+        on_created: Callable[[Collection[int]], None],
+    ) -> None:
+        self._database, self._registry, self._wakeup, self._on_created = database, registry, wakeup, on_created
+
+    def add(
+        self, job_type: JobTypeReference, /, *, name: str | None = None, config: Mapping[str, Any] | None = None,
+        enabled: bool = True, **options: Unpack[ScheduleKeywords],
+    ) -> ScheduleView:  # fmt: skip
+        """Add a schedule: `cron="0 3 * * *"` or `every="10m"`, and what `ScheduleKeywords` names.
+
+        `config` are the parameters of each job, validated now by the type's model and its `check_schedule`. Raises
+        `ScheduleAlreadyExists`, `InvalidParameters`, `InvalidRequest`; `CronSyntaxError` also if all times are over.
+        """
+        kind = self._registry.resolve(job_type)
+        name = kind.type if name is None else name
+        check_name(name)
+        params = self._params(kind, {} if config is None else config)
+        wanted = self._definition(name, kind, params, options)
+        add = recorded(changes.add, change_of("schedule.add", name, self._registry))
+        decided = self._database.transact(add, wanted, enabled=enabled)
+        self._on_created([decided.schedule.id])
+        return self._changed(decided)
+
+    def alter(
+        self, reference: Reference, /, *, config: Mapping[str, Any] | None = None, **options: Unpack[ScheduleKeywords]
+    ) -> ScheduleView:
+        """Change what is named and nothing else; what leaves the times alone leaves the next start alone."""
+        change = change_of("schedule.alter", reference, self._registry)
+        alter = recorded(changes.alter_from, change, changed=_is_made)
+        while True:  # until nobody else has changed it between reading and writing
+            row = schedules_row(self._database, reference)
+            decided = self._database.transact(alter, row, self._altered(row, config, options))
+            if decided is not None:
+                return self._changed(decided)
+
+    def delete(self, reference: Reference) -> None:
+        """Delete a schedule and its ledger; a running job of it goes on. Raises `ScheduleIsDeclared`."""
+        delete = recorded(changes.delete, change_of("schedule.delete", reference, self._registry))
+        row = self._database.transact(delete, reference)
+        self._wakeup.send(Hint(HintKind.SCHEDULES, (JobId(row.id),)))
+
+    def pause(self, reference: Reference, note: str | None = None) -> ScheduleView:
+        """Let no further run start; to pause is not to cancel."""
+        check_note(note)
+        pause = recorded(changes.pause, change_of("schedule.pause", reference, self._registry))
+        return self._changed(self._database.transact(pause, reference, note, DisabledReason.PAUSED))
+
+    def resume(self, reference: Reference) -> ScheduleView:
+        """Enable it again: the next start is computed anew, streaks are cleared, nothing is made up for."""
+        resume = recorded(changes.resume, change_of("schedule.resume", reference, self._registry))
+        return self._changed(self._database.transact(resume, reference))
+
+    def run_now(self, reference: Reference) -> JobId:
+        """Start a run besides the schedule; its job. Raises `ScheduleIsRunning` where only one may run."""
+        decided = self._database.transact(recorded(changes.run_now, run_of(reference)), reference)
+        self._changed(decided)
+        self._wakeup.send(WORK)
+        if decided.fired is None:
+            raise AssertionError("run_now answers with a job or raises")
+        return decided.fired
+
+    def get(self, reference: Reference) -> ScheduleView:
+        """The schedule. Raises `ScheduleDoesNotExist`."""
+        return viewed(self._database, schedules_row(self._database, reference))
+
+    def list(self, *, module: str | None = None) -> ScheduleViews:
+        """All schedules, or those of a module, by module and name; one that cannot be read here is only logged."""
+        return views_of(self._database, self._database.autocommit(repository.page, module))
+
+    def statistics(self, reference: Reference) -> Statistics:
+        """How its runs went that have ended: total_runs = successes + failures + crashes, at every instant."""
+        return self.get(reference).statistics
+
+    def ticks(self, reference: Reference, *, limit: int = 100, before: datetime | None = None) -> TickList:
+        """What was decided about its nominal times, and why; the newest first."""
+        if before is not None:
+            check_moment("before", before)
+        return self._database.autocommit(ticks.page, self.get(reference).id, page_length(limit), before)
+
+    def errors(self, reference: Reference | None = None, *, limit: int = 100) -> FailedRuns:
+        """Runs that failed or crashed, of one schedule or of all; the newest first."""
+        schedule_id = None if reference is None else self.get(reference).id
+        return self._database.autocommit(repository.errors, schedule_id, page_length(limit))
+
+    def _altered(self, row: StoredSchedule, config: Mapping[str, Any] | None, options: ScheduleKeywords) -> Definition:
+        """The definition after a change; a config that is not named stays to the letter."""
+        check_options(options, ScheduleKeywords)
+        kind, rules = self._registry.get(row.job_type), rules_of(row)
+        kept: dict[str, Any] = {name: getattr(rules, name) for name in RuleKeywords.__annotations__}
+        others = {name: value for name, value in options.items() if name not in TriggerKeywords.__annotations__}
+        merged = {**kept, "queue": row.queue, "priority": row.priority, **others}
+        params = row.params if config is None else self._params(kind, config)
+        trigger = _merged(keywords_of(rules.trigger), options)
+        wanted = self._definition(row.name, kind, params, {**merged, **trigger}, key=rules.key)
+        return replace(wanted, module=row.module, deployment_id=row.deployment_id)
+
+    def _params(self, kind: JobType[Any], config: Any) -> str | None:
+        """The config as it is stored, checked by the type."""
+        if isinstance(kind.parameters, MappedParameters):
+            raise InvalidRequest(f"job type {kind.type!r} keeps its parameters in a table, so it cannot be scheduled")
+        of_kind("config", config, Mapping, "a mapping of the job's parameters")
+        checked = kind.parameters.check(kind.type, config)
+        kind.check_schedule(config)
+        return storable_parameters(kind, checked).text
+
+    def _definition(
+        self, name: str, kind: JobType[Any], params: str | None, options: Mapping[str, Any], key: str | None = None
+    ) -> Definition:
+        check_options(options, ScheduleKeywords)
+        check_name(options.get("queue", kind.queue), "queue")
+        check_priority(options.get("priority", kind.priority))
+        trigger = trigger_of(part_of(options, TriggerKeywords))
+        if "next_start" in options:
+            check_moment("next_start", options["next_start"])
+        return Definition(
+            name=name,
+            job_type=kind.type,
+            params=params,
+            next_start=options.get("next_start"),
+            rules=rules_given(key or f":{name}", trigger, part_of(options, RuleKeywords)),
+            queue=options.get("queue", kind.queue),
+            priority=options.get("priority", kind.priority),
+        )
+
+    def _changed(self, decided: Decided) -> ScheduleView:
+        self._wakeup.send(Hint(HintKind.SCHEDULES, (JobId(decided.schedule.id),)))
+        return viewed(self._database, decided.schedule)
+
+
+def schedules_row(database: Database, reference: Reference) -> StoredSchedule:
+    """The stored schedule of this id or name. Raises `ScheduleDoesNotExist`."""
+    if not isinstance(reference, str):
+        of_kind("schedule", reference, int, "its name, or its id as a whole number")
+    row = database.autocommit(repository.get, reference)
+    if row is None:
+        raise ScheduleDoesNotExist(reference)
+    return row
+
+
+def _is_made(decided: Decided | None) -> bool:
+    return decided is not None
+
+
+def _merged(before: TriggerKeywords, options: Mapping[str, Any]) -> TriggerKeywords:
+    """The trigger after a change: another kind of it takes over the zone only."""
+    changed = part_of(options, TriggerKeywords)
+    other = ("every" in before and "cron" in changed) or ("cron" in before and "every" in changed)
+    kept: Any = {"timezone": before.get("timezone", "UTC")} if other else before
+    merged: TriggerKeywords = kept | changed
+    return merged

@@ -1,0 +1,1 @@
+"""The rules of a job: its states, limits, owner and progress."""

@@ -1,0 +1,263 @@
+"""A job: its states, the only table of moves between them, and what an outcome turns it into.
+
+A terminal job never changes. Every move is a compare-and-set on the stored state and, once a node holds the job,
+on its lease; `storage/jobs/tables.py` repeats the invariants as CHECKs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import Enum, StrEnum
+from random import Random
+from typing import Any, Final, NamedTuple, NewType, TypeAlias, assert_never
+
+from horae.domain.backoff import Backoff, retry_delay
+
+JobId = NewType("JobId", int)
+NodeId = NewType("NodeId", str)
+
+MAX_CRASHES: Final = 3
+"""Crashes of one job before it is quarantined."""
+
+
+class JobState(StrEnum):
+    """Where a job stands."""
+
+    PENDING = "pending"
+    STARTED = "started"
+    FINISHED = "finished"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class JobEvent(StrEnum):
+    """What can happen to a job."""
+
+    CLAIM = "claim"
+    SUCCEED = "succeed"
+    FAIL = "fail"
+    CANCEL = "cancel"
+    RETRY = "retry"
+    RESCUE = "rescue"
+    HAND_BACK = "hand_back"
+    EXPIRE = "expire"
+
+
+class LeftOut(Enum):
+    """A type of one value, so that nothing that a job may hold can be taken for it."""
+
+    LEFT_OUT = "left out of a list; read the job by its id"
+
+
+LEFT_OUT: Final = LeftOut.LEFT_OUT
+"""In a list, in place of parameters, a result or `meta` that are too long for it."""
+
+ENDED: Final = frozenset({JobState.FINISHED, JobState.FAILED, JobState.CANCELLED})
+ACTIVE: Final = frozenset({JobState.PENDING, JobState.STARTED})
+
+NEXT_STATE: Final[Mapping[tuple[JobState, JobEvent], JobState]] = {
+    (JobState.PENDING, JobEvent.CLAIM): JobState.STARTED,
+    (JobState.PENDING, JobEvent.CANCEL): JobState.CANCELLED,
+    (JobState.PENDING, JobEvent.EXPIRE): JobState.FAILED,
+    (JobState.STARTED, JobEvent.SUCCEED): JobState.FINISHED,
+    (JobState.STARTED, JobEvent.FAIL): JobState.FAILED,
+    (JobState.STARTED, JobEvent.EXPIRE): JobState.FAILED,
+    (JobState.STARTED, JobEvent.CANCEL): JobState.CANCELLED,
+    (JobState.STARTED, JobEvent.RETRY): JobState.PENDING,
+    (JobState.STARTED, JobEvent.RESCUE): JobState.PENDING,
+    (JobState.STARTED, JobEvent.HAND_BACK): JobState.PENDING,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One run of a job type, as it was stored when it was read.
+
+    `meta` is its caller's alone. `max_runtime` (seconds) and `run_reason` are what its schedule said; `retry_of` is the
+    job that it repeats.
+    """
+
+    id: JobId
+    type: str
+    queue: str
+    priority: int
+    state: JobState
+    label: str | None
+    progress_percentage: int
+    owner: str | None
+    params: Any
+    result: Any
+    error: str | None
+    human_readable_error: str | None
+    attempt: int
+    max_attempts: int
+    lease: int
+    node_id: NodeId | None
+    unique_key: str | None
+    run_at: datetime
+    created_at: datetime
+    updated_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    cancelled_by: str | None
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    schedule_id: int | None = None
+    nominal_time: datetime | None = None
+    deployment_id: int | None = None
+    max_runtime: float | None = None
+    run_reason: str | None = None
+    retry_of: JobId | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the state is final."""
+        return self.state in ENDED
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has all that was stored; in a list what is too long may be left out."""
+        return not any(value is LEFT_OUT for value in (self.params, self.result, self.meta))
+
+    @property
+    def occupied(self) -> bool:
+        """Whether it is active, or its body has not stopped yet: what `max_count` counts."""
+        return not self.ended or self.node_id is not None
+
+
+class Claim(NamedTuple):
+    """A job handed to a node, with the lease that every later write must carry.
+
+    `params`, `backoff` and `meta` are JSON text; `schedule_id`, `nominal_time` and `max_runtime` (seconds) say which
+    run of which schedule the job is.
+    """
+
+    id: JobId
+    type: str
+    queue: str
+    priority: int
+    owner: str | None
+    params: str | None
+    attempt: int
+    max_attempts: int
+    lease: int
+    backoff: str | None
+    meta: str
+    schedule_id: int | None = None
+    nominal_time: datetime | None = None
+    max_runtime: float | None = None
+
+
+class AttemptOutcome(StrEnum):
+    """How one attempt ended, as `job_attempts` keeps it."""
+
+    FINISHED = "finished"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    TIMED_OUT = "timed_out"
+    CRASHED = "crashed"
+
+
+@dataclass(frozen=True, slots=True)
+class Succeeded:
+    """The body returned; `result` is JSON text, or None for nothing."""
+
+    result: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The body raised."""
+
+    error: str
+    human_readable_error: str = ""
+    traceback: str | None = None
+    timed_out: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """The body stopped because somebody cancelled the job."""
+
+    by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Crashed:
+    """The process that ran the body is gone; `crashes` counts this one too."""
+
+    error: str
+    crashes: int = 1
+
+
+Outcome: TypeAlias = Succeeded | Failed | Cancelled | Crashed
+
+
+class Settlement(NamedTuple):
+    """What a claim becomes: one row of a settling batch.
+
+    `delay` is seconds until a retry may start; `took` how many the body ran by its process's monotonic clock, where
+    that matters: for the statistics of a schedule, or because the clock was set meanwhile.
+    """
+
+    id: JobId
+    lease: int
+    state: JobState
+    outcome: AttemptOutcome
+    delay: float = 0.0
+    result: str | None = None
+    error: str | None = None
+    human_readable_error: str | None = None
+    traceback: str | None = None
+    progress: int | None = None
+    label: str | None = None
+    cancelled_by: str | None = None
+    took: float | None = None
+    hook_owed: str | None = None
+
+
+def next_state(state: JobState, event: JobEvent) -> JobState | None:
+    """The state that `event` leads to, or None where the table has no such move."""
+    return NEXT_STATE.get((state, event))
+
+
+def finished(claim: Claim, result: str | None = None) -> Settlement:
+    """What `claim` becomes when its body has returned."""
+    return Settlement(claim.id, claim.lease, JobState.FINISHED, AttemptOutcome.FINISHED, result=result)
+
+
+def decide(claim: Claim, outcome: Outcome, backoff: Backoff, rng: Random) -> Settlement:
+    """What `claim` becomes after `outcome`."""
+    match outcome:
+        case Succeeded(result):
+            return finished(claim, result)
+        case Cancelled(by):
+            return Settlement(claim.id, claim.lease, JobState.CANCELLED, AttemptOutcome.CANCELLED, cancelled_by=by)
+        case Failed():
+            kind = AttemptOutcome.TIMED_OUT if outcome.timed_out else AttemptOutcome.FAILED
+            return _fail_or_retry(claim, outcome, kind, retry_delay(claim.attempt, backoff, rng))
+        case Crashed(error, crashes):
+            return _after_crash(claim, error, crashes, retry_delay(claim.attempt, backoff, rng))
+        case _:
+            assert_never(outcome)
+
+
+def _fail_or_retry(claim: Claim, failure: Failed, kind: AttemptOutcome, delay: timedelta) -> Settlement:
+    retried = claim.attempt < claim.max_attempts
+    return Settlement(
+        claim.id,
+        claim.lease,
+        JobState.PENDING if retried else JobState.FAILED,
+        kind,
+        delay.total_seconds() if retried else 0.0,
+        error=failure.error,
+        human_readable_error=failure.human_readable_error,
+        traceback=failure.traceback,
+    )
+
+
+def _after_crash(claim: Claim, error: str, crashes: int, delay: timedelta) -> Settlement:
+    if crashes >= MAX_CRASHES:
+        error = f"{error}; quarantined after {crashes} crashes"
+        claim = claim._replace(max_attempts=claim.attempt)
+    text = "The process that ran this job stopped unexpectedly."
+    return _fail_or_retry(claim, Failed(error, text), AttemptOutcome.CRASHED, delay)

@@ -1,0 +1,17 @@
+"""The next start of an interval that is counted from the finish."""
+
+from datetime import datetime
+
+from horae.domain.schedules.schedule import Rules
+from horae.domain.schedules.timeline import spread
+from horae.domain.schedules.trigger import IntervalTrigger
+
+
+def start_after_finish(rules: Rules, trigger: IntervalTrigger, finish: datetime) -> datetime:
+    """Go on an interval after the finish, by the calendar of the zone for days and months."""
+    return delayed(rules, trigger, trigger.interval.after(finish, trigger.timezone))
+
+
+def delayed(rules: Rules, trigger: IntervalTrigger, moment: datetime) -> datetime:
+    """Add the jitter, less than an interval of it."""
+    return moment + spread(rules.key, moment, min(rules.jitter, trigger.interval.nominal))

@@ -1,0 +1,170 @@
+"""What becomes of each nominal time of a schedule: exactly one decision, with its reason.
+
+A decision is `fired`, `coalesced` (another run stands for it), `skipped` (it was not to run) or
+`missed` (it was to run, but nothing could). Times in a row that share one are one `Ticks`, with a
+count, so that a fast schedule after a long outage is one row.
+
+`last_tick` of a schedule is a watermark: every nominal time up to it has its decision, none after
+it has. Of the times that are due the oldest may be dropped and the newest kept, so that the
+watermark stays one moment; a kept time fires later, in its turn.
+
+- `judge_late`: the times that passed while nothing could run them, by `catch_up`.
+- `judge_overlapped`: those that came due while a run was going on, by `overlap`.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final, NamedTuple, assert_never
+
+from horae.domain.schedules.schedule import CatchUp, Overlap, Rules
+from horae.domain.schedules.timeline import Timeline
+
+# So late a time still counts as on time: longer than it takes to see that a node is dead.
+GRACE: Final = timedelta(seconds=30)
+
+
+class Decision(StrEnum):
+    """What was decided about a nominal time."""
+
+    FIRED = "fired"
+    COALESCED = "coalesced"
+    SKIPPED = "skipped"
+    MISSED = "missed"
+
+
+class Reason(StrEnum):
+    """Why it was decided so."""
+
+    ON_TIME = "on_time"
+    LATE = "late"
+    CATCH_UP = "catch_up"
+    BUFFERED = "buffered"
+    RETRY = "retry"
+    MANUAL = "manual"
+    OVERLAP = "overlap"
+    LIMIT = "limit"
+    WINDOW = "window"
+    CATCH_UP_NONE = "catch_up_none"
+    PAUSED = "paused"
+    ALTERED = "altered"
+    DEPLOYMENT_GONE = "deployment_gone"
+
+
+REASONS: Final = {
+    Decision.FIRED: frozenset(
+        {Reason.ON_TIME, Reason.LATE, Reason.CATCH_UP, Reason.BUFFERED, Reason.RETRY, Reason.MANUAL}
+    ),
+    Decision.COALESCED: frozenset({Reason.LATE, Reason.CATCH_UP, Reason.OVERLAP}),
+    Decision.SKIPPED: frozenset({Reason.OVERLAP, Reason.PAUSED, Reason.ALTERED, Reason.DEPLOYMENT_GONE}),
+    Decision.MISSED: frozenset({Reason.LIMIT, Reason.WINDOW, Reason.CATCH_UP_NONE}),
+}
+"""The reasons that each decision may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ticks:
+    """`count` nominal times in a row, from `first` to `last`, with one decision."""
+
+    first: datetime
+    last: datetime
+    count: int
+    decision: Decision
+    reason: Reason
+
+    @classmethod
+    def fired(cls, nominal: datetime, reason: Reason) -> "Ticks":
+        """Decide that one nominal time runs now."""
+        return cls(nominal, nominal, 1, Decision.FIRED, reason)
+
+
+class Judgement(NamedTuple):
+    """Of the times due, oldest first: those that were dropped, and how many are kept to be run."""
+
+    dropped: tuple[Ticks, ...]
+    kept: int
+
+    def mark_after(self, mark: datetime) -> datetime:
+        """Where the watermark stands once the dropped ones are written down."""
+        return self.dropped[-1].last if self.dropped else mark
+
+
+class _Cut(NamedTuple):
+    """Everything up to time number `until` that no cut before it took."""
+
+    until: int
+    decision: Decision
+    reason: Reason
+
+
+def judge_late(rules: Rules, timeline: Timeline, mark: datetime, now: datetime) -> Judgement:
+    """Judge the times that came due after `mark` and did not run, by `catch_up`.
+
+    `last` keeps the newest if it is within the window; `all` keeps what is within the window, at
+    most `catch_up_limit`; `none` keeps the newest if it is not late at all.
+    """
+    due = timeline.due(mark, now)
+    match rules.catch_up:
+        case CatchUp.LAST:
+            kept = min(due - timeline.due(mark, now - rules.catch_up_window), 1)
+            cuts = [_Cut(due - 1, Decision.COALESCED, Reason.CATCH_UP)] if kept else []
+            cuts.append(_Cut(due - kept, Decision.MISSED, Reason.WINDOW))
+        case CatchUp.NONE:
+            late = timeline.due(mark, now - GRACE)
+            kept = min(due - late, 1)
+            cuts = [_Cut(late, Decision.MISSED, Reason.CATCH_UP_NONE)]
+            cuts.append(_Cut(due - kept, Decision.COALESCED, Reason.LATE))
+        case CatchUp.ALL:
+            old = timeline.due(mark, now - rules.catch_up_window)
+            kept = min(due - old, rules.catch_up_limit)
+            cuts = [_Cut(old, Decision.MISSED, Reason.WINDOW), _Cut(due - kept, Decision.MISSED, Reason.LIMIT)]
+        case _:
+            assert_never(rules.catch_up)
+    return Judgement(tuple(_ticks(timeline, mark, now, cuts)), kept)
+
+
+def judge_overlapped(rules: Rules, timeline: Timeline, mark: datetime, started: datetime, now: datetime) -> Judgement:
+    """Judge the times that came due by the end of a run, by `overlap`.
+
+    What had waited before the run began (`catch_up=all`) is worked off whatever the policy: as many
+    times are kept as waited then. They are the newest, so that the oldest pay for an overrun and a
+    backlog never grows.
+    """
+    due = timeline.due(mark, now)
+    waiting = min(backlog(rules, timeline, mark, started), due)
+    match rules.overlap:
+        case Overlap.SKIP:
+            kept, verdict = waiting, (Decision.SKIPPED, Reason.OVERLAP)
+        case Overlap.BUFFER_ONE | Overlap.CANCEL_OTHER | Overlap.TERMINATE_OTHER:
+            kept, verdict = max(waiting, min(due, 1)), (Decision.COALESCED, Reason.OVERLAP)
+        case Overlap.BUFFER_ALL:
+            kept, verdict = min(due, rules.catch_up_limit), (Decision.MISSED, Reason.LIMIT)
+        case Overlap.ALLOW_ALL:
+            kept, verdict = due, (Decision.SKIPPED, Reason.OVERLAP)  # nothing waits, so nothing is dropped
+        case _:
+            assert_never(rules.overlap)
+    return Judgement(tuple(_ticks(timeline, mark, now, [_Cut(due - kept, *verdict)])), kept)
+
+
+def backlog(rules: Rules, timeline: Timeline, mark: datetime, started: datetime) -> int:
+    """Count the times that waited already when a run began; only `catch_up=all` leaves any."""
+    return timeline.due(mark, started) if rules.catch_up is CatchUp.ALL else 0
+
+
+def passed_over(timeline: Timeline, mark: datetime, now: datetime, reason: Reason) -> tuple[Ticks, ...]:
+    """Skip every nominal time after the mark up to now, due or not."""
+    count = timeline.count(mark, now)
+    return tuple(_ticks(timeline, mark, now, [_Cut(count, Decision.SKIPPED, reason)]))
+
+
+def _ticks(timeline: Timeline, mark: datetime, now: datetime, cuts: Iterable[_Cut]) -> Iterator[Ticks]:
+    """Turn cuts into ranges; a cut that takes nothing gives none."""
+    taken = 0
+    for cut in cuts:
+        count = cut.until - taken
+        if count > 0:
+            first = timeline.nth(mark, taken + 1, now)
+            last = timeline.nth(first, count - 1, now)
+            yield Ticks(first, last, count, cut.decision, cut.reason)
+            taken = cut.until

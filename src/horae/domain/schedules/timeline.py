@@ -1,0 +1,146 @@
+"""The nominal times of a schedule: the fires of a cron expression, or the points of a grid.
+
+A time is nominal where the trigger puts it; it is due at its start, which jitter moves to later,
+but never to the next nominal time. So the order of times is the order of their starts. Many times
+are never listed: a second-by-second schedule after a week is answered by arithmetic and bisection.
+All answers are in UTC.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Final, Self
+
+from horae.domain.cron.counting import count_fires
+from horae.domain.cron.expression import CronExpression
+from horae.domain.schedules.schedule import Rules
+from horae.domain.schedules.trigger import CronTrigger
+from horae.domain.times.grid import Grid
+from horae.domain.times.zone import EPOCH
+
+MICROSECOND: Final = timedelta(microseconds=1)
+_SECOND: Final = timedelta(seconds=1)
+
+# So few times are found faster one by one.
+_FEW: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The nominal times of one schedule that does not drift, with its jitter."""
+
+    source: CronExpression | Grid
+    jitter: timedelta
+    key: str
+
+    @classmethod
+    def of(cls, rules: Rules) -> Self:
+        """Take the times of some rules; those of an interval without `fixed` are no timeline."""
+        trigger = rules.trigger
+        source = trigger.expression if isinstance(trigger, CronTrigger) else trigger.grid
+        return cls(source, rules.jitter, rules.key)
+
+    def after(self, moment: datetime) -> datetime | None:
+        """Find the first nominal time strictly after a moment; None when the years are over."""
+        if isinstance(self.source, Grid):
+            return self.source.first_after(moment)
+        return _fire_after(self.source, moment)
+
+    def start_of(self, nominal: datetime) -> datetime:
+        """Tell when a nominal time is due: jitter later, the same for each who asks."""
+        if not self.jitter:
+            return nominal
+        following = self.after(nominal)
+        room = self.jitter if following is None else min(self.jitter, following - nominal)
+        return nominal + spread(self.key, nominal, room)
+
+    def next_start(self, mark: datetime) -> datetime | None:
+        """Tell when the first nominal time after a mark is due."""
+        nominal = self.after(mark)
+        return None if nominal is None else self.start_of(nominal)
+
+    def first_start(self, mark: datetime, now: datetime) -> datetime | None:
+        """Tell when the first nominal time after a mark can start: now, if it is overdue."""
+        start = self.next_start(mark)
+        return None if start is None else max(start, now)
+
+    def next_start_past(self, mark: datetime, now: datetime) -> datetime | None:
+        """Tell when the first nominal time after a mark is due that is not due yet."""
+        passed = self.due(mark, now)
+        return self.next_start(self.nth(mark, passed, now) if passed else mark)
+
+    def due(self, mark: datetime, now: datetime) -> int:
+        """Count the nominal times after a mark that are due by now."""
+        count = self.count(mark, now)
+        # Only the last of them can still be waiting for its start.
+        waits = count and self.jitter and self.start_of(self.nth(mark, count, now)) > now
+        return count - 1 if waits else count
+
+    def count(self, after: datetime, until: datetime) -> int:
+        """Count the nominal times with `after < time <= until`."""
+        moment = self.after(after)
+        for found in range(_FEW):
+            if moment is None or moment > until:
+                return found
+            moment = self.after(moment)
+        if isinstance(self.source, CronExpression):
+            return count_fires(self.source, after, until)
+        if self.source.interval.microseconds:
+            return _points_by(self.source, until) - _points_by(self.source, after)
+        return self._count_one_by_one(moment, until)
+
+    def nth(self, after: datetime, index: int, until: datetime) -> datetime:
+        """Find nominal time number `index` (from 1) after a moment, which must lie by `until`."""
+        if isinstance(self.source, Grid) and self.source.interval.microseconds:
+            return self.source.point(_points_by(self.source, after) + index - 1)
+        if isinstance(self.source, CronExpression) and index > _FEW:
+            return _bisected(self.source, after, index, until)
+        moment = after
+        for _ in range(index):
+            moment = self.after(moment) or moment
+        return moment
+
+    def beside(self, moment: datetime) -> datetime:
+        """Move a moment off a nominal time: whatever runs then must not pass for it."""
+        return moment + MICROSECOND if self.after(moment - MICROSECOND) == moment else moment
+
+    def _count_one_by_one(self, moment: datetime | None, until: datetime) -> int:
+        """Count on from the first few: points of days and months, at most 36,500 in a century."""
+        count = _FEW
+        while moment is not None and moment <= until:
+            count, moment = count + 1, self.after(moment)
+        return count
+
+
+@lru_cache(maxsize=4096)
+def _fire_after(expression: CronExpression, moment: datetime) -> datetime | None:
+    """Remembered, because at a full hour a crowd of schedules asks the same."""
+    fire = expression.next_after(moment)
+    return None if fire is None else fire.astimezone(UTC)
+
+
+def spread(key: str, moment: datetime, room: timedelta) -> timedelta:
+    """Spread schedules over `room`, less than all of it: a hash of the schedule and the moment."""
+    micros = (moment - EPOCH) // MICROSECOND
+    number = int.from_bytes(blake2b(f"{key} {micros}".encode(), digest_size=8).digest())
+    return (room // MICROSECOND * number >> 64) * MICROSECOND
+
+
+def _points_by(grid: Grid, moment: datetime) -> int:
+    """Count the points of a grid of elapsed time up to a moment, the anchor being the first."""
+    since = moment.astimezone(UTC) - grid.anchor.astimezone(UTC)
+    return max(since // timedelta(microseconds=grid.interval.microseconds) + 1, 0)
+
+
+def _bisected(expression: CronExpression, after: datetime, index: int, until: datetime) -> datetime:
+    """Find the second by which an expression has fired `index` times; each half is counted once."""
+    low, high = (after - EPOCH) // _SECOND, (until - EPOCH) // _SECOND
+    while high - low > 1:
+        middle = (low + high) // 2
+        fires = count_fires(expression, EPOCH + low * _SECOND, EPOCH + middle * _SECOND)
+        if fires < index:
+            low, index = middle, index - fires
+        else:
+            high = middle
+    return EPOCH + high * _SECOND

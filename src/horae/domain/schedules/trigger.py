@@ -1,0 +1,137 @@
+"""What makes a schedule due: a cron expression, or an interval.
+
+A trigger is stored as three texts: kind, text and time zone. `parse_trigger` makes an equal value
+of them. What differs from the default follows the text after a semicolon:
+
+- `cron`: `0 3 * * *`, `0 3 * * *; dst_gap=skip; dst_fold=both`
+- `interval`: `10m`, `1 day; fixed`, `1 day; fixed; initial_start=2026-01-01T03:00:00+00:00`
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, ClassVar, Final, Literal, TypeAlias
+
+from horae.domain.cron.expression import CronExpression
+from horae.domain.times.grid import Grid
+from horae.domain.times.interval import Interval
+from horae.domain.times.zone import load_zone
+from horae.errors import InvalidRequest, quoted
+
+TriggerKind: TypeAlias = Literal["cron", "interval"]
+
+_SEPARATOR: Final = ";"
+
+# Where a grid without an initial start begins: midnight, on the first of a month and of a week.
+_FIRST_OF_MONTH: Final = datetime(2000, 1, 1)  # noqa: DTZ001 - wall time of the schedule's zone
+_MONDAY: Final = datetime(2000, 1, 3)  # noqa: DTZ001
+
+
+@dataclass(frozen=True, slots=True)
+class CronTrigger:
+    """Due whenever the expression fires."""
+
+    kind: ClassVar[TriggerKind] = "cron"
+
+    expression: CronExpression
+
+    @property
+    def text(self) -> str:
+        """The expression, and the policies for daylight saving that are not the default."""
+        expression = self.expression
+        options = {
+            "dst_gap": None if expression.dst_gap == "shift" else expression.dst_gap,
+            "dst_fold": None if expression.dst_fold == "first" else expression.dst_fold,
+        }
+        return _joined(expression.text, options)
+
+    @property
+    def timezone(self) -> str:
+        """IANA name of the zone whose wall clock the expression reads."""
+        return self.expression.timezone
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalTrigger:
+    """Due an interval after the last finish; with `fixed`, at the points of a grid.
+
+    `initial_start` is the earliest first run, and the anchor of the grid. A grid without one is
+    anchored at a midnight of the zone, so that `1h` is the full hour, `1 day` midnight, `1 week`
+    Monday and `1 month` the first. Raises `InvalidRequest` for an unknown zone or a naive moment.
+    """
+
+    kind: ClassVar[TriggerKind] = "interval"
+
+    interval: Interval
+    fixed: bool = False
+    initial_start: datetime | None = None
+    timezone: str = "UTC"
+
+    def __post_init__(self) -> None:
+        """Refuse what is no instant."""
+        load_zone(self.timezone)
+        if self.initial_start is not None and self.initial_start.utcoffset() is None:
+            raise InvalidRequest(f"initial_start {quoted(self.initial_start)}: expected a datetime with a time zone")
+
+    @property
+    def text(self) -> str:
+        """The interval and its options."""
+        start = self.initial_start
+        options = {
+            "fixed": "" if self.fixed else None,
+            "initial_start": None if start is None else start.astimezone(UTC).isoformat(),
+        }
+        return _joined(str(self.interval), options)
+
+    @property
+    def grid(self) -> Grid:
+        """The points of a fixed trigger."""
+        if self.initial_start is not None:
+            return Grid(self.interval, self.initial_start, self.timezone)
+        midnight = _FIRST_OF_MONTH if self.interval.months else _MONDAY
+        return Grid(self.interval, midnight.replace(tzinfo=load_zone(self.timezone)), self.timezone)
+
+
+Trigger: TypeAlias = CronTrigger | IntervalTrigger
+
+
+def parse_trigger(kind: str, text: str, timezone: str = "UTC") -> Trigger:
+    """Read a stored trigger; `InvalidRequest`, or one of its kind, says what is wrong with it."""
+    body, *parts = (part.strip() for part in text.split(_SEPARATOR))
+    options = dict(_option(text, part) for part in parts)
+    match kind:
+        case "cron":
+            _refuse_others(text, options, ("dst_gap", "dst_fold"))
+            return CronTrigger(CronExpression.parse(body, timezone=timezone, **options))
+        case "interval":
+            _refuse_others(text, options, ("fixed", "initial_start"))
+            start = _moment(text, options["initial_start"]) if "initial_start" in options else None
+            return IntervalTrigger(Interval.parse(body), "fixed" in options, start, timezone)
+        case _:
+            raise InvalidRequest(f"trigger kind {quoted(kind)}: expected cron or interval")
+
+
+def _joined(body: str, options: Mapping[str, str | None]) -> str:
+    """Append the options that are set; one without a value is its name alone."""
+    written = [f"{name}={value}" if value else name for name, value in options.items() if value is not None]
+    return f"{_SEPARATOR} ".join([body, *written])
+
+
+def _option(text: str, part: str) -> tuple[str, Any]:
+    name, equals, value = part.partition("=")
+    if (name == "fixed") == bool(equals):  # the only one that has no value
+        raise InvalidRequest(f"trigger {quoted(text)}: cannot read {quoted(part)}")
+    return name, value
+
+
+def _refuse_others(text: str, options: Mapping[str, str], known: tuple[str, ...]) -> None:
+    if unknown := options.keys() - set(known):
+        names = " and ".join(sorted(unknown))
+        raise InvalidRequest(f"trigger {quoted(text)}: {names} is unknown, expected {' or '.join(known)}")
+
+
+def _moment(text: str, value: str) -> datetime:
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError as error:
+        raise InvalidRequest(f"trigger {quoted(text)}: {quoted(value)} is no moment, expected ISO 8601") from error

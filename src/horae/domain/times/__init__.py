@@ -1,0 +1,1 @@
+"""Intervals, grids of points in time, and time zones."""

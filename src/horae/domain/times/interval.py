@@ -1,0 +1,119 @@
+"""How long a period is: calendar months, calendar days, or elapsed time; never a mixture."""
+
+from calendar import monthrange
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Final, Self
+
+from typing_extensions import override
+
+from horae.domain.times.interval_text import Amounts, read_interval, write_interval
+from horae.domain.times.zone import DAY, EPOCH, load_zone, to_instant
+from horae.errors import InvalidInterval, InvalidRequest, quoted
+
+_MICROSECOND: Final = timedelta(microseconds=1)
+_EPOCH_ORDINAL: Final = EPOCH.toordinal()
+_MONTHS_OF_YEAR: Final = 12
+
+# A month counts as 30 days where a length is all that matters, as in PostgreSQL.
+_NOMINAL_MONTH: Final = timedelta(days=30)
+
+# A hundred years: far past any use, and no sum with it leaves the calendar.
+_LONGEST: Final = Amounts(1_200, 36_525, timedelta(days=36_525) // _MICROSECOND)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A positive period of which exactly one part is set.
+
+    Months and days follow the calendar of a zone: a day later it is the same time on the wall,
+    whatever the clocks did in between. Microseconds are elapsed time. So `1 day` is not `24h`.
+    Raises `InvalidInterval` for a zero, negative or mixed one, and past a hundred years.
+    """
+
+    months: int = 0
+    days: int = 0
+    microseconds: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what no schedule could follow."""
+        parts = Amounts(self.months, self.days, self.microseconds)
+        if problem := _problem_with(parts):
+            raise InvalidInterval(f"interval of {_described(parts)}: {problem}")
+
+    @classmethod
+    def parse(cls, value: "str | timedelta | Interval") -> Self:
+        """Read `10m`, `1h30m`, `2 days`, `1 month`, ISO 8601 such as `PT90M`, or a timedelta.
+
+        A timedelta of whole days is taken as calendar days, any other one as elapsed time.
+        Raises `InvalidInterval`.
+        """
+        if isinstance(value, Interval):
+            return cls(value.months, value.days, value.microseconds)
+        if isinstance(value, timedelta):
+            if value % timedelta(days=1):
+                return cls(microseconds=value // _MICROSECOND)
+            return cls(days=value.days)
+        parts = read_interval(str(value))  # whatever it is: a bare number is told what it lacks
+        if problem := _problem_with(parts):
+            raise InvalidInterval(f"interval {quoted(value)}: {problem}")
+        return cls(*parts)
+
+    @property
+    def nominal(self) -> timedelta:
+        """A length to compare with: months of 30 days, days of 24 hours."""
+        return self.months * _NOMINAL_MONTH + timedelta(days=self.days) + self.microseconds * _MICROSECOND
+
+    def after(self, moment: datetime, timezone: str = "UTC", *, times: int = 1) -> datetime:
+        """Add the interval `times` over to an aware moment; the answer is in UTC.
+
+        Months are added in one step, so that 31 January is 28 February once and 31 March twice.
+        A wall time in a gap becomes the first moment after it, one in a fold its first pass.
+        Raises `InvalidRequest` for a naive moment or an unknown zone.
+        """
+        if moment.utcoffset() is None:
+            raise InvalidRequest(f"{moment!r}: expected a datetime with a time zone")
+        if self.microseconds:
+            return moment.astimezone(UTC) + times * self.microseconds * _MICROSECOND
+        local = moment.astimezone(load_zone(timezone))
+        day = _months_later(local, self.months * times).toordinal() + self.days * times
+        second = local.hour * 3600 + local.minute * 60 + local.second
+        instant = to_instant(timezone, (day - _EPOCH_ORDINAL) * DAY + second)
+        return EPOCH + timedelta(seconds=instant, microseconds=local.microsecond)
+
+    @override
+    def __str__(self) -> str:
+        return write_interval(Amounts(self.months, self.days, self.microseconds))
+
+
+def _months_later(day: date, months: int) -> date:
+    """Go on by calendar months, to the last day of a month that is too short."""
+    years, month = divmod(day.month - 1 + months, _MONTHS_OF_YEAR)
+    year, month = day.year + years, month + 1
+    return date(year, month, min(day.day, monthrange(year, month)[1]))
+
+
+def _problem_with(parts: Amounts) -> str | None:
+    if min(parts) < 0:
+        return "it must be positive"
+    if not any(parts):
+        return "it must be longer than zero"
+    if any(part > limit for part, limit in zip(parts, _LONGEST, strict=True)):
+        return "it must not be longer than 100 years"
+    if sum(map(bool, parts)) > 1:
+        return f"months, days and time cannot be mixed; {_instead_of(parts)}"
+    return None
+
+
+def _instead_of(mixture: Amounts) -> str:
+    if mixture.months:
+        return "use one of them"
+    elapsed = mixture.microseconds + timedelta(days=mixture.days) // _MICROSECOND
+    return f"as elapsed time write {write_interval(Amounts(0, 0, elapsed))}"
+
+
+def _described(parts: Amounts) -> str:
+    """Say what was asked for, even if no interval can be of it."""
+    names = ("months", "days", "microseconds")
+    named = [f"{part} {name}" for part, name in zip(parts, names, strict=True) if part]
+    return " and ".join(named) or "nothing"

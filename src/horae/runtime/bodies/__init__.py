@@ -1,0 +1,1 @@
+"""One body: run, watched, stopped, and what came of it."""

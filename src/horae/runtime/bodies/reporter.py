@@ -1,0 +1,73 @@
+"""What the running bodies say of themselves: kept in memory, written together, at most ten times a second each."""
+
+from collections.abc import Iterable
+from functools import partial
+
+from horae.domain.jobs.job import Claim, JobId
+from horae.forking import ForkSafeLock
+from horae.live.store import LiveReport, LiveStore
+from horae.runtime.journal.journal import Journal
+from horae.runtime.throttled_warning import Complaint
+from horae.types.context import Report
+
+
+class Reporter:
+    """The latest report of each running body; `publish` writes what is new."""
+
+    def __init__(self, live: LiveStore, journal: Journal) -> None:
+        """`journal`: knows which bodies may still report; what is left of the others says nothing any more."""
+        self._live = live
+        self._journal = journal
+        self._new: dict[JobId, LiveReport] = {}
+        self._latest: dict[JobId, LiveReport] = {}
+        self._ended: list[JobId] = []
+        self._lock = ForkSafeLock()
+        self._away = Complaint()
+
+    def follow(self, claim: Claim) -> Report:
+        """The callback through which this claim's progress reports; may be called from any thread."""
+        return partial(self._report, claim)
+
+    def _report(self, claim: Claim, percentage: int, label: str | None) -> None:
+        report = LiveReport(claim.id, claim.lease, percentage, label)
+        with self._lock:
+            if claim in self._journal:
+                self._new[claim.id] = self._latest[claim.id] = report
+
+    def latest(self, job_id: JobId) -> LiveReport | None:
+        """The last report of a job, to be settled with it."""
+        return self._latest.get(job_id)
+
+    def forget(self, job_ids: Iterable[JobId], cancelled: Iterable[JobId] = ()) -> None:
+        """Drop what is known of jobs whose end is committed; the store follows with the next `publish`.
+
+        Of those that were `cancelled` the store may hold the request, even if they never reported.
+        """
+        with self._lock:
+            self._ended.extend(cancelled)
+            for job_id in job_ids:
+                if self._latest.pop(job_id, None) is not None:
+                    self._new.pop(job_id, None)
+                    self._ended.append(job_id)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether `publish` has anything to do."""
+        return bool(self._new or self._ended)
+
+    def publish(self) -> None:
+        """Write the new reports and drop the ended ones; what fails is tried again by the next call."""
+        with self._lock:
+            new, self._new = self._new, {}
+            ended, self._ended = self._ended, []
+        try:
+            if new:
+                self._live.publish(list(new.values()))
+            if ended:
+                self._live.forget(ended)
+            self._away.settle()
+        except Exception as error:  # noqa: BLE001 - a store that is away must not stop a body
+            self._away.warn("live state of %d jobs waits: %s", len(new), error)
+            with self._lock:
+                self._new = {**new, **self._new}
+                self._ended = ended + self._ended

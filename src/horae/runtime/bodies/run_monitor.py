@@ -1,0 +1,187 @@
+"""Tells running bodies what they must know: that they are cancelled, out of time, or no longer this node's.
+
+One round every 100 ms while anything runs, and at once on a hint: publish reports, look for cancel requests (one
+query for all bodies), compare times. So a progress call has nothing to do but look at a flag. Every two seconds the
+rows themselves are read, so that a body hears of its end even if the live store has lost the request.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Final
+
+from horae.domain.jobs.job import Job, JobId, JobState
+from horae.errors import JobCancelled, LeaseLost, SoftTimeLimitExceeded
+from horae.live.store import LiveStore
+from horae.runtime.bodies.reporter import Reporter
+from horae.runtime.bodies.run import Run
+from horae.runtime.bodies.runner import OutOfTime
+from horae.runtime.throttled_warning import Complaint
+from horae.storage.engine.database import Database
+from horae.storage.jobs import reading
+from horae.storage.outcomes import ending
+from horae.storage.schedules import stopping
+from horae.wakeup.channel import Hint, HintKind
+
+ROUND: Final = 0.1
+ROUNDS_PER_READING: Final = 20
+log = logging.getLogger("horae.runtime")
+
+
+class Overseer:
+    """Watches over the bodies of one node."""
+
+    def __init__(
+        self, running: Mapping[JobId, Run], reporter: Reporter, live: LiveStore, database: Database,
+        on_expiry: Callable[[Job], None],
+    ) -> None:  # fmt: skip
+        self._running = running
+        self._reporter = reporter
+        self._live = live
+        self._database = database
+        self._on_expiry = on_expiry
+        self._hinted = asyncio.Event()
+        self._rounds = 0
+        self._away, self._unwritten = Complaint(), Complaint()
+        self._told: list[Run] = []
+
+    def on_hint(self, hint: Hint) -> None:
+        """Look at once when a running body may have been cancelled. Called on the node's loop."""
+        if hint.kind is HintKind.CANCEL and (
+            not hint.job_ids or any(job_id in self._running for job_id in hint.job_ids)
+        ):
+            self._hinted.set()
+
+    def look_again(self) -> None:
+        """Read the rows of all bodies at once: others may have taken them. Called on the node's loop."""
+        self._rounds = ROUNDS_PER_READING - 1
+        self._hinted.set()
+
+    async def run(self) -> None:
+        """Watch until cancelled. Limits are kept by a task of their own: the other one may wait for the database."""
+        async with asyncio.TaskGroup() as services:
+            services.create_task(self._ask())
+            services.create_task(self._keep_times(services))
+
+    async def _ask(self) -> None:
+        while True:
+            await self._pause()
+            if self._running or self._reporter.has_news:
+                await self._round()
+
+    async def _keep_times(self, services: asyncio.TaskGroup) -> None:
+        while True:
+            await asyncio.sleep(ROUND)
+            if overdue := self.keep_time(time.monotonic()):
+                services.create_task(self._fail_async(overdue))
+            if self._told:
+                told, self._told = self._told, []
+                services.create_task(self.note_told(told))
+
+    async def _pause(self) -> None:
+        try:
+            async with asyncio.timeout(ROUND):
+                await self._hinted.wait()
+        except TimeoutError:
+            pass
+        self._hinted.clear()
+
+    async def _round(self) -> None:
+        asked = [job_id for job_id, run in self._running.items() if run.may_be_cancelled]
+        self._rounds += 1
+        reread = self._rounds % ROUNDS_PER_READING == 0
+        orders = await self._database.in_service(lambda: self.exchange(asked, reread=reread))
+        for job_id, order in orders.items():
+            if (run := self._running.get(job_id)) is not None:
+                run.stop(order)
+                if isinstance(order, JobCancelled) and order.forced and not run.forced:
+                    run.force()
+
+    def exchange(self, asked: Collection[JobId], *, reread: bool) -> Mapping[JobId, BaseException]:
+        """Write reports, and read which of these bodies are to stop, and why."""
+        if self._reporter.has_news:
+            self._reporter.publish()
+        if not asked:
+            return {}
+        orders: dict[JobId, BaseException] = {}
+        try:
+            if reread:
+                orders |= self._ended_or_taken(asked)
+            for job_id, request in self._live.cancel_requests(asked).items():
+                orders[job_id] = JobCancelled(request.by, forced=request.forced)
+            self._away.settle()
+        except Exception as error:  # noqa: BLE001 - settling respects the row, whatever a body hears
+            self._away.warn("cancel requests cannot be read: %s", error)
+        return orders
+
+    def _ended_or_taken(self, asked: Collection[JobId]) -> Mapping[JobId, BaseException]:
+        rows = self._database.autocommit(reading.leases, asked)
+        orders: dict[JobId, BaseException] = {}
+        for job_id in asked:
+            run = self._running.get(job_id)
+            state, lease = rows.get(job_id, (None, None))
+            if run is not None and (state is not JobState.STARTED or lease != run.claim.lease):
+                orders[job_id] = JobCancelled() if state is JobState.CANCELLED else LeaseLost()
+        return orders
+
+    def keep_time(self, now: float) -> Sequence[Run]:
+        """Tell bodies whose time is over; those whose jobs are to be failed, because nothing stops them."""
+        overdue: list[Run] = []
+        for run in list(self._running.values()):
+            if now >= run.hard_at:
+                if not run.forced:
+                    self._force(run)
+                elif not run.killed and not run.failed:
+                    run.failed = True
+                    overdue.append(run)
+            elif now >= run.soft_at and not run.warned:
+                run.warned = True
+                run.stop(SoftTimeLimitExceeded("the soft time limit of this job is over"))
+                self._told.append(run)
+        return overdue
+
+    def _force(self, run: Run) -> None:
+        run.force()
+        if run.killed:
+            log.warning("job %d was stopped by force at its hard time limit", run.claim.id)
+        else:
+            run.stop(OutOfTime(run.passed))
+
+    async def note_told(self, told: Iterable[Run]) -> None:
+        """Let schedules show that their runs were told to stop."""
+        if scheduled := [run.claim.id for run in told if run.claim.schedule_id is not None]:
+            try:
+                await self._database.transact_async(stopping.told, scheduled)
+            except Exception as error:  # noqa: BLE001 - the bodies were told, whatever is shown of it
+                log.warning("%d schedules cannot show that their runs were told to stop: %s", len(scheduled), error)
+
+    async def _fail_async(self, overdue: Sequence[Run]) -> None:
+        for job in await self._database.in_service(lambda: self.fail(overdue)):
+            self._on_expiry(job)
+
+    def fail(self, overdue: Sequence[Run]) -> Sequence[Job]:
+        """Fail the jobs of these bodies, which may go on for ever; what cannot be written is tried again."""
+        failed: list[Job] = []
+        for run in overdue:
+            try:
+                lease = (run.claim.id, run.claim.lease)
+                report = self._reporter.latest(run.claim.id)
+                seen = {} if report is None else {(report.job_id, report.lease): report.progress_percentage}
+                failed += self._database.transact(ending.expire, [lease], run.passed, seen)
+                self._unwritten.settle()
+            except Exception as error:  # noqa: BLE001 - its end, whenever it comes, will be no success in any case
+                run.failed = False
+                self._unwritten.warn("job %d cannot be failed at its hard time limit yet: %s", run.claim.id, error)
+            else:
+                _complain(run)
+        return failed
+
+
+def _complain(run: Run) -> None:
+    log.error(
+        "job %d (%s) ignores its hard time limit and cannot be forced on a thread or the loop; its slot stays "
+        "occupied. Use isolation='process' for bodies that may hang.",
+        run.claim.id,
+        run.claim.type,
+    )

@@ -1,0 +1,319 @@
+"""Runs one body: enters its transaction, calls it, and says what came of it. Never raises."""
+
+import logging
+import traceback
+from collections.abc import Generator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Final, NamedTuple, cast
+
+from pydantic_core import PydanticSerializationError, to_json
+from sqlalchemy import Connection
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
+from sqlalchemy.orm import Session
+
+from horae.domain.backoff import Backoff
+from horae.domain.jobs.job import Cancelled, Claim, Failed, NodeId, Outcome, Succeeded, decide
+from horae.domain.jobs.limits import Limit
+from horae.domain.storable import fits, is_storable_json, shortened, spelled_out, storable, too_long, unreadable_json
+from horae.errors import InvalidRequest, JobCancelled, JobStopped, LeaseLost, SoftTimeLimitExceeded
+from horae.redaction import Redactor, text_of
+from horae.runtime.bodies.forked_body import end_child, forks
+from horae.runtime.journal.journal import Journal
+from horae.storage.engine.connections.fence import fenced
+from horae.storage.engine.database import Database
+from horae.storage.engine.failures import is_transient
+from horae.storage.jobs import parameters
+from horae.storage.outcomes import settling
+from horae.types.context import JobContext
+from horae.types.job_type import JobType
+from horae.types.logging import logged_as
+from horae.types.values.parameters import MappedParameters, ModelParameters
+from horae.types.values.plain_data import problem_of
+from horae.types.values.secret import secret_values
+
+log = logging.getLogger("horae.runtime")
+
+
+class Performed(NamedTuple):
+    """What came of a body. No outcome: another node owns the job.
+
+    `settled`: its own transaction settled it already; `took`: see `Settlement`; `unbegun`: there was no body yet when
+    the database could not be reached.
+    """
+
+    outcome: Outcome | None
+    settled: bool = False
+    error: BaseException | None = None
+    took: float | None = None
+    unbegun: bool = False
+
+
+RETURNED_NOTHING: Final = Performed(Succeeded())
+"""What nearly all bodies come to: one value for all of them."""
+
+
+class Overtaken(LeaseLost):
+    """A body has ended, in a transaction of its own, when the job was no longer its."""
+
+
+class OutOfTime(JobStopped):
+    """The hard time limit of the job is over: whatever its body still makes of it is too late."""
+
+    def __init__(self, limit: Limit) -> None:
+        super().__init__(limit.error)
+        self.limit = limit
+
+
+class Interrupted(JobStopped):
+    """The node is shutting down and the grace is over."""
+
+    reason = "the node stopped before the job ended"
+
+
+class OutOfContact(Interrupted):
+    """The node cannot reach its database, so others may soon run the job."""
+
+    reason = "the node lost contact with its database and stopped the job before others might run it"
+
+
+class Exited(JobStopped):
+    """A task that the body has spawned would have ended the process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Where bodies run: the database of their transactions, the node that holds their leases, what has begun there."""
+
+    database: Database
+    node: NodeId
+    journal: Journal = field(default_factory=Journal)
+
+
+def perform(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
+    """Run a body in this thread."""
+    context.begin()
+    here = forks.count
+    with logged_as(context, stage.node):
+        try:
+            context.params = load_parameters(job_type, context.claim, stage.database)
+            performed = _run(job_type, context, stage)
+        except BaseException as error:  # noqa: BLE001 - whatever a body raises is its outcome
+            performed = _raised(job_type, context, stage, error)
+    if forks.count != here:
+        end_child(performed.error)
+    return performed if (took := context.took) is None else performed._replace(took=took)
+
+
+async def perform_async(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
+    """Run a coroutine body in this task."""
+    context.begin()
+    here = forks.count
+    with logged_as(context, stage.node):
+        try:
+            if isinstance(job_type.parameters, ModelParameters):
+                context.params = job_type.parameters.load(context.claim.params)
+            else:
+                context.params = await stage.database.in_thread(
+                    lambda: load_parameters(job_type, context.claim, stage.database)
+                )
+            performed = await _run_async(job_type, context, stage)
+        except BaseException as error:  # noqa: BLE001 - as above; a cancelled task has its reason in the context
+            performed = _raised(job_type, context, stage, error)
+    if forks.count != here:
+        end_child(performed.error)
+    return performed if (took := context.took) is None else performed._replace(took=took)
+
+
+def _raised(job_type: JobType[Any], context: JobContext[Any], stage: Stage, error: BaseException) -> Performed:
+    """What an exception leads to. Where the database could not be reached for a body to begin, that is no attempt."""
+    if context.order is None and is_transient(error) and context.claim not in stage.journal:
+        log.warning("job %d (%s) cannot begin yet: %s", context.claim.id, context.claim.type, error)
+        return Performed(None, error=error, unbegun=True)
+    return Performed(outcome_of(job_type, context, error), error=error)
+
+
+def load_parameters(job_type: JobType[Any], claim: Claim, database: Database) -> Any:
+    """The parameters as the type declares them; raises what a changed declaration makes of them."""
+    if isinstance(job_type.parameters, MappedParameters):
+        return database.autocommit(parameters.load, job_type.parameters.mapped, claim.id)
+    return job_type.parameters.load(claim.params)
+
+
+def outcome_of(job_type: JobType[Any], context: JobContext[Any], error: BaseException) -> Outcome | None:
+    """What an exception means for the job; an order to stop wins over what the body raised after it."""
+    order = context.order
+    reason = order if isinstance(order, JobStopped) else error
+    match reason:
+        case JobCancelled():
+            return Cancelled(reason.by)
+        case LeaseLost() if reason is order or isinstance(reason, Overtaken):  # else the body says it, and is wrong
+            return None
+        case OutOfTime(limit=limit):
+            return Failed(limit.error, limit.human_readable_error, timed_out=True)
+        case Exited():
+            return Failed(str(reason), "This job tried to end the process that it ran in.")
+        case Interrupted():
+            return Failed(reason.reason, "This job was interrupted; please start it again.")
+        case _:
+            timed_out = isinstance(order, SoftTimeLimitExceeded) and _is_signal(error)
+            return _failure(job_type, context.claim, order if timed_out and order is not None else error)
+
+
+def _is_signal(error: BaseException) -> bool:
+    return not isinstance(error, Exception)
+
+
+def _failure(job_type: JobType[Any], claim: Claim, error: BaseException) -> Failed:
+    """What is stored of an error: texts without values, and without the secret parameters of the job."""
+    redactor = Redactor(error, secret_values(job_type.parameters.model, claim.params))
+    texts = (
+        f"{type(error).__name__}: {text_of(error)}",
+        job_type.explain(error),
+        "".join(traceback.format_exception(error)),
+    )
+    technical, human_readable, trace = (storable(shortened(redactor.clean(text))) for text in texts)
+    return Failed(technical, human_readable, trace, timed_out=isinstance(error, SoftTimeLimitExceeded))
+
+
+def result_text(result: Any, most_bytes: int) -> str | None:
+    """A result as JSON text; raises TypeError if it has none, or one that is too long."""
+    if result is None:
+        return None
+    if (problem := problem_of(result)) is not None:
+        where = f", at {problem.where}" if problem.where else ""
+        raise TypeError(f"the result cannot be stored as JSON{where}: {problem.what}")
+    try:
+        text = to_json(result).decode()
+    except PydanticSerializationError as error:
+        raise TypeError(f"the result, a {type(result).__name__}, cannot be stored as JSON: {error}") from error
+    if not is_storable_json(text):
+        raise TypeError("the result contains a NUL character, which the database cannot store")
+    if (why := unreadable_json(text)) is not None:
+        raise TypeError(f"the result cannot be read again: {why}")
+    text = spelled_out(text)
+    if not fits(text, most_bytes):
+        raise TypeError(f"the result has {too_long(most_bytes, 'max_result_bytes')}")
+    return text
+
+
+def _run(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
+    context.check()
+    transaction = job_type.transaction(context)
+    if transaction is None:
+        stage.journal.begin(context.claim)
+        is_mapped = isinstance(job_type.parameters, MappedParameters)
+        with _attached(context, stage.database) if is_mapped else nullcontext():
+            result = job_type.run(context)
+        context.check_end()
+        return _returned(result, job_type, context, stage)
+    if isinstance(transaction, str):
+        transaction = stage.database.transaction(transaction)
+    with cast("AbstractContextManager[Any]", transaction) as entered:
+        connection = _own_connection(entered, stage.database)
+        context.enter(connection, entered if isinstance(entered, Session) else None)
+        if connection is not None and isinstance(job_type.parameters, MappedParameters):
+            context.params = context.session.merge(context.params, load=False)  # so that its relationships load
+        stage.journal.begin(context.claim)
+        with nullcontext() if connection is None else fenced(connection):
+            with _ending_in_a_child():
+                result = job_type.run(context)
+            text = result_text(result, job_type.max_result_bytes)
+            context.check_end()
+            if connection is not None:
+                context.session.flush()
+        if connection is not None:
+            settle_within(connection, context, text, stage.node)
+    return Performed(Succeeded(text), settled=connection is not None)
+
+
+def _returned(result: Any, job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
+    if result is not None:
+        return Performed(Succeeded(result_text(result, job_type.max_result_bytes)))
+    if context.label is None:
+        stage.journal.succeed(context.claim)
+    return RETURNED_NOTHING
+
+
+@contextmanager
+def _attached(context: JobContext[Any], database: Database) -> Generator[None]:
+    """Let the relationships of mapped parameters load; a connection is taken only if a body follows one."""
+    with Session(database.without_transaction(), autoflush=False) as session:
+        context.params = session.merge(context.params, load=False)
+        yield
+
+
+async def _run_async(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
+    context.check()
+    transaction = job_type.transaction(context)
+    if transaction is None:
+        stage.journal.begin(context.claim)
+        result = await job_type.run(context)
+        context.check_end()
+        return _returned(result, job_type, context, stage)
+    if isinstance(transaction, str):
+        transaction = stage.database.async_transaction(transaction)
+    async with cast("AbstractAsyncContextManager[Any]", transaction) as entered:
+        connection = await _own_async_connection(entered, stage.database)
+        context.enter_async(connection, entered if isinstance(entered, AsyncSession) else None)
+        if connection is not None and isinstance(job_type.parameters, MappedParameters):
+            context.params = await context.async_session.merge(context.params, load=False)
+        stage.journal.begin(context.claim)
+        with nullcontext() if connection is None else fenced(sync_connection_of(connection)):
+            with _ending_in_a_child():
+                result = await job_type.run(context)
+            text = result_text(result, job_type.max_result_bytes)
+            context.check_end()
+            if connection is not None:
+                await context.async_session.flush()
+        if connection is not None:
+            await connection.run_sync(settle_within, context, text, stage.node)
+    return Performed(Succeeded(text), settled=connection is not None)
+
+
+def sync_connection_of(connection: AsyncConnection) -> Connection:
+    """The connection under one that was begun."""
+    if connection.sync_connection is None:
+        raise InvalidRequest("the transaction of this job was not begun")
+    return connection.sync_connection
+
+
+@contextmanager
+def _ending_in_a_child() -> Generator[None]:
+    """End a child that the body has forked where the body is over in it: before anything is settled or committed."""
+    here = forks.count
+    try:
+        yield
+    except BaseException as error:
+        if forks.count != here:
+            end_child(error)
+        raise
+    if forks.count != here:
+        end_child(None)
+
+
+def settle_within(connection: Connection, context: JobContext[Any], result: str | None, node: NodeId) -> None:
+    """Finish the job as the last statement of its own transaction; raises `Overtaken` so that it rolls back."""
+    claim = context.claim
+    settlement = decide(claim, Succeeded(result), Backoff(), Random(0))  # noqa: S311 - success draws nothing
+    settlement = settlement._replace(label=context.label, took=context.took)
+    if claim.id not in settling.settle(connection, node, [settlement]).settled:
+        raise Overtaken
+
+
+def _own_connection(entered: Any, database: Database) -> Connection | None:
+    """The connection to settle on, if what the job type entered is a transaction on Horae's own database."""
+    connection = entered.connection() if isinstance(entered, Session) else entered
+    if not isinstance(connection, Connection) or not database.is_at(connection.engine.url):
+        return None
+    database.adopt(connection)
+    return connection
+
+
+async def _own_async_connection(entered: Any, database: Database) -> AsyncConnection | None:
+    connection = await entered.connection() if isinstance(entered, AsyncSession) else entered
+    if not isinstance(connection, AsyncConnection) or not database.is_at(connection.engine.url):
+        return None
+    await connection.run_sync(database.adopt)
+    return connection

@@ -1,0 +1,120 @@
+"""How a node claims: with one statement as a rule, with three where queues that it serves have limits.
+
+It learns of limits with the look ahead that an idle node makes anyway, and a busy one every few seconds. Until then
+it takes nothing of such a queue, so a new limit holds from the first moment.
+"""
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+from typing import Final
+
+from horae.domain.jobs.job import Claim
+from horae.runtime.claims.claim_cursor import REST, Frontier
+from horae.storage.engine.database import Database
+from horae.storage.engine.dialect import POSTGRESQL
+from horae.storage.jobs import claims, limited_claims
+from horae.storage.jobs.claims import Served
+from horae.storage.jobs.limited_claims import Taken
+
+FRESH: Final = 5.0
+PAUSES: Final[tuple[float, float]] = (0.02, 1.0)
+AVOIDED_FOR: Final[tuple[float, float]] = (0.2, 10.0)
+"""Seconds: how long a look holds; shortest and longest before a queue is tried again that a rival was at, and before a
+type is whose bodies could not begin.
+"""
+
+
+class Claimer:
+    """The claims of one node, and what it knows of limits."""
+
+    def __init__(self, database: Database, served: Served, rng: Random) -> None:
+        self.limited = frozenset[str]()
+        """The queues that have limits, of those that the node serves."""
+        self.exhausted = False
+        """Whether the last claim took all that there was."""
+        self.pause = math.inf
+        """Seconds after which another claim may take what the last one had to pass over."""
+        self._database, self._served, self._rng = database, served, rng
+        self._frontier = self._new_frontier()
+        self._looked_at = -math.inf
+        self._next_pause = PAUSES[0]
+        self.avoided: dict[str, tuple[float, float]] = {}
+        """Types whose bodies cannot begin here: until when they are left to others, and how long that is."""
+
+    def avoid(self, name: str) -> None:
+        """Take nothing of this type for a moment, which grows from one time to the next until `trust`."""
+        now = time.monotonic()
+        until, pause = self.avoided.get(name, (0.0, AVOIDED_FOR[0] / 2))
+        if now >= until:  # else it was tried together with others
+            pause = min(pause * 2, AVOIDED_FOR[1])
+            self.avoided[name] = now + pause * self._rng.uniform(0.5, 1.0), pause
+
+    def trust(self, name: str) -> None:
+        """A body of this type has begun."""
+        self.avoided.pop(name, None)
+
+    def _asked(self) -> Served:
+        """What the next claim may take; where that is not all, another one follows after `pause`."""
+        now = time.monotonic()
+        waits = {name: until - now for name, (until, _) in self.avoided.items() if until > now}
+        if not waits:
+            return self._served
+        self.pause = min(waits.values())
+        return replace(self._served, types=tuple(name for name in self._served.types if name not in waits))
+
+    def serve(self, types: tuple[str, ...]) -> None:
+        """Take jobs of these types from now on, also those that lie before the last one that was claimed."""
+        self._served = replace(self._served, types=types)
+        self._frontier = self._new_frontier()
+
+    def _new_frontier(self) -> Frontier:
+        return Frontier(REST if self._database.dialect == POSTGRESQL else 0)
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether limits may have come or gone since the last look."""
+        return time.monotonic() - self._looked_at > FRESH
+
+    async def claim(self, room: int) -> Sequence[Claim]:
+        """Take up to `room` due jobs; raises what the database raises."""
+        self.pause = math.inf
+        served = self._asked() if self.avoided else self._served
+        names = await self._within_reach(served, room) if self.limited else ()
+        if not names:
+            return await self._claim_unlimited(served, room)
+        result = await self._database.transact_async(limited_claims.claim, served, room, names)
+        self._take_note(result)
+        return result.claims
+
+    async def _claim_unlimited(self, served: Served, room: int) -> Sequence[Claim]:
+        began = time.monotonic()
+        beyond = self._frontier.beyond(began)
+        taken = await self._database.autocommit_async(claims.claim, served, room, beyond)
+        ended = time.monotonic()
+        self._frontier.move(taken, beyond=beyond, began=began, ended=ended)
+        self.exhausted = len(taken) < room
+        return taken
+
+    async def look_ahead(self) -> float | None:
+        """Learn of limits; seconds until the next job is due, as `claims.look_ahead` says."""
+        if not self.is_stale and self._frontier.rest(time.monotonic()):
+            return None  # it would read all that a claim has just passed by
+        ahead = await self._database.autocommit_async(claims.look_ahead)
+        self._looked_at = time.monotonic()
+        served = self._served.queues
+        self.limited = ahead.limited if served is None else ahead.limited.intersection(served)
+        return ahead.due_in
+
+    async def _within_reach(self, served: Served, room: int) -> Sequence[str]:
+        return await self._database.autocommit_async(limited_claims.within_reach, served, room)
+
+    def _take_note(self, taken: Taken) -> None:
+        self.exhausted = taken.contended  # else there may be more behind what did not fit, so the next claim comes soon
+        if taken.contended:
+            self.pause = min(self.pause, self._next_pause * self._rng.uniform(0.5, 1.0))
+            self._next_pause = min(self._next_pause * 2, PAUSES[1])
+        else:
+            self._next_pause = PAUSES[0]

@@ -1,0 +1,113 @@
+"""A node's share of hooks and clean-up: looks for what is due, and lets threads of their own do it.
+
+Nothing here is waited for by claims, rescues or the interface, however long a hook of an application takes.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Final
+
+from horae.domain.jobs.job import JobId
+from horae.runtime.throttled_warning import Complaint
+from horae.storage.engine.database import Database
+from horae.types.hook_threads import HookThreads
+from horae.types.hooks import Hooks
+
+LOOK_EVERY: Final = 2.0
+CLEAN_EVERY: Final = 300.0
+CLEAN_SHARE: Final = 0.1
+PATIENCE: Final = 1.0
+"""Seconds between looks at what is owed, and between clean-ups at most; these as a share of the time that jobs are
+kept; seconds that a node which stops waits for running hooks.
+"""
+
+log = logging.getLogger("horae.runtime")
+
+
+class HookService:
+    """Has owed hooks called and old jobs deleted."""
+
+    def __init__(self, database: Database, hooks: Hooks, keep_seconds: float) -> None:
+        self._database, self._hooks, self._keep_seconds = database, hooks, keep_seconds
+        self._threads = HookThreads(hooks)
+        self._cleaning: dict[str, threading.Thread] = {}
+        self._due = asyncio.Event()
+        self._away = Complaint()
+
+    def wake(self) -> None:
+        """Look now: a job has ended here that owes a hook. Called on the node's loop."""
+        self._due.set()
+
+    def remember(self, job_id: JobId, error: BaseException) -> None:
+        """Keep what a body raised here for its `on_error`."""
+        self._hooks.remember(job_id, error)
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        loop = asyncio.get_running_loop()
+        pause = min(CLEAN_EVERY, self._keep_seconds * CLEAN_SHARE)
+        clean_at = loop.time() + pause
+        while True:
+            await self._look()
+            if loop.time() >= clean_at:
+                self.clean_up()
+                clean_at = loop.time() + pause
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_EVERY):
+                    await self._due.wait()
+
+    async def finish(self) -> None:
+        """Begin what the last bodies of the node owe, and wait a moment for it; the rest stays owed."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                await self._look()
+                await asyncio.to_thread(self._threads.close, PATIENCE)
+        self.close()
+
+    def close(self) -> None:
+        """Begin no more."""
+        self._threads.close(0.0)
+
+    def clean_up(self) -> None:
+        """Delete what was kept for long enough, each type with `before_delete` on a thread of its own."""
+        self._clean("", partial(self._hooks.clean_up_plain, self._keep_seconds))
+        for name in self._hooks.hooked_types:
+            self._clean(name, partial(self._hooks.clean_up_hooked, name, self._keep_seconds))
+
+    async def _look(self) -> None:
+        self._due.clear()
+        try:
+            due = await self._database.in_service(self._find)
+        except Exception as error:  # noqa: BLE001 - the database may be away for a while
+            self._away.warn("it is not known which hooks are owed: %s", error)
+            return
+        self._away.settle()
+        for name, count in due.items():
+            self._threads.call_due(name, count)
+
+    def _find(self) -> dict[str, int]:
+        self._threads.look()
+        return self._hooks.due()
+
+    def _clean(self, name: str, clean: Callable[[], int]) -> None:
+        before = self._cleaning.get(name)
+        if before is not None and before.is_alive():
+            log.warning("the last clean-up of %s has not ended", f"type {name}" if name else "jobs")
+            return
+        thread = threading.Thread(target=_guarded, args=[clean], name=f"horae-clean-{name}", daemon=True)
+        self._cleaning[name] = thread
+        thread.start()
+
+
+def _guarded(clean: Callable[[], int]) -> None:
+    try:
+        removed = clean()
+    except Exception as error:  # noqa: BLE001 - the next one does it
+        log.warning("a clean-up failed and is repeated: %s", error)
+        return
+    if removed:
+        log.info("%d ended jobs were cleaned up", removed)

@@ -1,0 +1,307 @@
+"""Claims jobs as slots become free, begins their bodies, and takes note of their ends.
+
+A claim asks for as many jobs as there are free slots, and for more when jobs are short: as many as end in a tenth of a
+second. What was claimed beyond the slots waits here for at most a second, then it is handed back. A claim that finds
+nothing asks when something will be due, so that a delayed job starts on time however seldom an idle node looks.
+
+Where the answer to a claim is lost, the database may have given this node jobs that it never heard of. They are handed
+back: again and again for a while, for the lost statement may still be under way, and then once a minute. What has begun
+here and is not settled, or waits to be handed back, is never among them.
+"""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterable
+from random import Random
+from typing import Any, Final
+
+from horae.domain.cluster.liveness import Isolation
+from horae.domain.jobs.job import Claim, JobId
+from horae.errors import LeaseLost
+from horae.runtime.bodies.reporter import Reporter
+from horae.runtime.bodies.run import Executor, Run
+from horae.runtime.bodies.runner import Interrupted, OutOfContact, Performed, Stage, outcome_of
+from horae.runtime.bodies.verdict import Ended, ended_of, must_stop
+from horae.runtime.claims.claimer import Claimer
+from horae.runtime.claims.settler import Settler
+from horae.runtime.claims.slots import Slots
+from horae.runtime.claims.suspects import Suspects
+from horae.runtime.claims.throughput import Throughput
+from horae.runtime.throttled_warning import Complaint
+from horae.storage.jobs import claims
+from horae.storage.jobs.claims import Served
+from horae.types.context import JobContext
+from horae.types.job_type import JobType
+from horae.types.registry import Registry
+
+LARGEST_PREFETCH: Final = 2000
+LONGEST_WAIT: Final = 1.0
+POLL_WITH_HINTS: Final = 1.5
+POLL_IDLE: Final = 5.0
+POLL_ALONE: Final[tuple[float, float]] = (0.05, 1.0)
+DOUBT: Final = 10.0
+STRAYS_EVERY: Final = 60.0
+LATE: Final = 5.0
+"""Seconds: how long a claim may wait for a slot; between polls where hints arrive, and where nothing waits besides;
+shortest and longest without hints; how long a statement without an answer may still be under way; between looks for
+claims without an answer at other times; an answer to a claim that took longer is not trusted, for the node may have
+been taken for dead meanwhile.
+"""
+
+log = logging.getLogger("horae.runtime")
+Choose = Callable[[JobType[Any]], Executor]
+
+
+class Worker:
+    """The slots of one node."""
+
+    def __init__(  # noqa: PLR0913 - the one place where these meet
+        self, *, stage: Stage, served: Served, registry: Registry, settler: Settler, reporter: Reporter,
+        choose: Choose, slots: Slots, hinted: Callable[[], bool], rng: Random,
+    ) -> None:  # fmt: skip
+        self.running: dict[JobId, Run] = {}
+        self._stage, self._registry = stage, registry
+        self._claimer = Claimer(stage.database, served, rng)
+        self._suspects = Suspects(stage.database, rng)
+        self._settler, self._reporter = settler, reporter
+        self._choose, self._slots, self._hinted, self._rng = choose, slots, hinted, rng
+        self._prefetched: deque[tuple[Claim, float]] = deque()
+        self._throughput = Throughput()
+        self._away = Complaint()
+        self._wake = asyncio.Event()
+        self._hints = 0
+        self._exhausted = False
+        self._stopping = self._isolated = False
+        self._poll = POLL_ALONE[0]
+        self._due_at: float | None = None
+        self._looked_ahead = False
+        self._doubtful_until = 0.0
+        self._strays_at = time.monotonic() + STRAYS_EVERY
+        self.emptied = asyncio.Event()
+        settler.on_room = self._wake.set
+        slots.listen(self._slot_is_free)
+
+    def _slot_is_free(self) -> None:
+        self._begin_prefetched()
+        self._wake.set()
+
+    def hint(self) -> None:
+        """Look for work now. Called on the node's loop."""
+        self._hints += 1
+        self._exhausted = False
+        self._wake.set()
+
+    def serve(self, types: tuple[str, ...]) -> None:
+        """Claim jobs of these types from now on."""
+        self._claimer.serve(types)
+        self.hint()
+
+    def hint_of_room(self, queues: Iterable[str]) -> bool:
+        """Jobs of these queues have ended: look for work if one of the queues has a limit, and say so."""
+        limited = self._claimer.limited
+        if not limited or limited.isdisjoint(queues):
+            return False
+        self.hint()
+        return True
+
+    def hint_in(self, seconds: float) -> None:
+        """Look for work when something is due."""
+        asyncio.get_running_loop().call_later(seconds, self.hint)
+
+    def stop(self) -> None:
+        """Claim nothing more; `run` ends after handing back what was not begun."""
+        self._stopping = True
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Claim and begin bodies until stopped."""
+        while not self._stopping:
+            room = self._room()
+            if time.monotonic() < self._doubtful_until or time.monotonic() >= self._strays_at:
+                await self._hand_back_strays()
+            if room > 0 and not self._exhausted:
+                await self._claim(room)
+            else:
+                await self._wait()
+            self._hand_back_stale()
+        self._slots.forget(self._slot_is_free)
+        self._hand_back_prefetched()
+        if time.monotonic() < self._doubtful_until:
+            await self._hand_back_strays()
+
+    def _room(self) -> int:
+        if self._settler.crowded or self._isolated:
+            return 0
+        free, waiting = self._slots.free, len(self._prefetched)
+        ahead = min(self._throughput.recent, LARGEST_PREFETCH)
+        # A claim of ten jobs costs nearly what one of hundreds does: not before half of what was ahead is used up.
+        return 0 if waiting >= free and waiting * 2 > ahead else free + ahead - waiting
+
+    async def _claim(self, room: int) -> None:
+        hints = self._hints
+        asked = time.monotonic()
+        try:
+            taken = await self._claimer.claim(room)
+            taken = await self._suspects.sift(taken, lambda: self._known)
+        except Exception as error:  # noqa: BLE001 - the database may be away for a while; the node stays
+            self._away.warn("no jobs can be claimed: %s", error)
+            self._doubtful_until = time.monotonic() + DOUBT
+            await asyncio.sleep(self._rng.uniform(0.2, 1.0))
+            return
+        self._away.settle()
+        self._exhausted = self._claimer.exhausted and hints == self._hints
+        if taken:
+            self._poll = POLL_ALONE[0]
+        self._looked_ahead, self._due_at = False, None  # a moment that has passed would be waited for without a pause
+        now = time.monotonic()
+        self._prefetched.extend((claim, now) for claim in taken)
+        if now - asked > LATE:
+            self._hand_back_prefetched()
+        self._begin_prefetched()
+
+    async def _look_ahead(self) -> None:
+        """Find out when the next job will be due, if that can be told, and which queues have limits now."""
+        self._looked_ahead = True
+        known = self._claimer.limited
+        try:
+            due_in = await self._claimer.look_ahead()
+        except Exception as error:  # noqa: BLE001 - as for a claim
+            self._away.warn("it is not known when the next job is due: %s", error)
+            due_in = None
+        self._due_at = None if due_in is None else time.monotonic() + due_in
+        if self._claimer.limited - known:
+            self.hint()
+
+    async def _wait(self) -> None:
+        if not self._looked_ahead and (self._claimer.is_stale or (self._exhausted and self._hinted())):
+            await self._look_ahead()
+        timeout = min(self._poll_interval(), self._claimer.pause)
+        if self._prefetched:
+            timeout = min(timeout, LONGEST_WAIT / 4)
+        try:
+            async with asyncio.timeout(timeout):
+                await self._wake.wait()
+        except TimeoutError:
+            self._exhausted = False
+        self._wake.clear()
+
+    def _poll_interval(self) -> float:
+        spread = self._rng.uniform(0.75, 1.25)
+        if not self._hinted():
+            self._poll = min(self._poll * 2, POLL_ALONE[1])
+            return self._poll * spread
+        if self._due_at is None:
+            return POLL_WITH_HINTS * spread
+        return max(0.0, min(POLL_IDLE * spread, self._due_at - time.monotonic()))
+
+    def _begin_prefetched(self) -> None:
+        while self._prefetched and not self._stopping and not self._isolated and self._slots.free > 0:
+            claim, _ = self._prefetched.popleft()
+            self._begin(claim)
+
+    def _begin(self, claim: Claim) -> None:
+        job_type = self._registry.get(claim.type)
+        context: JobContext[Any] = JobContext(claim, None, self._reporter.follow(claim))  # JobContext[Any](...) is slow
+        run = Run(claim, job_type, context, self._choose(job_type))
+        self.running[claim.id] = run
+        self._slots.take()
+        run.executor.start(run, self._done)
+
+    def _done(self, run: Run, performed: Performed) -> None:
+        claim = run.claim
+        if self.running.get(claim.id) is not run:
+            return  # given up long ago
+        del self.running[claim.id]
+        self._slots.release()
+        self._settler.add(ended_of(run, performed, self._reporter.latest(claim.id), self._rng))
+        if performed.unbegun:
+            self._avoid(claim.type)
+        elif self._claimer.avoided:
+            self._claimer.trust(claim.type)
+        self._throughput.count(time.monotonic())
+        self._begin_prefetched()
+        if not self._exhausted and not self._wake.is_set() and self._room() > 0:
+            self._wake.set()
+        if not self.running:
+            self.emptied.set()
+
+    def drop(self, job_ids: Collection[JobId]) -> None:
+        """Hand back prefetched jobs that are being cancelled; their bodies never begin."""
+        self._drop_where(lambda claim: claim.id in job_ids)
+
+    def _avoid(self, name: str) -> None:
+        """Claim nothing of a type for a moment: its bodies cannot begin here, as without a connection for them."""
+        self._claimer.avoid(name)
+        self._drop_where(lambda claim: claim.type == name)
+
+    def _drop_where(self, is_dropped: Callable[[Claim], bool]) -> None:
+        dropped = [claim for claim, _ in self._prefetched if is_dropped(claim)]
+        if dropped:
+            self._prefetched = deque(item for item in self._prefetched if not is_dropped(item[0]))
+            self._hand_back(dropped)
+
+    def _hand_back_stale(self) -> None:
+        oldest = time.monotonic() - LONGEST_WAIT
+        if self._prefetched and self._prefetched[0][1] < oldest:
+            self._throughput.reset()
+            self._hand_back_prefetched()
+
+    def _hand_back_prefetched(self) -> None:
+        """Return everything that was claimed and not begun."""
+        self._hand_back([claim for claim, _ in self._prefetched])
+        self._prefetched.clear()
+
+    def _hand_back(self, waiting: Iterable[Claim]) -> None:
+        for claim in waiting:
+            self._settler.add(Ended(claim, None, unbegun=True))
+
+    @property
+    def _known(self) -> list[JobId]:
+        """The jobs that this node holds, as far as it knows."""
+        return [*self.running, *(claim.id for claim, _ in self._prefetched), *self._settler.unsettled]
+
+    async def _hand_back_strays(self) -> None:
+        known = [*self._stage.journal.listed, *self._known]
+        try:
+            strays = await self._stage.database.autocommit_async(claims.strays, self._stage.node, known)
+        except Exception as error:  # noqa: BLE001 - as for a claim
+            self._away.warn("it is not known whether jobs were claimed: %s", error)
+            self._doubtful_until = time.monotonic() + DOUBT
+            await asyncio.sleep(self._rng.uniform(0.2, 1.0))
+            return
+        self._strays_at = time.monotonic() + STRAYS_EVERY
+        if strays:
+            self._hand_back(strays)
+            log.warning("%d jobs were claimed without an answer and are handed back", len(strays))
+
+    def isolate(self, level: Isolation) -> None:
+        """The database has not been reached for long: stop the bodies whose jobs others may soon act on."""
+        self._isolated = True
+        self._hand_back_prefetched()
+        for run in list(self.running.values()):
+            if must_stop(run.claim, level):
+                run.stop(OutOfContact())
+
+    def rejoin(self) -> None:
+        """The database is reached again: take on work as before."""
+        self._isolated = False
+        self.hint()
+
+    def order_all(self, order: Callable[[], BaseException]) -> None:
+        """Tell every body to stop."""
+        for run in list(self.running.values()):
+            run.stop(order())
+
+    def give_up(self) -> None:
+        """Settle bodies that ignore every order as interrupted: what they still do is fenced by the lease."""
+        for run in list(self.running.values()):
+            log.error("job %d (%s) ignores the order to stop; its body is left behind", run.claim.id, run.claim.type)
+            outcome = outcome_of(run.job_type, run.context, Interrupted())
+            self._done(run, Performed(outcome, took=run.context.took))
+
+    def abandon(self) -> None:
+        """The node was declared dead: what it holds belongs to others."""
+        self._prefetched.clear()
+        self.order_all(LeaseLost)

@@ -1,0 +1,1 @@
+"""Which bodies a node has begun, in a file that outlives the node."""

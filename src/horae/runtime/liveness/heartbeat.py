@@ -1,0 +1,224 @@
+"""Keeps a node's heartbeat on PostgreSQL going, and knows by it how good the node's own contact is.
+
+As a rule a helper process beats (`storage/operations/heartbeat_process.py`). Where that has ended, cannot be started or is late, a
+thread beats in its place. Another thread hears what both come to, and compares times: a node that has had no answer for
+long stops its bodies before others run them.
+"""
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from sqlalchemy import Connection
+
+from horae.domain.cluster.liveness import Contact, Isolation, Limits
+from horae.runtime.liveness.heartbeat_helper import Helper, start_helper
+from horae.runtime.throttled_warning import Complaint
+from horae.storage.engine.database import Database
+from horae.storage.operations import nodes
+from horae.storage.operations.heartbeat_process import clock
+from horae.storage.operations.nodes import NodeRecord
+
+LOOK: Final = 0.25
+RESTARTS: Final = (0.5, 30.0)
+AWAKE: Final = 1.0
+"""Seconds: between two looks at the clock; shortest and longest before a helper that has ended is started again; that a
+process which has just been continued, or a machine that has just woken up, has to find out how it stands.
+"""
+
+log = logging.getLogger("horae.runtime")
+
+
+@dataclass(frozen=True, slots=True)
+class Watcher:
+    """Whom to tell what, on another thread.
+
+    `died`: others took this node for dead. `suspected`: another node is silent. `isolated`: which bodies must stop for
+    want of contact. `regained`: there is contact again; meanwhile others may have taken jobs of this node.
+    """
+
+    died: Callable[[], None] = lambda: None
+    suspected: Callable[[], None] = lambda: None
+    isolated: Callable[[Isolation], None] = lambda _level: None
+    regained: Callable[[], None] = lambda: None
+
+
+class Heartbeat:
+    """The heartbeat of one node."""
+
+    def __init__(self, database: Database, record: NodeRecord, limits: Limits, watcher: Watcher) -> None:
+        """`record`: the node has just been registered."""
+        self._database, self._record, self._limits, self._watcher = database, record, limits, watcher
+        self._contact = Contact(limits, clock())
+        self._level = Isolation.NONE
+        self._stopped = threading.Event()
+        self._helper: Helper | None = None
+        self._helper_at, self._restart_in = clock(), RESTARTS[0]
+        self._looked_at = self._fresh_from = clock()
+        self._bridge: threading.Thread | None = None
+        self._helper_beat_at = -math.inf
+        self._away = Complaint()
+        self._thread = threading.Thread(target=self._live, name="horae-heartbeat", daemon=True)
+
+    def start(self) -> None:
+        """Begin to beat."""
+        self._ensure_helper(clock())
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Beat no more; waits for nothing that may hang."""
+        self._stopped.set()
+        helper, self._helper = self._helper, None
+        if helper is not None:
+            helper.dismiss()
+
+    def beat_within(self, connection: Connection) -> Callable[[], None]:
+        """Beat in a transaction that is under way, if that is overdue; what to call when it is committed.
+
+        Where other clients have taken every connection that the server gives, the only ones left may be in use.
+        """
+        if self._stopped.is_set() or not self._contact.overdue(clock()):
+            return _nothing
+        sent = clock()
+        return partial(self._answered, sent, nodes.beat(connection, self._record.id))
+
+    def watched(self) -> float:
+        """Seconds of contact without a break."""
+        return self._contact.watched(clock())
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether this node's own heartbeat is late, so that it can judge nobody."""
+        return self._contact.silent_for(clock()) > self._limits.lock
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        """The pipes to the helper, which a fork of this process must not keep open."""
+        helper = self._helper
+        return () if helper is None else helper.descriptors
+
+    def _live(self) -> None:
+        while not self._stopped.is_set():
+            helper = self._helper
+            if helper is None:
+                self._stopped.wait(LOOK)
+            else:
+                self._hear(helper)
+            if not self._stopped.is_set():
+                self._look(clock())
+
+    def _hear(self, helper: Helper) -> None:
+        for word, rest in helper.words(LOOK):
+            match word:
+                case "beat":
+                    sent, _, suspects = rest.partition(" ")
+                    self._helper_beat_at = clock()
+                    self._restart_in = RESTARTS[0]
+                    self._answered(float(sent), int(suspects))
+                case "dead":
+                    self._die()
+                case "lost":
+                    cut, _, text = rest.partition(" ")
+                    self._lose(text, cut=cut == "1")
+                case _:
+                    self._helper = None
+                    helper.dismiss()
+                    self._start_later(clock())
+                    self._lose(rest, cut=True)
+
+    def _lose(self, text: str, *, cut: bool) -> None:
+        self._helper_beat_at = -math.inf
+        if not self._stopped.is_set():
+            self._contact.lose(cut=cut)
+            self._away.warn("the heartbeat lost its connection: %s", text)
+
+    def _answered(self, sent: float, suspects: int | None) -> None:
+        regained = self._contact.answer(sent)
+        self._away.settle()
+        if suspects is None:
+            self._die()
+        elif not self._stopped.is_set():
+            if regained:
+                self._watcher.regained()
+            if suspects:
+                self._watcher.suspected()
+
+    def _die(self) -> None:
+        if not self._stopped.is_set():
+            self.stop()
+            self._watcher.died()
+
+    def _look(self, now: float) -> None:
+        if now - self._looked_at > self._limits.margin:
+            self._fresh_from = now + AWAKE
+        self._looked_at = now
+        self._database.end_overdue_calls(time.monotonic())
+        self._ensure_helper(now)
+        if self._contact.overdue(now) and (self._bridge is None or not self._bridge.is_alive()):
+            self._bridge = threading.Thread(target=self._beat_here, name="horae-heartbeat-bridge", daemon=True)
+            self._bridge.start()
+        level = self._contact.isolation(now)
+        if level is Isolation.NONE:
+            self._level = level
+        elif level > self._level and now >= self._fresh_from:
+            self._level = level
+            log.error("no contact with the database for %.1f s", self._contact.silent_for(now))
+            self._database.hang_up()
+            self._watcher.isolated(level)
+
+    def _ensure_helper(self, now: float) -> None:
+        if self._helper is None and now >= self._helper_at and not self._stopped.is_set():
+            try:
+                self._helper = start_helper(self._database, self._record, self._limits)
+            except OSError as error:
+                self._start_later(now)
+                log.warning("the heartbeat has no process of its own yet: %s", error)
+            else:
+                if self._helper is None:
+                    self._helper_at = math.inf
+                    log.info("the heartbeat has no process of its own, so a body may hold it up: no Python to run it")
+
+    def _start_later(self, now: float) -> None:
+        self._helper_at = now + self._restart_in
+        self._restart_in = min(self._restart_in * 2, RESTARTS[1])
+
+    def _beat_here(self) -> None:
+        """Beat in this process until the helper does."""
+        while self._is_needed():
+            try:
+                self._beat_while_connected()
+            except Exception as error:  # noqa: BLE001 - whatever is wrong with the connection, a new one may be right
+                self._away.warn("the heartbeat lost its connection: %s", error)
+                with suppress(Exception):  # none can be had perhaps, but some are open
+                    self._beat_with(lambda: self._database.autocommit(nodes.beat, self._record.id))
+                self._stopped.wait(self._limits.beat / 2)
+
+    def _is_needed(self) -> bool:
+        late = clock() - self._helper_beat_at > 1.5 * self._limits.beat
+        return late and not self._stopped.is_set()
+
+    def _beat_while_connected(self) -> None:
+        with self._database.own_connection() as connection:
+            while self._is_needed():
+                self._take_lock(connection)
+                self._beat_with(lambda: nodes.beat(connection, self._record.id))
+                self._stopped.wait(self._limits.beat)
+
+    def _beat_with(self, beat: Callable[[], int | None]) -> None:
+        sent = clock()
+        self._answered(sent, beat())
+
+    def _take_lock(self, connection: Connection) -> None:
+        """Hold the lock until the connection ends: it is free, or ours, or the helper's."""
+        if self._record.lock_key is not None and not connection.info.get("horae_locked"):
+            connection.info["horae_locked"] = nodes.take_lock(connection, self._record.lock_key)
+
+
+def _nothing() -> None:
+    """No beat was due."""

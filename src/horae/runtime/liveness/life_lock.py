@@ -1,0 +1,49 @@
+"""A lock on a file that a living node holds, on SQLite: whoever can take it knows that the node is gone."""
+
+import fcntl
+import os
+from pathlib import Path
+
+from horae.storage.engine.connections.timeouts import detach
+from horae.storage.engine.sqlite.file_modes import mode_beside
+
+
+class LifeLock:
+    """The lock of this node's own file."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._descriptor: int | None = None
+
+    def take(self) -> None:
+        """Make the file and lock it; nobody else ever locks it for longer than a look."""
+        self._descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        os.fchmod(self._descriptor, mode_beside(self._file.parent))  # others who share the database look at it
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+
+    def release(self) -> None:
+        """Free the lock, as the system does when a process ends."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def abandon(self) -> None:
+        """In a fork of the node's process: close the copy, which leaves the lock to the parent."""
+        if self._descriptor is not None:
+            detach([self._descriptor])
+
+
+def is_abandoned(file: Path) -> bool:
+    """Whether the file is there and nobody holds its lock; looking makes no file."""
+    try:
+        descriptor = os.open(file, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    else:
+        return True
+    finally:
+        os.close(descriptor)  # which frees the lock again

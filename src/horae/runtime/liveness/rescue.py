@@ -1,0 +1,101 @@
+"""What becomes of the jobs of dead nodes: a body that had begun has crashed, and all others go back."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from random import Random
+from typing import Final, TypeAlias
+
+from sqlalchemy import Connection
+
+from horae.domain.backoff import Backoff
+from horae.domain.jobs.job import Claim, Crashed, JobId, JobState, NodeId, Settlement, Succeeded, decide
+from horae.live.store import LiveReport
+from horae.runtime.bodies.verdict import backoff_of, owing
+from horae.runtime.journal.files import Begun
+from horae.storage.jobs import claims
+from horae.storage.outcomes import ending, settling
+from horae.storage.schedules.runs import Decided
+from horae.types.registry import Registry
+
+RESCUE_BATCH: Final = 500
+"""Jobs a transaction."""
+
+Reports: TypeAlias = Callable[[Sequence[JobId]], Mapping[JobId, LiveReport]]
+
+
+def _unknown(_node: NodeId) -> Begun:
+    return Begun(None)
+
+
+def _none(_job_ids: Sequence[JobId]) -> Mapping[JobId, LiveReport]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Rescued:
+    """A job of a dead node and what became of it."""
+
+    claim: Claim
+    node: NodeId
+    settlement: Settlement | None
+    state: JobState
+
+
+@dataclass(frozen=True, slots=True)
+class Rescuer:
+    """Deals with what dead nodes hold, one batch at a time.
+
+    `begun_by`: what a dead node had begun; `reports`: what bodies last said of themselves; `age`: how long ago this
+    scheduler was started.
+    """
+
+    registry: Registry
+    rng: Random
+    begun_by: Callable[[NodeId], Begun] = _unknown
+    reports: Reports = _none
+    age: timedelta = timedelta(0)
+
+    def rescue(
+        self, connection: Connection, dead: Collection[NodeId], silent: Collection[NodeId] = ()
+    ) -> tuple[list[Rescued], list[Decided]]:
+        """Rescue one batch of what these nodes, or nodes without a row, hold.
+
+        What had begun is settled as a crash, or as finished where its body is known to have returned; what had not
+        begun goes back as it was, and what was ended under its body is only released. Of `silent` nodes, which may live
+        on, only what may be run again. Also answers what became of the schedules whose runs these were.
+        """
+        result: list[Rescued] = []
+        ended: list[Decided] = []
+        unbegun: list[Claim] = []
+        lost = ending.lost(connection, dead, RESCUE_BATCH, silent)
+        reports = self.reports([claim.id for claim, _, state, _ in lost if state is JobState.STARTED])
+        for claim, node, state, crashes in lost:
+            begun = self.begun_by(node)
+            if state is not JobState.STARTED:
+                never = () if begun.may_include(claim) else (claim.id,)
+                ended.extend(settling.release(connection, node, [(claim.id, claim.lease)], never).runs)
+                result.append(Rescued(claim, node, None, state))
+            elif begun.may_include(claim):
+                finished = begun.has_succeeded(claim)
+                settlement = _finish(claim) if finished else self._crash(claim, node, crashes, reports.get(claim.id))
+                ended.extend(settling.settle(connection, node, [settlement], self.age).runs)
+                result.append(Rescued(claim, node, settlement, settlement.state))
+            else:
+                unbegun.append(claim)
+                result.append(Rescued(claim, node, None, JobState.PENDING))
+        if unbegun:
+            claims.hand_back(connection, unbegun)
+        return result, ended
+
+    def _crash(self, claim: Claim, node: NodeId, crashes: int, report: LiveReport | None) -> Settlement:
+        outcome = Crashed(f"node {node} stopped in the middle of the job", crashes + 1)
+        job_type = self.registry.find(claim.type)
+        settlement = owing(decide(claim, outcome, backoff_of(claim, job_type), self.rng), job_type)
+        if report is None or report.lease != claim.lease:
+            return settlement
+        return settlement._replace(progress=report.progress_percentage, label=report.label)
+
+
+def _finish(claim: Claim) -> Settlement:
+    return decide(claim, Succeeded(), Backoff(), Random(0))  # noqa: S311 - success draws nothing

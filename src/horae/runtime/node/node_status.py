@@ -1,0 +1,49 @@
+"""What somebody who is no node can tell of the nodes: a command, a web page. Looks once and changes nothing."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from horae.runtime.components import NodeOptions
+from horae.runtime.liveness.identity import decoded
+from horae.runtime.liveness.membership import membership_of
+from horae.runtime.liveness.node_record import record_of
+from horae.storage.engine.database import Database
+from horae.storage.operations import nodes
+from horae.storage.operations.nodes import NodeView
+from horae.types.registry import Registry
+
+REMEMBERED: Final = 3600.0
+"""Seconds for which lists tell of a node that has died."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenNode:
+    """A node, and why it is dead, if it is."""
+
+    view: NodeView
+    cause_of_death: str | None
+
+    @property
+    def alive(self) -> bool:
+        """Whether nothing speaks against it."""
+        return self.cause_of_death is None
+
+    @property
+    def host_name(self) -> str:
+        """The readable part of its host."""
+        return host_name(self.view.host, self.view.pid)
+
+
+def host_name(host: str, pid: int) -> str:
+    """The readable part of a node's host."""
+    return decoded(host, pid).host.partition("/")[0]
+
+
+def look(database: Database) -> list[SeenNode]:
+    """All nodes, the oldest first."""
+    views = database.autocommit(nodes.view)
+    if not views:
+        return []
+    options = NodeOptions()
+    deaths = membership_of(database, record_of(Registry(), options), options.liveness).find_dead()
+    return [SeenNode(view, deaths[view.id].cause if view.id in deaths else None) for view in views]

@@ -1,0 +1,33 @@
+"""Keeps a service of a node going where the machine lacks something for a while: descriptors, memory, threads."""
+
+import asyncio
+import errno
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from horae.runtime.throttled_warning import Complaint
+
+LACKING: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EAGAIN})
+SHORTEST_PAUSE: Final = 0.1
+LONGEST_PAUSE: Final = 5.0
+
+
+async def sustained(name: str, service: Callable[[], Awaitable[None]]) -> None:
+    """Run a service until it ends, and again after a pause where it fails for lack of a resource."""
+    complaint, pause = Complaint(), SHORTEST_PAUSE
+    while True:
+        try:
+            return await service()
+        except (OSError, MemoryError, RuntimeError) as error:
+            if not lacks_resource(error):
+                raise
+            complaint.warn("%s fails for lack of a resource, and is begun again: %s", name, error)
+        await asyncio.sleep(pause)
+        pause = min(pause * 2, LONGEST_PAUSE)
+
+
+def lacks_resource(error: BaseException) -> bool:
+    """Whether the machine, or this process's share of it, is used up; the same call may work later."""
+    if isinstance(error, OSError):
+        return error.errno in LACKING
+    return isinstance(error, MemoryError) or "can't start new thread" in str(error)

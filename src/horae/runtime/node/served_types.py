@@ -1,0 +1,46 @@
+"""Lets a node run job types that are registered while it lives."""
+
+import asyncio
+import logging
+from contextlib import closing, suppress
+
+from horae.domain.jobs.job import NodeId
+from horae.runtime.claims.worker import Worker
+from horae.runtime.components import Parts
+from horae.storage.operations import nodes
+
+log = logging.getLogger("horae.runtime")
+
+
+class ServedTypes:
+    """Follows the registry: the worker claims what is known now, and the row of the node says so."""
+
+    def __init__(self, parts: Parts, node: NodeId, worker: Worker) -> None:
+        self._parts, self._node, self._worker = parts, node, worker
+        self._known = tuple(parts.registry.by_name)
+        self._changed = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+
+    async def run(self) -> None:
+        """Follow until cancelled."""
+        with closing(self._parts.registry.listen(self._on_change)):
+            while True:
+                await self._follow()
+                await self._changed.wait()
+                self._changed.clear()
+
+    def _on_change(self) -> None:
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._changed.set)
+
+    async def _follow(self) -> None:
+        types = tuple(self._parts.registry.by_name)
+        if types == self._known:
+            return
+        log.info("node %s runs jobs of types %s from now on", self._node, ", ".join(sorted(types)))
+        self._known = types
+        self._worker.serve(types)
+        try:
+            await self._parts.database.autocommit_async(nodes.serve, self._node, types)
+        except Exception as error:  # noqa: BLE001 - it is for those who look; the node claims them all the same
+            log.warning("the job types of node %s could not be written down: %s", self._node, error)

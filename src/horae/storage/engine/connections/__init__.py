@@ -1,0 +1,1 @@
+"""Connections to PostgreSQL: their pool, their time limits, a pooler in front of the server."""

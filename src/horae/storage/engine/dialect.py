@@ -1,0 +1,360 @@
+"""The few true differences between PostgreSQL and SQLite, as small constructs that compile to both."""
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Generic, TypeVar
+from typing import cast as cast_type
+
+from sqlalchemy import (
+    ARRAY,
+    JSON,
+    BigInteger,
+    BindParameter,
+    Boolean,
+    ColumnElement,
+    Connection,
+    DateTime,
+    Dialect,
+    Float,
+    FromClause,
+    Select,
+    Text,
+    bindparam,
+    cast,
+    func,
+    literal,
+    select,
+    type_coerce,
+)
+from sqlalchemy import column as named_column
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql import operators
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.sql.operators import OperatorType
+from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
+from typing_extensions import override
+
+from horae.storage.engine.unreadable import UNREADABLE, loads
+
+POSTGRESQL: Final = "postgresql"
+SQLITE: Final = "sqlite"
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND: Final = timedelta(microseconds=1)
+
+S = TypeVar("S")
+
+
+class PerDialect(Generic[S]):
+    """A statement built once, at import, for each database."""
+
+    def __init__(self, build: Callable[[str], S]) -> None:
+        self._built = {name: build(name) for name in (POSTGRESQL, SQLITE)}
+
+    def on(self, connection: Connection) -> S:
+        """The form that `connection` understands."""
+        return self._built[connection.dialect.name]
+
+
+class Instant(TypeDecorator[datetime]):
+    """A moment in UTC: `timestamptz` on PostgreSQL, whole microseconds since 1970 on SQLite."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    @override
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        return dialect.type_descriptor(BigInteger() if dialect.name == SQLITE else DateTime(timezone=True))
+
+    @override
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
+        if value is None or dialect.name != SQLITE:
+            return value
+        return (value - EPOCH) // MICROSECOND
+
+    @override
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[..., datetime | None]:
+        # The processor itself, and not `process_result_value`: one call less for each moment of each row.
+        return _moment_of_microseconds if dialect.name == SQLITE else _moment_in_utc
+
+
+def _moment_of_microseconds(value: Any) -> datetime | None:
+    try:
+        return None if value is None else EPOCH + timedelta(microseconds=value)
+    except (ArithmeticError, TypeError):
+        return cast_type("datetime", UNREADABLE)  # whoever reads the row looks for it
+
+
+def _moment_in_utc(value: Any) -> datetime | None:
+    try:
+        return None if value is None else value.astimezone(UTC)
+    except (ArithmeticError, AttributeError, TypeError, ValueError):
+        return cast_type("datetime", UNREADABLE)
+
+
+class JsonPart(JSON):
+    """A part of a JSON value; what it is compared with is JSON as well, as in `params["path"] == "a.csv"`."""
+
+    cache_ok = True
+
+    @override
+    def coerce_compared_value(self, op: OperatorType | None, value: Any) -> TypeEngine[Any]:
+        if op in (operators.eq, operators.ne) and value is not None:
+            return _JSON_PART
+        return super().coerce_compared_value(op, value)
+
+
+class JsonbPart(JsonPart, JSONB):
+    """The same on PostgreSQL."""
+
+
+_JSON_PART: Final = JsonPart().with_variant(JsonbPart(), POSTGRESQL)
+
+
+class Json(UserDefinedType[Any]):
+    """JSON: written as text that is JSON already, read as Python values; `jsonb` on PostgreSQL.
+
+    A part of it, as in `column["key"]` and `column["key"].as_integer()`, is what it is of SQLAlchemy's own JSON type.
+    """
+
+    class Comparator(UserDefinedType.Comparator[Any]):
+        """Knows parts."""
+
+        @override
+        def operate(self, op: OperatorType, *other: Any, **kwargs: Any) -> ColumnElement[Any]:
+            if op is operators.getitem:
+                part: ColumnElement[Any] = type_coerce(self.expr, _JSON_PART)[other[0]]
+                return part
+            return super().operate(op, *other, **kwargs)
+
+    comparator_factory = Comparator
+    cache_ok = True
+
+    @override
+    def get_col_spec(self, **_: Any) -> str:
+        """The column type, but for PostgreSQL (see below)."""
+        return "TEXT"
+
+    @override
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
+        if dialect.name != SQLITE:  # psycopg has parsed it
+            return None
+        return lambda value: None if value is None else loads(value)
+
+
+@compiles(Json, POSTGRESQL)
+def _jsonb(_type: Json, _compiler: SQLCompiler, **_: Any) -> str:
+    return "JSONB"
+
+
+class TextList(TypeDecorator[Sequence[str]]):
+    """A list of texts as one parameter: an array on PostgreSQL, a JSON array on SQLite."""
+
+    impl = Text
+    cache_ok = True
+
+    @override
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        return dialect.type_descriptor(Text() if dialect.name == SQLITE else ARRAY(Text()))
+
+    @override
+    def process_bind_param(self, value: Sequence[str] | None, dialect: Dialect) -> Any:
+        if value is None:
+            return None
+        return json.dumps(list(value)) if dialect.name == SQLITE else list(value)
+
+
+class IdList(TextList):
+    """A list of whole numbers as one parameter."""
+
+    cache_ok = True
+
+    @override
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        return dialect.type_descriptor(Text() if dialect.name == SQLITE else ARRAY(BigInteger()))
+
+
+def member_of(
+    dialect: str, column: ColumnElement[Any], parameter: str, *, of: type[TextList] = TextList
+) -> ColumnElement[bool]:
+    """`column` is one of the values of the list parameter."""
+    values: BindParameter[Any] = bindparam(parameter, type_=of())
+    if dialect == SQLITE:
+        return column.in_(select(func.json_each(values).table_valued("value").c.value))
+    return column == func.any(values)
+
+
+def one_of(dialect: str, column: ColumnElement[Any], keys: Select[Any]) -> ColumnElement[bool]:
+    """`column`, which has an index, is one of the few keys that a subquery gives.
+
+    An array on PostgreSQL, which it always looks up in the index: for a join or IN it may read a whole table that was
+    small, or looked so, when the plan was made. A claim of 500 also took a third less of the server's time.
+    """
+    return column.in_(keys) if dialect == SQLITE else column == func.any(func.array(keys.scalar_subquery()))
+
+
+def json_rows(dialect: str, parameter: str, **columns: TypeEngine[Any]) -> FromClause:
+    """The rows of one JSON parameter, an array of objects, as a table with these columns.
+
+    A batch travels as one value, so the statement's text does not grow with it.
+    """
+    rows: BindParameter[Any] = bindparam(parameter, type_=Text())
+    if dialect == SQLITE:
+        each = func.json_each(rows).table_valued("key", "value").alias(f"{parameter}_each")
+        fields = [
+            func.json_extract(each.c.value, f"$.{name}", type_=kind).label(name) for name, kind in columns.items()
+        ]
+        return select(*fields, each.c.key.label("position")).select_from(each).subquery(parameter)
+    fields_typed = [named_column(name, kind) for name, kind in columns.items()]
+    recordset = func.jsonb_to_recordset(cast(rows, Json())).table_valued(*fields_typed)
+    return recordset.render_derived(name=parameter, with_types=True)
+
+
+class database_now(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL function that it is
+    """The database's clock; on SQLite a function that each connection registers, so that a test can own it."""
+
+    type = Instant()
+    inherit_cache = True
+
+
+@compiles(database_now, POSTGRESQL)
+def _now_postgresql(_element: database_now, _compiler: SQLCompiler, **_: Any) -> str:
+    return "statement_timestamp()"  # stable, so an index can use it; and not frozen by a long transaction
+
+
+@compiles(database_now, SQLITE)
+def _now_sqlite(_element: database_now, _compiler: SQLCompiler, **_: Any) -> str:
+    return "horae_now()"
+
+
+class seconds_from_now(FunctionElement[datetime]):  # noqa: N801 - as above
+    """The database's clock plus a number of seconds, which may be negative."""
+
+    type = Instant()
+    inherit_cache = True
+
+    def __init__(self, seconds: ColumnElement[float] | float) -> None:
+        super().__init__(literal(seconds, Float()) if isinstance(seconds, int | float) else seconds)
+
+
+@compiles(seconds_from_now, POSTGRESQL)
+def _later_postgresql(element: seconds_from_now, compiler: SQLCompiler, **options: Any) -> str:
+    return f"(statement_timestamp() + make_interval(secs => {compiler.process(element.clauses, **options)}))"
+
+
+@compiles(seconds_from_now, SQLITE)
+def _later_sqlite(element: seconds_from_now, compiler: SQLCompiler, **options: Any) -> str:
+    return f"(horae_now() + CAST({compiler.process(element.clauses, **options)} * 1000000 AS INTEGER))"
+
+
+class seconds_since(FunctionElement[float]):  # noqa: N801 - as above
+    """How many seconds ago a stored moment was, by the database's clock."""
+
+    type = Float()
+    inherit_cache = True
+
+
+@compiles(seconds_since, POSTGRESQL)
+def _since_postgresql(element: seconds_since, compiler: SQLCompiler, **options: Any) -> str:
+    # Each by itself: a moment that is infinite has no difference from another, but it has an epoch.
+    then = compiler.process(element.clauses, **options)
+    return f"(extract(epoch FROM statement_timestamp()) - extract(epoch FROM {then}))::float8"
+
+
+@compiles(seconds_since, SQLITE)
+def _since_sqlite(element: seconds_since, compiler: SQLCompiler, **options: Any) -> str:
+    return f"((horae_now() - {compiler.process(element.clauses, **options)}) / 1000000.0)"
+
+
+class now_or(FunctionElement[datetime]):  # noqa: N801 - as above
+    """The database's clock, but no earlier than a moment of the same row: a clock may be set back."""
+
+    type = Instant()
+    inherit_cache = True
+
+
+@compiles(now_or, POSTGRESQL)
+def _no_earlier_postgresql(element: now_or, compiler: SQLCompiler, **options: Any) -> str:
+    return f"greatest(statement_timestamp(), {compiler.process(element.clauses, **options)})"
+
+
+@compiles(now_or, SQLITE)
+def _no_earlier_sqlite(element: now_or, compiler: SQLCompiler, **options: Any) -> str:
+    return f"max(horae_now(), {compiler.process(element.clauses, **options)})"
+
+
+class seconds_between(FunctionElement[float]):  # noqa: N801 - as above
+    """How many seconds the first of two stored moments is after the second."""
+
+    type = Float()
+    inherit_cache = True
+
+    def __init__(self, later: ColumnElement[Any], earlier: ColumnElement[Any]) -> None:
+        super().__init__(later, earlier)
+
+
+@compiles(seconds_between, POSTGRESQL)
+def _between_postgresql(element: seconds_between, compiler: SQLCompiler, **options: Any) -> str:
+    later, earlier = (compiler.process(part, **options) for part in element.clauses)
+    return f"extract(epoch FROM {later} - {earlier})::float8"
+
+
+@compiles(seconds_between, SQLITE)
+def _between_sqlite(element: seconds_between, compiler: SQLCompiler, **options: Any) -> str:
+    later, earlier = (compiler.process(part, **options) for part in element.clauses)
+    return f"(({later} - {earlier}) / 1000000.0)"
+
+
+class longer_than(FunctionElement[bool]):  # noqa: N801 - as above
+    """Whether the text of a JSON column has more than so many bytes."""
+
+    type = Boolean()
+    inherit_cache = True
+
+    def __init__(self, column: ColumnElement[Any], most: ColumnElement[int]) -> None:
+        super().__init__(column, most)
+
+
+@compiles(longer_than, POSTGRESQL)
+def _longer_postgresql(element: longer_than, compiler: SQLCompiler, **options: Any) -> str:
+    column, most = (compiler.process(part, **options) for part in element.clauses)
+    # The stored size comes first, for it is known at once; as `jsonb` no value is eight times as long as its text.
+    stored = f"pg_column_size({column}) > 8 * CAST({most} AS BIGINT)"
+    return f"CASE WHEN {stored} THEN true ELSE octet_length(CAST({column} AS text)) > {most} END"
+
+
+@compiles(longer_than, SQLITE)
+def _longer_sqlite(element: longer_than, compiler: SQLCompiler, **options: Any) -> str:
+    column, most = (compiler.process(part, **options) for part in element.clauses)
+    return f"(length(CAST({column} AS BLOB)) > {most})"
+
+
+class microseconds_before(FunctionElement[datetime]):  # noqa: N801 - as above
+    """A moment less whole microseconds, but no earlier than another moment; that one if they are not known."""
+
+    type = Instant()
+    inherit_cache = True
+
+    def __init__(self, moment: ColumnElement[Any], microseconds: ColumnElement[int], bound: ColumnElement[Any]) -> None:
+        super().__init__(moment, microseconds, bound)
+
+
+@compiles(microseconds_before, POSTGRESQL)
+def _before_postgresql(element: microseconds_before, compiler: SQLCompiler, **options: Any) -> str:
+    moment, microseconds, bound = (compiler.process(part, **options) for part in element.clauses)
+    return f"greatest({moment} - {microseconds} * interval '1 microsecond', {bound})"
+
+
+@compiles(microseconds_before, SQLITE)
+def _before_sqlite(element: microseconds_before, compiler: SQLCompiler, **options: Any) -> str:
+    moment, microseconds, bound = (compiler.process(part, **options) for part in element.clauses)
+    return f"ifnull(max({moment} - {microseconds}, {bound}), {bound})"
+
+
+def json_moment(dialect: str, moment: datetime | None) -> int | str | None:
+    """A moment as `json_rows` reads it into an `Instant`."""
+    if moment is None:
+        return None
+    return (moment - EPOCH) // MICROSECOND if dialect == SQLITE else moment.isoformat()

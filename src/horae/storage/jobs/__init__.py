@@ -1,0 +1,1 @@
+"""Jobs: their tables, creation, reading and claims."""

@@ -1,0 +1,236 @@
+"""Jobs come into being: one, or ten thousand in one statement; the count limit and the unique key decide atomically."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import (
+    BigInteger,
+    BindParameter,
+    Connection,
+    Float,
+    Integer,
+    Text,
+    and_,
+    bindparam,
+    cast,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+    true,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+
+from horae.domain.jobs.job import JobId
+from horae.errors import DatabaseBusy, InvalidRequest
+from horae.storage.engine.dialect import POSTGRESQL, SQLITE, Instant, Json, PerDialect, database_now, seconds_from_now
+from horae.storage.jobs.tables import UNIQUE_WHERE, jobs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewJob:
+    """What a caller decided about a job; texts that are JSON are JSON already."""
+
+    type: str
+    queue: str
+    priority: int
+    params: str | None
+    owner: str | None = None
+    max_attempts: int = 1
+    backoff: str | None = None
+    unique_key: str | None = None
+    run_at: datetime | None = None
+    delay: float | None = None
+    meta: str = "{}"
+    max_runtime: float | None = None
+    retry_of: JobId | None = None
+
+
+SEES_WHAT_IS_COMMITTED: Final = ("read committed", "read uncommitted", "serializable, one at a time")
+
+
+class Contended(DatabaseBusy):
+    """Another transaction, which has not ended, creates a job under the same limit or unique key."""
+
+
+class Inserted(NamedTuple):
+    """What the database decided about a new job."""
+
+    id: JobId
+    run_at: datetime
+    created_at: datetime
+    updated_at: datetime
+
+
+_COLUMNS: Final = (
+    "type",
+    "queue",
+    "priority",
+    "owner",
+    "params",
+    "max_attempts",
+    "backoff",
+    "unique_key",
+    "meta",
+    "max_runtime",
+    "retry_of",
+)
+_TYPES: Final = {
+    "priority": Integer(),
+    "max_attempts": Integer(),
+    "params": Json(),
+    "backoff": Json(),
+    "meta": Json(),
+    "max_runtime": Float(),
+    "retry_of": BigInteger(),
+}
+_RUN_AT: Final = func.coalesce(
+    bindparam("run_at", type_=Instant()),
+    seconds_from_now(func.coalesce(bindparam("delay", type_=Float()), 0.0)),
+)
+
+
+def _value(name: str) -> Any:
+    kind = _TYPES.get(name, Text())
+    return cast(bindparam(name, type_=Text() if isinstance(kind, Json) else kind), kind)
+
+
+_VALUES: Final = {
+    **{name: _value(name) for name in _COLUMNS},
+    "state": literal("pending", Text()),
+    "run_at": _RUN_AT,
+    "created_at": database_now(),
+    "updated_at": database_now(),
+}
+_INSERTED: Final = (jobs.c.id, jobs.c.run_at, jobs.c.created_at, jobs.c.updated_at)
+_INSERT: Final[Mapping[str, Any]] = {POSTGRESQL: postgresql.insert, SQLITE: sqlite.insert}
+
+OCCUPYING: Final = select(func.count()).where(
+    jobs.c.owner == bindparam("owner"),
+    jobs.c.type == bindparam("type"),
+    or_(jobs.c.finished_at.is_(None), jobs.c.node_id.is_not(None)),
+)
+# Not waited for: the other transaction is a caller's, and may stay open for as long as it likes.
+TRY_LOCK: Final = select(
+    func.pg_try_advisory_xact_lock(func.hashtextextended(bindparam("key", type_=Text()), 0)).label("taken"),
+    func.current_setting("transaction_isolation").label("isolation"),
+)
+
+ADD: Final = insert(jobs).values(_VALUES).returning(*_INSERTED)
+
+
+def _guarded(dialect: str) -> Any:
+    room: BindParameter[int | None] = bindparam("max_count", type_=Integer())
+    allowed = or_(cast(room, Integer()).is_(None), OCCUPYING.scalar_subquery() < room)
+    source = select(*_VALUES.values()).where(and_(true(), allowed))
+    statement = _INSERT[dialect](jobs).from_select(list(_VALUES), source, include_defaults=False)
+    keyed = statement.on_conflict_do_nothing(index_elements=[jobs.c.type, jobs.c.unique_key], index_where=UNIQUE_WHERE)
+    return keyed.returning(*_INSERTED)
+
+
+ADD_GUARDED: Final = PerDialect(_guarded)
+
+
+def _many(dialect: str) -> Any:
+    batch = bindparam("batch", type_=Text())
+    if dialect == SQLITE:
+        each = func.json_each(batch).table_valued("value", "key")
+        order = each.c.key
+    else:
+        elements = func.jsonb_array_elements(cast(batch, Json()))
+        each = elements.table_valued("value", with_ordinality="position").render_derived()
+        order = each.c.position
+    source = select(*(each.c.value if name == "params" else value for name, value in _VALUES.items())).order_by(order)
+    return insert(jobs).from_select(list(_VALUES), source, include_defaults=False).returning(jobs.c.id)
+
+
+ADD_MANY: Final = PerDialect(_many)
+
+LOCK_JOB: Final = select(jobs.c.id).where(jobs.c.id == bindparam("job_id")).with_for_update()
+REPETITION: Final = select(jobs.c.id).where(jobs.c.retry_of == bindparam("job_id")).order_by(jobs.c.id.desc()).limit(1)
+
+ACTIVE_WITH_KEY: Final = select(jobs.c.id).where(
+    jobs.c.type == bindparam("type"),
+    jobs.c.unique_key == bindparam("unique_key"),
+    jobs.c.finished_at.is_(None),
+)
+
+
+def _parameters(job: NewJob) -> dict[str, Any]:
+    return {
+        **{name: getattr(job, name) for name in _COLUMNS},
+        "run_at": job.run_at,
+        "delay": job.delay,
+    }
+
+
+def add(connection: Connection, job: NewJob) -> Inserted:
+    """Insert a job that no limit and no key concerns."""
+    return Inserted(*connection.execute(ADD, _parameters(job)).one())
+
+
+def add_guarded(connection: Connection, job: NewJob, max_count: int | None) -> Inserted | None:
+    """Insert a job unless its owner has `max_count` occupied ones of the type, or its unique key is active."""
+    if max_count is not None:
+        lock_limit(connection, job.owner, job.type)
+    if job.unique_key is not None:
+        lock_key(connection, job.type, job.unique_key)
+    parameters = {**_parameters(job), "max_count": max_count}
+    row = connection.execute(ADD_GUARDED.on(connection), parameters).one_or_none()
+    return None if row is None else Inserted(*row)
+
+
+def lock_limit(connection: Connection, owner: str | None, job_type: str) -> None:
+    """Let only one transaction at a time count and insert for this owner and type (SQLite has one writer anyway).
+
+    Raises `Contended`, and `InvalidRequest` for a transaction that does not see what others have committed meanwhile.
+    """
+    isolation = _try_lock(connection, f"horae:{job_type}:{owner}", f"a {job_type!r} job of {owner!r}")
+    if isolation not in SEES_WHAT_IS_COMMITTED:
+        raise InvalidRequest(
+            f"jobs of type {job_type!r} are counted, and a {isolation} transaction does not see those that others "
+            "have started since it began; start this job in a read committed transaction, or without `session`"
+        )
+
+
+def lock_key(connection: Connection, job_type: str, unique_key: str) -> None:
+    """Let only one transaction at a time insert with this key: the index would wait for the other one. Likewise."""
+    _try_lock(connection, f"horae:{job_type}:key:{unique_key}", f"a {job_type!r} job with unique key {unique_key!r}")
+
+
+def _try_lock(connection: Connection, key: str, about: str) -> str:
+    """Take a lock until the end of the transaction; the transaction's isolation."""
+    if connection.dialect.name != POSTGRESQL:
+        return "serializable, one at a time"
+    taken, isolation = connection.execute(TRY_LOCK, {"key": key}).one()
+    if not taken:
+        raise Contended(f"another transaction has started {about}")
+    return str(isolation)
+
+
+def occupying(connection: Connection, owner: str | None, job_type: str) -> int:
+    """How many jobs of this owner and type are pending, running, or not stopped yet."""
+    return connection.execute(OCCUPYING, {"owner": owner, "type": job_type}).scalar_one()
+
+
+def add_many(connection: Connection, template: NewJob, params: str) -> list[JobId]:
+    """Insert one job for each element of the JSON array `params`, in one statement; ids in its order."""
+    parameters: Mapping[str, Any] = {**_parameters(template), "batch": params}
+    ids: Sequence[int] = connection.execute(ADD_MANY.on(connection), parameters).scalars().all()
+    return [JobId(id_) for id_ in sorted(ids)]  # ids are drawn in the order of the select
+
+
+def repetition_of(connection: Connection, job_id: JobId) -> JobId | None:
+    """The newest job that repeats this one; nobody else starts one until the end of the transaction."""
+    connection.execute(LOCK_JOB, {"job_id": job_id})
+    found = connection.execute(REPETITION, {"job_id": job_id}).scalar_one_or_none()
+    return None if found is None else JobId(found)
+
+
+def active_with_key(connection: Connection, job_type: str, unique_key: str) -> JobId | None:
+    """The active job that holds this unique key."""
+    found = connection.execute(ACTIVE_WITH_KEY, {"type": job_type, "unique_key": unique_key}).scalar_one_or_none()
+    return None if found is None else JobId(found)

@@ -1,0 +1,72 @@
+"""What a mapped class of the application says of its table, where that holds the parameters of jobs."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from sqlalchemy import Column, Table
+from sqlalchemy import inspect as mapping_of
+
+from horae.errors import InvalidJobType
+from horae.storage.jobs.tables import jobs
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One parameter: its column, the attribute it is mapped to, its Python type; may it be null, or left out."""
+
+    column: str
+    name: str
+    kind: type[Any]
+    nullable: bool
+    optional: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MappedTable:
+    """A table joined to `jobs` by its primary key."""
+
+    mapped: type[Any]
+    table: Table
+    key: str
+    attributes: tuple[Attribute, ...]
+
+    @classmethod
+    def of(cls, mapped: type[Any]) -> Self:
+        """Read the mapping; raises `InvalidJobType` if nothing joins it to a job."""
+        mapper = mapping_of(mapped)
+        table: Table = mapper.local_table
+        key = _job_key(mapped.__name__, table)
+        attributes = tuple(
+            _attribute(column, mapper.get_property_by_column(column).key)
+            for column in table.columns
+            if column is not key
+        )
+        return cls(mapped, table, key.key, attributes)
+
+
+def is_mapped(declared: Any) -> bool:
+    """Whether this is a mapped class."""
+    return mapping_of(declared, raiseerr=False) is not None
+
+
+def _attribute(column: Column[Any], name: str) -> Attribute:
+    nullable = bool(column.nullable)
+    defaulted = column.default is not None or column.server_default is not None
+    return Attribute(column.key, name, _kind(column), nullable, nullable or defaulted)
+
+
+def _kind(column: Column[Any]) -> type[Any]:
+    try:
+        return column.type.python_type
+    except NotImplementedError:  # a type of the application's own; the database checks it
+        return object
+
+
+def _job_key(name: str, table: Table) -> Column[Any]:
+    key = list(table.primary_key)
+    if len(key) == 1 and any(foreign.references(jobs) for foreign in key[0].foreign_keys):
+        return key[0]
+    raise InvalidJobType(
+        f"{name}: its primary key must be a foreign key to Horae's jobs, as in "
+        "mapped_column(ForeignKey(horae.jobs_table.c.id, ondelete='CASCADE'), primary_key=True)"
+    )

@@ -1,0 +1,244 @@
+"""Hooks that rows owe: written when a job ends, taken by one process that knows the type, and cleared by it.
+
+`hook_taken_at` says that a process is calling the hook, or was when it died: after `seconds` another one may take it. A
+row that is about to be deleted is taken in the same way, for its `before_delete`. It owes that, too, where somebody who
+does not know its type has asked for its deletion: then whoever knows the type calls it and deletes the row.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Float,
+    Integer,
+    Row,
+    Select,
+    String,
+    Update,
+    and_,
+    bindparam,
+    case,
+    func,
+    null,
+    or_,
+    select,
+    update,
+)
+
+from horae.domain.jobs.job import Job, JobId, JobState
+from horae.storage.engine.dialect import IdList, PerDialect, database_now, member_of, seconds_from_now
+from horae.storage.engine.unreadable import read, readable
+from horae.storage.jobs.reading import COLUMNS, job_from, job_of
+from horae.storage.jobs.tables import jobs
+
+ON_ERROR: Final = "on_error"
+ON_CANCELLED: Final = "on_cancelled"
+BEFORE_DELETE: Final = "before_delete"
+OWED_BY: Final[Mapping[JobState, str]] = {JobState.FAILED: ON_ERROR, JobState.CANCELLED: ON_CANCELLED}
+
+
+class Owed(NamedTuple):
+    """A job that owes a hook, and which: the first, if it owes two."""
+
+    job: Job
+    hook: str
+
+
+class Left(NamedTuple):
+    """Ended jobs of one type that are past their keeping, or whose hooks are owed: how many of each."""
+
+    type: str
+    past_keeping: int
+    owed: int
+
+
+def _free() -> ColumnElement[bool]:
+    again = seconds_from_now(-bindparam("again", type_=Float()))
+    return or_(jobs.c.hook_taken_at.is_(None), jobs.c.hook_taken_at < again)
+
+
+def _due(dialect: str) -> ColumnElement[bool]:
+    """The body has stopped, the type is known here, and nobody calls the hook at this moment."""
+    return and_(
+        jobs.c.hook_owed.is_not(None), jobs.c.node_id.is_(None), member_of(dialect, jobs.c.type, "types"), _free()
+    )
+
+
+def _past_keeping(dialect: str) -> ColumnElement[bool]:
+    return and_(
+        jobs.c.finished_at < seconds_from_now(-bindparam("seconds", type_=Float())),
+        jobs.c.node_id.is_(None),
+        jobs.c.hook_owed.is_(None),
+        jobs.c.id > bindparam("after", type_=BigInteger()),
+        member_of(dialect, jobs.c.type, "types"),
+    )
+
+
+def _taken(chosen: Select[Any], *more: ColumnElement[Any]) -> Update:
+    """Take these rows, passing over those that somebody else is taking."""
+    some = (
+        chosen.order_by(jobs.c.id)
+        .limit(bindparam("limit", type_=Integer()))
+        .with_for_update(skip_locked=True)
+        .cte("some")
+    )
+    taken = update(jobs).where(jobs.c.id.in_(select(some.c.id))).values(hook_taken_at=database_now())
+    return taken.returning(*COLUMNS, *more)
+
+
+DUE: Final = PerDialect(
+    lambda dialect: select(jobs.c.type, func.count().label("waiting")).where(_due(dialect)).group_by(jobs.c.type)
+)
+TAKE: Final = PerDialect(lambda dialect: _taken(select(jobs.c.id).where(_due(dialect)), jobs.c.hook_owed))
+TAKE_ONE: Final = PerDialect(
+    lambda dialect: _taken(
+        select(jobs.c.id).where(
+            _due(dialect),
+            jobs.c.id == bindparam("job_id", type_=BigInteger()),
+            jobs.c.hook_owed != BEFORE_DELETE,  # which is for whoever deletes the row
+        ),
+        jobs.c.hook_owed,
+    )
+)
+TAKE_PAST_KEEPING: Final = PerDialect(lambda dialect: _taken(select(jobs.c.id).where(_past_keeping(dialect), _free())))
+PAST_KEEPING: Final = PerDialect(
+    lambda dialect: (
+        select(jobs.c.id).where(_past_keeping(dialect)).order_by(jobs.c.id).limit(bindparam("limit", type_=Integer()))
+    )
+)
+TAKE_TO_DELETE: Final = (
+    update(jobs)
+    .where(jobs.c.id == bindparam("job_id"), jobs.c.finished_at.is_not(None), jobs.c.node_id.is_(None), _free())
+    .values(hook_taken_at=database_now())
+    .returning(jobs.c.id)
+)
+_hook: Final = bindparam("hook", type_=String())
+DONE: Final = (
+    update(jobs)
+    .where(jobs.c.id == bindparam("job_id"), or_(jobs.c.hook_owed == _hook, jobs.c.hook_owed.startswith(_hook + ",")))
+    .values(hook_owed=case((jobs.c.hook_owed != _hook, BEFORE_DELETE)), hook_taken_at=null())
+)
+_to_be_deleted: Final = jobs.c.hook_owed.like(f"%{BEFORE_DELETE}")
+ASK_TO_DELETE: Final = (
+    update(jobs)
+    .where(
+        jobs.c.id == bindparam("job_id"),
+        jobs.c.finished_at.is_not(None),
+        jobs.c.node_id.is_(None),
+        or_(jobs.c.hook_owed.is_(None), ~_to_be_deleted),
+    )
+    .values(hook_owed=func.coalesce(jobs.c.hook_owed + ",", "") + BEFORE_DELETE)
+    .returning(jobs.c.id)
+)
+ASKED: Final = PerDialect(
+    lambda dialect: select(jobs.c.id).where(
+        jobs.c.hook_owed.is_not(None),
+        _to_be_deleted,
+        jobs.c.node_id.is_(None),
+        member_of(dialect, jobs.c.type, "types"),
+    )
+)
+FORGET: Final = PerDialect(
+    lambda dialect: (
+        update(jobs)
+        .where(jobs.c.hook_owed.is_not(None), member_of(dialect, jobs.c.type, "types"))
+        .values(hook_owed=null(), hook_taken_at=null())
+    )
+)
+HAND_BACK: Final = PerDialect(
+    lambda dialect: update(jobs).where(member_of(dialect, jobs.c.id, "ids", of=IdList)).values(hook_taken_at=null())
+)
+
+
+def _left(dialect: str) -> Select[*tuple[Any, ...]]:
+    past = and_(jobs.c.finished_at < seconds_from_now(-bindparam("seconds", type_=Float())), jobs.c.node_id.is_(None))
+    owed = jobs.c.hook_owed.is_not(None)
+    return (
+        select(
+            jobs.c.type,
+            func.sum(case((past, 1), else_=0)).label("past_keeping"),
+            func.sum(case((owed, 1), else_=0)).label("owed"),
+        )
+        .where(or_(past, owed), ~member_of(dialect, jobs.c.type, "types"))
+        .group_by(jobs.c.type)
+        .order_by(jobs.c.type)
+    )
+
+
+LEFT: Final = PerDialect(_left)
+
+
+def due(connection: Connection, types: Collection[str], again: float) -> dict[str, int]:
+    """How many hooks of these types wait to be called; `again`: seconds after which a dead caller's are called."""
+    rows = connection.execute(DUE.on(connection), {"types": list(types), "again": again})
+    return {row.type: row.waiting for row in rows}
+
+
+def take(connection: Connection, types: Collection[str], again: float, job_id: JobId | None = None) -> Owed | None:
+    """Take one hook of these types, or of this job; whoever gets it calls it."""
+    parameters: dict[str, Any] = {"types": list(types), "again": again, "limit": 1}
+    if job_id is None:
+        row = connection.execute(TAKE.on(connection), parameters).one_or_none()
+    else:
+        row = connection.execute(TAKE_ONE.on(connection), {**parameters, "job_id": job_id}).one_or_none()
+    if row is None:
+        return None
+    return Owed(read(jobs.name, row, _without_hook), row.hook_owed.partition(",")[0])
+
+
+def _without_hook(row: Row[Any]) -> Job:
+    values = row._mapping  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # the public name of a Row's mapping
+    return job_of({name: value for name, value in values.items() if name != "hook_owed"})
+
+
+def take_past_keeping(
+    connection: Connection, types: Collection[str], seconds: float, *, again: float, after: JobId, limit: int
+) -> list[Job]:
+    """Take ended jobs that have been kept for long enough, by id, for their `before_delete`."""
+    parameters = {"types": list(types), "seconds": seconds, "again": again, "after": after, "limit": limit}
+    rows = connection.execute(TAKE_PAST_KEEPING.on(connection), parameters).all()
+    return sorted(readable(jobs.name, rows, job_from), key=lambda job: job.id)
+
+
+def past_keeping(
+    connection: Connection, types: Collection[str], seconds: float, *, after: JobId, limit: int
+) -> list[JobId]:
+    """Ended jobs that have been kept for long enough and need no hook."""
+    parameters = {"types": list(types), "seconds": seconds, "after": after, "limit": limit}
+    return [JobId(id_) for id_ in connection.execute(PAST_KEEPING.on(connection), parameters).scalars()]
+
+
+def take_to_delete(connection: Connection, job_id: JobId, again: float) -> bool:
+    """Take one ended job for its `before_delete`; False where somebody else deletes it."""
+    return connection.execute(TAKE_TO_DELETE, {"job_id": job_id, "again": again}).one_or_none() is not None
+
+
+def ask_to_delete(connection: Connection, job_id: JobId) -> bool:
+    """Have an ended job deleted by whoever knows its type; False where that was asked before, or it has not ended."""
+    return connection.execute(ASK_TO_DELETE, {"job_id": job_id}).one_or_none() is not None
+
+
+def done(connection: Connection, job_id: JobId, hook: str) -> None:
+    """Note that this hook has been called; another one may be owed after it."""
+    connection.execute(DONE, {"job_id": job_id, "hook": hook})
+
+
+def forget(connection: Connection, types: Collection[str]) -> list[JobId]:
+    """Note that nobody will call what jobs of these types owe; those of them that somebody wanted to be deleted."""
+    wanted = connection.execute(ASKED.on(connection), {"types": list(types)}).scalars().all()
+    connection.execute(FORGET.on(connection), {"types": list(types)})
+    return [JobId(id_) for id_ in wanted]
+
+
+def hand_back(connection: Connection, job_ids: Collection[JobId]) -> None:
+    """Let others take what was taken here."""
+    connection.execute(HAND_BACK.on(connection), {"ids": list(job_ids)})
+
+
+def left(connection: Connection, known: Collection[str], seconds: float) -> list[Left]:
+    """What is left of types that are not among the known ones."""
+    rows = connection.execute(LEFT.on(connection), {"types": list(known), "seconds": seconds})
+    return [Left(row.type, int(row.past_keeping), int(row.owed)) for row in rows]

@@ -1,0 +1,44 @@
+"""Parameters kept in a table of the application, beside the job's row."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, insert, select
+from sqlalchemy.orm import Session
+
+from horae.domain.jobs.job import JobId
+from horae.errors import JobDoesNotExist
+from horae.storage.engine.dialect import IdList, member_of
+from horae.storage.jobs.mapped import MappedTable
+
+M = TypeVar("M")
+
+
+def add(connection: Connection, joined: MappedTable, rows: Sequence[tuple[JobId, Mapping[str, Any]]]) -> None:
+    """Write the parameters of new jobs."""
+    # A statement writes the columns of its first row and no others, so rows that leave out the same go together.
+    alike: dict[frozenset[str], list[dict[str, Any]]] = {}
+    for job_id, row in rows:
+        alike.setdefault(frozenset(row), []).append({joined.key: job_id, **row})
+    for batch in alike.values():
+        connection.execute(insert(joined.table), batch)
+
+
+def load_many(connection: Connection, joined: MappedTable, job_ids: Sequence[JobId]) -> dict[JobId, Any]:
+    """The parameters of many jobs in one statement, detached from any session; what is not there is left out."""
+    key = joined.table.c[joined.key]
+    wanted = select(joined.mapped, key).where(member_of(connection.dialect.name, key, "ids", of=IdList))
+    with Session(connection, expire_on_commit=False) as session:
+        found = {JobId(job_id): row for row, job_id in session.execute(wanted, {"ids": list(job_ids)}).unique()}
+        session.expunge_all()
+    return found
+
+
+def load(connection: Connection, mapped: type[M], job_id: JobId) -> M:
+    """The parameters of a job, detached from any session; raises `JobDoesNotExist`."""
+    with Session(connection, expire_on_commit=False) as session:
+        found = session.get(mapped, job_id)
+        if found is None:
+            raise JobDoesNotExist(job_id)
+        session.expunge(found)
+        return found

@@ -1,0 +1,210 @@
+"""Jobs as values: one, a page, those that ended."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    bindparam,
+    case,
+    func,
+    null,
+    or_,
+    select,
+    type_coerce,
+)
+
+from horae.domain.backoff import Backoff
+from horae.domain.jobs.job import LEFT_OUT, AttemptOutcome, Job, JobId, JobState, NodeId
+from horae.storage.engine.dialect import IdList, PerDialect, TextList, longer_than, member_of
+from horae.storage.engine.row_bounds import MOST_ATTEMPTS, MOST_LEASES
+from horae.storage.engine.unreadable import read, readable, readable_page
+from horae.storage.jobs.tables import job_attempts, jobs
+
+COLUMNS: Final = tuple(jobs.c[field.name] for field in fields(Job))
+GET: Final = select(*COLUMNS).where(jobs.c.id == bindparam("job_id"))
+GET_MANY: Final = PerDialect(lambda dialect: select(*COLUMNS).where(member_of(dialect, jobs.c.id, "ids", of=IdList)))
+STATES: Final = PerDialect(
+    lambda dialect: select(jobs.c.id, jobs.c.state).where(member_of(dialect, jobs.c.id, "ids", of=IdList))
+)
+ATTEMPTS: Final = (
+    select(job_attempts).where(job_attempts.c.job_id == bindparam("job_id")).order_by(job_attempts.c.lease)
+)
+LEASES: Final = PerDialect(
+    lambda dialect: select(jobs.c.id, jobs.c.state, jobs.c.lease).where(member_of(dialect, jobs.c.id, "ids", of=IdList))
+)
+OCCUPIED: Final = PerDialect(
+    lambda dialect: select(jobs.c.id).where(
+        member_of(dialect, jobs.c.id, "ids", of=IdList), or_(jobs.c.finished_at.is_(None), jobs.c.node_id.is_not(None))
+    )
+)
+BACKOFF: Final = select(jobs.c.backoff).where(jobs.c.id == bindparam("job_id"))
+_LONG: Final = ("params", "result", "meta")
+_longest = bindparam("longest", type_=BigInteger())
+
+
+def _unless_longer(column: ColumnElement[Any]) -> ColumnElement[Any]:
+    shown = case((longer_than(column, _longest), null()), else_=column)
+    return type_coerce(shown, column.type).label(column.key)
+
+
+_LISTED: Final[Sequence[ColumnElement[Any]]] = (
+    *(column for column in COLUMNS if column.name not in _LONG),
+    *(_unless_longer(jobs.c[name]) for name in _LONG),
+    *(longer_than(jobs.c[name], _longest).label(f"{name}_is_longer") for name in _LONG),
+)
+_LISTS: Final = {"states": jobs.c.state, "types": jobs.c.type, "ids": jobs.c.id, "queues": jobs.c.queue}
+COUNTS: Final = select(jobs.c.state, func.count()).group_by(jobs.c.state)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFilter:
+    """Which jobs to list; None means any, an empty collection means none.
+
+    `most_bytes`: of JSON in all of them, of which each value has an equal share; `LEFT_OUT` stands for longer ones.
+    """
+
+    states: Collection[JobState] | None = None
+    types: Collection[str] | None = None
+    ids: Collection[JobId] | None = None
+    queues: Collection[str] | None = None
+    owner: str | None = None
+    schedule_id: int | None = None
+    before: JobId | None = None
+    limit: int | None = 100
+    most_bytes: int | None = None
+
+    @property
+    def longest(self) -> int | None:
+        """The share of one value."""
+        rows = self.limit if self.ids is None else len(self.ids)
+        return None if self.most_bytes is None or rows is None else self.most_bytes // (len(_LONG) * max(rows, 1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One attempt at a job, as it ended."""
+
+    job_id: JobId
+    lease: int
+    attempt: int
+    node_id: NodeId | None
+    started_at: datetime
+    finished_at: datetime
+    outcome: AttemptOutcome
+    error: str | None
+    traceback: str | None
+
+
+def get(connection: Connection, job_id: JobId) -> Job | None:
+    """The job, or None."""
+    row = connection.execute(GET, {"job_id": job_id}).one_or_none()
+    return None if row is None else read(jobs.name, row, job_from)
+
+
+def backoff(connection: Connection, job_id: JobId) -> Backoff | None:
+    """The back-off that its caller chose, if any."""
+    stored = connection.execute(BACKOFF, {"job_id": job_id}).scalar_one_or_none()
+    return None if stored is None else Backoff.from_json(stored)
+
+
+def get_many(connection: Connection, job_ids: Collection[JobId]) -> list[Job]:
+    """The jobs of these ids that exist, in no order."""
+    return readable(jobs.name, connection.execute(GET_MANY.on(connection), {"ids": list(job_ids)}), job_from)
+
+
+def states(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, JobState]:
+    """The states of these jobs, where they exist."""
+    rows = connection.execute(STATES.on(connection), {"ids": list(job_ids)})
+    return {JobId(row.id): JobState(row.state) for row in rows}
+
+
+def leases(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, tuple[JobState, int]]:
+    """The states and leases of these jobs, where they exist."""
+    rows = connection.execute(LEASES.on(connection), {"ids": list(job_ids)})
+    return {JobId(row.id): (JobState(row.state), row.lease) for row in rows}
+
+
+def occupied(connection: Connection, job_ids: Collection[JobId]) -> set[JobId]:
+    """Those of these jobs that are active, or whose bodies have not stopped."""
+    return {JobId(id_) for id_ in connection.execute(OCCUPIED.on(connection), {"ids": list(job_ids)}).scalars()}
+
+
+def page(connection: Connection, wanted: JobFilter) -> list[Job]:
+    """The newest jobs first; `before` continues after the last one of the page before."""
+    lists = {name: list(values) for name in _LISTS if (values := getattr(wanted, name)) is not None}
+    longest = wanted.longest
+
+    def fetch(before: JobId | None) -> Sequence[Row[Any]]:
+        chosen = _page(connection.dialect.name, replace(wanted, before=before), lists.keys())
+        return connection.execute(chosen, lists if longest is None else {**lists, "longest": longest}).all()
+
+    make = job_from if longest is None else _listed_from
+    return readable_page(jobs.name, fetch, make, start=wanted.before, place=lambda row: row.id, limit=wanted.limit)
+
+
+def newest(connection: Connection, states: Collection[JobState] | None, limit: int) -> list[JobId]:
+    """The ids of the newest jobs in these states, or of all."""
+    chosen = select(jobs.c.id).order_by(jobs.c.id.desc()).limit(limit)
+    return [
+        JobId(id_) for id_ in connection.scalars(chosen if states is None else chosen.where(jobs.c.state.in_(states)))
+    ]
+
+
+def attempts(connection: Connection, job_id: JobId) -> list[Attempt]:
+    """How each attempt ended, oldest first."""
+    rows = connection.execute(ATTEMPTS, {"job_id": job_id}).mappings()
+    return readable(job_attempts.name, rows, lambda row: _attempt(dict(row)))
+
+
+def counts(connection: Connection) -> dict[JobState, int]:
+    """How many jobs are in each state."""
+    return {JobState(state): count for state, count in connection.execute(COUNTS)}
+
+
+def job_from(row: Row[Any]) -> Job:
+    """A row of `COLUMNS` as a value."""
+    return job_of(row._mapping)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # the public name of a Row's mapping
+
+
+def job_of(row: Mapping[Any, Any]) -> Job:
+    """The same of a row's mapping."""
+    values = dict(row)
+    values["state"] = JobState(values["state"])
+    if not isinstance(values["meta"], dict):
+        raise TypeError("its meta is no JSON object")
+    if not (values["lease"] < MOST_LEASES and values["attempt"] < MOST_ATTEMPTS):
+        raise ValueError("its lease or attempt is too large")
+    return Job(**values)
+
+
+def _listed_from(row: Row[Any]) -> Job:
+    values = dict(row._mapping)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # as above
+    longer = [name for name in _LONG if values.pop(f"{name}_is_longer")]
+    if "meta" in longer:
+        values["meta"] = {}
+    left_out: dict[str, Any] = dict.fromkeys(longer, LEFT_OUT)
+    return replace(job_of(values), **left_out)
+
+
+def _page(dialect: str, wanted: JobFilter, lists: Collection[str]) -> Select[Any]:
+    conditions = [member_of(dialect, _LISTS[name], name, of=IdList if name == "ids" else TextList) for name in lists]
+    if wanted.owner is not None:
+        conditions.append(jobs.c.owner == wanted.owner)
+    if wanted.schedule_id is not None:
+        conditions.append(jobs.c.schedule_id == wanted.schedule_id)
+    if wanted.before is not None:
+        conditions.append(jobs.c.id < wanted.before)
+    columns = COLUMNS if wanted.longest is None else _LISTED
+    return select(*columns).where(*conditions).order_by(jobs.c.id.desc()).limit(wanted.limit)
+
+
+def _attempt(values: dict[str, Any]) -> Attempt:
+    values["outcome"] = AttemptOutcome(values["outcome"])
+    return Attempt(**values)

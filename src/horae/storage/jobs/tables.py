@@ -1,0 +1,219 @@
+"""The tables. Every state is a CHECK, every invariant that SQL can hold is a constraint.
+
+Names carry the prefix `horae_`, because they live in the application's own database (ADR 0002).
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+    false,
+    text,
+)
+
+from horae.storage.engine.dialect import Instant, Json
+from horae.storage.engine.row_bounds import JOB_IS_READABLE
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "%(table_name)s_%(column_0_N_name)s",
+        "uq": "%(table_name)s_%(column_0_N_name)s_key",
+        "ck": "%(table_name)s_%(constraint_name)s",
+        "fk": "%(table_name)s_%(column_0_N_name)s_fkey",
+        "pk": "%(table_name)s_pkey",
+    }
+)
+
+# SQLite counts rows only in a column declared exactly INTEGER.
+row_id = BigInteger().with_variant(Integer(), "sqlite")
+
+jobs = Table(
+    "horae_jobs",
+    metadata,
+    Column("id", row_id, primary_key=True, autoincrement=True),
+    Column("type", String(200), nullable=False),
+    Column("queue", String(200), nullable=False),
+    Column("priority", Integer, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("label", String(128)),
+    Column("progress_percentage", SmallInteger, nullable=False, server_default=text("0")),
+    Column("owner", String(200)),
+    Column("params", Json),
+    Column("result", Json),
+    Column("error", Text),
+    Column("human_readable_error", Text),
+    Column("attempt", Integer, nullable=False, server_default=text("0")),
+    Column("max_attempts", Integer, nullable=False, server_default=text("1")),
+    Column("backoff", Json),
+    Column("lease", BigInteger, nullable=False, server_default=text("0")),
+    Column("node_id", String(64)),
+    Column("unique_key", String(200)),
+    Column("run_at", Instant, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("updated_at", Instant, nullable=False),
+    Column("started_at", Instant),
+    Column("finished_at", Instant),
+    Column("cancelled_by", String(200)),
+    Column("meta", Json, nullable=False, server_default=text("'{}'")),
+    Column("schedule_id", row_id),
+    Column("nominal_time", Instant),
+    Column("deployment_id", row_id),
+    Column("max_runtime", Float, CheckConstraint("max_runtime > 0", name="max_runtime")),  # seconds; of its schedule
+    Column("run_reason", String(32)),  # why its schedule started it
+    Column("retry_of", row_id),
+    Column(
+        "hook_owed",  # in this order, where the job is to be deleted after it
+        String(32),
+        CheckConstraint(
+            "hook_owed IN ('on_error', 'on_cancelled', "
+            "'before_delete', 'on_error,before_delete', 'on_cancelled,before_delete')",
+            name="hook_owed",
+        ),
+    ),
+    Column(
+        "hook_taken_at",  # by a process that is calling the hook, or was when it died
+        Instant,
+        # Of the whole row. It stands here because SQLite adds a CHECK to a table only with a column.
+        CheckConstraint(JOB_IS_READABLE, name="readable"),
+    ),
+    CheckConstraint("state IN ('pending', 'started', 'finished', 'failed', 'cancelled')", name="state"),
+    CheckConstraint("(finished_at IS NOT NULL) = (state IN ('finished', 'failed', 'cancelled'))", name="ended"),
+    # A node holds what is started, and for a while what was cancelled or failed under a body that has not stopped yet.
+    CheckConstraint(
+        "CASE state WHEN 'pending' THEN node_id IS NULL WHEN 'started' THEN node_id IS NOT NULL "
+        "WHEN 'finished' THEN node_id IS NULL ELSE TRUE END",
+        name="held",
+    ),
+    CheckConstraint("progress_percentage BETWEEN 0 AND 100", name="progress"),
+    CheckConstraint("attempt >= 0 AND max_attempts >= 1 AND lease >= attempt", name="attempts"),
+    CheckConstraint("cancelled_by IS NULL OR state = 'cancelled'", name="cancelled_by"),
+    sqlite_autoincrement=True,
+)
+
+READY = jobs.c.state == "pending"
+ready_order = (jobs.c.priority.desc(), jobs.c.run_at, jobs.c.id)
+
+Index(
+    "horae_jobs_ready",
+    *ready_order,
+    jobs.c.queue,
+    jobs.c.type,
+    postgresql_where=text("state = 'pending'"),
+    sqlite_where=text("state = 'pending'"),
+)
+_held = text("node_id IS NOT NULL")
+Index("horae_jobs_held", jobs.c.node_id, postgresql_where=_held, sqlite_where=_held)
+_occupying = text("owner IS NOT NULL AND (finished_at IS NULL OR node_id IS NOT NULL)")
+Index(
+    "horae_jobs_occupying",
+    jobs.c.owner,
+    jobs.c.type,
+    postgresql_where=_occupying,
+    sqlite_where=_occupying,
+)
+UNIQUE_WHERE = text("unique_key IS NOT NULL AND finished_at IS NULL")
+Index(
+    "horae_jobs_unique_key",
+    jobs.c.type,
+    jobs.c.unique_key,
+    unique=True,
+    postgresql_where=UNIQUE_WHERE,
+    sqlite_where=UNIQUE_WHERE,
+)
+_ended = text("finished_at IS NOT NULL")
+Index("horae_jobs_ended", jobs.c.finished_at, postgresql_where=_ended, sqlite_where=_ended)
+_owned = text("owner IS NOT NULL")
+Index("horae_jobs_owner", jobs.c.owner, jobs.c.id, postgresql_where=_owned, sqlite_where=_owned)
+
+_tick = text("nominal_time IS NOT NULL")
+Index(
+    "horae_jobs_tick",
+    jobs.c.schedule_id,
+    jobs.c.nominal_time,
+    unique=True,
+    postgresql_where=_tick,
+    sqlite_where=_tick,
+)
+_scheduled = text("schedule_id IS NOT NULL")
+Index("horae_jobs_schedule", jobs.c.schedule_id, jobs.c.id, postgresql_where=_scheduled, sqlite_where=_scheduled)
+
+_hook_owed = text("hook_owed IS NOT NULL")
+Index("horae_jobs_hook_owed", jobs.c.id, postgresql_where=_hook_owed, sqlite_where=_hook_owed)
+
+_repeats = text("retry_of IS NOT NULL")
+Index("horae_jobs_retry_of", jobs.c.retry_of, postgresql_where=_repeats, sqlite_where=_repeats)
+
+job_attempts = Table(
+    "horae_job_attempts",
+    metadata,
+    Column("job_id", row_id, primary_key=True, autoincrement=False),
+    Column("lease", BigInteger, primary_key=True, autoincrement=False),
+    Column("attempt", Integer, nullable=False),
+    Column("node_id", String(64)),
+    Column("started_at", Instant, nullable=False),
+    Column("finished_at", Instant, nullable=False),
+    Column("outcome", String(16), nullable=False),
+    Column("error", Text),
+    Column("traceback", Text),
+    CheckConstraint("outcome IN ('finished', 'failed', 'cancelled', 'timed_out', 'crashed')", name="outcome"),
+)
+
+nodes = Table(
+    "horae_nodes",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("name", String(200), nullable=False),
+    Column("host", String(300), nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("version", String(50), nullable=False),
+    Column("roles", Json, nullable=False),
+    Column("queues", Json),
+    Column("types", Json, nullable=False),
+    Column("concurrency", Integer, nullable=False),
+    Column("lock_key", BigInteger),
+    Column("started_at", Instant, nullable=False),
+    Column("heartbeat_at", Instant, nullable=False),
+    Column("process_ended", Boolean, nullable=False, server_default=false()),
+)
+
+queues = Table(
+    "horae_queues",
+    metadata,
+    Column("name", String(200), primary_key=True),
+    Column("paused_at", Instant),
+    Column("note", Text),
+    Column("concurrency_limit", Integer, CheckConstraint("concurrency_limit > 0", name="limit")),
+    Column("opened_at", Instant),  # after a pause; what waited there has had no time until then
+)
+
+# What a running job shows, and what it is asked to do, apart from each other so that no report can overwrite a request.
+# Unlogged on PostgreSQL; on SQLite both live in a side-car file.
+live_metadata = MetaData(naming_convention=metadata.naming_convention)
+
+live_jobs = Table(
+    "horae_live_jobs",
+    live_metadata,
+    Column("job_id", row_id, primary_key=True, autoincrement=False),
+    Column("lease", BigInteger, nullable=False),
+    Column("label", String(128)),
+    Column("progress_percentage", SmallInteger, nullable=False),
+    Column("updated_at", Instant, nullable=False),
+)
+
+live_cancels = Table(
+    "horae_live_cancels",
+    live_metadata,
+    Column("job_id", row_id, primary_key=True, autoincrement=False),
+    Column("requested_by", String(200)),
+    Column("requested_at", Instant, nullable=False),
+    Column("forced", Boolean, nullable=False, server_default=false()),
+)

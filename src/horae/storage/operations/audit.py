@@ -1,0 +1,80 @@
+"""What people changed: written once, read in pages, and dropped when it is old."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import BigInteger, Connection, Float, RowMapping, String, bindparam, cast, delete, insert, or_, select
+
+from horae.storage.engine.dialect import database_now, seconds_from_now
+from horae.storage.engine.unreadable import readable_page
+from horae.storage.operations.audit_tables import audit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEntry:
+    """Who did what, when, and what came of it: `done`, or the code of an error."""
+
+    id: int
+    at: datetime
+    actor: str
+    action: str
+    target: str
+    outcome: str
+    note: str | None
+    channel: str | None
+    before: Any
+    after: Any
+
+
+ADD: Final = insert(audit).values(at=database_now()).returning(audit.c.id)
+_before: Any = bindparam("before", type_=BigInteger())
+_actor: Any = bindparam("actor", type_=String())
+PAGE: Final = (
+    select(*(audit.c[field.name] for field in fields(AuditEntry)))
+    .where(
+        or_(cast(_before, BigInteger()).is_(None), audit.c.id < _before),
+        or_(cast(_actor, String()).is_(None), audit.c.actor == _actor),
+    )
+    .order_by(audit.c.id.desc())
+    .limit(bindparam("limit"))
+)
+LATEST: Final = (
+    select(*(audit.c[field.name] for field in fields(AuditEntry)))
+    .where(
+        audit.c.at > seconds_from_now(-bindparam("seconds", type_=Float())),
+        audit.c.action == bindparam("action", type_=String()),
+    )
+    .order_by(audit.c.at.desc(), audit.c.id.desc())
+    .limit(100)
+)
+EXPIRE: Final = delete(audit).where(audit.c.at < seconds_from_now(-bindparam("keep", type_=Float())))
+
+
+def add(connection: Connection, entry: Mapping[str, Any]) -> int:
+    """Write an entry; its id."""
+    identity: int = connection.execute(ADD, entry).scalar_one()
+    return identity
+
+
+def page(connection: Connection, *, before: int | None, actor: str | None, limit: int) -> list[AuditEntry]:
+    """The newest entries first; `before` continues after the last one of the page before."""
+
+    def fetch(before: int | None) -> Sequence[RowMapping]:
+        return connection.execute(PAGE, {"before": before, "actor": actor, "limit": limit}).mappings().all()
+
+    return readable_page(
+        audit.name, fetch, lambda row: AuditEntry(**row), start=before, place=lambda row: row["id"], limit=limit
+    )
+
+
+def latest(connection: Connection, action: str, seconds: float) -> list[AuditEntry]:
+    """The latest entries of this action that are no older than that, a hundred at most."""
+    rows = connection.execute(LATEST, {"action": action, "seconds": seconds}).mappings()
+    return [AuditEntry(**row) for row in rows]
+
+
+def expire(connection: Connection, keep_seconds: float) -> int:
+    """Drop what is older than that; how many entries."""
+    return connection.execute(EXPIRE, {"keep": keep_seconds}).rowcount

@@ -1,0 +1,37 @@
+"""The table of what people changed. No foreign keys: an entry outlives what it is about."""
+
+from sqlalchemy import CheckConstraint, Column, Index, String, Table, Text
+
+from horae.storage.engine.dialect import Instant, Json
+from horae.storage.engine.row_bounds import AUDIT_IS_READABLE
+from horae.storage.jobs.tables import metadata, row_id
+
+audit = Table(
+    "horae_audit",
+    metadata,
+    Column("id", row_id, primary_key=True, autoincrement=True),
+    Column("at", Instant, nullable=False),
+    Column("actor", String(200), nullable=False),
+    Column("action", String(100), nullable=False),
+    Column("target", String(300), nullable=False),
+    Column("outcome", String(100), nullable=False),
+    Column("note", Text),
+    Column("channel", String(16), CheckConstraint(AUDIT_IS_READABLE, name="readable")),  # http, cli or python
+    Column("before", Json),
+    Column("after", Json),
+    sqlite_autoincrement=True,
+)
+
+Index("horae_audit_at", audit.c.at)
+
+# A browser's log-in. The cookie holds the key of which only the hash is here.
+sessions = Table(
+    "horae_sessions",
+    metadata,
+    Column("key_hash", String(64), primary_key=True),
+    Column("token_hash", String(64), nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("expires_at", Instant, nullable=False),
+)
+
+Index("horae_sessions_expires_at", sessions.c.expires_at)

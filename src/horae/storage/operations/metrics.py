@@ -1,0 +1,108 @@
+"""What ended between two moments, summed up in the database: as many rows as there are types, however many jobs."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, Float, bindparam, case, func, select
+
+from horae.domain.jobs.job import JobState
+from horae.storage.engine.dialect import Instant, seconds_from_now
+from horae.storage.jobs.tables import jobs
+from horae.storage.operations.overview import TICK_OF_JOB, seconds_between
+from horae.storage.schedules.tables import ticks
+
+LATE: Final = 2.0
+"""Seconds for which what ends is not counted yet: its transaction may not be visible to everybody."""
+PICK_UP_BOUNDS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0, 300.0)
+DURATION_BOUNDS: Final = (0.01, 0.1, 1.0, 10.0, 60.0, 300.0, 1800.0)
+LATENESS_BOUNDS: Final = (0.05, 0.25, 1.0, 5.0, 30.0, 300.0, 3600.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Jobs of one type that ended in one way. The counts are of those at or below each bound, in seconds."""
+
+    type: str
+    state: JobState
+    count: int
+    started: int
+    pick_up_sum: float
+    pick_up_counts: tuple[int, ...]
+    duration_sum: float
+    duration_counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LatenessTally:
+    """Scheduled jobs of one type that ended: how many seconds after its nominal time each was fired."""
+
+    type: str
+    count: int
+    total: float
+    counts: tuple[int, ...]
+
+
+def _at_most(value: ColumnElement[float], bounds: tuple[float, ...]) -> list[ColumnElement[int]]:
+    return [func.count(case((value <= bound, 1))) for bound in bounds]
+
+
+_pick_up = seconds_between(jobs.c.run_at, jobs.c.started_at)
+_duration = seconds_between(jobs.c.started_at, jobs.c.finished_at)
+TALLIES: Final = (
+    select(
+        jobs.c.type,
+        jobs.c.state,
+        func.count(),
+        func.count(jobs.c.started_at),
+        func.coalesce(func.sum(_pick_up), 0.0),
+        func.coalesce(func.sum(_duration), 0.0),
+        *_at_most(_pick_up, PICK_UP_BOUNDS),
+        *_at_most(_duration, DURATION_BOUNDS),
+    )
+    .where(
+        jobs.c.finished_at > bindparam("since", type_=Instant()),
+        jobs.c.finished_at <= bindparam("until", type_=Instant()),
+    )
+    .group_by(jobs.c.type, jobs.c.state)
+)
+_lateness = seconds_between(ticks.c.nominal_time, ticks.c.decided_at)
+LATENESS: Final = (
+    select(jobs.c.type, func.count(), func.coalesce(func.sum(_lateness), 0.0), *_at_most(_lateness, LATENESS_BOUNDS))
+    .select_from(jobs.join(ticks, TICK_OF_JOB))
+    .where(
+        jobs.c.finished_at > bindparam("since", type_=Instant()),
+        jobs.c.finished_at <= bindparam("until", type_=Instant()),
+    )
+    .group_by(jobs.c.type)
+)
+HORIZON: Final = select(seconds_from_now(bindparam("seconds", type_=Float())))
+
+
+def horizon(connection: Connection) -> datetime:
+    """The moment up to which everything that ended can be seen."""
+    return connection.execute(HORIZON, {"seconds": -LATE}).scalar_one()
+
+
+def tallies(connection: Connection, since: datetime, until: datetime) -> list[Tally]:
+    """What ended after `since`, up to `until`."""
+    return [_tally(row) for row in connection.execute(TALLIES, {"since": since, "until": until})]
+
+
+def lateness(connection: Connection, since: datetime, until: datetime) -> list[LatenessTally]:
+    """The same of how late scheduled jobs were fired."""
+    rows = connection.execute(LATENESS, {"since": since, "until": until})
+    return [_late(row) for row in rows]
+
+
+def _late(row: Any) -> LatenessTally:
+    kind, count, total, *counts = row
+    return LatenessTally(kind, count, total, tuple(counts))
+
+
+def _tally(row: Any) -> Tally:
+    kind, state, count, started, pick_up, duration, *counts = row
+    middle = len(PICK_UP_BOUNDS)
+    return Tally(
+        kind, JobState(state), count, started, pick_up, tuple(counts[:middle]), duration, tuple(counts[middle:])
+    )

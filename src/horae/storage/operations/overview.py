@@ -1,0 +1,163 @@
+"""How much is done, and how promptly: what ended lately, summed up in the database."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    and_,
+    bindparam,
+    case,
+    func,
+    literal_column,
+    select,
+    type_coerce,
+)
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import Float
+
+from horae.domain.jobs.job import JobState
+from horae.domain.schedules.tick import Reason
+from horae.storage.engine.dialect import POSTGRESQL, SQLITE, Instant, PerDialect, seconds_from_now
+from horae.storage.engine.unreadable import readable
+from horae.storage.jobs.tables import jobs
+from horae.storage.schedules.tables import ticks
+
+HOUR: Final = 3600.0
+SAMPLE: Final = 1000
+"""Jobs that a percentile is made of: the latest ones to end."""
+MINUTE_IN_MICROSECONDS: Final = "60000000"
+TICK_OF_JOB: Final = and_(
+    ticks.c.schedule_id == jobs.c.schedule_id,
+    ticks.c.nominal_time == jobs.c.nominal_time,
+    ticks.c.reason != Reason.MANUAL.value,
+)
+"""The tick that a job was started for, but by hand: that is at no time but its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minute:
+    """What ended in one minute, and how many seconds it had waited for its start beyond the time that it was due."""
+
+    minute: datetime
+    finished: int
+    failed: int
+    cancelled: int
+    mean_pick_up: float | None
+    longest_pick_up: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One job that ended: seconds from due to started, and from started to ended."""
+
+    pick_up: float
+    duration: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeCounts:
+    """How the jobs of one type ended in the last hour."""
+
+    type: str
+    finished: int
+    failed: int
+
+
+class seconds_between(FunctionElement[float]):  # noqa: N801 - reads as the SQL function that it is
+    """How many seconds after the first moment the second one is."""
+
+    type = Float()
+    inherit_cache = True
+
+
+@compiles(seconds_between, POSTGRESQL)
+def _between_postgresql(element: seconds_between, compiler: SQLCompiler, **options: Any) -> str:
+    first, second = (compiler.process(clause, **options) for clause in element.clauses)
+    return f"(extract(epoch FROM {second}) - extract(epoch FROM {first}))::float8"
+
+
+@compiles(seconds_between, SQLITE)
+def _between_sqlite(element: seconds_between, compiler: SQLCompiler, **options: Any) -> str:
+    first, second = (compiler.process(clause, **options) for clause in element.clauses)
+    return f"(({second} - {first}) / 1000000.0)"
+
+
+def _count(state: JobState) -> ColumnElement[int]:
+    return func.count(case((jobs.c.state == state, 1)))
+
+
+def _minute(dialect: str) -> ColumnElement[datetime]:
+    if dialect == POSTGRESQL:
+        return func.date_trunc("minute", jobs.c.finished_at, type_=Instant())
+    microseconds = type_coerce(jobs.c.finished_at, BigInteger())
+    return type_coerce(microseconds - microseconds % literal_column(MINUTE_IN_MICROSECONDS), Instant())
+
+
+def _throughput(dialect: str) -> Any:
+    minute = _minute(dialect).label("minute")
+    wait = seconds_between(jobs.c.run_at, jobs.c.started_at)
+    return (
+        select(
+            minute,
+            _count(JobState.FINISHED).label("finished"),
+            _count(JobState.FAILED).label("failed"),
+            _count(JobState.CANCELLED).label("cancelled"),
+            func.avg(wait).label("mean_pick_up"),
+            func.max(wait).label("longest_pick_up"),
+        )
+        .where(jobs.c.finished_at > seconds_from_now(bindparam("since", type_=Float())))
+        .group_by(minute)
+        .order_by(minute)
+    )
+
+
+THROUGHPUT: Final = PerDialect(_throughput)
+SAMPLES: Final = (
+    select(
+        seconds_between(jobs.c.run_at, jobs.c.started_at).label("pick_up"),
+        seconds_between(jobs.c.started_at, jobs.c.finished_at).label("duration"),
+    )
+    .where(jobs.c.finished_at > seconds_from_now(bindparam("since", type_=Float())), jobs.c.started_at.is_not(None))
+    .order_by(jobs.c.finished_at.desc())
+    .limit(bindparam("limit"))
+)
+BY_TYPE: Final = (
+    select(jobs.c.type, _count(JobState.FINISHED).label("finished"), _count(JobState.FAILED).label("failed"))
+    .where(jobs.c.finished_at > seconds_from_now(bindparam("since", type_=Float())))
+    .group_by(jobs.c.type)
+    .order_by(jobs.c.type)
+)
+LATENESS: Final = (
+    select(seconds_between(ticks.c.nominal_time, ticks.c.decided_at))
+    .select_from(jobs.join(ticks, TICK_OF_JOB))
+    .where(jobs.c.finished_at > seconds_from_now(bindparam("since", type_=Float())))
+    .order_by(jobs.c.finished_at.desc())
+    .limit(bindparam("limit"))
+)
+
+
+def throughput(connection: Connection, seconds: float = HOUR) -> list[Minute]:
+    """What ended in each minute of the last `seconds`, the oldest first; minutes without an end are left out."""
+    rows = connection.execute(THROUGHPUT.on(connection), {"since": -seconds}).mappings()
+    return readable("horae_jobs", rows, lambda row: Minute(**row))
+
+
+def samples(connection: Connection, seconds: float = HOUR, limit: int = SAMPLE) -> list[Sample]:
+    """The latest jobs to end of those that had begun."""
+    return [Sample(*row) for row in connection.execute(SAMPLES, {"since": -seconds, "limit": limit})]
+
+
+def lateness(connection: Connection, seconds: float = HOUR, limit: int = SAMPLE) -> list[float]:
+    """How many seconds after its nominal time each of the latest scheduled jobs to end was fired."""
+    return list(connection.scalars(LATENESS, {"since": -seconds, "limit": limit}))
+
+
+def by_type(connection: Connection, seconds: float = HOUR) -> list[TypeCounts]:
+    """How the jobs of each type ended in the last `seconds`."""
+    return [TypeCounts(**row) for row in connection.execute(BY_TYPE, {"since": -seconds}).mappings()]

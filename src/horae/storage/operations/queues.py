@@ -1,0 +1,138 @@
+"""Queues: a row for each one that somebody paused or limited; without a row a queue is open, and has no limit."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import Connection, bindparam, case, func, null, or_, outerjoin, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from horae.domain.jobs.job import JobState
+from horae.storage.engine.dialect import POSTGRESQL, SQLITE, PerDialect, database_now, seconds_since
+from horae.storage.engine.unreadable import readable
+from horae.storage.jobs.tables import jobs, queues
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueView:
+    """A queue with what waits and runs in it.
+
+    `concurrency_limit`: jobs that may run at a time, over all nodes; None: as many as there are slots. `due`: how many
+    of the pending jobs are due; `oldest_due`: seconds that the longest due one has waited.
+    """
+
+    name: str
+    paused_at: datetime | None
+    note: str | None
+    concurrency_limit: int | None
+    pending: int
+    due: int
+    started: int
+    oldest_due: float | None
+
+
+_INSERT: Final[Mapping[str, Any]] = {POSTGRESQL: postgresql.insert, SQLITE: sqlite.insert}
+
+
+def _pause(dialect: str) -> Any:
+    row = _INSERT[dialect](queues).values(name=bindparam("name"), paused_at=database_now(), note=bindparam("note"))
+    changed = {
+        "paused_at": func.coalesce(queues.c.paused_at, database_now()),
+        "note": bindparam("note"),
+    }
+    return row.on_conflict_do_update(index_elements=[queues.c.name], set_=changed)
+
+
+PAUSE: Final = PerDialect(_pause)
+RESUME: Final = (
+    update(queues)
+    .where(queues.c.name == bindparam("queue"), queues.c.paused_at.is_not(None))
+    .values(paused_at=null(), note=null(), opened_at=database_now())
+)
+
+
+def _limit(dialect: str) -> Any:
+    limited: dict[str, Any] = {"concurrency_limit": bindparam("concurrency_limit")}
+    row = _INSERT[dialect](queues).values(name=bindparam("name"), **limited)
+    return row.on_conflict_do_update(index_elements=[queues.c.name], set_=limited)
+
+
+LIMIT: Final = PerDialect(_limit)
+STANDING: Final = select(queues.c.paused_at, queues.c.note, queues.c.concurrency_limit).where(
+    queues.c.name == bindparam("queue")
+)
+UNLIMIT: Final = update(queues).where(queues.c.name == bindparam("queue")).values(concurrency_limit=null())
+
+PAUSED: Final = select(queues.c.name).where(queues.c.name == bindparam("queue"), queues.c.paused_at.is_not(None))
+
+_due = (jobs.c.state == JobState.PENDING) & (jobs.c.run_at <= database_now())
+_busy = (
+    select(
+        jobs.c.queue.label("name"),
+        func.count(case((jobs.c.state == JobState.PENDING, 1))).label("pending"),
+        func.count(case((_due, 1))).label("due"),
+        func.count(case((jobs.c.state == JobState.STARTED, 1))).label("started"),
+        func.max(case((_due, seconds_since(jobs.c.run_at)))).label("oldest_due"),
+    )
+    .where(jobs.c.state.in_([JobState.PENDING, JobState.STARTED]))
+    .group_by(jobs.c.queue)
+    .subquery("busy")
+)
+_kept = or_(queues.c.paused_at.is_not(None), queues.c.concurrency_limit.is_not(None))
+_names = select(queues.c.name).where(_kept).union(select(_busy.c.name)).subquery("names")
+VIEW: Final = (
+    select(
+        _names.c.name,
+        queues.c.paused_at,
+        queues.c.note,
+        queues.c.concurrency_limit,
+        func.coalesce(_busy.c.pending, 0).label("pending"),
+        func.coalesce(_busy.c.due, 0).label("due"),
+        func.coalesce(_busy.c.started, 0).label("started"),
+        _busy.c.oldest_due,
+    )
+    .select_from(
+        outerjoin(
+            outerjoin(_names, queues, queues.c.name == _names.c.name),
+            _busy,
+            _busy.c.name == _names.c.name,
+        )
+    )
+    .order_by(_names.c.name)
+)
+
+
+def pause(connection: Connection, name: str, note: str | None) -> None:
+    """Let no node claim from this queue; what has started goes on."""
+    connection.execute(PAUSE.on(connection), {"name": name, "note": note})
+
+
+def resume(connection: Connection, name: str) -> bool:
+    """Open the queue again; False if it was open."""
+    return connection.execute(RESUME, {"queue": name}).rowcount > 0
+
+
+def limit(connection: Connection, name: str, concurrency_limit: int | None) -> None:
+    """Let no more jobs of this queue run at a time, None: no limit; what has started goes on."""
+    if concurrency_limit is None:
+        connection.execute(UNLIMIT, {"queue": name})
+    else:
+        connection.execute(LIMIT.on(connection), {"name": name, "concurrency_limit": concurrency_limit})
+
+
+def standing(connection: Connection, name: str) -> Mapping[str, Any]:
+    """What somebody may have said of a queue."""
+    row = connection.execute(STANDING, {"queue": name}).one_or_none()
+    paused_at, note, concurrency_limit = (None, None, None) if row is None else row
+    return {"paused": paused_at is not None, "note": note, "concurrency_limit": concurrency_limit}
+
+
+def is_paused(connection: Connection, name: str) -> bool:
+    """Whether nothing of this queue starts."""
+    return connection.execute(PAUSED, {"queue": name}).first() is not None
+
+
+def view(connection: Connection) -> list[QueueView]:
+    """Every queue that is paused, has a limit or has work, by name."""
+    return readable(queues.name, connection.execute(VIEW).mappings(), lambda row: QueueView(**row))

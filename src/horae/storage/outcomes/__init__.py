@@ -1,0 +1,1 @@
+"""How jobs end: settled by their node, or ended by somebody else."""

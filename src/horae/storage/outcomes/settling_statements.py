@@ -1,0 +1,194 @@
+"""The statements of settling: what becomes of a batch of claims, with one row an attempt kept in `job_attempts`.
+
+They touch only rows whose lease still holds, so each of them may be repeated.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import (
+    CTE,
+    BigInteger,
+    ColumnElement,
+    Executable,
+    Float,
+    Insert,
+    Integer,
+    Select,
+    String,
+    Text,
+    Update,
+    and_,
+    bindparam,
+    case,
+    cast,
+    func,
+    insert,
+    literal,
+    null,
+    select,
+    update,
+)
+from sqlalchemy.types import TypeEngine
+
+from horae.domain.jobs.job import AttemptOutcome, JobState
+from horae.storage.engine.dialect import (
+    POSTGRESQL,
+    Json,
+    PerDialect,
+    json_rows,
+    microseconds_before,
+    now_or,
+    one_of,
+    seconds_from_now,
+)
+from horae.storage.jobs.tables import job_attempts, jobs
+
+_BATCH: Final[Mapping[str, TypeEngine[Any]]] = {
+    "id": BigInteger(),
+    "lease": BigInteger(),
+    "state": String(),
+    "outcome": String(),
+    "delay": Float(),
+    "result": Text(),
+    "error": Text(),
+    "human_readable_error": Text(),
+    "traceback": Text(),
+    "progress": Integer(),
+    "label": Text(),
+    "cancelled_by": Text(),
+    "took": BigInteger(),
+    "hook_owed": String(),
+}
+_ENDED_AS: Final = ("outcome", "error", "traceback")
+_ATTEMPT: Final = ("job_id", "lease", "attempt", "node_id", "started_at", "finished_at", *_ENDED_AS)
+_NODE: Final = cast(bindparam("node"), Text())
+_ENDED_AT: Final = now_or(jobs.c.started_at)  # the clock may have been set back
+_SETTLED: Final = (jobs.c.id, jobs.c.lease, jobs.c.state, jobs.c.schedule_id)
+
+
+def _finish(dialect: str) -> Sequence[Executable]:
+    """Finishes jobs that are nobody's run, which is what nearly every body comes to, and counts them.
+
+    It does two thirds of the work of `SETTLE`; on SQLite a third.
+    """
+    batch = _batch(dialect, id=BigInteger(), lease=BigInteger(), result=Text(), label=Text())
+    changes = {
+        "state": literal(JobState.FINISHED, String()),
+        "finished_at": _ENDED_AT,
+        "result": cast(batch.c.result, Json()),
+        "error": null(),
+        "human_readable_error": null(),
+        "progress_percentage": literal(100, Integer()),
+        "label": batch.c.label,
+    }
+    ended = (literal(AttemptOutcome.FINISHED, String()), null(), null())
+    held = and_(_held(batch), jobs.c.schedule_id.is_(None))
+    if dialect != POSTGRESQL:
+        return _kept_before(held, jobs.c.started_at, ended), _changed(held, changes)
+    settled, kept = _changed_and_kept(dialect, batch, _changed(held, changes), ended)
+    return (select(func.count()).select_from(settled).add_cte(kept),)
+
+
+def _settle(dialect: str) -> Sequence[Executable]:
+    """Everything that a body can come to."""
+    batch = _batch(dialect, **_BATCH)
+    retried = batch.c.state == JobState.PENDING
+    finished = batch.c.state == JobState.FINISHED
+    changes = {
+        "state": batch.c.state,
+        "finished_at": case((retried, null()), else_=_ENDED_AT),
+        "run_at": case((retried, seconds_from_now(func.coalesce(batch.c.delay, 0.0))), else_=jobs.c.run_at),
+        "result": cast(batch.c.result, Json()),
+        "error": case((retried, null()), else_=batch.c.error),
+        "human_readable_error": case((retried, null()), else_=batch.c.human_readable_error),
+        "progress_percentage": case(
+            (finished, 100),
+            (retried, 0),
+            else_=func.coalesce(batch.c.progress, jobs.c.progress_percentage),
+        ),
+        "label": case((retried, null()), else_=batch.c.label),
+        "cancelled_by": batch.c.cancelled_by,
+        "started_at": _began_at(batch),
+        "hook_owed": batch.c.hook_owed,
+    }
+    ended = (batch.c.outcome, batch.c.error, batch.c.traceback)
+    held = _held(batch)
+    if dialect != POSTGRESQL:
+        return _kept_before(held, _began_at(batch), ended), _changed(held, changes).returning(*_SETTLED)
+    settled, kept = _changed_and_kept(dialect, batch, _changed(held, changes), ended)
+    return (select(*(settled.c[column.name] for column in _SETTLED)).add_cte(kept),)
+
+
+def _batch(dialect: str, **columns: TypeEngine[Any]) -> Any:
+    rows = json_rows(dialect, "batch", **columns)
+    return select(rows).cte("batch") if dialect == POSTGRESQL else rows  # there the statement reads it twice
+
+
+def _held(batch: Any) -> ColumnElement[bool]:
+    return and_(jobs.c.id == batch.c.id, jobs.c.lease == batch.c.lease, jobs.c.state == JobState.STARTED)
+
+
+def _began_at(batch: Any) -> ColumnElement[datetime]:
+    """When the body began: what it took before its end, whatever the clock was set to meanwhile."""
+    return microseconds_before(_ENDED_AT, batch.c.took, jobs.c.started_at)
+
+
+def _changed(held: ColumnElement[bool], changes: Mapping[str, Any]) -> Update:
+    return update(jobs).where(held).values({**changes, "node_id": null(), "updated_at": _ENDED_AT})
+
+
+def _kept_before(held: ColumnElement[bool], began: Any, ended: Sequence[Any]) -> Insert:
+    """SQLite keeps the attempts in a statement of its own, before the change: while the rows can still be told."""
+    moments = (began, _ENDED_AT)
+    return _kept(select(jobs.c.id, jobs.c.lease, jobs.c.attempt, _NODE, *moments, *ended).where(held))
+
+
+def _changed_and_kept(dialect: str, batch: Any, changed: Update, ended: Sequence[Any]) -> tuple[CTE, CTE]:
+    """PostgreSQL does both in one statement."""
+    named = [column.label(f"attempt_{name}") for name, column in zip(_ENDED_AS, ended, strict=True)]
+    found = changed.where(one_of(dialect, jobs.c.id, select(batch.c.id).correlate(None)))
+    settled = found.returning(*_SETTLED, jobs.c.attempt, jobs.c.started_at, jobs.c.updated_at, *named).cte("settled")
+    row = settled.c
+    attempts = select(row.id, row.lease, row.attempt, _NODE, row.started_at, row.updated_at, *list(row)[-len(named) :])
+    return settled, _kept(attempts).cte("kept")
+
+
+def _kept(attempts: Any) -> Insert:
+    return insert(job_attempts).from_select(list(_ATTEMPT), attempts, include_defaults=False)
+
+
+FINISH: Final = PerDialect(_finish)
+SETTLE: Final = PerDialect(_settle)
+
+
+def _recorded(dialect: str) -> Select[tuple[int]]:
+    batch = json_rows(dialect, "batch", id=BigInteger(), lease=BigInteger(), outcome=String())
+    return select(job_attempts.c.job_id).where(
+        job_attempts.c.job_id == batch.c.id,
+        job_attempts.c.lease == batch.c.lease,
+        job_attempts.c.outcome == batch.c.outcome,
+    )
+
+
+RECORDED: Final = PerDialect(_recorded)
+
+
+def _release(dialect: str) -> Update:
+    batch = json_rows(dialect, "batch", id=BigInteger(), lease=BigInteger())
+    return (
+        update(jobs)
+        .where(
+            jobs.c.id == batch.c.id,
+            jobs.c.lease == batch.c.lease,
+            jobs.c.node_id == bindparam("node"),
+            jobs.c.finished_at.is_not(None),
+        )
+        .values(node_id=null())
+        .returning(*_SETTLED, jobs.c.attempt, jobs.c.started_at, jobs.c.updated_at)
+    )
+
+
+RELEASE: Final = PerDialect(_release)
+KEEP_ATTEMPT: Final = insert(job_attempts)

@@ -1,0 +1,108 @@
+"""Deployments: one version of a module's declared schedules after another, at most one of them current."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import BigInteger, Connection, Text, bindparam, func, insert, select, update
+
+from horae.storage.engine.dialect import POSTGRESQL, database_now
+from horae.storage.engine.unreadable import readable
+from horae.storage.schedules.tables import deployments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """One version of a module's schedules. `ended_at`: replaced, or ended by hand."""
+
+    id: int
+    key: str
+    module: str
+    schema: str
+    schema_hash: str
+    min_replicas: int
+    created_at: datetime
+    ended_at: datetime | None
+    replaced_by: int | None
+
+
+LOCK_MODULE: Final = select(func.pg_advisory_xact_lock(func.hashtextextended(bindparam("key", type_=Text()), 1)))
+CURRENT: Final = select(deployments).where(
+    deployments.c.module == bindparam("module"), deployments.c.ended_at.is_(None)
+)
+WITH_SCHEMA: Final = (
+    select(deployments)
+    .where(deployments.c.module == bindparam("module"), deployments.c.schema_hash == bindparam("schema_hash"))
+    .order_by(deployments.c.id.desc())
+    .limit(1)
+)
+BY_KEY: Final = select(deployments).where(deployments.c.key == bindparam("key"))
+LIST: Final = select(deployments).order_by(deployments.c.id.desc())
+ADD: Final = insert(deployments).values(created_at=database_now()).returning(*deployments.c)
+END: Final = (
+    update(deployments)
+    .where(deployments.c.id == bindparam("deployment_id"), deployments.c.ended_at.is_(None))
+    .values(ended_at=database_now())
+)
+REPLACED: Final = (
+    update(deployments)
+    .where(deployments.c.id == bindparam("deployment_id"))
+    .values(replaced_by=bindparam("by", type_=BigInteger()))
+)
+SCALE: Final = (
+    update(deployments)
+    .where(deployments.c.id == bindparam("deployment_id"))
+    .values(min_replicas=bindparam("replicas"))
+    .returning(*deployments.c)
+)
+
+
+def lock_module(connection: Connection, module: str) -> None:
+    """Let only one transaction at a time deploy this module (SQLite has one writer anyway)."""
+    if connection.dialect.name == POSTGRESQL:
+        connection.execute(LOCK_MODULE, {"key": f"horae:{module}"})
+
+
+def current(connection: Connection, module: str) -> Deployment | None:
+    """The version of the module that fires."""
+    row = connection.execute(CURRENT, {"module": module}).mappings().one_or_none()
+    return None if row is None else Deployment(**row)
+
+
+def with_schema(connection: Connection, module: str, schema_hash: str) -> Deployment | None:
+    """The newest deployment of the module that had this schema."""
+    row = connection.execute(WITH_SCHEMA, {"module": module, "schema_hash": schema_hash}).mappings().one_or_none()
+    return None if row is None else Deployment(**row)
+
+
+def by_key(connection: Connection, key: str) -> Deployment | None:
+    """The deployment of this key."""
+    row = connection.execute(BY_KEY, {"key": key}).mappings().one_or_none()
+    return None if row is None else Deployment(**row)
+
+
+def page(connection: Connection) -> list[Deployment]:
+    """All deployments, the newest first."""
+    return readable(deployments.name, connection.execute(LIST).mappings(), lambda row: Deployment(**row))
+
+
+def add(connection: Connection, key: str, module: str, schema: str, schema_hash: str, min_replicas: int) -> Deployment:
+    """Insert the current version of a module; any other one must have ended."""
+    values = {"key": key, "module": module, "schema": schema, "schema_hash": schema_hash, "min_replicas": min_replicas}
+    return Deployment(**connection.execute(ADD, values).mappings().one())
+
+
+def end(connection: Connection, deployment_id: int) -> None:
+    """End a version."""
+    connection.execute(END, {"deployment_id": deployment_id})
+
+
+def replaced(connection: Connection, deployment_id: int, by: int) -> None:
+    """Note what took the place of an ended version."""
+    connection.execute(REPLACED, {"deployment_id": deployment_id, "by": by})
+
+
+def scale(connection: Connection, deployment_id: int, replicas: int) -> Deployment:
+    """Set how many nodes the version wants; none stops its schedules."""
+    row = connection.execute(SCALE, {"deployment_id": deployment_id, "replicas": replicas}).mappings().one()
+    return Deployment(**row)

@@ -1,0 +1,138 @@
+"""The tables of schedules: what is due when, what was decided about each nominal time, how the runs went."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+    text,
+)
+
+from horae.storage.engine.dialect import Instant, Json
+from horae.storage.jobs.tables import metadata, row_id
+
+deployments = Table(
+    "horae_deployments",
+    metadata,
+    Column("id", row_id, primary_key=True, autoincrement=True),
+    Column("key", String(64), nullable=False, unique=True),
+    Column("module", String(200), nullable=False),
+    Column("schema", Text, nullable=False),
+    Column("schema_hash", String(64), nullable=False),
+    Column("min_replicas", Integer, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("ended_at", Instant),
+    Column("replaced_by", row_id, ForeignKey("horae_deployments.id", ondelete="SET NULL")),
+    CheckConstraint("min_replicas >= 0", name="min_replicas"),
+    CheckConstraint("replaced_by IS NULL OR ended_at IS NOT NULL", name="replaced"),
+    sqlite_autoincrement=True,
+)
+_current = text("ended_at IS NULL")
+Index(
+    "horae_deployments_current", deployments.c.module, unique=True, postgresql_where=_current, sqlite_where=_current
+)  # two versions of a module never both fire
+
+schedules = Table(
+    "horae_schedules",
+    metadata,
+    Column("id", row_id, primary_key=True, autoincrement=True),
+    Column("name", String(200), nullable=False),
+    Column("module", String(200), nullable=False, server_default=text("''")),
+    Column("deployment_id", row_id, ForeignKey("horae_deployments.id", ondelete="SET NULL")),
+    Column("job_type", String(200), nullable=False),
+    Column("params", Json),
+    Column("trigger_kind", String(16), nullable=False),
+    Column("trigger", Text, nullable=False),
+    Column("timezone", String(64), nullable=False),
+    Column("queue", String(200), nullable=False),
+    Column("priority", Integer, nullable=False),
+    Column("rules", Json, nullable=False),
+    Column("enabled", Boolean, nullable=False),
+    Column("disabled_reason", String(32)),
+    Column("pause_note", Text),
+    Column("partition", SmallInteger, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("run_token", BigInteger),
+    Column("started_at", Instant),
+    Column("next_start", Instant),
+    Column("last_tick", Instant),
+    Column("created_by", String(64)),
+    Column("created_at", Instant, nullable=False),
+    Column("version", Integer, nullable=False, server_default=text("1")),
+    Column("updated_at", Instant),  # null: nothing has happened to it since there is this column
+    CheckConstraint("trigger_kind IN ('cron', 'interval')", name="trigger_kind"),
+    CheckConstraint("state IN ('idle', 'executing', 'terminating', 'disabled')", name="state"),
+    CheckConstraint("(run_token IS NOT NULL) = (state IN ('executing', 'terminating'))", name="running"),
+    CheckConstraint("enabled = (disabled_reason IS NULL)", name="enabled"),
+    CheckConstraint("partition BETWEEN 0 AND 1023", name="partition"),
+    # No schedule waits for ever: one that is enabled and idle has a next start.
+    CheckConstraint("state <> 'idle' OR (enabled AND next_start IS NOT NULL)", name="waiting"),
+    sqlite_autoincrement=True,
+)
+Index("horae_schedules_name", schedules.c.module, schedules.c.name, unique=True)
+_waiting = text("next_start IS NOT NULL")
+Index("horae_schedules_due", schedules.c.next_start, postgresql_where=_waiting, sqlite_where=_waiting)
+Index("horae_schedules_updated", schedules.c.updated_at)  # whoever watches asks for what has changed, once a second
+_running = text("run_token IS NOT NULL")
+Index("horae_schedules_running", schedules.c.run_token, postgresql_where=_running, sqlite_where=_running)
+
+schedule_statistics = Table(
+    "horae_schedule_statistics",
+    metadata,
+    Column(
+        "schedule_id",
+        row_id,
+        ForeignKey("horae_schedules.id", ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+    ),
+    Column("last_start", Instant),
+    Column("last_finish", Instant),
+    Column("last_successful_finish", Instant),
+    Column("last_run_success", Boolean),
+    *(
+        Column(name, BigInteger, nullable=False, server_default=text("0"))
+        for name in ("total_runs", "total_successes", "total_failures", "total_crashes")
+    ),
+    *(
+        Column(name, Float, nullable=False, server_default=text("0"))
+        for name in ("total_duration", "total_duration_failures")
+    ),
+    *(
+        Column(name, Integer, nullable=False, server_default=text("0"))
+        for name in ("consecutive_failures", "consecutive_crashes")
+    ),
+    CheckConstraint("total_runs = total_successes + total_failures + total_crashes", name="total_runs"),
+)
+
+ticks = Table(
+    "horae_ticks",
+    metadata,
+    Column(
+        "schedule_id",
+        row_id,
+        ForeignKey("horae_schedules.id", ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+    ),
+    Column("nominal_time", Instant, primary_key=True),
+    Column("until", Instant, nullable=False),
+    Column("count", BigInteger, nullable=False),
+    Column("decision", String(16), nullable=False),
+    Column("reason", String(32), nullable=False),
+    Column("job_id", row_id),
+    Column("decided_at", Instant, nullable=False),
+    Column("decided_by", String(64)),
+    CheckConstraint("decision IN ('fired', 'coalesced', 'skipped', 'missed')", name="decision"),
+    CheckConstraint("count >= 1 AND until >= nominal_time", name="range"),
+    CheckConstraint("(decision = 'fired') = (job_id IS NOT NULL)", name="job"),
+    CheckConstraint("decision <> 'fired' OR count = 1", name="fired"),
+)

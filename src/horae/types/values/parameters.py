@@ -1,0 +1,147 @@
+"""How the parameters of a job type are checked, stored and read: a Pydantic model, or a row of the application."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+
+from horae.errors import InvalidJobType, InvalidParameters
+from horae.storage.jobs.mapped import MappedTable, is_mapped
+from horae.types.values.plain_data import plain_values
+from horae.types.values.restoring import Restorer
+from horae.types.values.secret import refuse_stars
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Checked parameters as they are written: JSON text in the job's row, or a row of another table."""
+
+    text: str | None = None
+    row: Mapping[str, Any] | None = None
+
+
+_NOTHING: Final = Stored()
+
+
+class Parameters(Protocol):
+    """The parameters of one job type."""
+
+    def check(self, job_type: str, values: Mapping[str, Any]) -> Any:
+        """The checked value; raises `InvalidParameters`."""
+        ...
+
+    def store(self, value: Any) -> Stored:
+        """What to write for a checked value."""
+        ...
+
+    def load(self, text: str | None) -> Any:
+        """The value again, from the JSON text in the job's row."""
+        ...
+
+    def restore(self, params: Any) -> Stored:
+        """What to write for a new job with the parameters of an old one, as they were read."""
+        ...
+
+
+class ModelParameters:
+    """Parameters in a Pydantic model, stored as JSON in `jobs.params`."""
+
+    def __init__(self, model: type[BaseModel]) -> None:
+        self.model = model
+        self._empty = not model.model_fields and model.model_config.get("extra") != "allow"
+        self._restorer = Restorer(model)
+        # Shared by all jobs, as there is nothing in it that one of them could change.
+        self._nothing = model.model_construct() if self._empty and not model.__private_attributes__ else None
+
+    def check(self, job_type: str, values: Mapping[str, Any]) -> BaseModel:
+        """The checked model."""
+        try:
+            checked = self.model.model_validate(plain_values(job_type, values))
+        except ValidationError as error:
+            raise InvalidParameters(job_type, problems_of(error)) from None  # its text repeats what may be secret
+        return checked
+
+    def store(self, value: BaseModel) -> Stored:
+        """The model as JSON text; nothing for no parameters. Raises `NotGivenBackError`."""
+        return _NOTHING if self._empty else Stored(self._restorer.write(value))
+
+    def load(self, text: str | None) -> BaseModel:
+        """The model again, as it was when it was checked: its validators have run."""
+        if self._nothing is not None:
+            return self._nothing
+        return self._restorer.read(text or "{}")
+
+    def restore(self, params: Any) -> Stored:
+        """The same text."""
+        return Stored() if params is None else Stored(json.dumps(params))
+
+
+class MappedParameters:
+    """Parameters in a SQLAlchemy model joined to `jobs`: own table, foreign keys to the application's tables."""
+
+    def __init__(self, mapped: type[Any]) -> None:
+        self.mapped = mapped
+        self.joined = MappedTable.of(mapped)
+        self._names = {attribute.column: attribute.name for attribute in self.joined.attributes}
+        self.model = _model_of(self.joined)
+
+    def check(self, job_type: str, values: Mapping[str, Any]) -> BaseModel:
+        """The checked values, by attribute."""
+        try:
+            return self.model.model_validate(plain_values(job_type, values))
+        except ValidationError as error:
+            raise InvalidParameters(job_type, problems_of(error)) from None  # its text repeats what may be secret
+
+    def store(self, value: BaseModel) -> Stored:
+        """The row, without its key; what the caller left out is the table's default."""
+        given = value.model_dump(exclude_unset=True)
+        return Stored(row={column: given[name] for column, name in self._names.items() if name in given})
+
+    def load(self, text: str | None) -> Any:
+        """Nothing: the row is read by whoever has a connection (`storage/jobs/parameters.py`)."""
+        del text
+
+    def restore(self, params: Any) -> Stored:
+        """The same row, without its key."""
+        return Stored(row={column: getattr(params, name) for column, name in self._names.items()})
+
+
+def parameters_of(declared: type[Any] | None, job_type: str) -> ModelParameters | MappedParameters:
+    """The parameters that a job type declared; raises `InvalidJobType`."""
+    if declared is None:
+        return ModelParameters(NoParameters)
+    if isinstance(declared, type) and issubclass(declared, BaseModel):
+        refuse_stars(declared, job_type)
+        return ModelParameters(declared)
+    if is_mapped(declared):
+        return MappedParameters(declared)
+    raise InvalidJobType(
+        f"job type {job_type!r}: params is {declared!r}, not a Pydantic model or a SQLAlchemy mapped class"
+    )
+
+
+class NoParameters(BaseModel):
+    """A job type that takes nothing."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+def problems_of(error: ValidationError) -> Sequence[tuple[str, str]]:
+    """Where and what, without the values: some are secret."""
+    return [(".".join(str(part) for part in item["loc"]), item["msg"]) for item in error.errors(include_input=False)]
+
+
+def _model_of(joined: MappedTable) -> type[BaseModel]:
+    fields: dict[str, Any] = {
+        item.name: (item.kind | None if item.nullable else item.kind, None if item.optional else ...)
+        for item in joined.attributes
+    }
+    config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+    return create_model(joined.mapped.__name__, __config__=config, **fields)
+
+
+def as_json(values: Sequence[Stored]) -> str:
+    """One JSON array of many stored parameters."""
+    return "[" + ",".join(value.text or "null" for value in values) + "]"
