@@ -59,7 +59,7 @@ def crowd(grounds: Grounds, scale: Scale) -> list[Figure]:
 def _burst(ground: Ground, count: int) -> list[float]:
     """Seconds from the due time to the begin of each body, in order."""
     _clear([ground])
-    database = ground.application.horae.parts.database
+    database = ground.application.horae.components.database
     began: list[float] = []
     due = datetime.fromtimestamp(int(time.time() + NOTICE), UTC)
     database.transact(_register, count, due)
@@ -93,7 +93,7 @@ def registered(grounds: Grounds, scale: Scale) -> list[Figure]:
 
 def _idle(ground: Ground, count: int, seconds: int) -> list[Figure]:
     _clear([ground])
-    database = ground.application.horae.parts.database
+    database = ground.application.horae.components.database
     database.transact(_register, count, datetime.now(UTC) + timedelta(days=30))
     before = _resident()
     measured: dict[str, float] = {}
@@ -134,7 +134,7 @@ def _reload_time(ground: Ground, nodes: int) -> float:
     times: list[float] = []
     for _ in range(5):
         began = time.perf_counter()
-        ground.application.horae.parts.database.autocommit(repository.due, mine, HORIZON)
+        ground.application.horae.components.database.autocommit(repository.due, mine, HORIZON)
         times.append(time.perf_counter() - began)
     return statistics.median(times)
 
@@ -160,7 +160,7 @@ def _clear(grounds: Grounds) -> None:
     """Forget all schedules and jobs."""
     for ground in grounds:
         ground.clear()
-        ground.application.horae.parts.database.transact(_forget)
+        ground.application.horae.components.database.transact(_forget)
 
 
 def _forget(connection: Connection) -> None:

@@ -23,7 +23,7 @@ from horae.client.schedules.schedules import Schedules
 from horae.forking import ForkSafeLock, made_once
 from horae.live.database import DatabaseLiveStore
 from horae.runtime.claims.slots import Slots
-from horae.runtime.components import NodeKeywords, NodeOptions, Parts
+from horae.runtime.components import Components, NodeKeywords, NodeOptions
 from horae.runtime.node.inline import InlineNode
 from horae.runtime.node.node import Node
 from horae.settings import Settings, settings
@@ -149,7 +149,7 @@ class Horae:
         return job_type
 
     @made_once
-    def parts(self) -> Parts:
+    def components(self) -> Components:
         """The adapters, opened; a SQLite file is migrated, for the rest there is `SchemaMismatch`."""
         database = self._database()
         try:
@@ -157,14 +157,19 @@ class Horae:
         except BaseException:
             database.close()
             raise
-        return Parts(database, self.registry, DatabaseLiveStore(database), self._channel(database))
+        return Components(database, self.registry, DatabaseLiveStore(database), self._channel(database))
 
     @made_once
     def jobs(self) -> Jobs:
         """Start, watch, cancel jobs."""
-        parts = self.parts
+        components = self.components
         return Jobs(
-            parts.database, parts.registry, parts.live, parts.wakeup, keep=self.settings.keep, inline=self._inline
+            components.database,
+            components.registry,
+            components.live,
+            components.wakeup,
+            keep=self.settings.keep,
+            inline=self._inline,
         )
 
     @made_once
@@ -175,13 +180,13 @@ class Horae:
     @made_once
     def schedules(self) -> Schedules:
         """Add, change and read schedules."""
-        parts = self.parts
-        return Schedules(parts.database, parts.registry, parts.wakeup, self._adopt)
+        components = self.components
+        return Schedules(components.database, components.registry, components.wakeup, self._adopt)
 
     @made_once
     def deployments(self) -> Deployments:
         """Deploy the module's declared schedules, see what is deployed."""
-        return Deployments(self.parts.database, self.parts.registry, self.parts.wakeup)
+        return Deployments(self.components.database, self.components.registry, self.components.wakeup)
 
     def _adopt(self, schedule_ids: Collection[int]) -> None:
         for node in list(self._nodes):
@@ -194,7 +199,7 @@ class Horae:
 
     @made_once
     def _inline(self) -> InlineNode:
-        return InlineNode(self.parts)
+        return InlineNode(self.components)
 
     def node(self, *, slots: Slots | None = None, **options: Unpack[NodeKeywords]) -> Node:
         """A node of this application: it runs jobs and fires schedules, as `horae run` does.
@@ -211,7 +216,7 @@ class Horae:
             "keep": self.settings.keep,
         }
         given.update(options)
-        node = Node(self.parts, NodeOptions(**given), self._deploy_at_start, slots)
+        node = Node(self.components, NodeOptions(**given), self._deploy_at_start, slots)
         self._nodes.add(node)
         return node
 
@@ -229,7 +234,7 @@ class Horae:
             from horae.api import assembly  # noqa: PLC0415 - a program that only starts jobs needs nothing of the web
 
             handlers = assembly.Handlers(self.jobs, self.aio.jobs, self.schedules, self.deployments)
-            return assembly.assemble(self.settings, self.parts, handlers, known_by)
+            return assembly.assemble(self.settings, self.components, handlers, known_by)
 
         interface = LazyInterface(make, lambda host: check_exposure(host, self.settings, known_by))
         self._interfaces.append(interface)
@@ -258,7 +263,7 @@ class Horae:
         The first use does it, too. But a first `start` within the caller's own transaction on a new SQLite file would
         wait for the lock that this transaction holds.
         """
-        _ = self.parts
+        _ = self.components
 
     def close(self) -> None:
         """Send what waits and close connections; a later use opens them again."""
@@ -267,11 +272,11 @@ class Horae:
                 interface.close()
             if "_inline" in vars(self):
                 self._inline.close()
-            if "parts" in vars(self):
-                self.parts.wakeup.close()
-                self.parts.live.close()
-                self.parts.database.close()
-            for name in ("jobs", "schedules", "deployments", "aio", "_inline", "parts"):
+            if "components" in vars(self):
+                self.components.wakeup.close()
+                self.components.live.close()
+                self.components.database.close()
+            for name in ("jobs", "schedules", "deployments", "aio", "_inline", "components"):
                 vars(self).pop(name, None)
 
     def _database(self) -> Database:
@@ -298,13 +303,13 @@ class AsyncHorae:
     @made_once
     def jobs(self) -> AsyncJobs:
         """Start, watch, cancel jobs."""
-        parts = self._horae.parts
-        return AsyncJobs(self._horae.jobs, parts.database, parts.wakeup)
+        components = self._horae.components
+        return AsyncJobs(self._horae.jobs, components.database, components.wakeup)
 
     @made_once
     def schedules(self) -> AsyncSchedules:
         """Add, change and read schedules."""
-        return AsyncSchedules(self._horae.schedules, self._horae.parts.database)
+        return AsyncSchedules(self._horae.schedules, self._horae.components.database)
 
     async def migrate(self) -> None:
         """Make the tables, or bring them up to date; see `Horae.migrate`."""

@@ -12,7 +12,7 @@ from schemathesis.specs.openapi import checks
 
 from horae import Horae
 from horae.api.application import HttpInterface
-from horae.api.security.brake import Brake
+from horae.api.security.login_throttle import LoginThrottle
 from horae.storage.engine.database import Database
 from tests.api.clients import application_of, client_of
 from tests.api.openapi import GOLDEN, document
@@ -80,7 +80,7 @@ def test_no_request_is_answered_in_a_way_that_is_not_documented(
         return  # nothing of it can be wrong
     horae.jobs.start("rebuild_index", owner="root")
     horae.schedules.add("rebuild_index", cron="0 3 * * *")
-    strict = Horae(url_of(horae.parts.database), tokens=(f"root:owner+staff:{SECRET}",))
+    strict = Horae(url_of(horae.components.database), tokens=(f"root:owner+staff:{SECRET}",))
     strict.registry = horae.registry
     answered: Counter[int] = Counter()
 
@@ -102,7 +102,7 @@ def test_no_request_is_answered_in_a_way_that_is_not_documented(
 def _operation(horae: Horae, method: str, path: str) -> Any:
     headers = {"Authorization": f"Bearer {SECRET}"}
     interface: Any = horae.asgi()
-    interface.made.services.authenticate.brake = Brake(longest=0)  # nearly every token that is drawn is wrong
+    interface.made.services.authenticate.brake = LoginThrottle(longest=0)  # nearly every token that is drawn is wrong
     schema: Any = schemathesis.openapi.from_asgi("/api/openapi.json", interface, headers=headers)
 
     @schema.auth()

@@ -30,7 +30,7 @@ async def test_it_greets_and_then_tells_of_a_whole_life(horae: Horae, app: HttpI
         created = await stream.until("created", job.id)
         claim = claim_as_another_node(horae)[0]
         assert (await stream.until("started", job.id)).data["node"] == "elsewhere"
-        horae.parts.live.publish([LiveReport(job.id, claim.lease, 30, "shard-2")])
+        horae.components.live.publish([LiveReport(job.id, claim.lease, 30, "shard-2")])
         progress = (await stream.until("progress", job.id)).data
         assert (progress["state"], progress["progress_percentage"]) == ("shard-2", 30)
         horae.jobs.cancel(job.id)
@@ -118,7 +118,7 @@ async def test_a_change_while_it_looks_is_told_once(horae: Horae) -> None:
                 horae.jobs.cancel(job_id)
             return horae.jobs.list(**filters)
 
-    watch = Watch(horae.parts, object.__new__(Hasty))
+    watch = Watch(horae.components, object.__new__(Hasty))
     assert watch.changes(lambda _: True) == []
     job = horae.jobs.start("rebuild_index")
     told = watch.changes(lambda _: True)

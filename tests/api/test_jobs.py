@@ -105,7 +105,7 @@ async def test_a_type_describes_jobs_whose_values_a_list_leaves_out(
 
 
 def test_an_ended_job_shows_its_state_and_not_its_last_label(horae: Horae) -> None:
-    views = JobViews(horae.parts.database, horae.registry)
+    views = JobViews(horae.components.database, horae.registry)
     ended = replace(horae.jobs.start("rebuild_index"), state=JobState.FAILED, label="importing-table-7")
     assert (views.view(ended).state, views.view(ended).label) == ("failed", "importing-table-7")
 
@@ -287,7 +287,7 @@ async def test_a_label_is_the_state_that_is_shown_and_counts_as_started(
     horae: Horae, client: Client, assorted: dict[str, int]
 ) -> None:
     job = horae.jobs.get(assorted["started"])
-    horae.parts.live.publish([LiveReport(job.id, job.lease, 40, "importing-table-7")])
+    horae.components.live.publish([LiveReport(job.id, job.lease, 40, "importing-table-7")])
     shown = (await client("alice").get("/api/jobs/?states=started")).json()["jobs"]
     assert [(each["id"], each["state"], each["label"], each["progress_percentage"]) for each in shown] == [
         (job.id, "importing-table-7", "importing-table-7", 40)

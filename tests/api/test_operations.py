@@ -143,7 +143,7 @@ async def test_what_ended_longer_ago_is_not_counted_as_lately(horae: Horae, clie
     job = horae.jobs.start("rebuild_index")
     claim_as_another_node(horae)
     horae.jobs.cancel(job.id)
-    hour = "INTERVAL '3601 seconds'" if horae.parts.database.dialect == "postgresql" else "3601000000"
+    hour = "INTERVAL '3601 seconds'" if horae.components.database.dialect == "postgresql" else "3601000000"
     execute(horae, f"UPDATE horae_jobs SET finished_at = finished_at - {hour}")
     seen = (await client("auditor").get("/api/overview/")).json()
     assert (seen["states"]["cancelled"], seen["throughput"], seen["pick_up"]["count"]) == (1, [], 0)
@@ -216,7 +216,7 @@ async def test_the_audit_is_paged_and_filtered(client: Client) -> None:
 async def test_old_entries_go(horae: Horae, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(changes, "TIDY_EVERY", 2)
     await client("root").post("/api/queues/old/pause/", json={})
-    year = "INTERVAL '366 days'" if horae.parts.database.dialect == "postgresql" else "31622400000000"
+    year = "INTERVAL '366 days'" if horae.components.database.dialect == "postgresql" else "31622400000000"
     execute(horae, f"UPDATE horae_audit SET at = at - {year}")
     await client("root").post("/api/queues/new/pause/", json={})
     assert [each["target"] for each in (await client("auditor").get("/api/audit/")).json()["entries"]] == ["new"]

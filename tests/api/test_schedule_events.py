@@ -45,7 +45,7 @@ def nothing_of_schedules(owner: str | None) -> bool:
 @pytest.fixture
 def source(horae: Horae) -> ScheduleSource:
     """A source that has had its first look."""
-    source = ScheduleSource(horae.parts.database, ScheduleItems(horae.registry))
+    source = ScheduleSource(horae.components.database, ScheduleItems(horae.registry))
     assert source.look(everything) == []
     return source
 
@@ -157,7 +157,7 @@ async def test_a_look_is_one_statement_and_two_if_there_is_news(horae: Horae, so
 
 
 def test_what_has_changed_is_found_by_an_index(horae: Horae) -> None:
-    database = horae.parts.database
+    database = horae.components.database
     asked = lists.CHANGED.params(within=3.0, limit=10)
     statement = asked.compile(database.engine, compile_kwargs={"literal_binds": True})
 

@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from horae import ConfigurationError, Horae
+from horae.api.cached_value import CachedValue
 from horae.api.lazy import LazyInterface
-from horae.api.once import Once
 from horae.api.server import HttpServer
 from horae.storage.engine.database import Database
 from tests.api.clients import WHO, by_header
@@ -102,7 +102,7 @@ def test_a_costly_answer_is_made_seldom_and_for_a_share_of_the_time() -> None:
         made[0] += 1
         return made[0]
 
-    once = Once(make, 2.0, clock=lambda: now[0])
+    once = CachedValue(make, 2.0, clock=lambda: now[0])
     assert (once.get(), once.get()) == (1, 1)
     now[0] += 29.9
     assert once.get() == 1

@@ -59,7 +59,7 @@ def root(horae: Horae, begun: asyncio.Event, stopped: asyncio.Event) -> httpx.As
 
 
 def waiting(horae: Horae) -> int:
-    return horae.parts.database.caller_threads.waiting(Use.CHANGE)
+    return horae.components.database.caller_threads.waiting(Use.CHANGE)
 
 
 async def test_reads_are_answered_while_changes_wait(horae: Horae, root: httpx.AsyncClient, database: Database) -> None:

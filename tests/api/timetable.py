@@ -7,7 +7,7 @@ from tests.harness.applications import ELSEWHERE, execute
 
 def make_late(horae: Horae, schedule_id: int, seconds: int) -> None:
     """Let the schedule have been due so long ago."""
-    postgresql = horae.parts.database.dialect == "postgresql"
+    postgresql = horae.components.database.dialect == "postgresql"
     length = f"INTERVAL '{seconds} seconds'" if postgresql else f"{seconds}000000"
     now = "statement_timestamp()" if postgresql else "horae_now()"
     execute_late = (
@@ -18,7 +18,7 @@ def make_late(horae: Horae, schedule_id: int, seconds: int) -> None:
 
 def fire(horae: Horae, *schedule_ids: int) -> list[int]:
     """Fire what is due of these; the jobs."""
-    decided = horae.parts.database.transact(runs.fire, schedule_ids, ELSEWHERE)
+    decided = horae.components.database.transact(runs.fire, schedule_ids, ELSEWHERE)
     return [int(result.fired) for result in decided if result.fired is not None]
 
 

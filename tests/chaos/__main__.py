@@ -37,7 +37,7 @@ def run(url: str, *, seconds: float, seed: int, schedules: int, nodes: int, skew
         storm.calm()
         for schedule in horae.schedules.list():
             horae.schedules.resume(schedule.id)
-        return examine(horae.parts.database), storm
+        return examine(horae.components.database), storm
 
 
 def settle(horae: Horae) -> None:

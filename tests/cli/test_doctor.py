@@ -178,7 +178,7 @@ async def test_a_node_that_holds_the_write_lock_is_named_with_its_job(
         async with running_node(horae) as node:
             job = await horae.aio.jobs.start(holds)
             await until(begun.is_set)
-            found = await asyncio.to_thread(file.examine_lock, horae.parts.database, horae.registry)
+            found = await asyncio.to_thread(file.examine_lock, horae.components.database, horae.registry)
             release.set()
     assert found.level is Level.WARNING
     assert f"process {os.getpid()} (" in found.message

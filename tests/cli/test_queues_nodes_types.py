@@ -15,7 +15,7 @@ from horae.runtime.liveness.node_record import record_of
 from horae.runtime.node.node_status import look
 from horae.storage.engine.database import Database
 from horae.storage.jobs import claims
-from horae.storage.jobs.claims import Served
+from horae.storage.jobs.claims import ClaimScope
 from horae.storage.operations import nodes
 from horae.types.registry import Registry
 from horae.wakeup.channel import Hint, HintKind
@@ -117,7 +117,7 @@ async def test_a_node_that_died_lately_and_what_became_of_its_jobs(url: str, dat
     lost = replace(record_of(Registry(), NodeOptions(name="lost")), host="elsewhere/boot#1", pid=77)
     database.transact(nodes.register, lost)
     await called(url, "jobs", "start", "import_csv", "path=a")
-    database.transact(claims.claim, Served(node=lost.id, types=("import_csv",), queues=None), 1)
+    database.transact(claims.claim, ClaimScope(node=lost.id, types=("import_csv",), queues=None), 1)
     with database.engine.begin() as connection:
         connection.execute(text("UPDATE horae_jobs SET max_attempts = 2"))
         connection.execute(text("UPDATE horae_nodes SET process_ended = true"))

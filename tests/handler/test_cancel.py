@@ -44,9 +44,9 @@ def test_a_started_job_is_cancelled_and_held_until_its_body_stops(working: Horae
     [claim] = claim_as_another_node(working)
     cancelled = working.jobs.cancel(job.id, owner="alice")
     assert (cancelled.state, cancelled.cancelled_by, cancelled.occupied) == (JobState.CANCELLED, "alice", True)
-    assert list(working.parts.live.cancel_requests([job.id])) == [job.id]
+    assert list(working.components.live.cancel_requests([job.id])) == [job.id]
     late = Settlement(claim.id, claim.lease, JobState.FINISHED, AttemptOutcome.FINISHED, result='"late"')
-    answer = working.parts.database.transact(settling.settle, ELSEWHERE, [late])
+    answer = working.components.database.transact(settling.settle, ELSEWHERE, [late])
     assert answer.released == {job.id: JobState.CANCELLED}
     after = working.jobs.get(job.id)
     assert (after.state, after.result, after.occupied) == (JobState.CANCELLED, None, False)
@@ -57,7 +57,7 @@ def test_its_bar_does_not_fall_back(working: Horae, lease: int, shown: int) -> N
     """Unless what the live store shows is another attempt's."""
     job = working.jobs.start("work")
     [claim] = claim_as_another_node(working)
-    working.parts.live.publish([LiveReport(job.id, claim.lease - lease, 45, "half-way")])
+    working.components.live.publish([LiveReport(job.id, claim.lease - lease, 45, "half-way")])
     assert working.jobs.cancel(job.id).progress_percentage == shown
     assert working.jobs.get(job.id).progress_percentage == shown
 
@@ -84,14 +84,14 @@ def test_a_job_that_finishes_while_it_is_cancelled_says_so_and_keeps_no_request(
 ) -> None:
     job = working.jobs.start("work")
     [claim] = claim_as_another_node(working)
-    cancel = working.parts.database.transact_at_once
+    cancel = working.components.database.transact_at_once
 
     def finish_first(*arguments: Any, **named: Any) -> Any:
         done = Settlement(claim.id, claim.lease, JobState.FINISHED, AttemptOutcome.FINISHED)
-        working.parts.database.transact(settling.settle, ELSEWHERE, [done])
+        working.components.database.transact(settling.settle, ELSEWHERE, [done])
         return cancel(*arguments, **named)
 
-    monkeypatch.setattr(working.parts.database, "transact_at_once", finish_first)
+    monkeypatch.setattr(working.components.database, "transact_at_once", finish_first)
     with pytest.raises(JobNotCancellable):
         working.jobs.cancel(job.id)
     assert live_rows(working, [job.id]) == 0
@@ -127,7 +127,7 @@ def test_a_cancel_that_fails_while_a_body_holds_the_lock_takes_its_word_back(
     """On SQLite the body must hear of it first, so that it lets go of the lock."""
     job = working.jobs.start("work")
     claim_as_another_node(working)
-    ask, told = working.parts.live.request_cancel, list[int]()
+    ask, told = working.components.live.request_cancel, list[int]()
 
     def refuse(*_: Any, **__: Any) -> Any:
         raise DatabaseBusy("held")
@@ -137,8 +137,8 @@ def test_a_cancel_that_fails_while_a_body_holds_the_lock_takes_its_word_back(
         ask(job_id, request)
 
     for name in ("transact_at_once", "transact"):
-        monkeypatch.setattr(working.parts.database, name, refuse)
-    monkeypatch.setattr(working.parts.live, "request_cancel", note)
+        monkeypatch.setattr(working.components.database, name, refuse)
+    monkeypatch.setattr(working.components.live, "request_cancel", note)
     with pytest.raises(DatabaseBusy):
         working.jobs.cancel(job.id)
     assert (told, live_rows(working, [job.id])) == ([job.id], 0)

@@ -19,7 +19,7 @@ from tests.harness.nodes import running_node
 
 def entries(horae: Horae) -> Sequence[AuditEntry]:
     """The oldest first."""
-    return Audit(horae.parts.database).page().entries[::-1]
+    return Audit(horae.components.database).page().entries[::-1]
 
 
 def last(horae: Horae) -> tuple[str, str, str, Any, Any]:
@@ -70,7 +70,7 @@ class TestJobs:
 
 class TestQueues:
     def test_each_change_says_what_was_before(self, shop: Horae) -> None:
-        queues = Queues(shop.parts.database, shop.parts.wakeup)
+        queues = Queues(shop.components.database, shop.components.wakeup)
         queues.pause("mail", "a full disk")
         expected = {"paused": False, "note": None}, {"paused": True, "note": "a full disk"}
         assert last(shop)[1:] == ("queue.pause", "mail", *expected)

@@ -21,8 +21,8 @@ def test_its_program_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     names: dict[str, Any] = {"__name__": "shop"}
     exec(compile(PROGRAM, "jobs.md", "exec", dont_inherit=True), names)
     horae: Horae = names["horae"]
-    names["Base"].metadata.create_all(horae.parts.database.engine)
-    with horae.parts.database.engine.begin() as connection:
+    names["Base"].metadata.create_all(horae.components.database.engine)
+    with horae.components.database.engine.begin() as connection:
         connection.execute(text("INSERT INTO tables VALUES (7)"))
     assert horae.jobs.start("rebuild", tables=["a", "b"], sync=True).progress_percentage == 100
     assert horae.jobs.start("copy_table", table_id=7, sync=True).result == 7

@@ -52,7 +52,7 @@ class TestRetry:
         failed = failing.jobs.start("fail", number=3, backoff=often)
         failing.jobs.cancel(failed.id)
         again = failing.jobs.retry(failed.id)
-        assert failing.parts.database.autocommit(reading.backoff, again.id) == often
+        assert failing.components.database.autocommit(reading.backoff, again.id) == often
 
     def test_a_cancelled_job_too(self, failing: Horae) -> None:
         job = failing.jobs.start("fail", number=3)
@@ -198,7 +198,7 @@ class TestCleanUp:
 def age(horae: Horae, *job_ids: int) -> None:
     """Let the jobs have ended 31 days ago, and nobody else's."""
     listed = ", ".join(map(str, job_ids))
-    if horae.parts.database.dialect == "sqlite":
+    if horae.components.database.dialect == "sqlite":
         month = 31 * 86_400 * 1_000_000
         change = f"created_at = created_at - {month}, finished_at = finished_at - {month}"
     else:

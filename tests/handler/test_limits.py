@@ -64,7 +64,7 @@ def test_a_cancelled_job_counts_until_its_body_has_stopped(exporting: Horae) -> 
     with pytest.raises(MaxJobCountExceeded):
         exporting.jobs.start("export", owner="alice")
     stopped = [(first.id, claims[first.id].lease)]
-    exporting.parts.database.transact(settling.release, ELSEWHERE, stopped)
+    exporting.components.database.transact(settling.release, ELSEWHERE, stopped)
     exporting.jobs.start("export", owner="alice")
 
 

@@ -118,7 +118,7 @@ class TestStrangers:
         job = horae.jobs.start("hooked")
         stranger.jobs.cancel(job.id)
         age(horae, job.id)
-        left = stranger.parts.database.autocommit(storage.left, (), 60.0)
+        left = stranger.components.database.autocommit(storage.left, (), 60.0)
         [finding] = left_findings(left, [])
         assert "'hooked': 1 wait to be deleted and 1 owe a hook" in finding.message
         assert "--unknown hooked" in (finding.advice or "")
@@ -215,7 +215,7 @@ class TestDeletionByStrangers:
         hooked(horae, calls)
         job = horae.jobs.start("hooked")
         stranger.jobs.cancel(job.id)
-        hooks = Hooks(horae.parts.database, horae.registry)
+        hooks = Hooks(horae.components.database, horae.registry)
         taken = hooks.take("hooked")
         assert taken is not None
         asked_to_delete(stranger, job.id)
@@ -279,11 +279,11 @@ class TestOnce:
         hooked(horae, calls)
         job = horae.jobs.start("hooked")
         stranger.jobs.cancel(job.id)
-        hooks = Hooks(horae.parts.database, horae.registry)
+        hooks = Hooks(horae.components.database, horae.registry)
         assert hooks.take("hooked") is not None
         assert hooks.take("hooked") is None
         assert hooks.due() == {}
-        hour = "3600000000" if horae.parts.database.dialect == "sqlite" else "interval '1 hour'"
+        hour = "3600000000" if horae.components.database.dialect == "sqlite" else "interval '1 hour'"
         execute(horae, f"UPDATE horae_jobs SET hook_taken_at = hook_taken_at - {hour}")
         async with running_node(horae):
             await until(lambda: calls.made)
@@ -323,7 +323,7 @@ class TestNothingIsHeldUp:
         ids = horae.jobs.start_many("hooked", [{}] * 5)
         for job_id in ids:
             stranger.jobs.cancel(job_id)
-        threads = HookThreads(Hooks(horae.parts.database, horae.registry), time_limit=0.0)
+        threads = HookThreads(Hooks(horae.components.database, horae.registry), time_limit=0.0)
         threads.call_due("hooked", 4)
         for _ in range(4):
             assert calls.waiting.acquire(timeout=20)
@@ -344,7 +344,7 @@ class TestNothingIsHeldUp:
         age(horae, *ids)
         calls.made.clear()
         calls.slow.add("hanging")
-        database = horae.parts.database
+        database = horae.components.database
         service = HookService(database, Hooks(database, horae.registry), 60.0)
         service.clean_up()
         await until(lambda: calls.made == [f"before_delete {ids[1]}"])

@@ -99,7 +99,7 @@ deleted: list[ExportJob] = []
 @pytest.fixture
 def selling(horae: Horae) -> Horae:
     """An application with tables of its own in Horae's database, and the customer 7."""
-    engine = horae.parts.database.engine
+    engine = horae.components.database.engine
     Base.metadata.create_all(engine, tables=[Base.metadata.tables["customers"], Base.metadata.tables["export_jobs"]])
     with Session(engine) as session:
         session.add(Customer(id=7, name="Ada"))
@@ -155,7 +155,7 @@ class TestModels:
 
         fine = await horae.aio.jobs.start(narrow, number=1)
         old = await horae.aio.jobs.start(narrow, number=2)
-        with horae.parts.database.engine.begin() as connection:
+        with horae.components.database.engine.begin() as connection:
             connection.execute(jobs_table.update().where(jobs_table.c.id == old.id).values(params='{"count": 2}'))
         async with running_node(horae):
             assert await horae.aio.jobs.wait(fine.id, timeout=20) == 1
@@ -230,21 +230,21 @@ class TestMappedClasses:
     def test_a_batch_has_its_rows(self, selling: Horae) -> None:
         days = [date(2026, 1, day) for day in range(1, 20)]
         ids = selling.jobs.start_many(Exporting, [{"customer_id": 7, "day": day} for day in days])
-        with Session(selling.parts.database.engine) as session:
+        with Session(selling.components.database.engine) as session:
             found = {row.job_id: row.day for row in session.scalars(select(ExportJob))}
         assert [found[job_id] for job_id in ids] == days
 
     def test_the_application_may_join_it_to_the_job(self, selling: Horae) -> None:
         selling.jobs.start(Exporting, customer_id=7, sync=True)
         done = select(func.count()).select_from(ExportJob).join(jobs_table).where(jobs_table.c.state == "finished")
-        with Session(selling.parts.database.engine) as session:
+        with Session(selling.components.database.engine) as session:
             assert session.scalar(done) == 1
 
     def test_a_retry_copies_the_row(self, selling: Horae) -> None:
         job = selling.jobs.start(Exporting, customer_id=7, format="pdf", day=date(2026, 1, 2))
         selling.jobs.cancel(job.id)
         again = selling.jobs.retry(job.id)
-        with Session(selling.parts.database.engine) as session:
+        with Session(selling.components.database.engine) as session:
             row = session.get_one(ExportJob, again.id)
             assert (row.customer_id, row.format, row.day) == (7, "pdf", date(2026, 1, 2))
 
@@ -256,7 +256,7 @@ class TestMappedClasses:
         assert (count(selling, "horae_jobs"), count(selling, "export_jobs")) == (0, 0)
 
     def test_in_the_caller_s_transaction_both_rows_or_none(self, selling: Horae) -> None:
-        with Session(selling.parts.database.engine) as session:
+        with Session(selling.components.database.engine) as session:
             session.add(Customer(id=8, name="Grace"))
             session.flush()
             selling.jobs.start(Exporting, customer_id=8, session=session)
@@ -265,7 +265,7 @@ class TestMappedClasses:
 
     async def test_a_row_that_was_taken_away_fails_its_job(self, selling: Horae) -> None:
         job = await selling.aio.jobs.start(Exporting, customer_id=7)
-        with selling.parts.database.engine.begin() as connection:
+        with selling.components.database.engine.begin() as connection:
             connection.execute(Base.metadata.tables["export_jobs"].delete())
         async with running_node(selling):
             with pytest.raises(Exception, match="went wrong"):

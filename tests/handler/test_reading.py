@@ -123,7 +123,7 @@ class TestOne:
 
         job = horae.jobs.start(work)
         [claim] = claim_as_another_node(horae)
-        horae.parts.live.publish([LiveReport(claim.id, claim.lease, 40, "sorting")])
+        horae.components.live.publish([LiveReport(claim.id, claim.lease, 40, "sorting")])
         shown = horae.jobs.get(job.id)
         assert (shown.progress_percentage, shown.label, shown.state) == (40, "sorting", JobState.STARTED)
         assert [(one.progress_percentage, one.label) for one in horae.jobs.list().jobs] == [(40, "sorting")]
@@ -138,7 +138,7 @@ class TestOne:
         job = horae.jobs.start(work)
         [claim] = claim_as_another_node(horae)
         horae.jobs.cancel(job.id)
-        horae.parts.live.publish([LiveReport(claim.id, claim.lease, 40, "sorting")])
+        horae.components.live.publish([LiveReport(claim.id, claim.lease, 40, "sorting")])
         shown = horae.jobs.get(job.id)
         assert (shown.progress_percentage, shown.label, shown.state) == (0, None, JobState.CANCELLED)
 
@@ -152,14 +152,14 @@ def test_jobs_are_found_by_a_parameter_in_a_statement_of_ones_own(horae: Horae) 
     params = jobs_table.c.params
 
     def found(condition: Any) -> list[int]:
-        with horae.parts.database.engine.begin() as connection:
+        with horae.components.database.engine.begin() as connection:
             return list(connection.execute(select(jobs_table.c.id).where(condition)).scalars())
 
     assert found(params["to"] == "ada") == [first.id]
     assert found(params["to"].as_string().like("b%")) == [second.id]
     assert found(params["copies"].as_integer() > 2) == [first.id]
     assert found(params[("lines", 1)].as_string() == "y") == [first.id]
-    with horae.parts.database.engine.begin() as connection:
+    with horae.components.database.engine.begin() as connection:
         chosen = select(params["to"], params["lines"], params).order_by(jobs_table.c.id)
         rows = [tuple(row) for row in connection.execute(chosen)]
     assert rows == [

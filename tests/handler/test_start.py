@@ -239,7 +239,7 @@ def test_a_function_is_called_as_ever(horae: Horae) -> None:
 def test_a_row_without_known_columns_stays_readable(counting: Horae) -> None:
     """Another program may have written the row: its parameters are shown as they are."""
     job = counting.jobs.start("count", start=1)
-    with counting.parts.database.engine.begin() as connection:
+    with counting.components.database.engine.begin() as connection:
         connection.execute(text("UPDATE horae_jobs SET type = 'of_another_program' WHERE id = :id"), {"id": job.id})
     assert counting.jobs.get(job.id).type == "of_another_program"
     assert claim_as_another_node(counting) == []

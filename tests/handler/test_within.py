@@ -32,7 +32,7 @@ def shop(horae: Horae) -> Horae:
 def sent(shop: Horae, monkeypatch: pytest.MonkeyPatch) -> list[Hint]:
     """What was announced, in place of announcing it."""
     hints: list[Hint] = []
-    monkeypatch.setattr(shop.parts.wakeup, "send", hints.append)
+    monkeypatch.setattr(shop.components.wakeup, "send", hints.append)
     return hints
 
 
@@ -209,7 +209,7 @@ def test_a_transaction_of_another_database_is_refused(
             shop.jobs.start("ship", session=within, order=1)
         with pytest.raises(InvalidRequest, match="another database"):
             shop.jobs.start_many("ship", [{"order": 1}], session=within)
-    assert str(shop.parts.database.url.database) in str(refused.value)
+    assert str(shop.components.database.url.database) in str(refused.value)
     assert (elsewhere.url.password or "no password") not in str(refused.value)
     assert shop.jobs.list().jobs == []
 

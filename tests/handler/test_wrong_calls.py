@@ -55,7 +55,7 @@ def _with_moment(moment: datetime) -> dict[str, Callable[[Any], Any]]:
 
 
 def _queues(horae: Any) -> Any:
-    return Queues(horae.parts.database, horae.parts.wakeup)
+    return Queues(horae.components.database, horae.components.wakeup)
 
 
 def _with_zone(zone: Any, horae: Any) -> None:

@@ -10,7 +10,7 @@ from horae import Horae
 from horae.domain.jobs.job import Claim, JobId, NodeId
 from horae.storage.engine.database import Database
 from horae.storage.jobs import claims
-from horae.storage.jobs.claims import Served
+from horae.storage.jobs.claims import ClaimScope
 from horae.wakeup.channel import Hint
 
 ELSEWHERE = NodeId("elsewhere")
@@ -40,18 +40,18 @@ def own_engine(database: Database) -> Generator[Engine]:
 
 def claim_as_another_node(horae: Horae, limit: int = 100, queues: Sequence[str] | None = None) -> list[Claim]:
     """Take what is due, as a node would that knows every type."""
-    served = Served(node=ELSEWHERE, types=tuple(horae.registry.by_name), queues=queues)
-    return horae.parts.database.autocommit(claims.claim, served, limit)
+    scope = ClaimScope(node=ELSEWHERE, types=tuple(horae.registry.by_name), queues=queues)
+    return horae.components.database.autocommit(claims.claim, scope, limit)
 
 
 def rows(horae: Horae, statement: str, **values: Any) -> list[Any]:
     """What the database says, past all of Horae's code."""
-    return horae.parts.database.autocommit(lambda connection: list(connection.execute(text(statement), values)))
+    return horae.components.database.autocommit(lambda connection: list(connection.execute(text(statement), values)))
 
 
 def execute(horae: Horae, statement: str, **values: Any) -> None:
     """Change the database behind Horae's back."""
-    with horae.parts.database.engine.begin() as connection:
+    with horae.components.database.engine.begin() as connection:
         connection.execute(text(statement), values)
 
 
@@ -63,7 +63,7 @@ def attempts_of(horae: Horae, job_id: int) -> list[str]:
 def live_rows(horae: Horae, job_ids: Sequence[int]) -> int:
     """How many reports and requests the live store keeps of these jobs."""
     ids = [JobId(job_id) for job_id in job_ids]
-    return len(horae.parts.live.read(ids)) + len(horae.parts.live.cancel_requests(ids))
+    return len(horae.components.live.read(ids)) + len(horae.components.live.cancel_requests(ids))
 
 
 @contextmanager
@@ -74,7 +74,7 @@ def counted_statements(horae: Horae) -> Generator[list[str]]:
     def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
         seen.append(statement)
 
-    engines = (horae.parts.database.engine, horae.parts.database.autocommit_engine)
+    engines = (horae.components.database.engine, horae.components.database.autocommit_engine)
     for engine in engines:
         event.listen(engine, "before_cursor_execute", note)
     try:
@@ -89,7 +89,7 @@ class Ears:
 
     def __init__(self, horae: Horae) -> None:
         self.hints: list[Hint] = []
-        self.end = horae.parts.wakeup.subscribe(self.hints.append)
+        self.end = horae.components.wakeup.subscribe(self.hints.append)
 
     def kinds(self) -> list[str]:
         return [hint.kind.value for hint in self.hints]

@@ -58,7 +58,7 @@ from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import SQLITE
 from horae.storage.engine.sqlite import opening
 from horae.storage.jobs import claims, creation, limited_claims, owed_hooks, reading
-from horae.storage.jobs.claims import Served
+from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.reading import JobFilter
 from horae.storage.jobs.tables import job_attempts
 from horae.storage.operations import nodes, queues
@@ -316,14 +316,14 @@ class JobLife(RuleBasedStateMachine):
     @rule(
         which=WHICH,
         limit=st.integers(1, 3),
-        served=st.sampled_from([None, None, ["a"], ["b"], ["a", "b"]]),
+        scope=st.sampled_from([None, None, ["a"], ["b"], ["a", "b"]]),
         knows=st.sampled_from([True, True, False]),
     )
-    def claim(self, which: int, limit: int, served: list[str] | None, *, knows: bool) -> None:
+    def claim(self, which: int, limit: int, scope: list[str] | None, *, knows: bool) -> None:
         """`knows`: whether the node has heard of limits; if not, it takes nothing of a queue that has one."""
         node = self.alive[which % len(self.alive)]
         room = {name: self._room(name) if knows else 0 for name in self.limits}
-        due = [job for job in self.jobs.values() if self._is_due(job, served) and room.get(job.wish.queue, 1) > 0]
+        due = [job for job in self.jobs.values() if self._is_due(job, scope) and room.get(job.wish.queue, 1) > 0]
         rows = {row.id: row for row in self.database.transact(reading.get_many, [job.id for job in due])}
         due.sort(key=lambda job: (-job.wish.priority, rows[job.id].run_at, job.id))
         expected = list[JobId]()
@@ -331,7 +331,7 @@ class JobLife(RuleBasedStateMachine):
             queue = job.wish.queue
             expected.extend([job.id] if room.get(queue, 1) > 0 else [])
             room[queue] = room.get(queue, limit + 1) - 1
-        taken = self._claim(Served(node=node, types=["work"], queues=served), limit, knows=knows)
+        taken = self._claim(ClaimScope(node=node, types=["work"], queues=scope), limit, knows=knows)
         assert [claim.id for claim in taken] == expected
         for claim in taken:
             job = self.jobs[claim.id]
@@ -468,18 +468,18 @@ class JobLife(RuleBasedStateMachine):
     def _occupying(self, owner: str) -> int:
         return sum(job.wish.owner == owner and job.occupied for job in self.jobs.values())
 
-    def _claim(self, served: Served, limit: int, *, knows: bool) -> list[Claim]:
-        names = self.database.autocommit(limited_claims.within_reach, served, limit) if knows else []
+    def _claim(self, scope: ClaimScope, limit: int, *, knows: bool) -> list[Claim]:
+        names = self.database.autocommit(limited_claims.within_reach, scope, limit) if knows else []
         if not names:
-            return self.database.autocommit(claims.claim, served, limit)
-        return self.database.transact(limited_claims.claim, served, limit, names).claims
+            return self.database.autocommit(claims.claim, scope, limit)
+        return self.database.transact(limited_claims.claim, scope, limit, names).claims
 
     def _room(self, queue: str) -> int:
         held = sum(job.held_by is not None and job.wish.queue == queue for job in self.jobs.values())
         return self.limits[queue] - held
 
-    def _is_due(self, job: Expected, served: list[str] | None) -> bool:
-        served_now = (served is None or job.wish.queue in served) and job.wish.queue not in self.paused
+    def _is_due(self, job: Expected, scope: list[str] | None) -> bool:
+        served_now = (scope is None or job.wish.queue in scope) and job.wish.queue not in self.paused
         return job.can(JobEvent.CLAIM) and job.run_at <= self.now and served_now
 
     def _running(self, claim: Claim) -> Expected | None:

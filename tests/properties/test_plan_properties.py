@@ -13,12 +13,12 @@ from horae.domain.schedules.planning_state import (
     Activated,
     Altered,
     Due,
-    Ended,
     Event,
     Plan,
     Resumed,
     RunByHand,
-    Standing,
+    RunEnded,
+    ScheduleSnapshot,
 )
 from horae.domain.schedules.recovery import CRASH_WAIT
 from horae.domain.schedules.schedule import CatchUp, DisabledReason, Overlap, Rules
@@ -41,7 +41,7 @@ seeds = st.integers(0, 99)
 class History:
     """One schedule, with what a controller would have stored of it; checked at every step."""
 
-    standing: Standing
+    snapshot: ScheduleSnapshot
     now: datetime
     rng: Random
     runs: list[tuple[datetime, bool]] = field(default_factory=list[tuple[datetime, bool]])
@@ -50,19 +50,19 @@ class History:
 
     @classmethod
     def of(cls, of: Rules, seed: int = 0, *, start: datetime = START) -> "History":
-        history = cls(Standing(rules=of), start, Random(seed))
+        history = cls(ScheduleSnapshot(rules=of), start, Random(seed))
         history.happen(Activated())
         return history
 
     def happen(self, event: Event) -> Plan:
-        before = self.standing
+        before = self.snapshot
         made = plan(before, event, self.now, self.rng)
         self.keep_count(event)
         self.ticks += made.ticks
         if made.fire is not None:
             self.runs.append((self.now, isinstance(event, RunByHand)))
         alone = before.rules.overlap is not Overlap.ALLOW_ALL
-        self.standing = Standing(
+        self.snapshot = ScheduleSnapshot(
             rules=before.rules,
             statistics=made.statistics,
             last_tick=made.last_tick,
@@ -77,32 +77,34 @@ class History:
         started, by_hand = self.runs[index]
         others = len(self.runs) - 1
         return self.happen(
-            Ended(outcome=outcome, started=started, by_hand=by_hand, others=others, scheduler_started=scheduler_started)
+            RunEnded(
+                outcome=outcome, started=started, by_hand=by_hand, others=others, scheduler_started=scheduler_started
+            )
         )
 
     def pause(self) -> None:
-        self.standing = replace(self.standing, disabled=DisabledReason.PAUSED, next_start=None)
+        self.snapshot = replace(self.snapshot, disabled=DisabledReason.PAUSED, next_start=None)
 
     def alter(self, to: Rules) -> Plan:
-        before = self.standing.rules
-        self.standing = replace(self.standing, rules=to)
+        before = self.snapshot.rules
+        self.snapshot = replace(self.snapshot, rules=to)
         return self.happen(Altered(before))
 
     def keep_count(self, event: Event) -> None:
         if isinstance(event, Resumed):
             self.streak = 0
-        if isinstance(event, Ended):
+        if isinstance(event, RunEnded):
             self.runs.remove((event.started, event.by_hand))
             if event.outcome is not RunOutcome.CANCELLED:
                 self.streak = self.streak + 1 if event.outcome in BAD else 0
 
-    def check(self, before: Standing, event: Event, made: Plan) -> None:
+    def check(self, before: ScheduleSnapshot, event: Event, made: Plan) -> None:
         check_counts(made)
         check_decisions(event.before if isinstance(event, Altered) else before.rules, before.last_tick, made)
-        check_next_start(self.standing, event, self.now, changed=made != Plan.unchanged(before))
+        check_next_start(self.snapshot, event, self.now, changed=made != Plan.unchanged(before))
         check_repetition(self.ticks)
         assert made.statistics.streak(len(self.runs)) == self.streak
-        if isinstance(event, Ended) and before.disabled is None:
+        if isinstance(event, RunEnded) and before.disabled is None:
             most = before.rules.max_retries
             used_up = most is not None and event.outcome in BAD and self.streak > most
             assert (made.disabled is DisabledReason.RETRIES_USED_UP) == used_up
@@ -136,7 +138,7 @@ def check_decisions(old: Rules, mark: datetime | None, made: Plan) -> None:
     assert all(tick.last <= made.last_tick for tick in ticks)
 
 
-def check_next_start(after: Standing, event: Event, now: datetime, *, changed: bool) -> None:
+def check_next_start(after: ScheduleSnapshot, event: Event, now: datetime, *, changed: bool) -> None:
     """No schedule waits for ever: it has a next start, now or later, or it runs, or is disabled."""
     if after.disabled is not None:
         assert after.next_start is None
@@ -169,7 +171,7 @@ def step(history: History, data: st.DataObject) -> None:
         case "live":
             history.happen(Activated())
         case "alter":
-            overlap = history.standing.rules.overlap  # whether runs may be parallel cannot change during one
+            overlap = history.snapshot.rules.overlap  # whether runs may be parallel cannot change during one
             history.alter(data.draw(rules().filter(lambda new: new.overlap is overlap or not history.runs)))
         case _:
             history.happen(Due())
@@ -191,14 +193,14 @@ def test_after_any_history_a_schedule_runs_again_when_its_next_start_comes(
         step(history, data)
     for _ in list(history.runs):
         history.end(RunOutcome.SUCCEEDED)
-    if history.standing.disabled is not None:
+    if history.snapshot.disabled is not None:
         history.happen(Resumed())
     fires = 0
     for _ in range(2):  # the first may have waited until it is late, or until a run by hand made it needless
-        if history.standing.next_start is not None and not fires:
-            history.now = max(history.now, history.standing.next_start)
+        if history.snapshot.next_start is not None and not fires:
+            history.now = max(history.now, history.snapshot.next_start)
             fires += history.happen(Due()).fire is not None
-    assert fires or history.standing.disabled is DisabledReason.EXHAUSTED
+    assert fires or history.snapshot.disabled is DisabledReason.EXHAUSTED
 
 
 @given(st.data(), rules(), seeds)
@@ -206,14 +208,14 @@ def test_a_run_by_hand_does_not_move_the_next_start(data: st.DataObject, of: Rul
     history = History.of(of, seed)
     for _ in range(data.draw(st.integers(0, 10))):
         step(history, data)
-    planned, mark = history.standing.next_start, history.standing.last_tick
-    executing = history.standing.executing
+    planned, mark = history.snapshot.next_start, history.snapshot.last_tick
+    executing = history.snapshot.executing
     made = history.happen(RunByHand())
     assert (made.fire is None) == executing
     assert (made.next_start, made.last_tick) == (planned, mark)
-    if executing or planned is None or planned <= history.now or history.standing.disabled:
+    if executing or planned is None or planned <= history.now or history.snapshot.disabled:
         return
-    if of.overlap is Overlap.ALLOW_ALL or history.standing.rules.overlap is Overlap.ALLOW_ALL:
+    if of.overlap is Overlap.ALLOW_ALL or history.snapshot.rules.overlap is Overlap.ALLOW_ALL:
         return
     assert history.end(RunOutcome.SUCCEEDED).next_start == planned
 
@@ -223,7 +225,7 @@ def test_rules_that_decide_the_same_times_move_nothing(data: st.DataObject, of: 
     history = History.of(of, seed)
     for _ in range(data.draw(st.integers(0, 10))):
         step(history, data)
-    before = history.standing
+    before = history.snapshot
     same = replace(before.rules, max_retries=7, catch_up_limit=9, max_runtime=timedelta(hours=1))
     assert history.alter(same) == Plan.unchanged(before)
 
@@ -239,7 +241,7 @@ def test_who_resumes_makes_up_for_nothing(data: st.DataObject, of: Rules, seed: 
     assert made.last_tick == history.now
     assert made.statistics.consecutive_failures == made.statistics.consecutive_crashes == 0
     assert all(tick.decision is Decision.SKIPPED for tick in made.ticks)
-    assert made.next_start is None or made.next_start > history.now or history.standing.rules.drifting
+    assert made.next_start is None or made.next_start > history.now or history.snapshot.rules.drifting
 
 
 @given(rules(fast_intervals()), st.lists(st.sampled_from(sorted(BAD)), min_size=1, max_size=12), waits, waits, seeds)
@@ -251,7 +253,7 @@ def test_a_back_off_ends_by_the_next_point_and_a_crash_waits_five_minutes(
         of = replace(of, overlap=Overlap.SKIP)
     history = History.of(of, seed)
     for outcome in ends:
-        history.now = max(history.now, history.standing.next_start or history.now)
+        history.now = max(history.now, history.snapshot.next_start or history.now)
         if history.happen(Due()).fire is None:
             continue
         history.now += length
@@ -270,8 +272,8 @@ def test_a_back_off_ends_by_the_next_point_and_a_crash_waits_five_minutes(
 def test_cron_has_no_back_off_of_its_own(of: Rules, outcome: RunOutcome, length: timedelta, seed: int) -> None:
     of = replace(of, retry_period=None, max_retries=None, overlap=Overlap.SKIP, catch_up=CatchUp.LAST)
     history = History.of(of, seed)
-    assert history.standing.next_start is not None
-    history.now = history.standing.next_start
+    assert history.snapshot.next_start is not None
+    history.now = history.snapshot.next_start
     history.happen(Due())
     history.now += length
     made = history.end(outcome, scheduler_started=history.now)
@@ -293,7 +295,7 @@ def test_a_backlog_comes_to_its_end(of: Rules, catch_up: CatchUp, outage: timede
     history = History.of(of)
     history.now += outage
     runs = 0
-    while history.standing.next_start is not None and history.standing.next_start <= history.now:
+    while history.snapshot.next_start is not None and history.snapshot.next_start <= history.now:
         if history.happen(Due()).fire is not None:
             runs += 1
             history.now += length
@@ -305,9 +307,9 @@ def test_a_backlog_comes_to_its_end(of: Rules, catch_up: CatchUp, outage: timede
 def test_what_is_buffered_runs_in_order_and_nothing_else_is_lost(of: Rules, length: timedelta) -> None:
     of = replace(of, overlap=Overlap.BUFFER_ALL, catch_up=CatchUp.NONE, catch_up_limit=10_000)
     history = History.of(of)
-    if history.standing.next_start is None:
+    if history.snapshot.next_start is None:
         return
-    history.now = history.standing.next_start
+    history.now = history.snapshot.next_start
     first = history.happen(Due()).fire
     assert first is not None
     history.now += length
@@ -321,13 +323,13 @@ def test_what_is_buffered_runs_in_order_and_nothing_else_is_lost(of: Rules, leng
 @given(rules(timed_triggers), st.timedeltas(NOTHING, timedelta(hours=5)))
 def test_a_run_is_stopped_only_for_a_time_that_came_due(of: Rules, length: timedelta) -> None:
     history = History.of(replace(of, overlap=Overlap.CANCEL_OTHER, catch_up=CatchUp.LAST))
-    if history.standing.next_start is None:
+    if history.snapshot.next_start is None:
         return
-    history.now = history.standing.next_start
+    history.now = history.snapshot.next_start
     fired = history.happen(Due()).fire
     assert fired is not None
     history.now += length
-    passed = Timeline.of(history.standing.rules).due(fired, history.now)
+    passed = Timeline.of(history.snapshot.rules).due(fired, history.now)
     made = history.happen(Due())
     assert (made.stop is not None) == (passed > 0)
     assert made.fire is None

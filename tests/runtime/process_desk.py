@@ -8,7 +8,7 @@ from typing import Any
 
 from horae.domain.jobs.job import Claim, JobId, NodeId
 from horae.runtime.bodies.run import Run
-from horae.runtime.bodies.runner import Performed, Stage
+from horae.runtime.bodies.runner import BodyResult, RunEnvironment
 from horae.runtime.executors.process import ProcessExecutor
 from horae.storage.engine.database import Database
 from horae.types.context import JobContext
@@ -31,10 +31,10 @@ class Started:
     run: Run
     reports: list[tuple[int, str | None]] = field(default_factory=list[tuple[int, str | None]])
     reported: asyncio.Event = field(default_factory=asyncio.Event)
-    ended: asyncio.Future[Performed] = field(default_factory=asyncio.Future[Performed])
+    ended: asyncio.Future[BodyResult] = field(default_factory=asyncio.Future[BodyResult])
     ends: int = 0
 
-    async def performed(self) -> Performed:
+    async def performed(self) -> BodyResult:
         async with asyncio.timeout(60):
             return await self.ended
 
@@ -51,7 +51,7 @@ class Desk:
     """Starts job types in child processes of one executor."""
 
     def __init__(self, database: Database) -> None:
-        self.stage = Stage(database, NODE)
+        self.stage = RunEnvironment(database, NODE)
         self.loop = asyncio.get_running_loop()
         self.executor = ProcessExecutor(self.loop, self.stage)
         self.runs: list[Started] = []
@@ -68,7 +68,7 @@ class Desk:
             started.reports.append(news)
             started.reported.set()
 
-        def done(_run: Run, performed: Performed) -> None:
+        def done(_run: Run, performed: BodyResult) -> None:
             started.ends += 1
             if started.ends == 1:
                 started.ended.set_result(performed)
@@ -79,7 +79,7 @@ class Desk:
         self.executor.start(started.run, done)
         return started
 
-    async def perform(self, declared: Declared, **params: Any) -> Performed:
+    async def perform(self, declared: Declared, **params: Any) -> BodyResult:
         return await self.start(declared, **params).performed()
 
     async def close(self) -> None:

@@ -145,7 +145,7 @@ async def test_a_failed_job_keeps_how_far_it_came(horae: Horae) -> None:
 async def test_reports_are_written_seldom_and_the_last_one_always(
     horae: Horae, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    live = horae.parts.live
+    live = horae.components.live
     publish, published = live.publish, list[int]()
 
     def watched(new: Sequence[LiveReport]) -> None:
@@ -190,7 +190,7 @@ class TestCancel:
                 raise
 
         if not hints:
-            monkeypatch.setattr(horae.parts.wakeup, "send", lambda _hint: None)
+            monkeypatch.setattr(horae.components.wakeup, "send", lambda _hint: None)
         async with running_node(horae):
             job = await horae.aio.jobs.start(work)
             await until(begun.is_set)
@@ -236,7 +236,7 @@ class TestCancel:
             while True:
                 job.check()
 
-        monkeypatch.setattr(horae.parts.live, "request_cancel", lambda _job_id, _request: None)
+        monkeypatch.setattr(horae.components.live, "request_cancel", lambda _job_id, _request: None)
         async with running_node(horae):
             job = await horae.aio.jobs.start(work)
             await until(begun.is_set)

@@ -188,13 +188,13 @@ class TestQueues:
         @horae.job
         def work() -> None: ...
 
-        horae.parts.database.autocommit(queues.pause, "slow", "while the printer is out")
+        horae.components.database.autocommit(queues.pause, "slow", "while the printer is out")
         held = await horae.aio.jobs.start(work, queue="slow")
         other = await horae.aio.jobs.start(work)
         async with running_node(horae):
             await until_state(horae, other.id, "finished")
             assert (await horae.aio.jobs.get(held.id)).state is JobState.PENDING
-            assert horae.parts.database.autocommit(queues.resume, "slow")
+            assert horae.components.database.autocommit(queues.resume, "slow")
             await until_state(horae, held.id, "finished")
 
     async def test_what_runs_already_goes_on(self, horae: Horae) -> None:
@@ -209,7 +209,7 @@ class TestQueues:
         async with running_node(horae):
             job = await horae.aio.jobs.start(work)
             await until(begun.is_set)
-            horae.parts.database.autocommit(queues.pause, "slow", None)
+            horae.components.database.autocommit(queues.pause, "slow", None)
             release.set()
             assert await horae.aio.jobs.wait(job.id, timeout=20) == "done"
 
@@ -340,7 +340,7 @@ class TestLostAnswers:
         self, horae: Horae, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         begun, release, doubted = threading.Event(), threading.Event(), threading.Event()
-        strays, claim = claims.strays, claims.claim
+        orphaned, claim = claims.orphaned, claims.claim
         runs: list[int] = []
 
         def claim_once_then_fail(connection: object, *asked: object) -> object:
@@ -350,7 +350,7 @@ class TestLostAnswers:
 
         def note(*arguments: object) -> object:
             doubted.set()
-            return strays(*arguments)  # type: ignore[arg-type]
+            return orphaned(*arguments)  # type: ignore[arg-type]
 
         @horae.job
         def work() -> int:
@@ -360,7 +360,7 @@ class TestLostAnswers:
             return len(runs)
 
         monkeypatch.setattr(claims, "claim", claim_once_then_fail)
-        monkeypatch.setattr(claims, "strays", note)
+        monkeypatch.setattr(claims, "orphaned", note)
         async with running_node(horae):
             job = await horae.aio.jobs.start(work)
             await until(begun.is_set)

@@ -8,12 +8,12 @@ from horae.domain.jobs.job import Claim, JobId
 from horae.live.store import LiveStore
 from horae.runtime.bodies.reporter import Reporter
 from horae.runtime.journal.journal import Journal
-from horae.runtime.throttled_warning import AGAIN_AFTER, Complaint
+from horae.runtime.throttled_warning import AGAIN_AFTER, ThrottledWarning
 
 
 def test_the_same_is_said_at_once_and_then_now_and_again(caplog: pytest.LogCaptureFixture) -> None:
     now = 0.0
-    complaint = Complaint(lambda: now)
+    complaint = ThrottledWarning(lambda: now)
     for second in range(60):
         now = float(second)
         complaint.warn("the store is away: %s", "refused")

@@ -112,7 +112,7 @@ async def test_hints_and_heartbeats_come_back(horae: Horae, own_server: Postgres
         assert await horae.aio.jobs.wait(job.id, timeout=20) == 1
         await asyncio.to_thread(own_server.restart)
         await back(horae)
-        await until(lambda: horae.parts.wakeup.connected, within=30)
+        await until(lambda: horae.components.wakeup.connected, within=30)
         before = rows(horae, "SELECT heartbeat_at FROM horae_nodes")
         await until(lambda: rows(horae, "SELECT heartbeat_at FROM horae_nodes") > before)
         assert [str(node_id) for (node_id,) in rows(horae, "SELECT id FROM horae_nodes")] == [node.id]
@@ -122,7 +122,7 @@ async def test_hints_and_heartbeats_come_back(horae: Horae, own_server: Postgres
 
 async def test_a_transaction_that_dies_with_the_server_is_run_again(horae: Horae, own_server: PostgresServer) -> None:
     begun, release = threading.Event(), threading.Event()
-    with horae.parts.database.engine.begin() as connection:
+    with horae.components.database.engine.begin() as connection:
         connection.exec_driver_sql("CREATE TABLE effects (job BIGINT NOT NULL)")
 
     @horae.job(transaction="read committed", max_attempts=2, backoff=AT_ONCE)

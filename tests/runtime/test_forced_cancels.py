@@ -54,7 +54,7 @@ async def test_the_body_is_forced_once(horae: Horae, body: Stubborn) -> None:
         await until(lambda: body.told)
         assert (cancelled.state, body.killed) == (JobState.CANCELLED, [])
         for _ in range(2):
-            horae.parts.live.request_cancel(job.id, CancelRequest("bob", forced=True))
+            horae.components.live.request_cancel(job.id, CancelRequest("bob", forced=True))
             await until(lambda: body.killed)
         body.release.set()
         ended = await until_released(horae, job.id)

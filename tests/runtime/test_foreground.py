@@ -24,15 +24,15 @@ def test_a_node_runs_beside_a_program_while_a_block_lasts(horae: Horae) -> None:
         return number * 2
 
     with horae.node(grace=GRACE).running() as node:
-        assert [seen.view.id for seen in look(horae.parts.database)] == [node.id]
+        assert [seen.view.id for seen in look(horae.components.database)] == [node.id]
         assert horae.jobs.wait(horae.jobs.start(double, number=21).id, timeout=20) == 42
-    assert look(horae.parts.database) == []
+    assert look(horae.components.database) == []
 
 
 def test_what_the_block_raises_ends_the_node_too(horae: Horae) -> None:
     with pytest.raises(LookupError, match="mine"), horae.node(grace=GRACE).running():
         raise LookupError("mine")
-    assert look(horae.parts.database) == []
+    assert look(horae.components.database) == []
 
 
 def test_a_node_that_cannot_begin_says_so_at_once(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +109,7 @@ async def test_a_type_that_is_registered_while_a_node_runs_is_run_by_it(horae: H
         assert await horae.aio.jobs.wait(job.id, timeout=20) == "served"
 
         def listed() -> bool:
-            [seen] = [each.view for each in look(horae.parts.database) if each.view.id == node.id]
+            [seen] = [each.view for each in look(horae.components.database) if each.view.id == node.id]
             return seen.types == ["early", "late"]
 
         await until(listed)
@@ -127,7 +127,7 @@ async def test_a_type_that_is_forgotten_while_a_node_runs_is_left_to_others(hora
         horae.registry.remove("early")
 
         def listed() -> bool:
-            [seen] = [each.view for each in look(horae.parts.database) if each.view.id == node.id]
+            [seen] = [each.view for each in look(horae.components.database) if each.view.id == node.id]
             return seen.types == []
 
         await until(listed)

@@ -132,7 +132,7 @@ async def test_others_hear_at_once_that_a_process_is_gone(
         await holds_lock(horae)
         async with running_node(horae, liveness=Limits(beat=60, lock=120, silence=300, gap=180)) as node:
             await until(lambda: vars(heartbeat_of(node))["_helper_beat_at"] > 0)  # there is no other for a minute
-            await until(lambda: horae.parts.wakeup.connected)
+            await until(lambda: horae.components.wakeup.connected)
             process.kill()
             await until(lambda: rows(horae, "SELECT id FROM horae_nodes") == [(node.id,)])
     assert gone != node.id
@@ -140,7 +140,7 @@ async def test_others_hear_at_once_that_a_process_is_gone(
 
 @pytest.mark.parametrize("state", ["stale", "fresh", "old"])
 def test_a_node_whose_own_beat_is_late_judges_nobody(horae: Horae, state: str) -> None:
-    member = membership_of(horae.parts.database, record_of(horae.registry, NodeOptions()), Limits())
+    member = membership_of(horae.components.database, record_of(horae.registry, NodeOptions()), Limits())
     assert isinstance(member, DatabaseMembership)
     member.join(Watcher())
     try:
@@ -158,19 +158,19 @@ def test_a_node_whose_own_beat_is_late_judges_nobody(horae: Horae, state: str) -
 
 def test_an_answer_that_took_long_judges_nobody(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
     """As of a server that was frozen: when it answers, all others seem to have been silent."""
-    member = membership_of(horae.parts.database, record_of(horae.registry, NodeOptions()), Limits(lock=0.05))
+    member = membership_of(horae.components.database, record_of(horae.registry, NodeOptions()), Limits(lock=0.05))
     member.join(Watcher())
     try:
         execute(horae, SILENT)
         vars(vars(vars(member)["_heartbeat"])["_contact"])["_since"] = -1e6
-        autocommit = horae.parts.database.autocommit
+        autocommit = horae.components.database.autocommit
 
         def late(*arguments: object) -> object:
             answer: object = autocommit(*arguments)  # type: ignore[arg-type]
             time.sleep(0.1)
             return answer
 
-        monkeypatch.setattr(horae.parts.database, "autocommit", late)
+        monkeypatch.setattr(horae.components.database, "autocommit", late)
         assert member.find_dead() == {}
     finally:
         member.leave()

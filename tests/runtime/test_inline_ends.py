@@ -167,8 +167,8 @@ def test_a_server_that_is_read_only_for_a_second(horae: Horae) -> None:
 
     @horae.job
     def work() -> str:
-        set_read_only(horae.parts.database, "on")
-        timers.append(threading.Timer(1.0, set_read_only, [horae.parts.database, "off"]))
+        set_read_only(horae.components.database, "on")
+        timers.append(threading.Timer(1.0, set_read_only, [horae.components.database, "off"]))
         timers[0].start()
         return "done"
 

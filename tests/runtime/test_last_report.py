@@ -20,7 +20,7 @@ async def test_a_crash_keeps_the_progress(horae: Horae) -> None:
     ids = await horae.aio.jobs.start_many(work, [{}] * 3)
     lagging, newer, silent = claim_as_another_node(horae)
     reports = [LiveReport(lagging.id, lagging.lease, 60, "copying"), LiveReport(newer.id, newer.lease + 1, 70)]
-    horae.parts.live.publish(reports)
+    horae.components.live.publish(reports)
     async with running_node(horae, queues=("other",)):
         ended = [await until_state(horae, job_id, "failed") for job_id in ids]
         await until(lambda: live_rows(horae, ids) == 0)
@@ -71,6 +71,6 @@ async def test_what_a_killed_node_left_in_the_live_store_is_swept(
     claim_as_another_node(horae)
     execute(horae, "DELETE FROM horae_nodes WHERE id = :id", id=ELSEWHERE)
     left = [*ids, JobId(ids[-1] + 1000)]
-    horae.parts.live.publish([LiveReport(JobId(job_id), 1, 5) for job_id in left])
+    horae.components.live.publish([LiveReport(JobId(job_id), 1, 5) for job_id in left])
     async with running_node(horae, queues=("other",)):
         await until(lambda: live_rows(horae, left) == 0)

@@ -223,7 +223,7 @@ class TestHard:
             release.wait(20)
             return {}
 
-        monkeypatch.setattr(horae.parts.live, "cancel_requests", no_answer)
+        monkeypatch.setattr(horae.components.live, "cancel_requests", no_answer)
         async with running_node(horae):
             job = await horae.aio.jobs.start(deaf)
             assert (await until_state(horae, job.id, "failed")).occupied
@@ -295,8 +295,8 @@ class TestPending:
         @horae.job(pending_timeout=timedelta(minutes=30))
         def work() -> None: ...
 
-        database = horae.parts.database
-        queues = Queues(database, horae.parts.wakeup)
+        database = horae.components.database
+        queues = Queues(database, horae.components.wakeup)
         queues.pause("default")
         owned = horae.jobs.start(work, owner="alice")
         with database.engine.begin() as connection:  # an hour passes
@@ -361,7 +361,7 @@ class TestAttempts:
             raise ValueError("no")
 
         job = await horae.aio.jobs.start(fail, backoff=Backoff())
-        with horae.parts.database.engine.begin() as connection:
+        with horae.components.database.engine.begin() as connection:
             connection.exec_driver_sql("UPDATE horae_jobs SET backoff = '{\"spline\": 3}'")
         async with running_node(horae):
             await until_state(horae, job.id, "failed")

@@ -106,7 +106,7 @@ def test_the_last_connection_removes_them_in_good_order(horae: Horae, file: Path
     def work() -> None: ...
 
     first = horae.jobs.start(work)
-    database = horae.parts.database
+    database = horae.components.database
     vars(database)["_lender"].close()
     database.engine.dispose()
     database.autocommit_engine.dispose()

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 
 
 def member(horae: Horae) -> FileMembership:
-    found = membership.membership_of(horae.parts.database, record_of(horae.registry, NodeOptions()), Limits())
+    found = membership.membership_of(horae.components.database, record_of(horae.registry, NodeOptions()), Limits())
     assert isinstance(found, FileMembership)
     return found
 

@@ -114,5 +114,5 @@ async def test_a_forced_request_stops_by_force(horae: Horae, monkeypatch: pytest
     async with running_node(horae):
         job = await horae.aio.jobs.start(work)
         await until(begun.is_set)
-        await asyncio.to_thread(horae.parts.live.request_cancel, job.id, CancelRequest("x", forced=True))
+        await asyncio.to_thread(horae.components.live.request_cancel, job.id, CancelRequest("x", forced=True))
         await until(killed.is_set)

@@ -23,7 +23,7 @@ def horae(tmp_path: Path, migrated_sqlite: Path) -> Iterator[Horae]:
     file = tmp_path / "horae.db"
     shutil.copy(migrated_sqlite, file)
     with closing(Horae(f"sqlite:///{file}")) as horae:
-        with horae.parts.database.engine.begin() as connection:
+        with horae.components.database.engine.begin() as connection:
             connection.exec_driver_sql("CREATE TABLE effects (job INTEGER NOT NULL)")
         yield horae
 

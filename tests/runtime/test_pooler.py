@@ -125,4 +125,4 @@ def test_doctor_tells(pooled_url: str, direct_url: str) -> None:
     ):
         assert NOTICE in check_pooler(pooled).message
         assert "server itself" in check_pooler(direct).message
-        assert check_hints(horae.parts.wakeup, wanted=True, pooled=True).level is Level.OK
+        assert check_hints(horae.components.wakeup, wanted=True, pooled=True).level is Level.OK

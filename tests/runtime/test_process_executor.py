@@ -21,14 +21,14 @@ from sqlalchemy import Connection, text
 from horae.domain.jobs.job import Cancelled, Claim, Failed, JobState, Succeeded
 from horae.errors import InvalidJobType, JobCancelled, LeaseLost, SoftTimeLimitExceeded
 from horae.runtime.bodies.run import START_UP
-from horae.runtime.bodies.runner import Interrupted, Performed
+from horae.runtime.bodies.runner import BodyResult, Interrupted
 from horae.runtime.executors import process
 from horae.runtime.executors.address import Address, address_of
 from horae.runtime.executors.alarm import Alarm
 from horae.runtime.journal.journal import entry_of
 from horae.storage.engine.database import Database
 from horae.storage.jobs import claims, creation, reading
-from horae.storage.jobs.claims import Served
+from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.creation import NewJob
 from horae.types.context import JobContext
 from horae.types.function import JobFunction
@@ -56,12 +56,12 @@ async def own_desk() -> AsyncIterator[Desk]:
     await desk.close()
 
 
-def failure(performed: Performed) -> Failed:
+def failure(performed: BodyResult) -> Failed:
     assert isinstance(performed.outcome, Failed)
     return performed.outcome
 
 
-def result(performed: Performed) -> Any:
+def result(performed: BodyResult) -> Any:
     assert isinstance(performed.outcome, Succeeded)
     return json.loads(performed.outcome.result or "null")
 
@@ -148,7 +148,7 @@ class TestOrders:
         started = desk.start(process_bodies.wait_for_ever)
         await started.first_label()
         started.stop(LeaseLost())
-        assert (await started.performed())._replace(took=None) == Performed(None)
+        assert (await started.performed())._replace(took=None) == BodyResult(None)
 
     async def test_an_interrupted_job_fails(self, desk: Desk) -> None:
         started = desk.start(process_bodies.go_on_with_progress)
@@ -349,7 +349,7 @@ class TestChildren:
         def refuse(*_: object) -> None:
             raise OSError("too many open files")
 
-        monkeypatch.setattr(process, "Guardian", refuse)
+        monkeypatch.setattr(process, "ChildSupervisor", refuse)
         assert (
             failure(await own_desk.perform(process_bodies.add, left=1, right=2)).error == "OSError: too many open files"
         )
@@ -460,7 +460,7 @@ class TestTransactions:
     async def test_the_effects_of_a_job_commit_with_its_end(self, workplace: Desk, body: JobFunction[..., Any]) -> None:
         claim = claimed(workplace, body)
         performed = await workplace.start_claim(body.job_type, claim).performed()
-        assert performed._replace(took=None) == Performed(Succeeded('"inserted"'), settled=True)
+        assert performed._replace(took=None) == BodyResult(Succeeded('"inserted"'), settled=True)
         assert (effects(workplace), state(workplace, claim)) == (1, JobState.FINISHED)
 
     async def test_coroutines_of_one_child_share_its_connections(self, workplace: Desk) -> None:
@@ -495,7 +495,7 @@ def claimed(desk: Desk, body: JobFunction[..., Any], **params: Any) -> Claim:
     name = body.job_type.type
     new = NewJob(type=name, queue="default", priority=0, params=json.dumps(params))
     desk.stage.database.transact(creation.add, new)
-    [claim] = desk.stage.database.transact(claims.claim, Served(node=NODE, types=(name,)), 1)
+    [claim] = desk.stage.database.transact(claims.claim, ClaimScope(node=NODE, types=(name,)), 1)
     return claim
 
 

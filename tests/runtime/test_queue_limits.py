@@ -35,7 +35,7 @@ def no_polls(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def limit(horae: Horae, name: str, concurrency_limit: int | None) -> None:
-    Queues(horae.parts.database, horae.parts.wakeup).limit(name, concurrency_limit)
+    Queues(horae.components.database, horae.components.wakeup).limit(name, concurrency_limit)
 
 
 def states(horae: Horae, queue: str) -> Counter[str]:
@@ -180,10 +180,10 @@ async def test_what_stands_behind_a_full_queue_is_looked_for_at_once(horae: Hora
     with counted_statements(horae) as statements:
         async with running_node(horae, concurrency=2):
             await until(lambda: any("held.running" in each for each in statements))  # it has heard of the limit
-            with horae.parts.database.engine.begin() as connection:
+            with horae.components.database.engine.begin() as connection:
                 for kind, queue, priority in (("block", "slow", 5), ("block", "slow", 5), ("quick", "default", 0)):
                     creation.add(connection, NewJob(type=kind, queue=queue, priority=priority, params=None))
-            horae.parts.wakeup.send(Hint(HintKind.WORK))
+            horae.components.wakeup.send(Hint(HintKind.WORK))
             await until(lambda: states(horae, "default") == {"finished": 1})
             await until(lambda: states(horae, "slow") == {"started": 1, "pending": 1})
             release.set()
@@ -202,7 +202,7 @@ async def test_a_queue_that_a_rival_was_at_is_tried_again(horae: Horae) -> None:
         known = await horae.aio.jobs.start(work)
         await until_state(horae, known.id, "finished")
         with counted_statements(horae) as statements:
-            with horae.parts.database.transaction("read committed") as rival:
+            with horae.components.database.transaction("read committed") as rival:
                 rival.execute(locking)
                 job = await horae.aio.jobs.start(work)
                 await until(lambda: any("horae_queues.name FOR UPDATE SKIP" in each for each in statements))

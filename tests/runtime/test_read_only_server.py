@@ -64,7 +64,7 @@ async def test_the_end_of_a_body_is_written_when_that_is_possible_again(
     async with running_node(horae):
         job = await horae.aio.jobs.start(work)
         await until(begun.is_set)
-        with read_only(horae.parts.database):
+        with read_only(horae.components.database):
             release.set()
             await until(lambda: "read-only transaction" in caplog.text)
         done = await until_state(horae, job.id, "finished", "failed")
@@ -89,7 +89,7 @@ async def test_what_has_begun_is_never_taken_for_a_stray(
     async with running_node(horae, concurrency=5) as node:
         await horae.aio.jobs.start_many(work, [{"number": number} for number in range(4)])
         await until(begun.is_set)
-        with read_only(horae.parts.database):
+        with read_only(horae.components.database):
             release.set()
             await until(lambda: "no jobs can be claimed" in caplog.text or "the next job is due" in caplog.text)
             await until(lambda: "wait for the database" in caplog.text)

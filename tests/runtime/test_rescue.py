@@ -29,8 +29,8 @@ async def jobs_elsewhere(horae: Horae, count: int) -> Sequence[int]:
 
 def list_the_dead(horae: Horae) -> None:
     """Let that node be one of this host whose process is gone: its row is there, and on SQLite its file."""
-    if horae.parts.database.dialect == "sqlite":
-        (side_car(horae.parts.database, "nodes") / f"{ELSEWHERE}.lock").touch()
+    if horae.components.database.dialect == "sqlite":
+        (side_car(horae.components.database, "nodes") / f"{ELSEWHERE}.lock").touch()
     execute(horae, COPY, pid=NO_SUCH_PROCESS)
 
 
@@ -60,7 +60,7 @@ async def test_a_job_that_is_locked_meanwhile_is_rescued_soon_after(
     """As by the last statement of the dead, which the server may still be busy with."""
     monkeypatch.setattr(sweeper, "LOOK_EVERY", 10**9)
     locked, free = await jobs_elsewhere(working, 2)
-    with working.parts.database.engine.begin() as connection:
+    with working.components.database.engine.begin() as connection:
         connection.execute(text("SELECT 1 FROM horae_jobs WHERE id = :id FOR UPDATE"), {"id": locked})
         async with running_node(working, queues=("other",)) as node:
             list_the_dead(working)

@@ -56,7 +56,7 @@ async def test_stored_parameters_that_no_longer_fit(horae: Horae, caplog: pytest
         f'{{"password": "x", "port": "{HIDDEN}"}}',
     ):
         job = horae.jobs.start("open", password=HIDDEN, port=1)
-        with horae.parts.database.engine.begin() as connection:
+        with horae.components.database.engine.begin() as connection:
             connection.execute(jobs_table.update().where(jobs_table.c.id == job.id).values(params=stored))
         said = await told(horae, job.id, caplog)
         assert "ValidationError" in said

@@ -105,7 +105,7 @@ async def test_not_even_its_failure_is_forgotten(horae: Horae, monkeypatch: pyte
 
 async def test_a_hand_back_is_repeated(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long it takes: longer than a claim without an answer is looked for."""
-    monkeypatch.setattr("horae.runtime.claims.worker.DOUBT", 0.0)
+    monkeypatch.setattr("horae.runtime.claims.worker.LOST_REPLY_WINDOW", 0.0)
     begun, release, failures = threading.Event(), threading.Event(), list[int]()
     hand_back = claims.hand_back
 

@@ -182,7 +182,7 @@ async def test_a_cancel_takes_the_effects_back(horae: Horae, form: str) -> None:
 @pytest.mark.parametrize("moment", ["before the effect", "after it"])
 async def test_a_lost_lease_takes_the_effects_back(horae: Horae, form: str, moment: str) -> None:
     """The twin that stalled: whatever it does after another has taken over, nothing of it is kept."""
-    if horae.parts.database.dialect == "sqlite" and moment == "after it":
+    if horae.components.database.dialect == "sqlite" and moment == "after it":
         pytest.skip("on SQLite nobody can take a lease while the body holds the one write lock")
     steps = Steps()
     declare_twins(horae, steps, early=moment == "before the effect")
@@ -210,7 +210,7 @@ async def test_every_isolation_settles(horae: Horae, isolation: str) -> None:
 
 
 async def test_it_is_the_isolation_that_was_asked_for(horae: Horae) -> None:
-    if horae.parts.database.dialect == "sqlite":
+    if horae.components.database.dialect == "sqlite":
         pytest.skip("SQLite has one isolation: serializable")
 
     def declare_one(isolation: Any) -> None:

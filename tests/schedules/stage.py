@@ -13,7 +13,7 @@ from horae.domain.cron.expression import CronExpression
 from horae.domain.jobs.job import Claim, Crashed, Failed, NodeId, Outcome, Succeeded, decide
 from horae.domain.schedules.statistics import Statistics
 from horae.storage.jobs import claims
-from horae.storage.jobs.claims import Served
+from horae.storage.jobs.claims import ClaimScope
 from horae.storage.outcomes import settling
 from horae.storage.outcomes.settling import Settled
 from horae.storage.schedules import repository, runs
@@ -34,7 +34,7 @@ class Stage:
 
     def __init__(self, horae: Horae, clock: Clock) -> None:
         self.horae, self.clock = horae, clock
-        self.database = horae.parts.database
+        self.database = horae.components.database
 
     def fire(self, *ids: int, node: NodeId = HERE) -> list[Decided]:
         """Try to fire these schedules."""
@@ -48,8 +48,8 @@ class Stage:
 
     def claim(self, node: NodeId = HERE, types: Sequence[str] | None = None) -> list[Claim]:
         """Take every job that may begin, in the order in which they do."""
-        served = Served(node=node, types=types or tuple(self.horae.registry.by_name), queues=None)
-        return self.database.autocommit(claims.claim, served, 100)
+        scope = ClaimScope(node=node, types=types or tuple(self.horae.registry.by_name), queues=None)
+        return self.database.autocommit(claims.claim, scope, 100)
 
     def end(
         self, claim: Claim, outcome: Outcome | None = None, *, node: NodeId = HERE, age: timedelta | None = None
@@ -89,7 +89,7 @@ class Stage:
 
     def stored_statistics(self, name: str) -> Statistics:
         """The statistics as they are stored: a run that goes on is a crash there."""
-        row = self.horae.parts.database.autocommit(repository.get, name)
+        row = self.horae.components.database.autocommit(repository.get, name)
         assert row is not None
         return statistics_of(row)
 

@@ -51,7 +51,7 @@ class TestWhenANodeLooks:
 
     @pytest.fixture
     def lone(self, horae: Horae) -> Controller:
-        return Controller(horae.parts.database, NodeId("here"), lambda _: None, Random(1))
+        return Controller(horae.components.database, NodeId("here"), lambda _: None, Random(1))
 
     async def test_at_the_ring_every_five_seconds_and_at_all_once_a_minute(
         self, lone: Controller, hand: Hand, looks: list[str]
@@ -128,7 +128,7 @@ def abroad(request: pytest.FixtureRequest, plain_database: Database) -> Iterator
 
 def test_the_zone_of_the_session_moves_nothing(abroad: Horae) -> None:
     view = abroad.schedules.add("work", every="1h")
-    database = abroad.parts.database
+    database = abroad.components.database
     (decided,) = database.transact(runs.fire, [view.id], HERE)
     row = decided.schedule
     assert decided.fired is not None

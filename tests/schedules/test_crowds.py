@@ -14,8 +14,8 @@ from horae import Horae
 from horae.domain.cluster.ring import Ring
 from horae.domain.jobs.job import Claim, NodeId
 from horae.runtime import controller
-from horae.runtime.bodies.runner import Stage
-from horae.runtime.bodies.verdict import Ended
+from horae.runtime.bodies.runner import RunEnvironment
+from horae.runtime.bodies.verdict import FinishedRun
 from horae.runtime.claims import settler
 from horae.runtime.claims.settler import Settler
 from horae.storage.engine.database import Database
@@ -152,7 +152,9 @@ class Desk:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.written: list[int] = []
         patch.setattr(settler, "settle_batch", lambda *_: Settled())
-        self.settler = Settler(cast("Stage", self), lambda batch, _: self.written.append(len(batch)), Random(1))
+        self.settler = Settler(
+            cast("RunEnvironment", self), lambda batch, _: self.written.append(len(batch)), Random(1)
+        )
         self.database = self.journal = self
 
     def end(self, _claims: object) -> None:
@@ -166,7 +168,7 @@ class Desk:
 
     def add(self, number: int = 1) -> None:
         for _ in range(number):
-            self.settler.add(Ended(cast("Claim", None), None))
+            self.settler.add(FinishedRun(cast("Claim", None), None))
 
 
 class TestEndsWait:
@@ -230,7 +232,7 @@ class TestEndsWait:
         horae.job(name="work")(lambda: None)
         for index in range(7):
             horae.schedules.add("work", name=f"s{index}", every="1h")
-        lone = controller.Controller(horae.parts.database, NodeId("here"), lambda _: None, Random(1))
+        lone = controller.Controller(horae.components.database, NodeId("here"), lambda _: None, Random(1))
         calm = lone.calm
         async with asyncio.TaskGroup() as group:
             group.create_task(lone.run())

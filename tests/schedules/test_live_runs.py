@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from horae.domain.schedules.plan import plan
-from horae.domain.schedules.planning_state import RunByHand, Standing
+from horae.domain.schedules.planning_state import RunByHand, ScheduleSnapshot
 from horae.domain.schedules.schedule import Overlap, Rules
 from horae.domain.schedules.trigger import parse_trigger
 from horae.errors import ScheduleIsRunning
@@ -124,7 +124,7 @@ class TestByHand:
         rules = Rules(key="work", trigger=parse_trigger("cron", EVERY_MINUTE), overlap=ALLOW_ALL)
         now = MONDAY + timedelta(seconds=30)
         by_hand = RunByHand(decided=now + timedelta(microseconds=behind))
-        made = plan(Standing(rules=rules, last_tick=MONDAY), by_hand, now, Random(1))
+        made = plan(ScheduleSnapshot(rules=rules, last_tick=MONDAY), by_hand, now, Random(1))
         assert made.fire == now + timedelta(microseconds=later)
 
 

@@ -12,8 +12,8 @@ from horae.domain.jobs import limits
 from horae.domain.jobs.job import Claim, JobId
 from horae.domain.schedules.schedule import Overlap
 from horae.domain.schedules.statistics import Statistics
-from horae.runtime.bodies.runner import Stage as Place
-from horae.runtime.bodies.verdict import Ended
+from horae.runtime.bodies.runner import RunEnvironment as Place
+from horae.runtime.bodies.verdict import FinishedRun
 from horae.runtime.claims.settler import settle_batch
 from horae.runtime.journal.files import Begun
 from horae.runtime.journal.journal import entry_of
@@ -57,7 +57,7 @@ def handed_back(stage: Stage, job_id: int) -> None:
     stage.horae.jobs.cancel(job_id)
     assert stage.get("work").open_runs == 1
     node = Place(stage.database, HERE)
-    settled = stage.database.transact(settle_batch, node, [Ended(claim, None, unbegun=True)])
+    settled = stage.database.transact(settle_batch, node, [FinishedRun(claim, None, unbegun=True)])
     assert list(settled.released) == [job_id]
 
 

@@ -64,7 +64,7 @@ def owners(seen: dict[NodeId, frozenset[int]], living: list[NodeId]) -> dict[int
 async def test_a_node_that_only_works_is_no_owner(horae: Horae, plain_database: Database) -> None:
     with application(plain_database) as other:
         async with running_node(horae) as first, running_node(other, scheduler=False):
-            assert horae.parts.database.autocommit(nodes.schedulers) == [first.id]
+            assert horae.components.database.autocommit(nodes.schedulers) == [first.id]
 
 
 async def test_the_dead_are_represented_by_the_second_owner(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from horae.runtime.liveness.sweeper import Look
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import seconds_from_now
 from horae.storage.jobs import claims, creation, reading
-from horae.storage.jobs.claims import Served
+from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.creation import NewJob
 from horae.storage.jobs.reading import Attempt
 from horae.storage.jobs.tables import job_attempts, jobs
@@ -41,9 +41,9 @@ def started(database: Database, **given: Any) -> JobId:
     return database.transact(creation.add, NewJob(**{**asdict(PLAIN), **given})).id
 
 
-def claimed(database: Database, node: NodeId = NODE, limit: int = 1, **served: Any) -> list[Claim]:
+def claimed(database: Database, node: NodeId = NODE, limit: int = 1, **scope: Any) -> list[Claim]:
     """What the node gets; it knows the type `import` unless told otherwise."""
-    return database.autocommit(claims.claim, Served(node=node, **{"types": ["import"], **served}), limit)
+    return database.autocommit(claims.claim, ClaimScope(node=node, **{"types": ["import"], **scope}), limit)
 
 
 def running(database: Database, node: NodeId = NODE, **given: Any) -> Claim:

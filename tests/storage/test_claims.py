@@ -10,7 +10,7 @@ from horae.domain.jobs.job import Claim, JobId, JobState, NodeId
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import seconds_from_now
 from horae.storage.jobs import claims, creation
-from horae.storage.jobs.claims import Served
+from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.creation import NewJob
 from horae.storage.jobs.tables import jobs
 from horae.storage.operations import queues
@@ -202,7 +202,7 @@ def test_one_job_by_its_id_goes_to_one_of_many(database: Database) -> None:
 def test_rivals_pass_over_locked_rows_instead_of_waiting(database: Database) -> None:
     first, second = started(database, priority=1), started(database)
     with database.engine.begin() as connection:
-        taken = claims.claim(connection, Served(node=NODE, types=["import"]), 1)
+        taken = claims.claim(connection, ClaimScope(node=NODE, types=["import"]), 1)
         assert ids(taken) == [first]
         assert ids(claimed(database, OTHER, limit=10)) == [second]  # would wait for ever if it queued
 
@@ -211,7 +211,7 @@ def test_rivals_pass_over_locked_rows_instead_of_waiting(database: Database) -> 
 def test_a_claim_that_is_rolled_back_leaves_nothing(database: Database) -> None:
     job_id = started(database)
     connection = database.engine.connect()
-    claims.claim(connection, Served(node=NODE, types=["import"]), 1)
+    claims.claim(connection, ClaimScope(node=NODE, types=["import"]), 1)
     connection.rollback()
     connection.close()
     [claim] = claimed(database, OTHER)
@@ -275,9 +275,9 @@ def test_what_a_node_holds_without_knowing_is_found(database: Database) -> None:
     known, lost, ended, foreign = running(database), running(database), running(database), running(database, OTHER)
     database.transact(ending.cancel, ended.id, None)
     started(database)
-    assert sorted(database.transact(claims.strays, NODE, [known.id, foreign.id])) == sorted([lost, ended])
-    assert sorted(database.transact(claims.strays, NODE, [])) == sorted([known, lost, ended])
-    assert database.transact(claims.strays, NodeId("nobody"), []) == []
+    assert sorted(database.transact(claims.orphaned, NODE, [known.id, foreign.id])) == sorted([lost, ended])
+    assert sorted(database.transact(claims.orphaned, NODE, [])) == sorted([known, lost, ended])
+    assert database.transact(claims.orphaned, NodeId("nobody"), []) == []
 
 
 def test_ten_thousand_waiting_jobs_of_others_do_not_hide_one(database: Database) -> None:
@@ -288,8 +288,8 @@ def test_ten_thousand_waiting_jobs_of_others_do_not_hide_one(database: Database)
 
 
 def claimed_beyond(database: Database, last: JobId, limit: int = 10) -> list[JobId]:
-    served = Served(node=NODE, types=["import"])
-    return ids(database.autocommit(claims.claim, served, limit, last))
+    scope = ClaimScope(node=NODE, types=["import"])
+    return ids(database.autocommit(claims.claim, scope, limit, last))
 
 
 @POSTGRESQL
@@ -312,7 +312,7 @@ class TestBeyond:
         with database.engine.begin() as connection:  # at once: this is about less than a second
             for job_id, seconds in ((last, 0.0), (lately, 0.01)):
                 connection.execute(update(jobs).where(jobs.c.id == job_id).values(run_at=seconds_from_now(-seconds)))
-            assert ids(claims.claim(connection, Served(node=NODE, types=["import"]), 10, last)) == [lately]
+            assert ids(claims.claim(connection, ClaimScope(node=NODE, types=["import"]), 10, last)) == [lately]
 
     def test_it_takes_no_more_than_the_limit_and_nothing_that_is_not_due(self, database: Database) -> None:
         last, first, _second = started(database), started(database), started(database)
@@ -360,6 +360,6 @@ def entries_read(database: Database, beyond: JobId | None) -> int:
 
     before = counter()
     with database.engine.begin() as connection:
-        assert len(claims.claim(connection, Served(node=NODE, types=["import"]), 1, beyond)) == 1
+        assert len(claims.claim(connection, ClaimScope(node=NODE, types=["import"]), 1, beyond)) == 1
         connection.execute(text("SELECT pg_stat_force_next_flush()"))
     return counter() - before

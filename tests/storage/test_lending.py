@@ -9,7 +9,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from horae.storage.engine.connections import connection_pool
-from horae.storage.engine.connections.connection_pool import Lender
+from horae.storage.engine.connections.connection_pool import ConnectionPool
 from horae.storage.engine.database import Database
 from tests.storage.arrange import POSTGRESQL
 
@@ -31,7 +31,7 @@ def test_one_after_the_other_has_the_same_and_two_at_once_have_two(database: Dat
 
 
 def test_no_more_are_kept_than_were_asked_for(database: Database) -> None:
-    lender = Lender(database.autocommit_engine, keep=1)
+    lender = ConnectionPool(database.autocommit_engine, keep=1)
     with ExitStack() as stack:
         most = {opened(stack.enter_context(lender.lend())) for _ in range(3)}
     assert len(most) == 3
@@ -57,7 +57,7 @@ def test_when_the_server_has_cut_one_off_the_others_are_not_tried(
     monkeypatch.setattr(
         connection_pool, "has_gone", lambda _connection: False
     )  # as where the network told nothing of it
-    lender = Lender(database.autocommit_engine, keep=8)
+    lender = ConnectionPool(database.autocommit_engine, keep=8)
     with ExitStack() as stack:
         backends = [
             stack.enter_context(lender.lend()).execute(text("SELECT pg_backend_pid()")).scalar_one() for _ in range(3)

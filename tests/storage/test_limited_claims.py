@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from horae.domain.jobs.job import Claim, JobId, NodeId
 from horae.storage.engine.database import Database
 from horae.storage.jobs import claims, creation, limited_claims
-from horae.storage.jobs.claims import Served
+from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.creation import NewJob
 from horae.storage.jobs.limited_claims import Taken
 from horae.storage.jobs.tables import jobs
@@ -42,17 +42,17 @@ def limit(database: Database, name: str, concurrency_limit: int | None) -> None:
     database.autocommit(queues.limit, name, concurrency_limit)
 
 
-def tried(database: Database, node: NodeId = NODE, room: int = 100, *served: str) -> Taken:
+def tried(database: Database, node: NodeId = NODE, room: int = 100, *scope: str) -> Taken:
     """What a node does that knows of limits."""
-    mine = Served(node=node, types=["import"], queues=served or None)
+    mine = ClaimScope(node=node, types=["import"], queues=scope or None)
     names = database.autocommit(limited_claims.within_reach, mine, room)
     if not names:
         return Taken(database.autocommit(claims.claim, mine, room), contended=False)
     return database.transact(limited_claims.claim, mine, room, names)
 
 
-def taken(database: Database, node: NodeId = NODE, room: int = 100, *served: str) -> list[Claim]:
-    return tried(database, node, room, *served).claims
+def taken(database: Database, node: NodeId = NODE, room: int = 100, *scope: str) -> list[Claim]:
+    return tried(database, node, room, *scope).claims
 
 
 def ids(found: list[Claim]) -> list[JobId]:
@@ -203,7 +203,7 @@ def test_a_pause_between_the_look_and_the_claim_holds(database: Database) -> Non
     many(database, 3)
     other = started(database)
     database.autocommit(queues.pause, "slow", None)
-    mine = Served(node=NODE, types=["import"])
+    mine = ClaimScope(node=NODE, types=["import"])
     result = database.transact(limited_claims.claim, mine, 10, ["slow"])
     assert (ids(result.claims), result.contended) == ([other], True)
 
@@ -235,7 +235,7 @@ def test_a_look_ahead_tells_which_queues_have_limits(database: Database) -> None
 
 
 def test_a_full_queue_is_not_within_reach(database: Database) -> None:
-    mine = Served(node=NODE, types=["import"])
+    mine = ClaimScope(node=NODE, types=["import"])
     limit(database, "slow", 1)
     limit(database, "empty", 1)
     many(database, 2)
@@ -278,7 +278,7 @@ def test_a_queue_that_a_rival_is_at_is_passed_over_and_the_rest_is_taken(databas
     many(database, 2)
     mail, free = many(database, 1, "mail"), many(database, 1, "free")
     with database.engine.begin() as rival:
-        limited_claims.claim(rival, Served(node=OTHER, types=["import"]), 1, ["slow"])
+        limited_claims.claim(rival, ClaimScope(node=OTHER, types=["import"]), 1, ["slow"])
         result = tried(database)  # would wait for ever if it queued
         assert (sorted(ids(result.claims)), result.contended) == (sorted([*mail, *free]), True)
     assert not tried(database).contended
@@ -290,7 +290,7 @@ def test_what_the_last_holder_started_is_seen(database: Database) -> None:
     """The count is taken after the lock: a snapshot from before it would show an empty queue."""
     limit(database, "slow", 1)
     many(database, 2)
-    mine = Served(node=NODE, types=["import"])
+    mine = ClaimScope(node=NODE, types=["import"])
     assert database.autocommit(limited_claims.within_reach, mine, 10) == ["slow"]
     assert len(taken(database, OTHER)) == 1
     result = database.transact(limited_claims.claim, mine, 10, ["slow"])

@@ -53,7 +53,7 @@ def horae(database: Database) -> Iterator[Horae]:
 
 def spoil(horae: Horae, table: str, change: str, where: str) -> None:
     """As a tool would that knows nothing of the CHECKs."""
-    database = horae.parts.database
+    database = horae.components.database
     with database.own_connection() as connection:
         if database.dialect == SQLITE:
             connection.exec_driver_sql("PRAGMA ignore_check_constraints = ON")
@@ -68,7 +68,7 @@ async def test_a_bad_job_stops_no_other(horae: Horae, kind: str) -> None:
     def work(number: int) -> int:
         return number
 
-    change = BAD_JOBS[kind][horae.parts.database.dialect == SQLITE]
+    change = BAD_JOBS[kind][horae.components.database.dialect == SQLITE]
     if change is None:
         return
     ids = [horae.jobs.start(work, number=number, priority=10 - number).id for number in range(4)]
@@ -83,7 +83,7 @@ async def test_a_bad_job_stops_no_other(horae: Horae, kind: str) -> None:
     with pytest.raises(UnreadableRow, match=f"row {ids[1]} of horae_jobs cannot be read"):
         horae.jobs.get(ids[1])
     assert unreadable.counts() == {"horae_jobs": 1}
-    finding = check_rows(horae.parts.database)
+    finding = check_rows(horae.components.database)
     assert finding.level is Level.WARNING
     assert f"horae_jobs {ids[1]} (" in finding.message
     horae.jobs.clean_up()
@@ -124,15 +124,15 @@ async def test_bad_rows_of_other_tables_are_left_out_as_well(horae: Horae, momen
     @horae.job(name="work")
     def work() -> None: ...
 
-    queues = Queues(horae.parts.database, horae.parts.wakeup)
+    queues = Queues(horae.components.database, horae.components.wakeup)
     for name in ("one", "two"):
         horae.schedules.add("work", name=name, cron="0 0 1 1 *")
         queues.pause(name)
-        horae.parts.database.autocommit(note, name)
+        horae.components.database.autocommit(note, name)
     async with running_node(horae):
         job_id = horae.schedules.run_now("one")
         await horae.aio.jobs.wait(job_id, timeout=6)
-        written = f"'{moment}'" if horae.parts.database.dialect == POSTGRESQL else str(LARGEST)
+        written = f"'{moment}'" if horae.components.database.dialect == POSTGRESQL else str(LARGEST)
         for table, change in BAD.items():
             of_one = {
                 "horae_schedules": "name = 'two'",
@@ -140,7 +140,7 @@ async def test_bad_rows_of_other_tables_are_left_out_as_well(horae: Horae, momen
                 "horae_audit": "target = 'one' AND action = 'test'",
             }
             spoil(horae, table, change.format(moment=written), of_one.get(table, "1 = 1"))
-        entries = Audit(horae.parts.database).page().entries
+        entries = Audit(horae.components.database).page().entries
         assert [entry.target for entry in entries if entry.action == "test"] == ["two"]
         assert [schedule.name for schedule in horae.schedules.list()] == ["one"]
         assert horae.jobs.attempts(job_id) == []
@@ -148,7 +148,7 @@ async def test_bad_rows_of_other_tables_are_left_out_as_well(horae: Horae, momen
         assert list(horae.schedules.ticks("one")) == []
         with pytest.raises(UnreadableRow):
             horae.schedules.get("two")
-    named = check_rows(horae.parts.database).message
+    named = check_rows(horae.components.database).message
     assert [table for table in BAD if table not in named] == ["horae_nodes", "horae_job_attempts"]
 
 
@@ -188,7 +188,7 @@ def rota(horae: Horae) -> Horae:
 
 def due(horae: Horae) -> list[int]:
     """Make all due now; their ids."""
-    database = horae.parts.database
+    database = horae.components.database
     past = "now() - interval '1 second'" if database.dialect == POSTGRESQL else "horae_now() - 1000000"
     with database.own_connection() as connection:
         connection.exec_driver_sql(f"UPDATE horae_schedules SET next_start = {past}")
@@ -199,23 +199,23 @@ def due(horae: Horae) -> list[int]:
 def test_a_count_that_is_full_stops_no_other_schedule(rota: Horae, kind: str) -> None:
     ids = due(rota)
     spoil_schedule(rota, kind, "two")
-    fired = rota.parts.database.transact(runs.fire, ids, NodeId("here"))
+    fired = rota.components.database.transact(runs.fire, ids, NodeId("here"))
     assert {decided.schedule.id for decided in fired if decided.fired} == {ids[0], ids[2]}
     assert [view.name for view in rota.schedules.list()] == ["one", "three"]
     with pytest.raises(UnreadableRow, match="too large"):
         rota.schedules.get("two")
-    assert "horae_schedules" in check_rows(rota.parts.database).message
+    assert "horae_schedules" in check_rows(rota.components.database).message
 
 
 @pytest.mark.parametrize("kind", BAD_SCHEDULES)
 @pytest.mark.parametrize("outcome", [RunOutcome.SUCCEEDED, RunOutcome.FAILED])
 def test_a_count_that_is_full_keeps_no_other_run_from_its_end(rota: Horae, kind: str, outcome: RunOutcome) -> None:
-    fired = rota.parts.database.transact(runs.fire, due(rota), NodeId("here"))
+    fired = rota.components.database.transact(runs.fire, due(rota), NodeId("here"))
     spoil_schedule(rota, kind, "two")
     ended = "finished" if outcome is RunOutcome.SUCCEEDED else "failed"
     execute(rota, f"UPDATE horae_jobs SET state = '{ended}', started_at = created_at, finished_at = created_at")
     outcomes = {decided.fired: outcome for decided in fired if decided.fired is not None}
-    rota.parts.database.transact(runs.end_jobs, outcomes, NodeId("here"))
+    rota.components.database.transact(runs.end_jobs, outcomes, NodeId("here"))
     assert len(outcomes) == 3
     assert [(view.name, view.state) for view in rota.schedules.list()] == [("one", "idle"), ("three", "idle")]
 
@@ -224,11 +224,11 @@ def test_a_count_that_is_full_keeps_no_other_run_from_its_end(rota: Horae, kind:
 def test_a_count_that_is_full_is_not_planned_ahead(rota: Horae, kind: str) -> None:
     ids = due(rota)
     spoil_schedule(rota, kind, "two")
-    assert set(rota.parts.database.autocommit(bulk_firing.plan_ahead, ids)) == {ids[0], ids[2]}
+    assert set(rota.components.database.autocommit(bulk_firing.plan_ahead, ids)) == {ids[0], ids[2]}
 
 
 async def test_metrics_are_answered_beside_each_kind_of_bad_row(rota: Horae) -> None:
-    postgresql = rota.parts.database.dialect == POSTGRESQL
+    postgresql = rota.components.database.dialect == POSTGRESQL
     ids = rota.jobs.start_many("work", [{}] * (len(BAD_JOBS) + 1))
     for job_id, changes in zip(ids, BAD_JOBS.values(), strict=False):
         if (change := changes[0 if postgresql else 1]) is not None:
@@ -264,19 +264,19 @@ def test_the_database_refuses_what_could_not_be_read(horae: Horae, change: Any) 
     def work() -> None: ...
 
     horae.jobs.start(work)
-    statement = change if isinstance(change, str) else change[horae.parts.database.dialect]
-    with pytest.raises(Exception, match="readable"), horae.parts.database.engine.begin() as connection:
+    statement = change if isinstance(change, str) else change[horae.components.database.dialect]
+    with pytest.raises(Exception, match="readable"), horae.components.database.engine.begin() as connection:
         connection.execute(text(f"UPDATE horae_jobs SET {statement}"))
 
 
 async def test_bodies_read_as_ever(horae: Horae) -> None:
     """Only Horae's own reading is tolerant."""
-    if horae.parts.database.dialect == SQLITE:
+    if horae.components.database.dialect == SQLITE:
         return
 
     @horae.job(transaction="read committed")
     def look() -> str:
-        with horae.parts.database.transaction("read committed") as connection:
+        with horae.components.database.transaction("read committed") as connection:
             try:
                 return str(connection.execute(text("SELECT 'infinity'::timestamptz")).scalar_one())
             except Exception as error:  # noqa: BLE001

@@ -1,39 +1,39 @@
-"""The gauge under a progress node: whole steps, scales that change, and silence in between."""
+"""The count under a progress node: whole steps, scales that change, and silence in between."""
 
 from fractions import Fraction
 
 import pytest
 
-from horae.domain.jobs.progress_arithmetic import Gauge
+from horae.domain.jobs.progress_arithmetic import ExactCount
 
 
-def gauge(total: int, parent: Gauge | None = None, represents: int = 0) -> Gauge:
-    return Gauge(Fraction(total), parent, Fraction(represents))
+def count(total: int, parent: ExactCount | None = None, represents: int = 0) -> ExactCount:
+    return ExactCount(Fraction(total), parent, Fraction(represents))
 
 
-def advance(node: Gauge, amount: Fraction) -> bool:
+def advance(node: ExactCount, amount: Fraction) -> bool:
     steps = node.steps(amount)
     return node.move(node.value + steps)
 
 
 def test_only_a_move_that_changes_the_percentage_is_shown() -> None:
-    root = gauge(1000)
+    root = count(1000)
     assert [root.move(value) for value in (1, 2, 10, 11, 12, 20, 21)] == [
         True, False, False, True, False, False, True,
     ]  # fmt: skip
 
 
 def test_a_finer_scale_of_the_parent_reaches_its_own_parent() -> None:
-    root = gauge(100)
-    middle = gauge(10, root, 50)
+    root = count(100)
+    middle = count(10, root, 50)
     advance(middle, Fraction(1))
-    advance(gauge(3, middle, 1), Fraction(1))
+    advance(count(3, middle, 1), Fraction(1))
     assert Fraction(root.value, root.scale) == 5 + Fraction(5, 3)
 
 
 def test_a_finer_scale_of_the_parent_reaches_its_other_children() -> None:
-    root = gauge(100)
-    first, second = gauge(3, root, 10), gauge(7, root, 10)
+    root = count(100)
+    first, second = count(3, root, 10), count(7, root, 10)
     for _ in range(2):
         advance(first, Fraction(1))
         advance(second, Fraction(1))
@@ -41,7 +41,7 @@ def test_a_finer_scale_of_the_parent_reaches_its_other_children() -> None:
 
 
 def test_what_is_shown_next_follows_the_scale() -> None:
-    root = gauge(100)
+    root = count(100)
     advance(root, Fraction(1, 1000))
     advance(root, Fraction(999, 1000))
     assert (root.value, root.scale) == (1000, 1000)
@@ -52,7 +52,7 @@ def test_what_is_shown_next_follows_the_scale() -> None:
 
 @pytest.mark.parametrize("back", [Fraction(3), Fraction(7, 2)])
 def test_a_coarser_scale_keeps_the_value_and_the_peak(back: Fraction) -> None:
-    root = gauge(100)
+    root = count(100)
     for value in (Fraction(11, 2), back, back + Fraction(1, 3)):
         root.move(root.steps(value))
     assert Fraction(root.value, root.scale) == back + Fraction(1, 3)
@@ -60,7 +60,7 @@ def test_a_coarser_scale_keeps_the_value_and_the_peak(back: Fraction) -> None:
 
 
 def test_a_whole_peak_does_not_round_the_value() -> None:
-    root = gauge(100)
+    root = count(100)
     root.move(root.steps(Fraction(6)))
     root.move(root.steps(Fraction(11, 2)))
     steps = root.steps(Fraction(1, 3))
@@ -68,9 +68,9 @@ def test_a_whole_peak_does_not_round_the_value() -> None:
 
 
 def test_totals_of_many_children_do_not_pile_up_in_the_scale() -> None:
-    root = gauge(1000)
+    root = count(1000)
     for total in range(1, 1001):
-        child = gauge(total, root, 1)
+        child = count(total, root, 1)
         advance(child, Fraction(1))
         child.move(child.limit)
         assert root.scale <= total

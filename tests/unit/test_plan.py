@@ -12,13 +12,13 @@ from horae.domain.schedules.planning_state import (
     Activated,
     Altered,
     Due,
-    Ended,
     Event,
     Moved,
     Plan,
     Resumed,
     RunByHand,
-    Standing,
+    RunEnded,
+    ScheduleSnapshot,
     Stop,
 )
 from horae.domain.schedules.recovery import CRASH_WAIT
@@ -47,13 +47,13 @@ def every(text: str, **options: Any) -> Rules:
     return Rules(key="shop.purge", trigger=parse_trigger("interval", text, options.pop("zone", "UTC")), **options)
 
 
-def ask(standing: Standing, event: Event, now: datetime) -> Plan:
-    return plan(standing, event, now, Random(1))
+def ask(snapshot: ScheduleSnapshot, event: Event, now: datetime) -> Plan:
+    return plan(snapshot, event, now, Random(1))
 
 
-def stored(standing: Standing, made: Plan, started: datetime | None = None) -> Standing:
+def stored(snapshot: ScheduleSnapshot, made: Plan, started: datetime | None = None) -> ScheduleSnapshot:
     return replace(
-        standing,
+        snapshot,
         statistics=made.statistics,
         last_tick=made.last_tick,
         next_start=made.next_start,
@@ -62,21 +62,21 @@ def stored(standing: Standing, made: Plan, started: datetime | None = None) -> S
     )
 
 
-def idle(rules: Rules, now: datetime = NOON) -> Standing:
+def idle(rules: Rules, now: datetime = NOON) -> ScheduleSnapshot:
     """A schedule that was created at noon."""
-    standing = Standing(rules=rules)
-    return stored(standing, ask(standing, Activated(), now))
+    snapshot = ScheduleSnapshot(rules=rules)
+    return stored(snapshot, ask(snapshot, Activated(), now))
 
 
-def fired(standing: Standing, now: datetime, event: Event | None = None) -> Standing:
-    made = ask(standing, event or Due(), now)
+def fired(snapshot: ScheduleSnapshot, now: datetime, event: Event | None = None) -> ScheduleSnapshot:
+    made = ask(snapshot, event or Due(), now)
     assert made.fire is not None
-    return stored(standing, made, started=now)
+    return stored(snapshot, made, started=now)
 
 
-def ended(standing: Standing, outcome: RunOutcome, now: datetime, **facts: Any) -> Plan:
-    assert standing.started is not None
-    return ask(standing, Ended(outcome=outcome, started=standing.started, **facts), now)
+def ended(snapshot: ScheduleSnapshot, outcome: RunOutcome, now: datetime, **facts: Any) -> Plan:
+    assert snapshot.started is not None
+    return ask(snapshot, RunEnded(outcome=outcome, started=snapshot.started, **facts), now)
 
 
 def rows(ticks: tuple[Ticks, ...]) -> list[str]:
@@ -89,7 +89,7 @@ MINUTELY = cron("* * * * *")
 
 def test_a_naive_now_is_refused() -> None:
     with pytest.raises(InvalidRequest):
-        ask(Standing(rules=MINUTELY), Activated(), NOON.replace(tzinfo=None))
+        ask(ScheduleSnapshot(rules=MINUTELY), Activated(), NOON.replace(tzinfo=None))
 
 
 @pytest.mark.parametrize(
@@ -106,12 +106,12 @@ def test_a_naive_now_is_refused() -> None:
     ],
 )
 def test_the_first_start(rules: Rules, start: datetime) -> None:
-    assert ask(Standing(rules=rules), Activated(), NOON).next_start == start
+    assert ask(ScheduleSnapshot(rules=rules), Activated(), NOON).next_start == start
 
 
 def test_nothing_fires_before_its_time() -> None:
-    standing = idle(MINUTELY)
-    assert ask(standing, Due(), after("59s")) == Plan.unchanged(standing)
+    snapshot = idle(MINUTELY)
+    assert ask(snapshot, Due(), after("59s")) == Plan.unchanged(snapshot)
 
 
 def test_a_time_fires_once() -> None:
@@ -146,12 +146,12 @@ def test_an_outage_is_made_up_for_by_one_run() -> None:
 
 
 def test_an_outage_can_be_made_up_for_run_by_run() -> None:
-    standing = fired(idle(cron("* * * * *", catch_up=CatchUp.ALL, catch_up_limit=2)), after("5m10s"))
-    assert standing.last_tick == after("4m")
-    assert standing.next_start == after("6m")  # while it runs, what comes due next
-    made = ended(standing, SUCCEEDED, after("5m20s"))
+    snapshot = fired(idle(cron("* * * * *", catch_up=CatchUp.ALL, catch_up_limit=2)), after("5m10s"))
+    assert snapshot.last_tick == after("4m")
+    assert snapshot.next_start == after("6m")  # while it runs, what comes due next
+    made = ended(snapshot, SUCCEEDED, after("5m20s"))
     assert (made.next_start, made.ticks) == (after("5m20s"), ())
-    assert rows(ask(stored(standing, made), Due(), after("5m20s")).ticks) == ["12:05-12:05 1 fired catch_up"]
+    assert rows(ask(stored(snapshot, made), Due(), after("5m20s")).ticks) == ["12:05-12:05 1 fired catch_up"]
 
 
 def test_an_outage_can_be_let_pass() -> None:
@@ -162,15 +162,15 @@ def test_an_outage_can_be_let_pass() -> None:
 
 
 def test_the_last_run_of_an_exhausted_schedule_is_run_and_ended() -> None:
-    standing = idle(cron("0 30 12 1 1 * 2026"))
-    running = fired(standing, after("30m"))
+    snapshot = idle(cron("0 30 12 1 1 * 2026"))
+    running = fired(snapshot, after("30m"))
     assert running.next_start is None
     made = ended(running, SUCCEEDED, after("31m"))
     assert (made.next_start, made.disabled) == (None, DisabledReason.EXHAUSTED)
 
 
 def test_a_schedule_whose_years_are_over_is_disabled_when_it_is_created() -> None:
-    made = ask(Standing(rules=cron("0 0 0 1 1 * 2020")), Activated(), NOON)
+    made = ask(ScheduleSnapshot(rules=cron("0 0 0 1 1 * 2020")), Activated(), NOON)
     assert (made.next_start, made.disabled) == (None, DisabledReason.EXHAUSTED)
 
 
@@ -184,19 +184,19 @@ def test_a_last_run_that_fails_is_still_retried() -> None:
 
 @pytest.mark.parametrize("retries", [0, 1, 3])
 def test_n_retries_are_n_plus_one_runs(retries: int) -> None:
-    standing = idle(every("10m", max_retries=retries))
+    snapshot = idle(every("10m", max_retries=retries))
     runs = 0
-    while standing.disabled is None:
-        assert standing.next_start is not None
-        running = fired(standing, standing.next_start)
-        standing = stored(running, ended(running, FAILED, standing.next_start))
+    while snapshot.disabled is None:
+        assert snapshot.next_start is not None
+        running = fired(snapshot, snapshot.next_start)
+        snapshot = stored(running, ended(running, FAILED, snapshot.next_start))
         runs += 1
-    assert (runs, standing.disabled) == (retries + 1, DisabledReason.RETRIES_USED_UP)
-    assert standing.next_start is None
+    assert (runs, snapshot.disabled) == (retries + 1, DisabledReason.RETRIES_USED_UP)
+    assert snapshot.next_start is None
 
 
 def test_failures_of_any_kind_use_up_retries_and_cancels_do_not() -> None:
-    standing = idle(every("10m", max_retries=2))
+    snapshot = idle(every("10m", max_retries=2))
     for outcome, disabled in [
         (FAILED, False),
         (CANCELLED, False),
@@ -204,10 +204,10 @@ def test_failures_of_any_kind_use_up_retries_and_cancels_do_not() -> None:
         (CANCELLED, False),
         (FAILED, True),
     ]:
-        assert standing.next_start is not None
-        running = fired(standing, standing.next_start)
-        standing = stored(running, ended(running, outcome, standing.next_start))
-        assert (standing.disabled is not None) == disabled
+        assert snapshot.next_start is not None
+        running = fired(snapshot, snapshot.next_start)
+        snapshot = stored(running, ended(running, outcome, snapshot.next_start))
+        assert (snapshot.disabled is not None) == disabled
 
 
 def test_without_a_limit_a_schedule_fails_for_ever_and_never_waits_for_ever() -> None:
@@ -247,8 +247,8 @@ def test_a_retry_never_waits_past_the_next_time() -> None:
 def test_a_retry_that_falls_on_a_nominal_time_does_not_take_its_place() -> None:
     rules = cron("* * * * *", jitter=timedelta(seconds=50), retry_period=MINUTE)
     failing = Statistics(last_finish=NOON, total_runs=1, total_failures=1, consecutive_failures=1)
-    standing = Standing(rules=rules, statistics=failing, last_tick=NOON, next_start=after("1m"))
-    made = ask(standing, Due(), after("1m"))  # the time of 12:01 itself is due only some seconds later
+    snapshot = ScheduleSnapshot(rules=rules, statistics=failing, last_tick=NOON, next_start=after("1m"))
+    made = ask(snapshot, Due(), after("1m"))  # the time of 12:01 itself is due only some seconds later
     assert made.fire == after("1m") + timedelta(microseconds=1)
     assert made.last_tick == NOON
 
@@ -314,17 +314,17 @@ def test_runs_may_overlap_if_they_are_allowed_to() -> None:
     second = ask(first, Due(), after("2m"))
     assert (second.fire, second.next_start) == (after("2m"), after("3m"))
     going = stored(first, second)
-    made = ask(going, Ended(outcome=FAILED, started=after("1m"), others=1), after("2m30s"))
+    made = ask(going, RunEnded(outcome=FAILED, started=after("1m"), others=1), after("2m30s"))
     assert (made.next_start, made.ticks, made.statistics.streak(running=1)) == (after("3m"), (), 1)
 
 
 def test_a_drifting_interval_runs_however_late_it_is() -> None:
-    standing = idle(every("10m"))
-    on_time = ask(standing, Due(), after("30s"))
+    snapshot = idle(every("10m"))
+    on_time = ask(snapshot, Due(), after("30s"))
     assert (rows(on_time.ticks), on_time.last_tick) == (["12:00-12:00 1 fired on_time"], NOON)
     assert on_time.next_start == after("10m30s")  # at the earliest
-    assert rows(ask(standing, Due(), after("31s")).ticks) == ["12:00-12:00 1 fired late"]
-    assert rows(ask(standing, Due(), after("30 days")).ticks) == ["12:00-12:00 1 fired late"]
+    assert rows(ask(snapshot, Due(), after("31s")).ticks) == ["12:00-12:00 1 fired late"]
+    assert rows(ask(snapshot, Due(), after("30 days")).ticks) == ["12:00-12:00 1 fired late"]
 
 
 def test_jitter_of_a_drifting_interval_is_less_than_the_interval() -> None:
@@ -344,8 +344,8 @@ def test_a_last_time_that_is_missed_ends_the_schedule() -> None:
 def test_a_time_that_was_missed_is_not_run_as_a_retry() -> None:
     rules = cron("0 * * * *", catch_up=CatchUp.NONE, retry_period=Interval.parse("3h"))
     running = fired(idle(rules), after("1h"))
-    standing = stored(running, ended(running, FAILED, after("1h1m")))
-    made = ask(standing, Due(), after("2h1m"))
+    snapshot = stored(running, ended(running, FAILED, after("1h1m")))
+    made = ask(snapshot, Due(), after("2h1m"))
     assert rows(made.ticks) == ["14:00-14:00 1 missed catch_up_none"]
     assert (made.fire, made.next_start) == (None, after("3h"))
 
@@ -368,17 +368,17 @@ def test_a_backlog_stops_no_run() -> None:
 
 
 def test_runs_that_may_overlap_make_up_for_an_outage_at_once() -> None:
-    standing = idle(cron("* * * * *", overlap=Overlap.ALLOW_ALL, catch_up=CatchUp.ALL))
-    made = ask(standing, Due(), after("3m10s"))
+    snapshot = idle(cron("* * * * *", overlap=Overlap.ALLOW_ALL, catch_up=CatchUp.ALL))
+    made = ask(snapshot, Due(), after("3m10s"))
     assert (made.fire, made.next_start) == (after("1m"), after("3m10s"))
 
 
 def test_a_run_by_hand_moves_nothing() -> None:
-    standing = idle(cron("0 * * * *"))
-    made = ask(standing, RunByHand(), after("10m"))
+    snapshot = idle(cron("0 * * * *"))
+    made = ask(snapshot, RunByHand(), after("10m"))
     assert rows(made.ticks) == ["12:10-12:10 1 fired manual"]
     assert (made.next_start, made.last_tick, made.statistics.total_runs) == (after("1h"), NOON, 1)
-    over = ended(stored(standing, made, after("10m")), FAILED, after("20m"), by_hand=True)
+    over = ended(stored(snapshot, made, after("10m")), FAILED, after("20m"), by_hand=True)
     assert (over.next_start, over.statistics.total_failures) == (after("1h"), 1)
 
 
@@ -391,8 +391,8 @@ def test_a_time_that_comes_due_during_a_run_by_hand_overlaps_like_any_other() ->
 
 def test_a_run_by_hand_of_a_drifting_interval_moves_nothing() -> None:
     running = fired(idle(every("1h")), NOON)
-    standing = stored(running, ended(running, SUCCEEDED, NOON))
-    by_hand = fired(standing, after("10m"), RunByHand())
+    snapshot = stored(running, ended(running, SUCCEEDED, NOON))
+    by_hand = fired(snapshot, after("10m"), RunByHand())
     assert ended(by_hand, SUCCEEDED, after("20m"), by_hand=True).next_start == after("1h")
     assert ended(by_hand, SUCCEEDED, after("2h"), by_hand=True).next_start == after("2h")
 
@@ -454,31 +454,31 @@ def test_activation_during_a_run_plans_for_after_it() -> None:
     assert ask(running, Resumed(), after("1m")).next_start == after("11m")
 
 
-def altered(standing: Standing, rules: Rules, now: datetime) -> Plan:
-    return ask(replace(standing, rules=rules), Altered(standing.rules), now)
+def altered(snapshot: ScheduleSnapshot, rules: Rules, now: datetime) -> Plan:
+    return ask(replace(snapshot, rules=rules), Altered(snapshot.rules), now)
 
 
 def test_altering_other_things_keeps_the_next_start() -> None:
-    standing = idle(every("10m; initial_start=2026-01-01T14:00:00+00:00"))
-    assert altered(standing, replace(standing.rules, max_retries=3), after("1h")) == Plan.unchanged(standing)
+    snapshot = idle(every("10m; initial_start=2026-01-01T14:00:00+00:00"))
+    assert altered(snapshot, replace(snapshot.rules, max_retries=3), after("1h")) == Plan.unchanged(snapshot)
 
 
 def test_a_new_interval_before_the_first_run_keeps_the_planned_start() -> None:
-    standing = idle(every("10m; initial_start=2026-01-01T14:00:00+00:00"))
+    snapshot = idle(every("10m; initial_start=2026-01-01T14:00:00+00:00"))
     again = every("3h; initial_start=2026-01-01T14:00:00+00:00")
-    assert altered(standing, again, after("1h")).next_start == after("2h")
+    assert altered(snapshot, again, after("1h")).next_start == after("2h")
     later = every("3h; initial_start=2026-01-01T15:00:00+00:00")
-    assert altered(standing, later, after("1h")).next_start == after("3h")
+    assert altered(snapshot, later, after("1h")).next_start == after("3h")
 
 
 def test_an_interval_from_the_finish_can_be_told_when_to_start_next() -> None:
-    standing = idle(every("10m"))
-    assert ask(standing, Moved(after("3h")), NOON) == replace(Plan.unchanged(standing), next_start=after("3h"))
-    assert ask(standing, Moved(after("1m")), after("2m")).next_start == after("2m")
+    snapshot = idle(every("10m"))
+    assert ask(snapshot, Moved(after("3h")), NOON) == replace(Plan.unchanged(snapshot), next_start=after("3h"))
+    assert ask(snapshot, Moved(after("1m")), after("2m")).next_start == after("2m")
 
 
 @pytest.mark.parametrize(
-    ("standing", "words"),
+    ("snapshot", "words"),
     [
         (idle(cron("* * * * *")), "next_start does not go with cron"),
         (idle(every("1h; fixed")), "initial_start moves the grid"),
@@ -486,22 +486,22 @@ def test_an_interval_from_the_finish_can_be_told_when_to_start_next() -> None:
         (fired(idle(every("1h")), NOON), "a run goes on"),
     ],
 )
-def test_a_next_start_is_refused_where_it_could_not_hold(standing: Standing, words: str) -> None:
+def test_a_next_start_is_refused_where_it_could_not_hold(snapshot: ScheduleSnapshot, words: str) -> None:
     with pytest.raises(InvalidRequest, match=words):
-        ask(standing, Moved(after("1m")), NOON)
+        ask(snapshot, Moved(after("1m")), NOON)
 
 
 def test_a_new_interval_counts_from_the_last_finish() -> None:
     running = fired(idle(every("10m")), NOON)
-    standing = stored(running, ended(running, SUCCEEDED, NOON))
-    assert altered(standing, every("1h"), after("5m")).next_start == after("1h")
-    assert altered(standing, every("2m"), after("5m")).next_start == after("5m")
+    snapshot = stored(running, ended(running, SUCCEEDED, NOON))
+    assert altered(snapshot, every("1h"), after("5m")).next_start == after("1h")
+    assert altered(snapshot, every("2m"), after("5m")).next_start == after("5m")
 
 
 def test_a_new_grid_is_a_grid() -> None:
-    standing = idle(every("1h; fixed"))
-    assert altered(standing, every("15m; fixed"), after("7m")).next_start == after("15m")
-    assert altered(standing, every("1 day; fixed"), after("7m")).next_start == after("12h")
+    snapshot = idle(every("1h; fixed"))
+    assert altered(snapshot, every("15m; fixed"), after("7m")).next_start == after("15m")
+    assert altered(snapshot, every("1 day; fixed"), after("7m")).next_start == after("12h")
 
 
 def test_a_new_expression_leaves_no_old_time_without_a_decision() -> None:
@@ -512,9 +512,9 @@ def test_a_new_expression_leaves_no_old_time_without_a_decision() -> None:
 
 def test_an_alteration_does_not_shorten_the_wait_after_a_crash() -> None:
     running = fired(idle(every("10m")), NOON)
-    standing = stored(running, ended(running, CRASHED, after("1m"), scheduler_started=after("1m")))
-    made = altered(standing, every("2m"), after("2m"))
-    assert made.next_start == standing.next_start
+    snapshot = stored(running, ended(running, CRASHED, after("1m"), scheduler_started=after("1m")))
+    made = altered(snapshot, every("2m"), after("2m"))
+    assert made.next_start == snapshot.next_start
 
 
 def test_an_alteration_during_a_run_counts_at_its_end() -> None:
@@ -531,17 +531,17 @@ def test_a_paused_schedule_stays_so_when_it_is_altered() -> None:
 
 
 def test_new_jitter_moves_the_start_but_decides_nothing() -> None:
-    standing = idle(cron("0 * * * *"))
-    made = altered(standing, replace(standing.rules, jitter=timedelta(minutes=30)), after("1m"))
+    snapshot = idle(cron("0 * * * *"))
+    made = altered(snapshot, replace(snapshot.rules, jitter=timedelta(minutes=30)), after("1m"))
     assert made.next_start is not None
     assert after("1h") < made.next_start < after("1h30m")
     assert (made.last_tick, made.ticks) == (NOON, ())
 
 
 def test_new_jitter_moves_what_is_overdue_to_now_unless_a_run_goes_on() -> None:
-    standing, jitter = idle(MINUTELY), timedelta(seconds=1)
-    assert altered(standing, replace(MINUTELY, jitter=jitter), after("5m30s")).next_start == after("5m30s")
-    made = altered(fired(standing, after("1m")), replace(MINUTELY, jitter=jitter), after("5m30s"))
+    snapshot, jitter = idle(MINUTELY), timedelta(seconds=1)
+    assert altered(snapshot, replace(MINUTELY, jitter=jitter), after("5m30s")).next_start == after("5m30s")
+    made = altered(fired(snapshot, after("1m")), replace(MINUTELY, jitter=jitter), after("5m30s"))
     assert made.next_start is not None
     assert after("6m") <= made.next_start < after("6m1s")
 

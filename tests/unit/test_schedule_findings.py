@@ -7,7 +7,7 @@ from horae.client.doctor.finding import Level
 from horae.client.doctor.schedules import schedule_findings
 from horae.domain.jobs.job import NodeId
 from horae.storage.operations.nodes import NodeView
-from horae.storage.schedules.health import Failing, Overdue, Troubles
+from horae.storage.schedules.health import Failing, Overdue, ScheduleHealth
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 NODE = NodeView(
@@ -23,7 +23,7 @@ def failing(number: int, *, gave_up: bool, streak: int = 4) -> Failing:
 
 def told(alive: bool = True, known: tuple[str, ...] = (), **troubles: Any) -> list[tuple[Level, str]]:  # noqa: FBT001, FBT002 - reads well
     given: dict[str, Any] = {"overdue": None, "failing": [], "job_types": {"known": 3}} | troubles
-    findings = schedule_findings(Troubles(**given), [NODE] if alive else [], known=known)
+    findings = schedule_findings(ScheduleHealth(**given), [NODE] if alive else [], known=known)
     return [(finding.level, finding.message) for finding in findings]
 
 

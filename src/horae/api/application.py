@@ -29,9 +29,9 @@ from horae.api.resources import (
     session,
 )
 from horae.api.security.exposure import allowed_hosts
-from horae.api.security.guards import Answering, Gate
+from horae.api.security.guards import ErrorResponses, RequestGuard
 from horae.api.services import Services
-from horae.api.stream.event import JobEvent
+from horae.api.stream.event import JobStreamEvent
 from horae.api.stream.sources import ScheduleGone
 from horae.settings import Settings
 
@@ -102,8 +102,8 @@ def _middleware(settings: Settings, *, known: bool) -> list[Middleware]:
     layers = [
         Middleware(GZipMiddleware, LEAST_COMPRESSED, COMPRESSION),  # streams of events are left as they are
         Middleware(Heads),
-        Middleware(Answering),
-        Middleware(Gate, allowed_hosts(settings, known=known), settings.trusted_origins, settings.max_body),
+        Middleware(ErrorResponses),
+        Middleware(RequestGuard, allowed_hosts(settings, known=known), settings.trusted_origins, settings.max_body),
     ]
     if settings.trusted_origins:
         layers.append(
@@ -127,9 +127,9 @@ def _corrected(document: dict[str, Any]) -> dict[str, Any]:
     schemas = cast("dict[str, Any]", document["components"]["schemas"])
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
-    schemas["JobEvent"] = JobEvent.model_json_schema(ref_template="#/components/schemas/{model}")
+    schemas["JobStreamEvent"] = JobStreamEvent.model_json_schema(ref_template="#/components/schemas/{model}")
     schemas["ScheduleGone"] = ScheduleGone.model_json_schema()
-    schemas.update(schemas["JobEvent"].pop("$defs", {}))
+    schemas.update(schemas["JobStreamEvent"].pop("$defs", {}))
     document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     paths = cast("dict[str, dict[str, dict[str, Any]]]", document["paths"])
     for operations in paths.values():

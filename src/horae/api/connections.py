@@ -17,7 +17,7 @@ import h11
 from typing_extensions import override
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from horae.runtime.throttled_warning import Complaint
+from horae.runtime.throttled_warning import ThrottledWarning
 
 LARGEST_HEADER: Final = 64 * 1024
 """Bytes of a header that has not come to its end; ten thousand ids in a query are more, but come at once."""
@@ -63,7 +63,7 @@ class Room:
         }
         self._bounds, self._clock = bounds, clock
         self._open: dict[Connection, None] = {}
-        self._full = Complaint()
+        self._full = ThrottledWarning()
 
     @property
     def taken(self) -> int:

@@ -19,7 +19,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from typing_extensions import override
 
-from horae.runtime.components import Parts
+from horae.runtime.components import Components
 from horae.runtime.node.node_status import look
 from horae.storage.engine import unreadable
 from horae.storage.operations import metrics, queues
@@ -33,7 +33,7 @@ MOST_QUEUES: Final = 100
 
 
 @dataclass(slots=True)
-class Spread:
+class Histogram:
     """A histogram that grows."""
 
     bounds: Sequence[float]
@@ -57,14 +57,14 @@ class Spread:
 class Metrics(Collector):
     """Reads the figures when they are asked for."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, components: Components) -> None:
+        self._components = components
         self._lock = threading.Lock()
         self._since: datetime | None = None
         self._ended: defaultdict[tuple[str, str], int] = defaultdict(int)
-        self._pick_up: defaultdict[str, Spread] = defaultdict(lambda: Spread(PICK_UP_BOUNDS))
-        self._duration: defaultdict[str, Spread] = defaultdict(lambda: Spread(DURATION_BOUNDS))
-        self._lateness: defaultdict[str, Spread] = defaultdict(lambda: Spread(LATENESS_BOUNDS))
+        self._pick_up: defaultdict[str, Histogram] = defaultdict(lambda: Histogram(PICK_UP_BOUNDS))
+        self._duration: defaultdict[str, Histogram] = defaultdict(lambda: Histogram(DURATION_BOUNDS))
+        self._lateness: defaultdict[str, Histogram] = defaultdict(lambda: Histogram(LATENESS_BOUNDS))
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
 
@@ -78,13 +78,13 @@ class Metrics(Collector):
             self._advance()
             yield InfoMetricFamily("horae", "What answers.", {"version": version("horae")})
             yield from self._jobs()
-        yield from _queues(self._parts.database.autocommit(queues.view))
-        yield from _overdue(self._parts.database.autocommit(health.overdue))
+        yield from _queues(self._components.database.autocommit(queues.view))
+        yield from _overdue(self._components.database.autocommit(health.overdue))
         yield from self._nodes()
         yield _unreadable()
 
     def _advance(self) -> None:
-        database = self._parts.database
+        database = self._components.database
         until = database.autocommit(metrics.horizon)
         if self._since is not None and until > self._since:
             for tally in database.autocommit(metrics.tallies, self._since, until):
@@ -100,7 +100,7 @@ class Metrics(Collector):
         self._duration[kind].add(tally.duration_sum, tally.started, tally.duration_counts)
 
     def _kind(self, name: str) -> str:
-        return name if self._parts.registry.find(name) is not None else OTHER
+        return name if self._components.registry.find(name) is not None else OTHER
 
     def _jobs(self) -> Iterator[Metric]:
         ended = CounterMetricFamily("horae_jobs", "Jobs that ended.", labels=["type", "outcome"])
@@ -113,7 +113,7 @@ class Metrics(Collector):
         yield _histogram("horae_schedule_lateness_seconds", text, self._lateness)
 
     def _nodes(self) -> Iterator[Metric]:
-        seen = look(self._parts.database)
+        seen = look(self._components.database)
         alive = [node.view for node in seen if node.alive and "worker" in node.view.roles]
         yield GaugeMetricFamily("horae_slots", "Jobs that live nodes run at a time.", sum(v.concurrency for v in alive))
         yield GaugeMetricFamily("horae_slots_used", "Jobs that live nodes hold.", sum(v.running for v in alive))
@@ -123,7 +123,7 @@ class Metrics(Collector):
         yield nodes
 
 
-def _histogram(name: str, text: str, spreads: dict[str, Spread]) -> Metric:
+def _histogram(name: str, text: str, spreads: dict[str, Histogram]) -> Metric:
     family = HistogramMetricFamily(name, text, labels=["type"])
     for kind, spread in sorted(spreads.items()):
         family.add_metric([kind], spread.buckets(), spread.total)

@@ -109,7 +109,7 @@ STATUS_CODES: Final[Mapping[int, str]] = {
 }
 
 
-class Complaint(BaseModel):
+class FieldError(BaseModel):
     """One thing that is wrong with one field."""
 
     error: str
@@ -120,7 +120,7 @@ class Problem(BaseModel):
     """How every error is answered."""
 
     error: str = Field(description="What went wrong, for programs.", examples=["ERROR_JOB_DOES_NOT_EXIST"])
-    detail: str | dict[str, list[Complaint]] = Field(
+    detail: str | dict[str, list[FieldError]] = Field(
         description="What went wrong, for people; for a field that is wrong, by the field."
     )
 

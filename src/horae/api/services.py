@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Final, TypeVar
 
+from horae.api.cached_value import CachedValue
 from horae.api.metrics import Metrics
-from horae.api.once import Once
 from horae.api.problems import code_of
 from horae.api.security.actor import Actor, Authenticate
 from horae.api.security.authentication import BuiltIn
@@ -26,7 +26,7 @@ from horae.client.operations.queues import Queues
 from horae.client.schedules.deployments import Deployments
 from horae.client.schedules.schedules import Schedules
 from horae.errors import DatabaseBusy
-from horae.runtime.components import Parts
+from horae.runtime.components import Components
 from horae.runtime.node.node_status import look
 from horae.settings import Settings
 from horae.storage.engine.caller_threads import Use
@@ -53,14 +53,14 @@ class Services:
     """One application, as seen by its HTTP interface. `asked_by`: the application's own way to say who asks."""
 
     settings: Settings
-    parts: Parts
+    components: Components
     handlers: Handlers
     asked_by: Authenticate | None = None
 
     @cached_property
     def authenticate(self) -> Authenticate:
         """Says who asks; raises `ConfigurationError`."""
-        return self.asked_by or BuiltIn(self.settings, self.parts.database)
+        return self.asked_by or BuiltIn(self.settings, self.components.database)
 
     def entrance(self) -> str:
         """Where a browser gets in, relative to where this is served: the page, or a link that is good once."""
@@ -75,7 +75,7 @@ class Services:
     @property
     def registry(self) -> Registry:
         """The job types."""
-        return self.parts.registry
+        return self.components.registry
 
     @property
     def jobs(self) -> AsyncJobs:
@@ -95,27 +95,27 @@ class Services:
     @cached_property
     def queues(self) -> Queues:
         """Pause, resume and limit queues."""
-        return Queues(self.parts.database, self.parts.wakeup)
+        return Queues(self.components.database, self.components.wakeup)
 
     @cached_property
     def views(self) -> JobViews:
         """Makes what responses say of jobs."""
-        return JobViews(self.parts.database, self.parts.registry)
+        return JobViews(self.components.database, self.components.registry)
 
     @cached_property
     def schedule_views(self) -> ScheduleItems:
         """Makes what responses say of schedules."""
-        return ScheduleItems(self.parts.registry)
+        return ScheduleItems(self.components.registry)
 
     @cached_property
     def audit(self) -> Audit:
         """Who changed what."""
-        return Audit(self.parts.database)
+        return Audit(self.components.database)
 
     @cached_property
     def hub(self) -> Hub:
         """Tells of changes as they happen."""
-        return Hub(self._sources, self.parts.wakeup)
+        return Hub(self._sources, self.components.wakeup)
 
     @cached_property
     def places(self) -> Places:
@@ -125,30 +125,30 @@ class Services:
     @cached_property
     def metrics(self) -> Metrics:
         """Figures for Prometheus."""
-        return Metrics(self.parts)
+        return Metrics(self.components)
 
     @cached_property
-    def overview(self) -> Once[Overview]:
+    def overview(self) -> CachedValue[Overview]:
         """The state of the whole, seldom taken anew."""
-        return Once(self._take_overview, OVERVIEW_LASTS)
+        return CachedValue(self._take_overview, OVERVIEW_LASTS)
 
     def _sources(self) -> list[Source]:
-        jobs = JobSource(Watch(self.parts, self.handlers.jobs), self.views)
-        return [jobs, ScheduleSource(self.parts.database, self.schedule_views)]
+        jobs = JobSource(Watch(self.components, self.handlers.jobs), self.views)
+        return [jobs, ScheduleSource(self.components.database, self.schedule_views)]
 
     def _take_overview(self) -> Overview:
-        seen = look(self.parts.database)
+        seen = look(self.components.database)
         alive = [node.view for node in seen if node.alive]
         dead = [(node.view, node.cause_of_death) for node in seen if node.cause_of_death is not None]
-        return take(self.parts.database, alive, dead, self.registry.by_name)
+        return take(self.components.database, alive, dead, self.registry.by_name)
 
     async def on_thread(self, call: Callable[[], T]) -> T:
         """Run what reads from the database on one of its threads."""
-        return await self.parts.database.in_thread(call)
+        return await self.components.database.in_thread(call)
 
     async def change(self, call: Callable[[], T]) -> T:
         """Run what may wait for others who change something, on threads of their own."""
-        return await self.parts.database.in_thread(call, Use.CHANGE)
+        return await self.components.database.in_thread(call, Use.CHANGE)
 
     @asynccontextmanager
     async def audited(self, actor: Actor, action: str, target: str, note: str | None = None) -> AsyncGenerator[None]:

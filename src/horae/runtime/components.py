@@ -13,7 +13,7 @@ from horae.wakeup.channel import WakeupChannel
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Components:
     """The adapters of one application on one database."""
 
     database: Database

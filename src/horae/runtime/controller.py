@@ -16,7 +16,7 @@ from typing import Final
 
 from horae.domain.cluster.ring import Ring
 from horae.domain.jobs.job import NodeId
-from horae.runtime.throttled_warning import Complaint
+from horae.runtime.throttled_warning import ThrottledWarning
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL
 from horae.storage.engine.failures import is_transient
@@ -56,7 +56,7 @@ class Controller:
         self._adopted: dict[int, float] = {}
         self._asked: set[int] = set()
         self._planned: dict[int, PlannedFire | None] = {}
-        self._away = Complaint()
+        self._away = ThrottledWarning()
         self._wake = asyncio.Event()
         self.calm = asyncio.Event()
         """Not set while more is due than one transaction fires."""

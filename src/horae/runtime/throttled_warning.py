@@ -11,7 +11,7 @@ AGAIN_AFTER: Final = 30.0
 log = logging.getLogger("horae.runtime")
 
 
-class Complaint:
+class ThrottledWarning:
     """Warns at the first failure, then now and again, until a try has worked."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -36,7 +36,7 @@ async def readiness(services: ServicesHere) -> Response:
 
 def _status(services: ServicesHere) -> str:
     try:
-        migrations.check(services.parts.database)
+        migrations.check(services.components.database)
     except SchemaMismatch as error:
         log.warning("not ready: %s", error)
         return "migrations"

@@ -70,7 +70,7 @@ async def list_schedules(
     services: ServicesHere, _actor: Onlooker, query: Annotated[ScheduleQuery, Query()]
 ) -> ScheduleList:  # fmt: skip
     """List schedules by module and name; one that another version has written in its own way is left out."""
-    found = await services.on_thread(partial(page_of, services.parts.database, **query.model_dump()))
+    found = await services.on_thread(partial(page_of, services.components.database, **query.model_dump()))
     return services.schedule_views.page(found)
 
 

@@ -8,8 +8,8 @@ from typing import Final
 from starlette.requests import HTTPConnection
 
 from horae.api.security.actor import Actor, Role
-from horae.api.security.brake import Brake
 from horae.api.security.link import OneTimeLink
+from horae.api.security.login_throttle import LoginThrottle
 from horae.api.security.origin import host_name, is_loopback, is_same_site, was_forwarded
 from horae.api.security.sessions import Place, Sessions
 from horae.api.security.tokens import digest_of, tokens_of
@@ -27,7 +27,7 @@ class BuiltIn:
     def __init__(self, settings: Settings, database: Database) -> None:
         """Raises `ConfigurationError`."""
         self.tokens = tokens_of(token.get_secret_value() for token in settings.tokens)
-        self.link, self.brake = OneTimeLink(), Brake()
+        self.link, self.brake = OneTimeLink(), LoginThrottle()
         self._sessions, self._database = Sessions(database), database
         self._local_staff = settings.local_staff
 

@@ -28,7 +28,7 @@ SECURITY_HEADERS: Final = {
 }
 
 
-class Answering:
+class ErrorResponses:
     """Turns whatever is raised into an answer, and says in every answer what a browser may do with it."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -56,7 +56,7 @@ class Answering:
             await problems.response_to(error)(scope, receive, send_safely)
 
 
-class Gate:
+class RequestGuard:
     """Refuses names that are not ours, changes that another site's page asks for, and bodies that are too large."""
 
     def __init__(self, app: ASGIApp, hosts: tuple[str, ...], trusted: Collection[str], max_body: int) -> None:

@@ -13,7 +13,7 @@ RETRY: Final = 2000
 BEAT: Final = b": beat\n\n"
 
 
-class JobEvent(JobView):
+class JobStreamEvent(JobView):
     """A job as in the list, and what happened to it."""
 
     change: Change

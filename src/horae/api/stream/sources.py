@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from pydantic import BaseModel
 
-from horae.api.stream.event import JobEvent, News
+from horae.api.stream.event import JobStreamEvent, News
 from horae.api.stream.watch import Changed, Wanted, Watch
 from horae.api.views.jobs import JobViews
 from horae.api.views.schedules import ScheduleItems
@@ -55,7 +55,7 @@ class JobSource:
 
     def _rendered(self, changed: Changed) -> str:
         view = self._views.view(changed.job)
-        return JobEvent.model_validate({**view.model_dump(), "change": changed.change}).model_dump_json()
+        return JobStreamEvent.model_validate({**view.model_dump(), "change": changed.change}).model_dump_json()
 
 
 class ScheduleGone(BaseModel):

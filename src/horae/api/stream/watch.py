@@ -10,9 +10,9 @@ from typing import Final
 from horae.client.jobs.jobs import Jobs
 from horae.domain.jobs.job import ENDED, Job, JobId, JobState
 from horae.live.store import LiveReport
-from horae.runtime.components import Parts
+from horae.runtime.components import Components
 from horae.storage.jobs import events
-from horae.storage.jobs.events import Mark, Sight
+from horae.storage.jobs.events import ChangeScan, JobMark
 
 LIMIT: Final = 5000
 """Rows that a look takes up of each kind; past it whoever listens is told to look for himself."""
@@ -47,9 +47,9 @@ Wanted = Callable[[str | None], bool]
 class Watch:
     """Looks at one database. Every look costs a few statements that indexes answer, and nobody else needs to look."""
 
-    def __init__(self, parts: Parts, jobs: Jobs) -> None:
-        self._parts, self._jobs = parts, jobs
-        self._marks: dict[JobId, Mark] = {}
+    def __init__(self, components: Components, jobs: Jobs) -> None:
+        self._components, self._jobs = components, jobs
+        self._marks: dict[JobId, JobMark] = {}
         self._reports: Mapping[JobId, LiveReport] = {}
         self._held: Collection[JobId] = ()
         self._newest: deque[JobId] = deque(maxlen=LOOKS_BACK)
@@ -66,15 +66,15 @@ class Watch:
         if first or sight.crowded:
             return [] if first else None
         changed = {mark.id: mark for mark in sight.marks.values() if mark != before.get(mark.id)}
-        changed.update(self._parts.database.autocommit(events.these, left) if left else {})
+        changed.update(self._components.database.autocommit(events.these, left) if left else {})
         moved = [job_id for job_id, report in self._reports.items() if report != reports.get(job_id)]
         owners = {job_id: sight.marks[job_id].owner for job_id in moved} | {
             mark.id: mark.owner for mark in changed.values()
         }
         return self._load([job_id for job_id, owner in owners.items() if wanted(owner)], before)
 
-    def _look(self) -> Sight:
-        database = self._parts.database
+    def _look(self) -> ChangeScan:
+        database = self._components.database
         if self._since is None:
             self._since, newest = database.autocommit(events.start)
             self._newest.append(newest)
@@ -83,18 +83,18 @@ class Watch:
         self._newest.append(sight.newest)
         return sight
 
-    def _read(self, sight: Sight) -> Mapping[JobId, LiveReport]:
+    def _read(self, sight: ChangeScan) -> Mapping[JobId, LiveReport]:
         running = {job_id: sight.marks[job_id].lease for job_id in sight.held}
-        reports = self._parts.live.read(list(running))
+        reports = self._components.live.read(list(running))
         return {job_id: report for job_id, report in reports.items() if report.lease == running[job_id]}
 
-    def _load(self, job_ids: list[JobId], before: Mapping[JobId, Mark]) -> list[Changed]:
+    def _load(self, job_ids: list[JobId], before: Mapping[JobId, JobMark]) -> list[Changed]:
         if not job_ids:
             return []
         found = self._jobs.list(ids=job_ids).jobs
         for job in found:  # it may have gone on since the look, and that is told now
             if job.id in self._marks:
-                self._marks[job.id] = Mark(job.id, job.state, job.lease, job.owner)
+                self._marks[job.id] = JobMark(job.id, job.state, job.lease, job.owner)
         return [Changed(_change(job, before.get(job.id)), job) for job in sorted(found, key=_moment)]
 
 
@@ -102,7 +102,7 @@ def _moment(job: Job) -> tuple[datetime, JobId]:
     return job.updated_at, job.id
 
 
-def _change(job: Job, before: Mark | None) -> Change:
+def _change(job: Job, before: JobMark | None) -> Change:
     if job.state in ENDED:
         return Change.ENDED
     if job.state is JobState.PENDING:

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from pydantic import BaseModel, Field
 
-from horae.client.operations.overview import Overview, Spread
+from horae.client.operations.overview import Overview, Percentiles
 from horae.runtime.node.node_status import SeenNode
 from horae.storage.operations.nodes import DeadNode
 from horae.storage.operations.queues import QueueView
@@ -89,7 +89,7 @@ class MinuteItem(BaseModel):
     longest_pick_up_seconds: float | None
 
 
-class SpreadItem(BaseModel):
+class PercentilesItem(BaseModel):
     """How some seconds are spread over the latest jobs that ended in the last hour, at most 1,000."""
 
     count: int
@@ -116,9 +116,9 @@ class OverviewItem(BaseModel):
     )
     throughput: list[MinuteItem] = Field(description="The last hour by minutes; those without an end are left out.")
     queues: list[QueueItem]
-    pick_up: SpreadItem = Field(description="From due to started.")
-    duration: SpreadItem = Field(description="From started to ended.")
-    lateness: SpreadItem = Field(description="Of scheduled jobs: from the nominal time to fired.")
+    pick_up: PercentilesItem = Field(description="From due to started.")
+    duration: PercentilesItem = Field(description="From started to ended.")
+    lateness: PercentilesItem = Field(description="Of scheduled jobs: from the nominal time to fired.")
     nodes_alive: int
     nodes_dead: int
     slots: int
@@ -212,5 +212,5 @@ def overview_item(overview: Overview) -> OverviewItem:
     )
 
 
-def _spread(spread: Spread) -> SpreadItem:
-    return SpreadItem(count=spread.count, p50_seconds=spread.p50, p99_seconds=spread.p99)
+def _spread(spread: Percentiles) -> PercentilesItem:
+    return PercentilesItem(count=spread.count, p50_seconds=spread.p50, p99_seconds=spread.p99)

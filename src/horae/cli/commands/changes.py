@@ -20,7 +20,7 @@ def changes(
 ) -> None:
     """Show who changed what, the newest first."""
     with opened(context) as horae:
-        found = Audit(horae.parts.database).page(actor=actor, limit=limit).entries
+        found = Audit(horae.components.database).page(actor=actor, limit=limit).entries
     if as_json:
         print_json({"changes": found})
         return

@@ -100,7 +100,7 @@ def end(context: typer.Context, key: Key, *, as_json: AsJson = False) -> None:
 def ring(context: typer.Context, *, as_json: AsJson = False) -> None:
     """Show which node looks after which share of the schedules."""
     with opened(context) as horae:
-        shares = ring_of(horae.parts.database)
+        shares = ring_of(horae.components.database)
     if as_json:
         print_json({"nodes": shares})
         return

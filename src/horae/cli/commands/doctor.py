@@ -68,7 +68,7 @@ def examine(horae: Horae) -> Iterator[Finding]:
         yield from examine_file(database, horae.registry) if database.dialect == SQLITE else examine_server(database)
         if database.dialect != SQLITE:
             yield check_pooler(database)
-        yield check_hints(horae.parts.wakeup, wanted=horae.settings.hints, pooled=database.pooled)
+        yield check_hints(horae.components.wakeup, wanted=horae.settings.hints, pooled=database.pooled)
         yield from _work(horae, database)
         yield check_rows(database)
 

@@ -25,8 +25,8 @@ def list_nodes(context: typer.Context, *, as_json: AsJson = False) -> None:
     For an hour it is then listed apart, with what became of the jobs that it held.
     """
     with opened(context) as horae:
-        seen = look(horae.parts.database)
-        died = horae.parts.database.autocommit(nodes.died, REMEMBERED)
+        seen = look(horae.components.database)
+        died = horae.components.database.autocommit(nodes.died, REMEMBERED)
     if as_json:
         print_json({"nodes": [as_values(node) for node in seen], "died": [dead_values(node) for node in died]})
         return

@@ -90,4 +90,4 @@ def _read_limit(text: str) -> int | None:
 
 
 def _queues(horae: Horae) -> Queues:
-    return Queues(horae.parts.database, horae.parts.wakeup)
+    return Queues(horae.components.database, horae.components.wakeup)

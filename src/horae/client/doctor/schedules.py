@@ -5,14 +5,16 @@ from typing import Final
 
 from horae.client.doctor.finding import Finding, ok, problem, warning
 from horae.storage.operations.nodes import NodeView
-from horae.storage.schedules.health import Failing, Overdue, Troubles
+from horae.storage.schedules.health import Failing, Overdue, ScheduleHealth
 
 CHECK: Final = "schedules"
 NAMED: Final = 5
 """Schedules of one kind that are named; of the others it is said how many they are."""
 
 
-def schedule_findings(troubles: Troubles, alive: Sequence[NodeView], *, known: Collection[str]) -> Iterator[Finding]:
+def schedule_findings(
+    troubles: ScheduleHealth, alive: Sequence[NodeView], *, known: Collection[str]
+) -> Iterator[Finding]:
     """What is wrong with the schedules. `known`: the job types of the application at hand."""
     found = [
         *_overdue(troubles.overdue, alive),
@@ -58,7 +60,7 @@ def _failing(failing: Sequence[Failing]) -> Iterator[Finding]:
         yield warning(CHECK, f"{more} more have failed several times in a row", "See `horae schedules list`.")
 
 
-def _unknown(troubles: Troubles, alive: Sequence[NodeView], known: Collection[str]) -> Iterator[Finding]:
+def _unknown(troubles: ScheduleHealth, alive: Sequence[NodeView], known: Collection[str]) -> Iterator[Finding]:
     """Where no worker lives, that is what is wrong, and another check says so."""
     workers = [view for view in alive if "worker" in view.roles]
     if not workers:

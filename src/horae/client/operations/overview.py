@@ -24,7 +24,7 @@ LARGE_SHARE: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
+class Percentiles:
     """How some seconds are spread over the latest jobs; None where there were none."""
 
     count: int
@@ -41,9 +41,9 @@ class Overview:
     ready: int
     throughput: Sequence[Minute]
     queues: Sequence[QueueView]
-    pick_up: Spread
-    duration: Spread
-    lateness: Spread
+    pick_up: Percentiles
+    duration: Percentiles
+    lateness: Percentiles
     nodes_alive: int
     nodes_dead: int
     slots: int
@@ -72,10 +72,10 @@ def take(database: Database, alive: Sequence[NodeView], dead: Sequence[Dead], kn
     )
 
 
-def spread(seconds: Sequence[float]) -> Spread:
+def spread(seconds: Sequence[float]) -> Percentiles:
     """Median and 99th percentile, each a value that occurred."""
     ordered = sorted(seconds)
-    return Spread(count=len(ordered), p50=percentile(ordered, 0.5), p99=percentile(ordered, 0.99))
+    return Percentiles(count=len(ordered), p50=percentile(ordered, 0.5), p99=percentile(ordered, 0.99))
 
 
 def percentile(ordered: Sequence[float], share: float) -> float | None:

@@ -62,7 +62,7 @@ class Queues:
 
 
 def _change(action: str, name: str) -> Change:
-    return Change.of(action, name, partial(queues.standing, name=name))
+    return Change.of(action, name, partial(queues.snapshot, name=name))
 
 
 def _check_name(name: str) -> None:

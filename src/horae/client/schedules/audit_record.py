@@ -16,7 +16,7 @@ from horae.types.values.secret import masked
 
 def change_of(action: str, reference: int | str, registry: Registry) -> Change:
     """A change of what is stored about a schedule."""
-    return Change.of(action, str(reference), partial(standing, reference=reference, registry=registry))
+    return Change.of(action, str(reference), partial(snapshot, reference=reference, registry=registry))
 
 
 def run_of(reference: int | str) -> Change:
@@ -24,7 +24,7 @@ def run_of(reference: int | str) -> Change:
     return Change("schedule.run", str(reference), after=_job)
 
 
-def standing(connection: Connection, reference: int | str, registry: Registry) -> Values:
+def snapshot(connection: Connection, reference: int | str, registry: Registry) -> Values:
     """What somebody has said of a schedule, and when it starts next; secret parameters are masked."""
     row = repository.get(connection, reference)
     if row is None:

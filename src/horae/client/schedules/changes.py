@@ -115,8 +115,8 @@ def _change_of(row: StoredSchedule) -> Event:
 def pause(connection: Connection, reference: int | str, note: str | None, reason: DisabledReason) -> Decided:
     """Let no further run start; one that goes on ends by itself."""
     row = locked(connection, reference)
-    standing = standing_of(row)
-    paused = replace(Plan.unchanged(standing), next_start=None, disabled=reason)
+    snapshot = standing_of(row)
+    paused = replace(Plan.unchanged(snapshot), next_start=None, disabled=reason)
     return runs.carry_out(connection, [(row._replace(pause_note=note), paused)], None)[0]
 
 

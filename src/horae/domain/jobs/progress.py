@@ -16,7 +16,7 @@ from fractions import Fraction
 from threading import RLock
 from typing import Final, TypeAlias, TypeVar
 
-from horae.domain.jobs.progress_arithmetic import Amount, Gauge, exact_amount
+from horae.domain.jobs.progress_arithmetic import Amount, ExactCount, exact_amount
 from horae.errors import InvalidLabel, InvalidProgress
 
 OnChange: TypeAlias = Callable[[int, str | None], None]
@@ -39,7 +39,7 @@ class Progress:
     A label stays until another one replaces it; see `check_label` for what it may be.
     """
 
-    __slots__ = ("_board", "_gauge")
+    __slots__ = ("_board", "_count")
 
     def __init__(
         self,
@@ -48,15 +48,15 @@ class Progress:
         on_change: OnChange | None = None,
         checkpoint: Checkpoint | None = None,
     ) -> None:
-        self._gauge = Gauge(exact_amount(total))
-        self._board = _Board(self._gauge, on_change, checkpoint)
+        self._count = ExactCount(exact_amount(total))
+        self._board = _Board(self._count, on_change, checkpoint)
         self._board.announce()  # a root without anything to do is at 100
 
     @property
     def percentage(self) -> int:
         """How much of this node is done, rounded up, 0 to 100; it never falls."""
         with self._board.lock:
-            return self._gauge.percentage
+            return self._count.percentage
 
     @property
     def label(self) -> str | None:
@@ -77,7 +77,7 @@ class Progress:
 
     def finish(self, label: str | None = None) -> None:
         """Count everything in this node as done."""
-        self.set(self._gauge.total, label)
+        self.set(self._count.total, label)
 
     def child(self, represents: Amount, total: Amount) -> "Progress":
         """Make a node of `total` units that stands for `represents` units of this one.
@@ -87,7 +87,7 @@ class Progress:
         share, size = exact_amount(represents), exact_amount(total)
         child = Progress.__new__(Progress)
         child._board = self._board  # noqa: SLF001 - of the same class
-        child._gauge = Gauge(size, self._gauge, share)  # noqa: SLF001 - of the same class
+        child._count = ExactCount(size, self._count, share)  # noqa: SLF001 - of the same class
         if not size:
             self.increment(share)
         return child
@@ -121,14 +121,14 @@ class Progress:
 
     def _report(self, amount: Amount, label: str | None, *, relative: bool) -> None:
         exact = amount if type(amount) is int and amount >= 0 else exact_amount(amount)
-        board, gauge = self._board, self._gauge
+        board, count = self._board, self._count
         if label is not None and label != board.label:
             check_label(label)
         if board.checkpoint is not None:
             board.checkpoint()
         with board.lock:
-            steps = gauge.steps(exact)
-            changed = gauge.move(gauge.value + steps if relative else steps)
+            steps = count.steps(exact)
+            changed = count.move(count.value + steps if relative else steps)
             if label is not None and label != board.label:
                 board.label = label
                 changed = True
@@ -150,7 +150,7 @@ class Progress:
 
     def _left(self) -> Fraction:
         with self._board.lock:
-            return Fraction(self._gauge.limit - self._gauge.value, self._gauge.scale)
+            return Fraction(self._count.limit - self._count.value, self._count.scale)
 
     @staticmethod
     def _walk(iterable: Iterable[Item], start: Callable[[], "Progress"]) -> Iterator[Item]:
@@ -191,7 +191,7 @@ class _Board:
 
     __slots__ = ("_root", "_telling", "_told", "checkpoint", "label", "lock", "on_change")
 
-    def __init__(self, root: Gauge, on_change: OnChange | None, checkpoint: Checkpoint | None) -> None:
+    def __init__(self, root: ExactCount, on_change: OnChange | None, checkpoint: Checkpoint | None) -> None:
         self.lock = RLock()  # not a plain lock: a signal handler may report, too
         self.label: str | None = None
         self.on_change = on_change

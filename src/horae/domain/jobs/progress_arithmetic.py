@@ -13,11 +13,11 @@ Amount: TypeAlias = int | float | Fraction | Decimal
 _NOTHING: Final = Fraction(0)
 
 
-class Gauge:
+class ExactCount:
     """The exact count of one node, in whole numbers of 1/scale unit, so that a step is integer work.
 
     `peak` is the highest value so far, the one that is shown and credited to the parent. A gained
-    step of this gauge is `weight` steps of the parent while the parent's scale is `fitted`.
+    step of this count is `weight` steps of the parent while the parent's scale is `fitted`.
     Its board's lock guards it.
     """
 
@@ -34,7 +34,7 @@ class Gauge:
         "weight",
     )
 
-    def __init__(self, total: Fraction, parent: "Gauge | None" = None, represents: Fraction = _NOTHING) -> None:
+    def __init__(self, total: Fraction, parent: "ExactCount | None" = None, represents: Fraction = _NOTHING) -> None:
         self.total = total
         self.scale: int = total.denominator
         self.limit: int = total.numerator
@@ -53,30 +53,30 @@ class Gauge:
 
     def move(self, value: int) -> bool:
         """Take a value, credit the parents with what is new; tell if the root shows it."""
-        gauge = self
+        count = self
         while True:
-            if value > gauge.limit:  # noqa: PLR1730 - a call to min() doubles the cost of a level
-                value = gauge.limit
-            gauge.value = value
-            gained = value - gauge.peak
+            if value > count.limit:  # noqa: PLR1730 - a call to min() doubles the cost of a level
+                value = count.limit
+            count.value = value
+            gained = value - count.peak
             if gained <= 0:
                 return False
-            gauge.peak = value
-            parent = gauge.parent
+            count.peak = value
+            parent = count.parent
             if parent is None:
-                return value > gauge.threshold and gauge.mark()
-            if gauge.fitted != parent.scale:
-                gauge.fit(parent)
-            value = parent.value + gained * gauge.weight
-            gauge = parent
+                return value > count.threshold and count.mark()
+            if count.fitted != parent.scale:
+                count.fit(parent)
+            value = parent.value + gained * count.weight
+            count = parent
 
     def mark(self) -> bool:
         """Put the threshold where the percentage changes next."""
         self.threshold = self.percentage * self.limit // 100
         return True
 
-    def fit(self, parent: "Gauge") -> None:
-        """Make one step of this gauge a whole number of the parent's."""
+    def fit(self, parent: "ExactCount") -> None:
+        """Make one step of this count a whole number of the parent's."""
         self.weight = parent.steps(self.represents / self.limit)
         self.fitted = parent.scale
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from horae.domain.schedules.from_finish import start_after_finish
-from horae.domain.schedules.planning_state import Plan, Standing, Stop
+from horae.domain.schedules.planning_state import Plan, ScheduleSnapshot, Stop
 from horae.domain.schedules.schedule import CatchUp, Overlap, Rules
 from horae.domain.schedules.tick import GRACE, Judgement, Reason, Ticks, backlog, judge_late
 from horae.domain.schedules.timeline import MICROSECOND, Timeline
@@ -16,33 +16,33 @@ AT_ONCE: Final = timedelta(seconds=1)
 _STOPS: Final = {Overlap.CANCEL_OTHER: Stop.CANCEL, Overlap.TERMINATE_OTHER: Stop.TERMINATE}
 
 
-def fire_due(standing: Standing, now: datetime) -> Plan:
+def fire_due(snapshot: ScheduleSnapshot, now: datetime) -> Plan:
     """Fire what is due, or order the run that is in its way to stop; nothing if it is too early."""
-    unchanged = Plan.unchanged(standing)
-    if standing.disabled or standing.next_start is None or standing.next_start > now:
+    unchanged = Plan.unchanged(snapshot)
+    if snapshot.disabled or snapshot.next_start is None or snapshot.next_start > now:
         return unchanged
-    if (trigger := standing.rules.drifting) is not None:
-        return unchanged if standing.executing else _fire_drifting(standing, trigger, standing.next_start, now)
-    timeline = Timeline.of(standing.rules)
-    mark = standing.last_tick or now
-    if standing.started is not None and standing.executing:
-        due = timeline.due(mark, now) - backlog(standing.rules, timeline, mark, standing.started)
-        stop = _STOPS.get(standing.rules.overlap) if due > 0 else None
+    if (trigger := snapshot.rules.drifting) is not None:
+        return unchanged if snapshot.executing else _fire_drifting(snapshot, trigger, snapshot.next_start, now)
+    timeline = Timeline.of(snapshot.rules)
+    mark = snapshot.last_tick or now
+    if snapshot.started is not None and snapshot.executing:
+        due = timeline.due(mark, now) - backlog(snapshot.rules, timeline, mark, snapshot.started)
+        stop = _STOPS.get(snapshot.rules.overlap) if due > 0 else None
         return replace(unchanged, stop=stop, next_start=timeline.next_start_past(mark, now))
-    return _fire_nominal(standing, timeline, mark, now)
+    return _fire_nominal(snapshot, timeline, mark, now)
 
 
-def fire_by_hand(standing: Standing, decided: datetime | None, now: datetime) -> Plan:
+def fire_by_hand(snapshot: ScheduleSnapshot, decided: datetime | None, now: datetime) -> Plan:
     """Fire at a moment that is no nominal time, and leave everything else as it is."""
-    unchanged = Plan.unchanged(standing)
-    if standing.executing:
+    unchanged = Plan.unchanged(snapshot)
+    if snapshot.executing:
         return unchanged
     nominal = _after(decided, now)
-    if standing.rules.drifting is not None:
-        while nominal in {standing.last_tick, standing.next_start}:
+    if snapshot.rules.drifting is not None:
+        while nominal in {snapshot.last_tick, snapshot.next_start}:
             nominal += MICROSECOND
     else:
-        nominal = Timeline.of(standing.rules).beside(nominal)
+        nominal = Timeline.of(snapshot.rules).beside(nominal)
     return _fired(unchanged, Ticks.fired(nominal, Reason.MANUAL))
 
 
@@ -51,10 +51,10 @@ def _after(decided: datetime | None, now: datetime) -> datetime:
     return decided + MICROSECOND if decided is not None and timedelta(0) <= decided - now < AT_ONCE else now
 
 
-def _fire_nominal(standing: Standing, timeline: Timeline, mark: datetime, now: datetime) -> Plan:
+def _fire_nominal(snapshot: ScheduleSnapshot, timeline: Timeline, mark: datetime, now: datetime) -> Plan:
     """Decide what is due on a timeline: something that waited, something new, or else a retry."""
-    rules = standing.rules
-    waiting = _waiting(standing, timeline, mark, now)
+    rules = snapshot.rules
+    waiting = _waiting(snapshot, timeline, mark, now)
     judgement = Judgement((), waiting) if waiting else judge_late(rules, timeline, mark, now)
     mark = judgement.mark_after(mark)
     tick: Ticks | None
@@ -63,8 +63,8 @@ def _fire_nominal(standing: Standing, timeline: Timeline, mark: datetime, now: d
         late = now - timeline.start_of(mark) > GRACE
         tick = Ticks.fired(mark, _reason_of_waiting(rules) if waiting else _reason(rules, judgement, late=late))
     else:
-        tick = _retry(standing, timeline, mark)
-    plan = replace(Plan.unchanged(standing), ticks=judgement.dropped, last_tick=mark)
+        tick = _retry(snapshot, timeline, mark)
+    plan = replace(Plan.unchanged(snapshot), ticks=judgement.dropped, last_tick=mark)
     if tick is not None:
         plan = _fired(plan, tick)
     if tick is None or rules.overlap is Overlap.ALLOW_ALL:
@@ -72,31 +72,31 @@ def _fire_nominal(standing: Standing, timeline: Timeline, mark: datetime, now: d
     return replace(plan, next_start=timeline.next_start_past(mark, now))
 
 
-def _fire_drifting(standing: Standing, trigger: IntervalTrigger, nominal: datetime, now: datetime) -> Plan:
+def _fire_drifting(snapshot: ScheduleSnapshot, trigger: IntervalTrigger, nominal: datetime, now: datetime) -> Plan:
     """Fire at the planned start, however late: it is the only time there is."""
     reason = Reason.LATE if now - nominal > GRACE else Reason.ON_TIME
-    if standing.statistics.streak():
+    if snapshot.statistics.streak():
         reason = Reason.RETRY
-    fired = _fired(Plan.unchanged(standing), Ticks.fired(nominal, reason))
-    return replace(fired, last_tick=nominal, next_start=start_after_finish(standing.rules, trigger, now))
+    fired = _fired(Plan.unchanged(snapshot), Ticks.fired(nominal, reason))
+    return replace(fired, last_tick=nominal, next_start=start_after_finish(snapshot.rules, trigger, now))
 
 
 def _fired(plan: Plan, tick: Ticks) -> Plan:
     return replace(plan, ticks=(*plan.ticks, tick), fire=tick.first, statistics=plan.statistics.started())
 
 
-def _waiting(standing: Standing, timeline: Timeline, mark: datetime, now: datetime) -> int:
+def _waiting(snapshot: ScheduleSnapshot, timeline: Timeline, mark: datetime, now: datetime) -> int:
     """Count the times that the end of the last run has left to be fired: not judged a second time."""
-    finish = standing.statistics.last_finish
-    if finish is None or standing.rules.overlap is Overlap.ALLOW_ALL:
+    finish = snapshot.statistics.last_finish
+    if finish is None or snapshot.rules.overlap is Overlap.ALLOW_ALL:
         return 0
     return timeline.due(mark, min(finish, now))
 
 
-def _retry(standing: Standing, timeline: Timeline, mark: datetime) -> Ticks | None:
+def _retry(snapshot: ScheduleSnapshot, timeline: Timeline, mark: datetime) -> Ticks | None:
     """Fire the planned start as a time of its own, if it is none of those up to the mark."""
-    planned = standing.next_start
-    if planned is None or not standing.statistics.streak() or planned <= timeline.start_of(mark):
+    planned = snapshot.next_start
+    if planned is None or not snapshot.statistics.streak() or planned <= timeline.start_of(mark):
         return None
     return Ticks.fired(timeline.beside(planned), Reason.RETRY)
 

@@ -1,10 +1,10 @@
 """The one plan: what happens to a schedule now, and when it runs next. Nothing else computes it.
 
-    plan(standing, event, now, rng) -> Plan
+    plan(snapshot, event, now, rng) -> Plan
 
-`Standing` is what is stored about a schedule, `Plan` what is to be stored in its place, in one
+`ScheduleSnapshot` is what is stored about a schedule, `Plan` what is to be stored in its place, in one
 transaction: the ticks, the job to make (`fire`), `last_tick`, `next_start`, the statistics. They
-and the events are in `standing.py`.
+and the events are in `snapshot.py`.
 
 What always holds:
 
@@ -38,19 +38,19 @@ from horae.domain.schedules.planning_state import (
     Activated,
     Altered,
     Due,
-    Ended,
     Event,
     Moved,
     Plan,
     Resumed,
     RunByHand,
-    Standing,
+    RunEnded,
+    ScheduleSnapshot,
 )
 from horae.domain.schedules.run_end import end_run
 from horae.errors import InvalidRequest
 
 
-def plan(standing: Standing, event: Event, now: datetime, rng: Random) -> Plan:
+def plan(snapshot: ScheduleSnapshot, event: Event, now: datetime, rng: Random) -> Plan:
     """Say what an event at `now` makes of a schedule; `rng` is for the jitter of a back-off.
 
     All moments are aware and come back in UTC. Raises `InvalidRequest` for a naive `now`.
@@ -60,12 +60,12 @@ def plan(standing: Standing, event: Event, now: datetime, rng: Random) -> Plan:
     now = now.astimezone(UTC)
     match event:
         case Activated() | Resumed() | Altered() | Moved():
-            return change(standing, event, now)
+            return change(snapshot, event, now)
         case Due():
-            return fire_due(standing, now)
+            return fire_due(snapshot, now)
         case RunByHand(decided):
-            return fire_by_hand(standing, decided, now)
-        case Ended():
-            return end_run(standing, event, now, rng)
+            return fire_by_hand(snapshot, decided, now)
+        case RunEnded():
+            return end_run(snapshot, event, now, rng)
         case _:
             assert_never(event)

@@ -11,7 +11,7 @@ from horae.domain.schedules.tick import Ticks
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Standing:
+class ScheduleSnapshot:
     """What is stored about a schedule.
 
     `last_tick` is the watermark (see `tick.py`), None before the first activation. `started` is the
@@ -47,7 +47,7 @@ class Resumed:
 
 @dataclass(frozen=True, slots=True)
 class Altered:
-    """Its rules were replaced; the standing has the new ones already."""
+    """Its rules were replaced; the snapshot has the new ones already."""
 
     before: Rules
 
@@ -75,7 +75,7 @@ class RunByHand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class RunEnded:
     """A run has ended, at the `now` that becomes `last_finish`.
 
     `started` is the run's start, from which on others were kept waiting; `took` how long its body
@@ -92,7 +92,7 @@ class Ended:
 
 
 Change: TypeAlias = Activated | Resumed | Altered | Moved
-Event: TypeAlias = Change | Due | RunByHand | Ended
+Event: TypeAlias = Change | Due | RunByHand | RunEnded
 
 
 class Stop(StrEnum):
@@ -104,7 +104,7 @@ class Stop(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
-    """What is to be stored in place of a standing, in one transaction.
+    """What is to be stored in place of a snapshot, in one transaction.
 
     `ticks` are the new decisions, oldest first, among them that of `fire`, the nominal time of the
     job to make now. `stop` orders the run that is going on to end. `disabled` is None if it is enabled.
@@ -119,13 +119,13 @@ class Plan:
     disabled: DisabledReason | None = None
 
     @classmethod
-    def unchanged(cls, standing: Standing) -> Self:
+    def unchanged(cls, snapshot: ScheduleSnapshot) -> Self:
         """Leave everything as it is."""
         return cls(
-            next_start=standing.next_start,
-            last_tick=standing.last_tick,
-            statistics=standing.statistics,
-            disabled=standing.disabled,
+            next_start=snapshot.next_start,
+            last_tick=snapshot.last_tick,
+            statistics=snapshot.statistics,
+            disabled=snapshot.disabled,
         )
 
     def unless_exhausted(self) -> Self:

@@ -6,7 +6,7 @@ from random import Random
 from typing import Final
 
 from horae.domain.schedules.from_finish import start_after_finish
-from horae.domain.schedules.planning_state import Ended, Plan, Standing
+from horae.domain.schedules.planning_state import Plan, RunEnded, ScheduleSnapshot
 from horae.domain.schedules.recovery import failure_delay, start_after_crash
 from horae.domain.schedules.schedule import DisabledReason, Overlap, Rules
 from horae.domain.schedules.statistics import RunOutcome, Statistics
@@ -21,23 +21,23 @@ _BAD_ENDS: Final = frozenset({RunOutcome.FAILED, RunOutcome.CRASHED})
 _NO_BOUND: Final = Interval.parse("100 years")
 
 
-def end_run(standing: Standing, end: Ended, now: datetime, rng: Random) -> Plan:
+def end_run(snapshot: ScheduleSnapshot, end: RunEnded, now: datetime, rng: Random) -> Plan:
     """Count the run, decide the times that passed during it, and find the next start."""
-    statistics = _counted(standing.statistics, end, now)
-    after = replace(standing, statistics=statistics)
-    if standing.disabled is not None:
+    statistics = _counted(snapshot.statistics, end, now)
+    after = replace(snapshot, statistics=statistics)
+    if snapshot.disabled is not None:
         return replace(Plan.unchanged(after), next_start=None)
     ended = replace(Plan.unchanged(after), next_start=None)
-    if standing.rules.drifting is None:
-        mark = standing.last_tick or now
-        judgement = _judgement(standing.rules, end, mark, now)
+    if snapshot.rules.drifting is None:
+        mark = snapshot.last_tick or now
+        judgement = _judgement(snapshot.rules, end, mark, now)
         ended = replace(ended, ticks=judgement.dropped, last_tick=judgement.mark_after(mark))
     if _retries_used_up(after, end):
         return replace(ended, disabled=DisabledReason.RETRIES_USED_UP)
     return replace(ended, next_start=_next_start(after, ended, end, now, rng)).unless_exhausted()
 
 
-def _counted(statistics: Statistics, end: Ended, now: datetime) -> Statistics:
+def _counted(statistics: Statistics, end: RunEnded, now: datetime) -> Statistics:
     """Count the run; what it waited for a slot is no part of it."""
     began = end.started if end.took is None else now - end.took
     return statistics.ended(end.outcome, now, began=began, others=end.others)
@@ -53,7 +53,7 @@ def leaves_plan_alone(rules: Rules, last_tick: datetime, next_start: datetime, n
     return Timeline.of(rules).next_start(last_tick) == next_start
 
 
-def _judgement(rules: Rules, end: Ended, mark: datetime, now: datetime) -> Judgement:
+def _judgement(rules: Rules, end: RunEnded, mark: datetime, now: datetime) -> Judgement:
     """Judge by overlap; after a crash by what keeps more, for some of the time nothing was running.
 
     A nightly run that went down with its machine, found the next noon but one, would otherwise cost
@@ -70,12 +70,12 @@ def _kept(judgement: Judgement) -> int:
     return judgement.kept
 
 
-def _retries_used_up(after: Standing, end: Ended) -> bool:
+def _retries_used_up(after: ScheduleSnapshot, end: RunEnded) -> bool:
     retries = after.rules.max_retries
     return retries is not None and end.outcome in _BAD_ENDS and after.statistics.streak(end.others) > retries
 
 
-def _next_start(after: Standing, ended: Plan, end: Ended, now: datetime, rng: Random) -> datetime | None:
+def _next_start(after: ScheduleSnapshot, ended: Plan, end: RunEnded, now: datetime, rng: Random) -> datetime | None:
     start = _planned(after, ended, end, now, rng)
     held = end.outcome is RunOutcome.CRASHED and isinstance(after.rules.trigger, IntervalTrigger)
     if held and start is not None and end.scheduler_started is not None:
@@ -83,7 +83,7 @@ def _next_start(after: Standing, ended: Plan, end: Ended, now: datetime, rng: Ra
     return start
 
 
-def _planned(after: Standing, ended: Plan, end: Ended, now: datetime, rng: Random) -> datetime | None:
+def _planned(after: ScheduleSnapshot, ended: Plan, end: RunEnded, now: datetime, rng: Random) -> datetime | None:
     """Find the next start, before a crash holds it back."""
     rules, trigger, planned = after.rules, after.rules.drifting, after.next_start
     # A run by hand leaves the plan alone; only a nominal time that passed during it needs another.
@@ -96,7 +96,9 @@ def _planned(after: Standing, ended: Plan, end: Ended, now: datetime, rng: Rando
     return min((moment for moment in (start, retry) if moment is not None), default=None)
 
 
-def _after_interval(after: Standing, trigger: IntervalTrigger, end: Ended, now: datetime, rng: Random) -> datetime:
+def _after_interval(
+    after: ScheduleSnapshot, trigger: IntervalTrigger, end: RunEnded, now: datetime, rng: Random
+) -> datetime:
     """Count the interval from now; a run that never began leaves the back-off of those before it as it was."""
     start = start_after_finish(after.rules, trigger, now)
     if end.outcome is not RunOutcome.NEVER_BEGUN or not after.statistics.streak(end.others):
@@ -104,7 +106,7 @@ def _after_interval(after: Standing, trigger: IntervalTrigger, end: Ended, now: 
     return max(start, _retry(after, end, now, rng) or start)
 
 
-def _retry(after: Standing, end: Ended, now: datetime, rng: Random) -> datetime | None:
+def _retry(after: ScheduleSnapshot, end: RunEnded, now: datetime, rng: Random) -> datetime | None:
     """Draw the end of the back-off, if there is one."""
     rules = after.rules
     if rules.retry_after is None:

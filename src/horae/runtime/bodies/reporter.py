@@ -7,7 +7,7 @@ from horae.domain.jobs.job import Claim, JobId
 from horae.forking import ForkSafeLock
 from horae.live.store import LiveReport, LiveStore
 from horae.runtime.journal.journal import Journal
-from horae.runtime.throttled_warning import Complaint
+from horae.runtime.throttled_warning import ThrottledWarning
 from horae.types.context import Report
 
 
@@ -22,7 +22,7 @@ class Reporter:
         self._latest: dict[JobId, LiveReport] = {}
         self._ended: list[JobId] = []
         self._lock = ForkSafeLock()
-        self._away = Complaint()
+        self._away = ThrottledWarning()
 
     def follow(self, claim: Claim) -> Report:
         """The callback through which this claim's progress reports; may be called from any thread."""

@@ -10,7 +10,7 @@ from horae.domain.jobs import limits
 from horae.domain.jobs.job import Claim
 from horae.domain.jobs.limits import Limit
 from horae.errors import JobCancelled, JobStopped
-from horae.runtime.bodies.runner import Performed
+from horae.runtime.bodies.runner import BodyResult
 from horae.types.context import JobContext
 from horae.types.job_type import JobType
 
@@ -91,7 +91,7 @@ class Run:
         return not self.ordered_to_end or (isinstance(self.context.order, JobCancelled) and not self.forced)
 
 
-Done: TypeAlias = Callable[[Run, Performed], None]
+Done: TypeAlias = Callable[[Run, BodyResult], None]
 
 
 class Executor(Protocol):

@@ -17,7 +17,7 @@ from horae.live.store import LiveStore
 from horae.runtime.bodies.reporter import Reporter
 from horae.runtime.bodies.run import Run
 from horae.runtime.bodies.runner import OutOfTime
-from horae.runtime.throttled_warning import Complaint
+from horae.runtime.throttled_warning import ThrottledWarning
 from horae.storage.engine.database import Database
 from horae.storage.jobs import reading
 from horae.storage.outcomes import ending
@@ -29,7 +29,7 @@ ROUNDS_PER_READING: Final = 20
 log = logging.getLogger("horae.runtime")
 
 
-class Overseer:
+class RunMonitor:
     """Watches over the bodies of one node."""
 
     def __init__(
@@ -43,7 +43,7 @@ class Overseer:
         self._on_expiry = on_expiry
         self._hinted = asyncio.Event()
         self._rounds = 0
-        self._away, self._unwritten = Complaint(), Complaint()
+        self._away, self._unwritten = ThrottledWarning(), ThrottledWarning()
         self._told: list[Run] = []
 
     def on_hint(self, hint: Hint) -> None:

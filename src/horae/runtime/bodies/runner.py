@@ -36,7 +36,7 @@ from horae.types.values.secret import secret_values
 log = logging.getLogger("horae.runtime")
 
 
-class Performed(NamedTuple):
+class BodyResult(NamedTuple):
     """What came of a body. No outcome: another node owns the job.
 
     `settled`: its own transaction settled it already; `took`: see `Settlement`; `unbegun`: there was no body yet when
@@ -50,7 +50,7 @@ class Performed(NamedTuple):
     unbegun: bool = False
 
 
-RETURNED_NOTHING: Final = Performed(Succeeded())
+RETURNED_NOTHING: Final = BodyResult(Succeeded())
 """What nearly all bodies come to: one value for all of them."""
 
 
@@ -83,7 +83,7 @@ class Exited(JobStopped):
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class RunEnvironment:
     """Where bodies run: the database of their transactions, the node that holds their leases, what has begun there."""
 
     database: Database
@@ -91,47 +91,49 @@ class Stage:
     journal: Journal = field(default_factory=Journal)
 
 
-def perform(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
+def perform(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> BodyResult:
     """Run a body in this thread."""
     context.begin()
     here = forks.count
-    with logged_as(context, stage.node):
+    with logged_as(context, environment.node):
         try:
-            context.params = load_parameters(job_type, context.claim, stage.database)
-            performed = _run(job_type, context, stage)
+            context.params = load_parameters(job_type, context.claim, environment.database)
+            performed = _run(job_type, context, environment)
         except BaseException as error:  # noqa: BLE001 - whatever a body raises is its outcome
-            performed = _raised(job_type, context, stage, error)
+            performed = _raised(job_type, context, environment, error)
     if forks.count != here:
         end_child(performed.error)
     return performed if (took := context.took) is None else performed._replace(took=took)
 
 
-async def perform_async(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
+async def perform_async(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> BodyResult:
     """Run a coroutine body in this task."""
     context.begin()
     here = forks.count
-    with logged_as(context, stage.node):
+    with logged_as(context, environment.node):
         try:
             if isinstance(job_type.parameters, ModelParameters):
                 context.params = job_type.parameters.load(context.claim.params)
             else:
-                context.params = await stage.database.in_thread(
-                    lambda: load_parameters(job_type, context.claim, stage.database)
+                context.params = await environment.database.in_thread(
+                    lambda: load_parameters(job_type, context.claim, environment.database)
                 )
-            performed = await _run_async(job_type, context, stage)
+            performed = await _run_async(job_type, context, environment)
         except BaseException as error:  # noqa: BLE001 - as above; a cancelled task has its reason in the context
-            performed = _raised(job_type, context, stage, error)
+            performed = _raised(job_type, context, environment, error)
     if forks.count != here:
         end_child(performed.error)
     return performed if (took := context.took) is None else performed._replace(took=took)
 
 
-def _raised(job_type: JobType[Any], context: JobContext[Any], stage: Stage, error: BaseException) -> Performed:
+def _raised(
+    job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment, error: BaseException
+) -> BodyResult:
     """What an exception leads to. Where the database could not be reached for a body to begin, that is no attempt."""
-    if context.order is None and is_transient(error) and context.claim not in stage.journal:
+    if context.order is None and is_transient(error) and context.claim not in environment.journal:
         log.warning("job %d (%s) cannot begin yet: %s", context.claim.id, context.claim.type, error)
-        return Performed(None, error=error, unbegun=True)
-    return Performed(outcome_of(job_type, context, error), error=error)
+        return BodyResult(None, error=error, unbegun=True)
+    return BodyResult(outcome_of(job_type, context, error), error=error)
 
 
 def load_parameters(job_type: JobType[Any], claim: Claim, database: Database) -> Any:
@@ -198,24 +200,24 @@ def result_text(result: Any, most_bytes: int) -> str | None:
     return text
 
 
-def _run(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
+def _run(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> BodyResult:
     context.check()
     transaction = job_type.transaction(context)
     if transaction is None:
-        stage.journal.begin(context.claim)
+        environment.journal.begin(context.claim)
         is_mapped = isinstance(job_type.parameters, MappedParameters)
-        with _attached(context, stage.database) if is_mapped else nullcontext():
+        with _attached(context, environment.database) if is_mapped else nullcontext():
             result = job_type.run(context)
         context.check_end()
-        return _returned(result, job_type, context, stage)
+        return _returned(result, job_type, context, environment)
     if isinstance(transaction, str):
-        transaction = stage.database.transaction(transaction)
+        transaction = environment.database.transaction(transaction)
     with cast("AbstractContextManager[Any]", transaction) as entered:
-        connection = _own_connection(entered, stage.database)
+        connection = _own_connection(entered, environment.database)
         context.enter(connection, entered if isinstance(entered, Session) else None)
         if connection is not None and isinstance(job_type.parameters, MappedParameters):
             context.params = context.session.merge(context.params, load=False)  # so that its relationships load
-        stage.journal.begin(context.claim)
+        environment.journal.begin(context.claim)
         with nullcontext() if connection is None else fenced(connection):
             with _ending_in_a_child():
                 result = job_type.run(context)
@@ -224,15 +226,15 @@ def _run(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Perf
             if connection is not None:
                 context.session.flush()
         if connection is not None:
-            settle_within(connection, context, text, stage.node)
-    return Performed(Succeeded(text), settled=connection is not None)
+            settle_within(connection, context, text, environment.node)
+    return BodyResult(Succeeded(text), settled=connection is not None)
 
 
-def _returned(result: Any, job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
+def _returned(result: Any, job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> BodyResult:
     if result is not None:
-        return Performed(Succeeded(result_text(result, job_type.max_result_bytes)))
+        return BodyResult(Succeeded(result_text(result, job_type.max_result_bytes)))
     if context.label is None:
-        stage.journal.succeed(context.claim)
+        environment.journal.succeed(context.claim)
     return RETURNED_NOTHING
 
 
@@ -244,22 +246,22 @@ def _attached(context: JobContext[Any], database: Database) -> Generator[None]:
         yield
 
 
-async def _run_async(job_type: JobType[Any], context: JobContext[Any], stage: Stage) -> Performed:
+async def _run_async(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> BodyResult:
     context.check()
     transaction = job_type.transaction(context)
     if transaction is None:
-        stage.journal.begin(context.claim)
+        environment.journal.begin(context.claim)
         result = await job_type.run(context)
         context.check_end()
-        return _returned(result, job_type, context, stage)
+        return _returned(result, job_type, context, environment)
     if isinstance(transaction, str):
-        transaction = stage.database.async_transaction(transaction)
+        transaction = environment.database.async_transaction(transaction)
     async with cast("AbstractAsyncContextManager[Any]", transaction) as entered:
-        connection = await _own_async_connection(entered, stage.database)
+        connection = await _own_async_connection(entered, environment.database)
         context.enter_async(connection, entered if isinstance(entered, AsyncSession) else None)
         if connection is not None and isinstance(job_type.parameters, MappedParameters):
             context.params = await context.async_session.merge(context.params, load=False)
-        stage.journal.begin(context.claim)
+        environment.journal.begin(context.claim)
         with nullcontext() if connection is None else fenced(sync_connection_of(connection)):
             with _ending_in_a_child():
                 result = await job_type.run(context)
@@ -268,8 +270,8 @@ async def _run_async(job_type: JobType[Any], context: JobContext[Any], stage: St
             if connection is not None:
                 await context.async_session.flush()
         if connection is not None:
-            await connection.run_sync(settle_within, context, text, stage.node)
-    return Performed(Succeeded(text), settled=connection is not None)
+            await connection.run_sync(settle_within, context, text, environment.node)
+    return BodyResult(Succeeded(text), settled=connection is not None)
 
 
 def sync_connection_of(connection: AsyncConnection) -> Connection:

@@ -11,14 +11,14 @@ from horae.domain.jobs.job import Claim, Failed, JobState, Settlement, Succeeded
 from horae.errors import InvalidRequest
 from horae.live.store import LiveReport
 from horae.runtime.bodies.run import Run
-from horae.runtime.bodies.runner import RETURNED_NOTHING, Performed
+from horae.runtime.bodies.runner import RETURNED_NOTHING, BodyResult
 from horae.storage.jobs.owed_hooks import OWED_BY
 from horae.types.job_type import JobType, has_hook
 
 log = logging.getLogger("horae.runtime")
 
 
-class Ended(NamedTuple):
+class FinishedRun(NamedTuple):
     """A claim that this node is done with, and what is to be written of it.
 
     No settlement: only that its body has stopped; or that it never began (`unbegun`), so that the job goes back to
@@ -32,14 +32,14 @@ class Ended(NamedTuple):
     unbegun: bool = False
 
 
-def ended_of(run: Run, performed: Performed, report: LiveReport | None, rng: Random) -> Ended:
+def ended_of(run: Run, performed: BodyResult, report: LiveReport | None, rng: Random) -> FinishedRun:
     """The end of a run: settled by its own transaction, to be settled, only stopped, or never begun."""
     if performed.unbegun:
-        return Ended(run.claim, None, performed.error, unbegun=True)
+        return FinishedRun(run.claim, None, performed.error, unbegun=True)
     if performed.outcome is None or performed.settled:
-        return Ended(run.claim, None, already=performed.settled)
+        return FinishedRun(run.claim, None, already=performed.settled)
     if performed is RETURNED_NOTHING and report is None:
-        return Ended(run.claim, finished(run.claim))  # what nearly every body comes to
+        return FinishedRun(run.claim, finished(run.claim))  # what nearly every body comes to
     settlement = decide(run.claim, performed.outcome, backoff_of(run.claim, run.job_type), rng)
     if performed.took is not None:
         settlement = settlement._replace(took=performed.took)
@@ -49,7 +49,7 @@ def ended_of(run: Run, performed: Performed, report: LiveReport | None, rng: Ran
         settlement = owing(settlement, run.job_type)
     if report is not None:
         settlement = settlement._replace(progress=report.progress_percentage, label=report.label)
-    return Ended(run.claim, settlement, performed.error)
+    return FinishedRun(run.claim, settlement, performed.error)
 
 
 def owing(settlement: Settlement, job_type: JobType[Any] | None) -> Settlement:

@@ -18,7 +18,7 @@ GAIN: Final = 2
 faster the claims between them have to be, or it is something else that is slow."""
 
 
-class Frontier:
+class ClaimCursor:
     """The last job that was claimed, and whether it is time to look at everything. Moments are seconds."""
 
     def __init__(self, rest: float = REST) -> None:

@@ -12,11 +12,11 @@ from random import Random
 from typing import Final
 
 from horae.domain.jobs.job import Claim
-from horae.runtime.claims.claim_cursor import REST, Frontier
+from horae.runtime.claims.claim_cursor import REST, ClaimCursor
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL
 from horae.storage.jobs import claims, limited_claims
-from horae.storage.jobs.claims import Served
+from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.limited_claims import Taken
 
 FRESH: Final = 5.0
@@ -30,15 +30,15 @@ type is whose bodies could not begin.
 class Claimer:
     """The claims of one node, and what it knows of limits."""
 
-    def __init__(self, database: Database, served: Served, rng: Random) -> None:
+    def __init__(self, database: Database, scope: ClaimScope, rng: Random) -> None:
         self.limited = frozenset[str]()
         """The queues that have limits, of those that the node serves."""
         self.exhausted = False
         """Whether the last claim took all that there was."""
         self.pause = math.inf
         """Seconds after which another claim may take what the last one had to pass over."""
-        self._database, self._served, self._rng = database, served, rng
-        self._frontier = self._new_frontier()
+        self._database, self._scope, self._rng = database, scope, rng
+        self._cursor = self._new_cursor()
         self._looked_at = -math.inf
         self._next_pause = PAUSES[0]
         self.avoided: dict[str, tuple[float, float]] = {}
@@ -56,22 +56,22 @@ class Claimer:
         """A body of this type has begun."""
         self.avoided.pop(name, None)
 
-    def _asked(self) -> Served:
+    def _asked(self) -> ClaimScope:
         """What the next claim may take; where that is not all, another one follows after `pause`."""
         now = time.monotonic()
         waits = {name: until - now for name, (until, _) in self.avoided.items() if until > now}
         if not waits:
-            return self._served
+            return self._scope
         self.pause = min(waits.values())
-        return replace(self._served, types=tuple(name for name in self._served.types if name not in waits))
+        return replace(self._scope, types=tuple(name for name in self._scope.types if name not in waits))
 
     def serve(self, types: tuple[str, ...]) -> None:
         """Take jobs of these types from now on, also those that lie before the last one that was claimed."""
-        self._served = replace(self._served, types=types)
-        self._frontier = self._new_frontier()
+        self._scope = replace(self._scope, types=types)
+        self._cursor = self._new_cursor()
 
-    def _new_frontier(self) -> Frontier:
-        return Frontier(REST if self._database.dialect == POSTGRESQL else 0)
+    def _new_cursor(self) -> ClaimCursor:
+        return ClaimCursor(REST if self._database.dialect == POSTGRESQL else 0)
 
     @property
     def is_stale(self) -> bool:
@@ -81,35 +81,35 @@ class Claimer:
     async def claim(self, room: int) -> Sequence[Claim]:
         """Take up to `room` due jobs; raises what the database raises."""
         self.pause = math.inf
-        served = self._asked() if self.avoided else self._served
-        names = await self._within_reach(served, room) if self.limited else ()
+        scope = self._asked() if self.avoided else self._scope
+        names = await self._within_reach(scope, room) if self.limited else ()
         if not names:
-            return await self._claim_unlimited(served, room)
-        result = await self._database.transact_async(limited_claims.claim, served, room, names)
+            return await self._claim_unlimited(scope, room)
+        result = await self._database.transact_async(limited_claims.claim, scope, room, names)
         self._take_note(result)
         return result.claims
 
-    async def _claim_unlimited(self, served: Served, room: int) -> Sequence[Claim]:
+    async def _claim_unlimited(self, scope: ClaimScope, room: int) -> Sequence[Claim]:
         began = time.monotonic()
-        beyond = self._frontier.beyond(began)
-        taken = await self._database.autocommit_async(claims.claim, served, room, beyond)
+        beyond = self._cursor.beyond(began)
+        taken = await self._database.autocommit_async(claims.claim, scope, room, beyond)
         ended = time.monotonic()
-        self._frontier.move(taken, beyond=beyond, began=began, ended=ended)
+        self._cursor.move(taken, beyond=beyond, began=began, ended=ended)
         self.exhausted = len(taken) < room
         return taken
 
     async def look_ahead(self) -> float | None:
         """Learn of limits; seconds until the next job is due, as `claims.look_ahead` says."""
-        if not self.is_stale and self._frontier.rest(time.monotonic()):
+        if not self.is_stale and self._cursor.rest(time.monotonic()):
             return None  # it would read all that a claim has just passed by
         ahead = await self._database.autocommit_async(claims.look_ahead)
         self._looked_at = time.monotonic()
-        served = self._served.queues
-        self.limited = ahead.limited if served is None else ahead.limited.intersection(served)
+        scope = self._scope.queues
+        self.limited = ahead.limited if scope is None else ahead.limited.intersection(scope)
         return ahead.due_in
 
-    async def _within_reach(self, served: Served, room: int) -> Sequence[str]:
-        return await self._database.autocommit_async(limited_claims.within_reach, served, room)
+    async def _within_reach(self, scope: ClaimScope, room: int) -> Sequence[str]:
+        return await self._database.autocommit_async(limited_claims.within_reach, scope, room)
 
     def _take_note(self, taken: Taken) -> None:
         self.exhausted = taken.contended  # else there may be more behind what did not fit, so the next claim comes soon

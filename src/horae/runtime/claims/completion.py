@@ -10,10 +10,10 @@ from horae.domain.jobs.job import Job, JobId, JobState
 from horae.domain.schedules.planning_state import Stop
 from horae.live.store import CancelRequest
 from horae.runtime.bodies.reporter import Reporter
-from horae.runtime.bodies.verdict import Ended
+from horae.runtime.bodies.verdict import FinishedRun
 from horae.runtime.claims.hook_service import HookService
 from horae.runtime.claims.worker import Worker
-from horae.runtime.components import Parts
+from horae.runtime.components import Components
 from horae.runtime.controller import Controller
 from horae.runtime.liveness.rescue import Rescued
 from horae.storage.jobs import reading
@@ -28,17 +28,24 @@ LONGEST_BY: Final = 200
 log = logging.getLogger("horae.runtime")
 
 
-class Aftermath:
+class Completion:
     """Acts on commits of the settler and the sweeper. Hooks are owed by the rows, and called by the hook service."""
 
-    def __init__(self, group: asyncio.TaskGroup, parts: Parts, hooks: HookService, reporter: Reporter) -> None:
-        self._group, self._wakeup, self._live, self._database = group, parts.wakeup, parts.live, parts.database
+    def __init__(
+        self, group: asyncio.TaskGroup, components: Components, hooks: HookService, reporter: Reporter
+    ) -> None:
+        self._group, self._wakeup, self._live, self._database = (
+            group,
+            components.wakeup,
+            components.live,
+            components.database,
+        )
         self._hooks, self._reporter = hooks, reporter
         self._loop = asyncio.get_running_loop()
         self.worker: Worker | None = None
         self.controller: Controller | None = None
 
-    def settled(self, batch: Sequence[Ended], result: Settled) -> None:
+    def settled(self, batch: Sequence[FinishedRun], result: Settled) -> None:
         """A batch of bodies that ran here."""
         over: list[JobId] = []
         cancelled = [job_id for job_id, state in result.released.items() if state is JobState.CANCELLED]
@@ -84,7 +91,7 @@ class Aftermath:
         if self.worker is not None and self.worker.hint_of_room(queues):
             self._wakeup.send(Hint(HintKind.WORK))
 
-    def _tell_of_own_ends(self, batch: Sequence[Ended]) -> None:
+    def _tell_of_own_ends(self, batch: Sequence[FinishedRun]) -> None:
         """Some bodies finished their jobs in their own transactions, and with them the runs of schedules."""
         self._announce(list({ended.claim.schedule_id for ended in batch if ended.claim.schedule_id is not None}))
 
@@ -150,7 +157,7 @@ class Aftermath:
         if self.worker is not None:
             self.worker.hint_in(seconds)
 
-    def _note_hooks(self, batch: Sequence[Ended], settled: Container[JobId]) -> None:
+    def _note_hooks(self, batch: Sequence[FinishedRun], settled: Container[JobId]) -> None:
         for ended in batch:
             if ended.settlement is None or ended.settlement.hook_owed is None or ended.claim.id not in settled:
                 continue

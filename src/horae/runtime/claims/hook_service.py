@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from horae.domain.jobs.job import JobId
-from horae.runtime.throttled_warning import Complaint
+from horae.runtime.throttled_warning import ThrottledWarning
 from horae.storage.engine.database import Database
 from horae.types.hook_threads import HookThreads
 from horae.types.hooks import Hooks
@@ -36,7 +36,7 @@ class HookService:
         self._threads = HookThreads(hooks)
         self._cleaning: dict[str, threading.Thread] = {}
         self._due = asyncio.Event()
-        self._away = Complaint()
+        self._away = ThrottledWarning()
 
     def wake(self) -> None:
         """Look now: a job has ended here that owes a hook. Called on the node's loop."""

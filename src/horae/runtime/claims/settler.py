@@ -18,9 +18,9 @@ from typing import Final
 from sqlalchemy import Connection
 
 from horae.domain.jobs.job import AttemptOutcome, JobId, JobState, Settlement
-from horae.runtime.bodies.runner import Stage
-from horae.runtime.bodies.verdict import Ended
-from horae.runtime.throttled_warning import Complaint
+from horae.runtime.bodies.runner import RunEnvironment
+from horae.runtime.bodies.verdict import FinishedRun
+from horae.runtime.throttled_warning import ThrottledWarning
 from horae.storage.engine.failures import is_of_data
 from horae.storage.jobs import claims
 from horae.storage.jobs.owed_hooks import ON_ERROR
@@ -38,7 +38,7 @@ UNSTORABLE: Final = "What this job returned cannot be stored."
 log = logging.getLogger("horae.runtime")
 
 
-Settlers = Callable[[Sequence[Ended], Settled], None]
+Settlers = Callable[[Sequence[FinishedRun], Settled], None]
 Beat = Callable[[Connection], Callable[[], None]]
 
 
@@ -49,20 +49,20 @@ def _no_beat(_connection: Connection) -> Callable[[], None]:
 class Settler:
     """The one place of a node from which claims are settled."""
 
-    def __init__(self, stage: Stage, on_settled: Settlers, rng: Random, beat: Beat = _no_beat) -> None:
+    def __init__(self, environment: RunEnvironment, on_settled: Settlers, rng: Random, beat: Beat = _no_beat) -> None:
         """`beat`: a sign of life in each transaction, where one is due; the answer is called after the commit."""
-        self._stage, self._beat = stage, beat
+        self._environment, self._beat = environment, beat
         self._on_settled = on_settled
         self._rng = rng
-        self._waiting: list[Ended] = []
-        self._writing: Sequence[Ended] = ()
+        self._waiting: list[FinishedRun] = []
+        self._writing: Sequence[FinishedRun] = ()
         self._work = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
         self._closing = False
         self._patient = True
         self._largest, self._pause = LARGEST_BATCH, PAUSES[0]
-        self._away = Complaint()
+        self._away = ThrottledWarning()
         self.on_room: Callable[[], None] = lambda: None
         self.way = asyncio.Event()
         """Not set while a crowd of schedules is due: what starts goes before what ends, for a moment."""
@@ -78,7 +78,7 @@ class Settler:
         """The jobs whose ends are not known to be committed."""
         return [ended.claim.id for ended in (*self._writing, *self._waiting)]
 
-    def add(self, ended: Ended) -> None:
+    def add(self, ended: FinishedRun) -> None:
         """Take over a body that has stopped."""
         waiting = self._waiting
         waiting.append(ended)
@@ -126,27 +126,27 @@ class Settler:
                 async with asyncio.timeout(PATIENCE):
                     await self.way.wait()
 
-    async def _write(self, batch: Sequence[Ended]) -> None:
+    async def _write(self, batch: Sequence[FinishedRun]) -> None:
         try:
-            settled = await self._stage.database.in_service(partial(self._commit, batch))
+            settled = await self._environment.database.in_service(partial(self._commit, batch))
         except Exception as error:  # noqa: BLE001 - told apart there
             await self._repeat(batch, error)
             return
         self._away.settle()
         self._pause = PAUSES[0]
         self._largest = min(self._largest * 2, LARGEST_BATCH)
-        self._stage.journal.end([ended.claim for ended in batch])
+        self._environment.journal.end([ended.claim for ended in batch])
         self._on_settled(batch, settled)
 
-    def _commit(self, batch: Sequence[Ended]) -> Settled:
+    def _commit(self, batch: Sequence[FinishedRun]) -> Settled:
         def write(connection: Connection) -> tuple[Settled, Callable[[], None]]:
-            return settle_batch(connection, self._stage, batch), self._beat(connection)
+            return settle_batch(connection, self._environment, batch), self._beat(connection)
 
-        settled, lives = self._stage.database.transact(write)
+        settled, lives = self._environment.database.transact(write)
         lives()
         return settled
 
-    async def _repeat(self, batch: Sequence[Ended], error: Exception) -> None:
+    async def _repeat(self, batch: Sequence[FinishedRun], error: Exception) -> None:
         """Put back a batch that could not be written, or in the place of a single end that cannot be stored a failure.
 
         The next batch is half as large, so that what is at fault is soon alone.
@@ -162,7 +162,7 @@ class Settler:
         self._pause = min(self._pause * 2, PAUSES[1])
 
 
-def refused(ended: Ended, error: Exception) -> Ended | None:
+def refused(ended: FinishedRun, error: Exception) -> FinishedRun | None:
     """What can be written instead of an end whose values the database refuses; None if nothing else can."""
     claim, settlement = ended.claim, ended.settlement
     if settlement is None or settlement.human_readable_error == UNSTORABLE:
@@ -172,13 +172,13 @@ def refused(ended: Ended, error: Exception) -> Ended | None:
         claim.id, claim.lease, JobState.FAILED, AttemptOutcome.FAILED, error=type(error).__name__,
         human_readable_error=UNSTORABLE, hook_owed=ON_ERROR,
     )  # fmt: skip
-    return Ended(claim, failure, ended.error)
+    return FinishedRun(claim, failure, ended.error)
 
 
-def settle_batch(connection: Connection, stage: Stage, batch: Sequence[Ended]) -> Settled:
+def settle_batch(connection: Connection, environment: RunEnvironment, batch: Sequence[FinishedRun]) -> Settled:
     """Write what became of the bodies of one node."""
     settlements = [ended.settlement for ended in batch if ended.settlement is not None]
-    settled = settling.settle(connection, stage.node, settlements) if settlements else Settled()
+    settled = settling.settle(connection, environment.node, settlements) if settlements else Settled()
     settled.settled.update(ended.claim.id for ended in batch if ended.already)
     unbegun = {ended.claim.id: ended.claim for ended in batch if ended.unbegun}
     returned = claims.hand_back(connection, list(unbegun.values())) if unbegun else set[JobId]()
@@ -188,6 +188,6 @@ def settle_batch(connection: Connection, stage: Stage, batch: Sequence[Ended]) -
         for ended in batch
         if ended.settlement is None and not ended.already and ended.claim.id not in returned
     ]
-    settled.add(settling.release(connection, stage.node, stopped, unbegun))
+    settled.add(settling.release(connection, environment.node, stopped, unbegun))
     settled.returned.update(returned)
     return settled

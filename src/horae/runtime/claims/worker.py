@@ -22,16 +22,16 @@ from horae.domain.jobs.job import Claim, JobId
 from horae.errors import LeaseLost
 from horae.runtime.bodies.reporter import Reporter
 from horae.runtime.bodies.run import Executor, Run
-from horae.runtime.bodies.runner import Interrupted, OutOfContact, Performed, Stage, outcome_of
-from horae.runtime.bodies.verdict import Ended, ended_of, must_stop
+from horae.runtime.bodies.runner import BodyResult, Interrupted, OutOfContact, RunEnvironment, outcome_of
+from horae.runtime.bodies.verdict import FinishedRun, ended_of, must_stop
 from horae.runtime.claims.claimer import Claimer
 from horae.runtime.claims.settler import Settler
 from horae.runtime.claims.slots import Slots
 from horae.runtime.claims.suspects import Suspects
 from horae.runtime.claims.throughput import Throughput
-from horae.runtime.throttled_warning import Complaint
+from horae.runtime.throttled_warning import ThrottledWarning
 from horae.storage.jobs import claims
-from horae.storage.jobs.claims import Served
+from horae.storage.jobs.claims import ClaimScope
 from horae.types.context import JobContext
 from horae.types.job_type import JobType
 from horae.types.registry import Registry
@@ -41,8 +41,8 @@ LONGEST_WAIT: Final = 1.0
 POLL_WITH_HINTS: Final = 1.5
 POLL_IDLE: Final = 5.0
 POLL_ALONE: Final[tuple[float, float]] = (0.05, 1.0)
-DOUBT: Final = 10.0
-STRAYS_EVERY: Final = 60.0
+LOST_REPLY_WINDOW: Final = 10.0
+ORPHANED_EVERY: Final = 60.0
 LATE: Final = 5.0
 """Seconds: how long a claim may wait for a slot; between polls where hints arrive, and where nothing waits besides;
 shortest and longest without hints; how long a statement without an answer may still be under way; between looks for
@@ -58,18 +58,18 @@ class Worker:
     """The slots of one node."""
 
     def __init__(  # noqa: PLR0913 - the one place where these meet
-        self, *, stage: Stage, served: Served, registry: Registry, settler: Settler, reporter: Reporter,
-        choose: Choose, slots: Slots, hinted: Callable[[], bool], rng: Random,
+        self, *, environment: RunEnvironment, scope: ClaimScope, registry: Registry, settler: Settler,
+        reporter: Reporter, choose: Choose, slots: Slots, hinted: Callable[[], bool], rng: Random,
     ) -> None:  # fmt: skip
         self.running: dict[JobId, Run] = {}
-        self._stage, self._registry = stage, registry
-        self._claimer = Claimer(stage.database, served, rng)
-        self._suspects = Suspects(stage.database, rng)
+        self._environment, self._registry = environment, registry
+        self._claimer = Claimer(environment.database, scope, rng)
+        self._suspects = Suspects(environment.database, rng)
         self._settler, self._reporter = settler, reporter
         self._choose, self._slots, self._hinted, self._rng = choose, slots, hinted, rng
         self._prefetched: deque[tuple[Claim, float]] = deque()
         self._throughput = Throughput()
-        self._away = Complaint()
+        self._away = ThrottledWarning()
         self._wake = asyncio.Event()
         self._hints = 0
         self._exhausted = False
@@ -77,8 +77,8 @@ class Worker:
         self._poll = POLL_ALONE[0]
         self._due_at: float | None = None
         self._looked_ahead = False
-        self._doubtful_until = 0.0
-        self._strays_at = time.monotonic() + STRAYS_EVERY
+        self._reply_lost_until = 0.0
+        self._orphaned_at = time.monotonic() + ORPHANED_EVERY
         self.emptied = asyncio.Event()
         settler.on_room = self._wake.set
         slots.listen(self._slot_is_free)
@@ -119,8 +119,8 @@ class Worker:
         """Claim and begin bodies until stopped."""
         while not self._stopping:
             room = self._room()
-            if time.monotonic() < self._doubtful_until or time.monotonic() >= self._strays_at:
-                await self._hand_back_strays()
+            if time.monotonic() < self._reply_lost_until or time.monotonic() >= self._orphaned_at:
+                await self._hand_back_orphaned()
             if room > 0 and not self._exhausted:
                 await self._claim(room)
             else:
@@ -128,8 +128,8 @@ class Worker:
             self._hand_back_stale()
         self._slots.forget(self._slot_is_free)
         self._hand_back_prefetched()
-        if time.monotonic() < self._doubtful_until:
-            await self._hand_back_strays()
+        if time.monotonic() < self._reply_lost_until:
+            await self._hand_back_orphaned()
 
     def _room(self) -> int:
         if self._settler.crowded or self._isolated:
@@ -147,7 +147,7 @@ class Worker:
             taken = await self._suspects.sift(taken, lambda: self._known)
         except Exception as error:  # noqa: BLE001 - the database may be away for a while; the node stays
             self._away.warn("no jobs can be claimed: %s", error)
-            self._doubtful_until = time.monotonic() + DOUBT
+            self._reply_lost_until = time.monotonic() + LOST_REPLY_WINDOW
             await asyncio.sleep(self._rng.uniform(0.2, 1.0))
             return
         self._away.settle()
@@ -209,7 +209,7 @@ class Worker:
         self._slots.take()
         run.executor.start(run, self._done)
 
-    def _done(self, run: Run, performed: Performed) -> None:
+    def _done(self, run: Run, performed: BodyResult) -> None:
         claim = run.claim
         if self.running.get(claim.id) is not run:
             return  # given up long ago
@@ -255,26 +255,26 @@ class Worker:
 
     def _hand_back(self, waiting: Iterable[Claim]) -> None:
         for claim in waiting:
-            self._settler.add(Ended(claim, None, unbegun=True))
+            self._settler.add(FinishedRun(claim, None, unbegun=True))
 
     @property
     def _known(self) -> list[JobId]:
         """The jobs that this node holds, as far as it knows."""
         return [*self.running, *(claim.id for claim, _ in self._prefetched), *self._settler.unsettled]
 
-    async def _hand_back_strays(self) -> None:
-        known = [*self._stage.journal.listed, *self._known]
+    async def _hand_back_orphaned(self) -> None:
+        known = [*self._environment.journal.listed, *self._known]
         try:
-            strays = await self._stage.database.autocommit_async(claims.strays, self._stage.node, known)
+            orphaned = await self._environment.database.autocommit_async(claims.orphaned, self._environment.node, known)
         except Exception as error:  # noqa: BLE001 - as for a claim
             self._away.warn("it is not known whether jobs were claimed: %s", error)
-            self._doubtful_until = time.monotonic() + DOUBT
+            self._reply_lost_until = time.monotonic() + LOST_REPLY_WINDOW
             await asyncio.sleep(self._rng.uniform(0.2, 1.0))
             return
-        self._strays_at = time.monotonic() + STRAYS_EVERY
-        if strays:
-            self._hand_back(strays)
-            log.warning("%d jobs were claimed without an answer and are handed back", len(strays))
+        self._orphaned_at = time.monotonic() + ORPHANED_EVERY
+        if orphaned:
+            self._hand_back(orphaned)
+            log.warning("%d jobs were claimed without an answer and are handed back", len(orphaned))
 
     def isolate(self, level: Isolation) -> None:
         """The database has not been reached for long: stop the bodies whose jobs others may soon act on."""
@@ -299,7 +299,7 @@ class Worker:
         for run in list(self.running.values()):
             log.error("job %d (%s) ignores the order to stop; its body is left behind", run.claim.id, run.claim.type)
             outcome = outcome_of(run.job_type, run.context, Interrupted())
-            self._done(run, Performed(outcome, took=run.context.took))
+            self._done(run, BodyResult(outcome, took=run.context.took))
 
     def abandon(self) -> None:
         """The node was declared dead: what it holds belongs to others."""

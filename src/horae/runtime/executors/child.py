@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple, cast
 from horae.domain.jobs.job import Failed, NodeId
 from horae.errors import InvalidJobType
 from horae.redaction import error_text, traceback_text
-from horae.runtime.bodies.runner import Performed, Stage, outcome_of, perform, perform_async
+from horae.runtime.bodies.runner import BodyResult, RunEnvironment, outcome_of, perform, perform_async
 from horae.runtime.executors import messages
 from horae.runtime.executors.address import Address, job_type_at
 from horae.runtime.executors.alarm import Alarm
@@ -55,7 +55,7 @@ class Job(NamedTuple):
     log_json: bool
 
 
-class LazyStage:
+class LazyRunEnvironment:
     """Where bodies run in this process; the database is opened by the first body that needs it."""
 
     def __init__(self, url: str, busy_timeout: float, pooler: bool | None, node: NodeId) -> None:  # noqa: FBT001 - as of a `Database`
@@ -77,9 +77,9 @@ class LazyStage:
 class Child:
     """The child's side of the pipe."""
 
-    def __init__(self, stage: LazyStage, pipe: Connection) -> None:
+    def __init__(self, environment: LazyRunEnvironment, pipe: Connection) -> None:
         self._pipe = pipe
-        self._stage = stage
+        self._environment = environment
         self.alarm = Alarm()
         self._reports = Reports(lambda percentage, label: self._say("progress", percentage=percentage, label=label))
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
@@ -104,28 +104,28 @@ class Child:
             self._reports.end()
             self._say("performed", **messages.performed_as_json(performed))
         self._runner.close()
-        self._stage.close()
+        self._environment.close()
 
-    def _perform(self, job: Job) -> Performed:
+    def _perform(self, job: Job) -> BodyResult:
         try:
             job_type = self._job_type(job)
         except BaseException as error:  # noqa: BLE001 - an import runs code of the application, which may even exit
-            return Performed(_not_found(job, error))
+            return BodyResult(_not_found(job, error))
         self._say("began")
         try:
             if job_type.is_async:
                 return self._runner.run(self._perform_async(job_type, job.context))
-            return perform(job_type, job.context, cast("Stage", self._stage))
+            return perform(job_type, job.context, cast("RunEnvironment", self._environment))
         except BaseException as error:  # noqa: BLE001 - a task that cancelled itself, at the worst
-            return Performed(outcome_of(job_type, job.context, error))
+            return BodyResult(outcome_of(job_type, job.context, error))
 
-    async def _perform_async(self, job_type: JobType[Any], context: JobContext[Any]) -> Performed:
+    async def _perform_async(self, job_type: JobType[Any], context: JobContext[Any]) -> BodyResult:
         task = asyncio.current_task()
         if task is not None:
             loop = asyncio.get_running_loop()
             self._cancel = lambda: loop.call_soon_threadsafe(task.cancel)
         try:
-            return await perform_async(job_type, context, cast("Stage", self._stage))
+            return await perform_async(job_type, context, cast("RunEnvironment", self._environment))
         finally:
             self._cancel = None
             await _end_tasks(asyncio.all_tasks() - {task})
@@ -133,7 +133,9 @@ class Child:
     def _job_type(self, job: Job) -> JobType[Any]:
         if job.address not in self._job_types:
             job_type = job_type_at(job.address)
-            log_to_stderr(self._stage.node, job)  # after the import, which may set up the application's own logging
+            log_to_stderr(
+                self._environment.node, job
+            )  # after the import, which may set up the application's own logging
             if not job_type.is_async:
                 vars(job_type)["run"] = self._armed(job_type.run)
             self._job_types[job.address] = job_type
@@ -179,7 +181,7 @@ class Child:
     def _job(self, message: Message) -> Job:
         claim = messages.claim_from_json(message["claim"])
         self._current = context = JobContext[Any](claim, None, self._reports.begin())
-        self._stage.journal.expect(message["journal"], message["slot"])
+        self._environment.journal.expect(message["journal"], message["slot"])
         address = Address(message["module"], message["qualname"])
         return Job(address, context, message["log_level"], message["log_json"])
 
@@ -214,7 +216,7 @@ class Child:
 def main(url: str, busy_timeout: float, pooler: bool | None, node: str, pipe: Connection) -> None:  # noqa: FBT001 - as above
     """The child's life, with what it needs to open the database, the node that holds the leases, and the pipe to it."""
     os.set_inheritable(pipe.fileno(), False)  # noqa: FBT003 - "spawn" lets a body's own programs keep it open
-    child = Child(LazyStage(url, busy_timeout, pooler, NodeId(node)), pipe)
+    child = Child(LazyRunEnvironment(url, busy_timeout, pooler, NodeId(node)), pipe)
     child.alarm.settle_signals()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked by the parent, for the time of the start
     if sys.stderr is not None:

@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import Final
 
-from horae.runtime.bodies.runner import Stage
+from horae.runtime.bodies.runner import RunEnvironment
 from horae.runtime.executors import messages
 from horae.runtime.executors.child import PIPE_LOST, main
 
@@ -48,7 +48,7 @@ class ChildProcess:
         self.process.join(0)
         self.pipe.close()
         _living.discard(self)
-        return _epitaph(PIPE_LOST if lost else code, ready=self.ready)
+        return _describe_exit(PIPE_LOST if lost else code, ready=self.ready)
 
     def _exists(self) -> bool:
         """Asked where the exit code is missing: a program that waits for every child may have collected it."""
@@ -63,15 +63,15 @@ _living: Final[set[ChildProcess]] = set()
 os.register_at_fork(after_in_child=_living.clear)  # they are not the children of a fork, whose end must not kill them
 
 
-def start_child(stage: Stage) -> ChildProcess:
+def start_child(environment: RunEnvironment) -> ChildProcess:
     """Start a child; it says `ready` once it hears. Raises OSError past the system's limits."""
-    database = stage.database
+    database = environment.database
     url = database.url.render_as_string(hide_password=False)
     ours, theirs = Pipe()
     with theirs:
         # No daemon in the sense of `multiprocessing`: that one could not start processes of its own.
         process = _spawn.Process(
-            target=main, args=(url, database.busy_timeout, database.told_pooler, stage.node, theirs), daemon=False
+            target=main, args=(url, database.busy_timeout, database.told_pooler, environment.node, theirs), daemon=False
         )
         process.start()
     child = ChildProcess(process, ours)
@@ -89,7 +89,7 @@ def _end_with_the_program() -> None:
         child.process.kill()
 
 
-def _epitaph(code: int | None, *, ready: bool) -> str:
+def _describe_exit(code: int | None, *, ready: bool) -> str:
     if code is None:
         how = "the process of the job ended"
     elif code == PIPE_LOST:

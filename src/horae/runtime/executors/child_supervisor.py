@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 from horae.domain.jobs.job import Failed, Outcome
 from horae.errors import JobStopped, SoftTimeLimitExceeded
 from horae.runtime.bodies.run import Run
-from horae.runtime.bodies.runner import Performed, Stage, outcome_of
+from horae.runtime.bodies.runner import BodyResult, RunEnvironment, outcome_of
 from horae.runtime.executors import messages
 from horae.runtime.executors.address import Address
 from horae.runtime.executors.child_process import ChildProcess, start_child
@@ -37,12 +37,14 @@ Call: TypeAlias = tuple[Run, Address | BaseException] | None
 """A body to begin, an order to pass on; None to end."""
 
 
-class Guardian:
+class ChildSupervisor:
     """One thread and its child, which is started when it is needed, and anew after it died."""
 
-    def __init__(self, stage: Stage, deliver: Callable[["Guardian", Run, Performed], None]) -> None:
+    def __init__(
+        self, environment: RunEnvironment, deliver: Callable[["ChildSupervisor", Run, BodyResult], None]
+    ) -> None:
         """`deliver` is called on the guardian's thread; raises OSError or RuntimeError past the system's limits."""
-        self._stage = stage
+        self._environment = environment
         self._deliver = deliver
         self._child: ChildProcess | None = None
         self._forced = False
@@ -96,7 +98,7 @@ class Guardian:
         self._bell.close()
         self._rope.close()
 
-    def _perform(self, run: Run, address: Address) -> Performed:
+    def _perform(self, run: Run, address: Address) -> BodyResult:
         """Never raises: the slot must come back whatever happens."""
         try:
             return self._attend(run, address)
@@ -105,9 +107,9 @@ class Guardian:
             if self._child is not None:
                 self._child.process.kill()
                 self._bury(0.0)
-            return Performed(outcome_of(run.job_type, run.context, error), error=error)
+            return BodyResult(outcome_of(run.job_type, run.context, error), error=error)
 
-    def _attend(self, run: Run, address: Address) -> Performed:
+    def _attend(self, run: Run, address: Address) -> BodyResult:
         reused = self._child is not None
         child = self._child or self._start()
         job = {
@@ -126,17 +128,17 @@ class Guardian:
             return self._attend(run, address)  # it died while it was idle
         # The body's own transaction may have finished the job just before. Then what is said here matches no row,
         # because a settlement counts only for a job that is still started under this lease.
-        return Performed(_after_death(run, how, forced=self._forced))
+        return BodyResult(_after_death(run, how, forced=self._forced))
 
     def _place(self, run: Run) -> dict[str, str | int | None]:
         """Where the child enters that the body has begun; without a file it counts as begun now."""
-        journal = self._stage.journal
+        journal = self._environment.journal
         if journal.file is None:
             journal.begin(run.claim)
             return {"journal": None, "slot": 0}
         return {"journal": str(journal.file), "slot": journal.reserve(run.claim)}
 
-    def _converse(self, child: ChildProcess, run: Run, job: Message) -> tuple[Performed | None, bool]:
+    def _converse(self, child: ChildProcess, run: Run, job: Message) -> tuple[BodyResult | None, bool]:
         """What came of the body, None if the child died; and whether it had begun."""
         began = False
         if child.ready:
@@ -146,7 +148,7 @@ class Guardian:
                 case "ready":
                     child.ready, order = True, run.context.order
                     if isinstance(order, JobStopped):
-                        return Performed(outcome_of(run.job_type, run.context, order)), False
+                        return BodyResult(outcome_of(run.job_type, run.context, order)), False
                     child.send("job", **job)
                     if order is not None:
                         child.send("order", **messages.order_as_json(order))
@@ -178,7 +180,7 @@ class Guardian:
             child.send("order", **messages.order_as_json(call[1]))
 
     def _start(self) -> ChildProcess:
-        child = self._child = start_child(self._stage)
+        child = self._child = start_child(self._environment)
         if self._forced:  # said while there was nothing yet to be ended
             child.process.kill()
         return child

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from horae.domain.jobs.job import Claim
 from horae.runtime.bodies.loop_guard import guard_of, hide, show
 from horae.runtime.bodies.run import Done, Executor, Run
-from horae.runtime.bodies.runner import Exited, Stage, perform_async
+from horae.runtime.bodies.runner import Exited, RunEnvironment, perform_async
 
 
 class LoopExecutor:
@@ -15,9 +15,9 @@ class LoopExecutor:
     It is the parent of its tasks itself, because a group would wait for a body that swallows its cancellation.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, stage: Stage) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, environment: RunEnvironment) -> None:
         self._loop = loop
-        self._stage = stage
+        self._environment = environment
         self._runs: set[Run] = set()
         guard_of(loop).tell(self)
 
@@ -49,7 +49,7 @@ class LoopExecutor:
             show(run.handle)
 
     async def _perform(self, run: Run, done: Done) -> None:
-        performed = await perform_async(run.job_type, run.context, self._stage)
+        performed = await perform_async(run.job_type, run.context, self._environment)
         self._runs.discard(run)  # here, because a callback of the task took a third of its whole cost
         done(run, performed)
 

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from horae.domain.jobs.job import Cancelled, Claim, Crashed, Failed, Outcome, Succeeded
 from horae.errors import JobCancelled, LeaseLost, SoftTimeLimitExceeded
-from horae.runtime.bodies.runner import Interrupted, Performed
+from horae.runtime.bodies.runner import BodyResult, Interrupted
 
 Message: TypeAlias = dict[str, Any]
 
@@ -67,7 +67,7 @@ def order_from_json(fields: Mapping[str, Any]) -> BaseException:
     return ORDERS[fields["order"]](fields["word"])
 
 
-def performed_as_json(performed: Performed) -> dict[str, Any]:
+def performed_as_json(performed: BodyResult) -> dict[str, Any]:
     """What came of a body; the exception itself stays behind, its texts are in the outcome."""
     if performed.outcome is None:
         name, fields = None, dict[str, Any]()
@@ -82,8 +82,8 @@ def performed_as_json(performed: Performed) -> dict[str, Any]:
     }
 
 
-def performed_from_json(fields: Mapping[str, Any]) -> Performed:
+def performed_from_json(fields: Mapping[str, Any]) -> BodyResult:
     """What came of a body, again."""
     kind = fields["outcome"]
     outcome = None if kind is None else OUTCOMES[kind](**fields["fields"])
-    return Performed(outcome, settled=fields["settled"], took=fields["took"], unbegun=fields["unbegun"])
+    return BodyResult(outcome, settled=fields["settled"], took=fields["took"], unbegun=fields["unbegun"])

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from horae.errors import InvalidJobType, JobStopped, SoftTimeLimitExceeded
 from horae.runtime.bodies.run import START_UP, Done, Executor, Run
-from horae.runtime.bodies.runner import Performed, Stage, outcome_of
+from horae.runtime.bodies.runner import BodyResult, RunEnvironment, outcome_of
 from horae.runtime.executors.address import address_of
-from horae.runtime.executors.child_supervisor import Guardian
+from horae.runtime.executors.child_supervisor import ChildSupervisor
 
 PATIENCE: Final = 5.0
 """Seconds that a body has to end after it was told to, before its process is terminated."""
@@ -29,11 +29,11 @@ class ProcessExecutor:
     function wherever it is, and ends nothing by force: that is the hard limit's part (`kill`).
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, stage: Stage) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, environment: RunEnvironment) -> None:
         self._loop = loop
-        self._stage = stage
+        self._environment = environment
         self._done: dict[Run, Done] = {}
-        self._idle: dict[Guardian, asyncio.TimerHandle] = {}
+        self._idle: dict[ChildSupervisor, asyncio.TimerHandle] = {}
         self._closed = False
 
     def start(self, run: Run, done: Done) -> None:
@@ -42,7 +42,7 @@ class ProcessExecutor:
             address = address_of(run.job_type)
             guardian = self._engage()
         except (InvalidJobType, OSError, RuntimeError) as error:  # the latter two: no more files, no more threads
-            performed = Performed(outcome_of(run.job_type, run.context, error), error=error)
+            performed = BodyResult(outcome_of(run.job_type, run.context, error), error=error)
             self._loop.call_soon(done, run, performed)
             return
         run.begin_within(START_UP)
@@ -77,17 +77,17 @@ class ProcessExecutor:
         if run in self._done:
             run.handle.kill()
 
-    def _engage(self) -> Guardian:
+    def _engage(self) -> ChildSupervisor:
         if not self._idle:
-            return Guardian(self._stage, self._deliver)
+            return ChildSupervisor(self._environment, self._deliver)
         guardian, retirement = self._idle.popitem()
         retirement.cancel()
         return guardian
 
-    def _deliver(self, guardian: Guardian, run: Run, performed: Performed) -> None:
+    def _deliver(self, guardian: ChildSupervisor, run: Run, performed: BodyResult) -> None:
         self._loop.call_soon_threadsafe(self._collect, guardian, run, performed)
 
-    def _collect(self, guardian: Guardian, run: Run, performed: Performed) -> None:
+    def _collect(self, guardian: ChildSupervisor, run: Run, performed: BodyResult) -> None:
         # A body that was interrupted just anywhere may have left locks and connections in any state.
         soiled = isinstance(run.context.order, SoftTimeLimitExceeded)
         if self._closed or soiled or len(self._idle) >= MOST_IDLE:
@@ -96,7 +96,7 @@ class ProcessExecutor:
             self._idle[guardian] = self._loop.call_later(IDLE_SECONDS, self._retire, guardian)
         self._done.pop(run)(run, performed)
 
-    def _retire(self, guardian: Guardian) -> None:
+    def _retire(self, guardian: ChildSupervisor) -> None:
         self._idle.pop(guardian).cancel()
         guardian.end()
 

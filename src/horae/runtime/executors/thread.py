@@ -7,17 +7,17 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, TypeAlias
 
 from horae.runtime.bodies.run import Done, Executor, Run
-from horae.runtime.bodies.runner import Performed, Stage, perform
+from horae.runtime.bodies.runner import BodyResult, RunEnvironment, perform
 
-Finished: TypeAlias = tuple[Run, Done, Performed]
+Finished: TypeAlias = tuple[Run, Done, BodyResult]
 
 
 class ThreadExecutor:
     """Runs each body on a daemon thread; an order to stop is heard at its next progress call."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, stage: Stage) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, environment: RunEnvironment) -> None:
         self._loop = loop
-        self._stage = stage
+        self._environment = environment
         self._queue: SimpleQueue[tuple[Run, Done] | None] = SimpleQueue()
         self._finished: deque[Finished] = deque()
         self._announced = False
@@ -50,7 +50,7 @@ class ThreadExecutor:
     def _serve(self) -> None:
         while (item := self._queue.get()) is not None:
             run, done = item
-            self._finished.append((run, done, perform(run.job_type, run.context, self._stage)))
+            self._finished.append((run, done, perform(run.job_type, run.context, self._environment)))
             if not self._announced:  # one call of the loop collects all that finish until it comes round
                 self._announced = True
                 self._announce()

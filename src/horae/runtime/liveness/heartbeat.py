@@ -1,8 +1,8 @@
 """Keeps a node's heartbeat on PostgreSQL going, and knows by it how good the node's own contact is.
 
-As a rule a helper process beats (`storage/operations/heartbeat_process.py`). Where that has ended, cannot be started or is late, a
-thread beats in its place. Another thread hears what both come to, and compares times: a node that has had no answer for
-long stops its bodies before others run them.
+Usually a helper process sends the heartbeats (`storage/operations/heartbeat_process.py`). If it has ended, cannot be
+started or is late, a thread takes over. Another thread receives the results of both and compares times: a node that has
+had no answer for too long stops its bodies before other nodes run their jobs.
 """
 
 import logging
@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 
 from horae.domain.cluster.liveness import Contact, Isolation, Limits
 from horae.runtime.liveness.heartbeat_helper import Helper, start_helper
-from horae.runtime.throttled_warning import Complaint
+from horae.runtime.throttled_warning import ThrottledWarning
 from horae.storage.engine.database import Database
 from horae.storage.operations import nodes
 from horae.storage.operations.heartbeat_process import clock
@@ -63,7 +63,7 @@ class Heartbeat:
         self._looked_at = self._fresh_from = clock()
         self._bridge: threading.Thread | None = None
         self._helper_beat_at = -math.inf
-        self._away = Complaint()
+        self._away = ThrottledWarning()
         self._thread = threading.Thread(target=self._live, name="horae-heartbeat", daemon=True)
 
     def start(self) -> None:

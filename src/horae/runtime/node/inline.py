@@ -22,10 +22,10 @@ from horae.errors import JobDoesNotExist, LeaseLost
 from horae.forking import begins_anew_after_fork
 from horae.runtime.bodies.reporter import Reporter
 from horae.runtime.bodies.run import Run
-from horae.runtime.bodies.run_monitor import ROUND, Overseer
-from horae.runtime.bodies.runner import OutOfContact, Performed, Stage, outcome_of, perform, perform_async
-from horae.runtime.bodies.verdict import Ended, ended_of, must_stop
-from horae.runtime.components import NodeOptions, Parts
+from horae.runtime.bodies.run_monitor import ROUND, RunMonitor
+from horae.runtime.bodies.runner import BodyResult, OutOfContact, RunEnvironment, outcome_of, perform, perform_async
+from horae.runtime.bodies.verdict import FinishedRun, ended_of, must_stop
+from horae.runtime.components import Components, NodeOptions
 from horae.runtime.liveness.heartbeat import Watcher
 from horae.runtime.liveness.membership import Membership, membership_of
 from horae.runtime.liveness.node_record import record_of
@@ -43,24 +43,26 @@ log = logging.getLogger("horae.runtime")
 class InlineNode:
     """The node of the jobs that a process runs itself."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        self._hooks = Hooks(parts.database, parts.registry)
+    def __init__(self, components: Components) -> None:
+        self._components = components
+        self._hooks = Hooks(components.database, components.registry)
         self._membership: Membership | None = None
         self.begin_anew()
         begins_anew_after_fork(self)
 
     def begin_anew(self) -> None:
         """After a fork: a node of its own, that runs nothing yet."""
-        parts = self._parts
+        components = self._components
         if self._membership is not None:
             self._membership.abandon()
-        self._record = record_of(parts.registry, NodeOptions(concurrency=1), inline=True)
-        self._stage = Stage(parts.database, self._record.id)
-        self._reporter = Reporter(parts.live, self._stage.journal)
+        self._record = record_of(components.registry, NodeOptions(concurrency=1), inline=True)
+        self._environment = RunEnvironment(components.database, self._record.id)
+        self._reporter = Reporter(components.live, self._environment.journal)
         self._running: dict[JobId, Run] = {}
-        self._overseer = Overseer(self._running, self._reporter, parts.live, parts.database, self._expired)
-        self._ends = InlineEnds(self._stage, self._settled)
+        self._run_monitor = RunMonitor(
+            self._running, self._reporter, components.live, components.database, self._expired
+        )
+        self._ends = InlineEnds(self._environment, self._settled)
         self._joining = threading.Lock()
         self._membership = None
         self._closed = threading.Event()
@@ -68,7 +70,7 @@ class InlineNode:
 
     def claim(self, connection: Connection, job_id: JobId) -> Claim:
         """Take a job in the transaction that creates it, before anybody else can."""
-        claim = claims.claim_one(connection, job_id, self._stage.node)
+        claim = claims.claim_one(connection, job_id, self._environment.node)
         if claim is None:
             raise JobDoesNotExist(job_id)
         return claim
@@ -78,15 +80,15 @@ class InlineNode:
 
         Raises what ends the process (Ctrl-C), and `EndNotWritten` where the database has not taken the end in time.
         """
-        executor = _Here(self._stage)
+        executor = _Here(self._environment)
         context = JobContext[Any](claim, None, self._reporter.follow(claim))
-        run = Run(claim, self._parts.registry.get(claim.type), context, executor)
+        run = Run(claim, self._components.registry.get(claim.type), context, executor)
         self._running[claim.id] = run
         self._busy.set()
         try:
             performed = executor.perform(run)
         except BaseException as error:  # noqa: BLE001 - Ctrl-C between the frames of the body
-            performed = Performed(outcome_of(run.job_type, context, error), error=error, took=context.took)
+            performed = BodyResult(outcome_of(run.job_type, context, error), error=error, took=context.took)
         del self._running[claim.id]
         try:
             self._ends.write(ended_of(run, performed, self._reporter.latest(claim.id), Random()))  # noqa: S311 - jitter
@@ -106,7 +108,7 @@ class InlineNode:
         """Become a node, the first time."""
         with self._joining:
             if self._membership is None:
-                membership = membership_of(self._parts.database, self._record, NodeOptions().liveness)
+                membership = membership_of(self._components.database, self._record, NodeOptions().liveness)
                 membership.join(Watcher(died=self._die, isolated=self._isolate))
                 self._membership = membership
                 threading.Thread(target=self._oversee, name="horae-inline", daemon=True).start()
@@ -129,18 +131,18 @@ class InlineNode:
             while (self._running or self._reporter.has_news) and not self._closed.is_set():
                 rounds += 1
                 asked = [job_id for job_id, run in list(self._running.items()) if not run.ordered_to_end]
-                for job_id, order in self._overseer.exchange(asked, reread=rounds % 20 == 0).items():
+                for job_id, order in self._run_monitor.exchange(asked, reread=rounds % 20 == 0).items():
                     if (run := self._running.get(job_id)) is not None:
                         run.stop(order)
-                if overdue := self._overseer.keep_time(time.monotonic()):
-                    for job in self._overseer.fail(overdue):
+                if overdue := self._run_monitor.keep_time(time.monotonic()):
+                    for job in self._run_monitor.fail(overdue):
                         self._expired(job)
                 self._closed.wait(ROUND)
 
     def _expired(self, job: Job) -> None:
-        self._parts.wakeup.send(Hint(HintKind.ENDED, (job.id,)))
+        self._components.wakeup.send(Hint(HintKind.ENDED, (job.id,)))
 
-    def _settled(self, ended: Ended, settled: Settled) -> None:
+    def _settled(self, ended: FinishedRun, settled: Settled) -> None:
         claim = ended.claim
         state = settled.released.get(claim.id)
         if claim.id in settled.settled:
@@ -151,32 +153,32 @@ class InlineNode:
             if ended.error is not None:
                 self._hooks.remember(claim.id, ended.error)
             self._hooks.call_here(claim.id, claim.type)
-        self._parts.wakeup.send(Hint(HintKind.WORK if state is JobState.PENDING else HintKind.ENDED, (claim.id,)))
+        self._components.wakeup.send(Hint(HintKind.WORK if state is JobState.PENDING else HintKind.ENDED, (claim.id,)))
 
 
 class _Here:
     """An executor whose place is the calling thread."""
 
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
+    def __init__(self, environment: RunEnvironment) -> None:
+        self._environment = environment
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._task: asyncio.Task[Performed] | None = None
+        self._task: asyncio.Task[BodyResult] | None = None
 
-    def perform(self, run: Run) -> Performed:
+    def perform(self, run: Run) -> BodyResult:
         if not run.job_type.is_async:
-            return perform(run.job_type, run.context, self._stage)
+            return perform(run.job_type, run.context, self._environment)
         if not _in_a_loop():
             return asyncio.run(self._perform_async(run))
         with ThreadPoolExecutor(1, "horae-inline-body") as elsewhere:  # this thread's loop is busy with the caller
             return elsewhere.submit(copy_context().run, asyncio.run, self._perform_async(run)).result()
 
-    async def _perform_async(self, run: Run) -> Performed:
+    async def _perform_async(self, run: Run) -> BodyResult:
         self._task = asyncio.current_task()
         self._loop = asyncio.get_running_loop()
         try:
-            return await perform_async(run.job_type, run.context, self._stage)
+            return await perform_async(run.job_type, run.context, self._environment)
         finally:
-            await self._stage.database.close_async()
+            await self._environment.database.close_async()
 
     def stop(self, run: Run, order: BaseException) -> None:
         run.context.stop(order, told=run.job_type.is_async)

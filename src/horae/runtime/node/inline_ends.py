@@ -12,8 +12,8 @@ from random import Random
 from typing import Final
 
 from horae.errors import EndNotWritten
-from horae.runtime.bodies.runner import Stage
-from horae.runtime.bodies.verdict import Ended
+from horae.runtime.bodies.runner import RunEnvironment
+from horae.runtime.bodies.verdict import FinishedRun
 from horae.runtime.claims.settler import PAUSES, refused, settle_batch
 from horae.storage.engine.failures import is_of_data
 from horae.storage.outcomes.settling import Settled
@@ -27,15 +27,15 @@ log = logging.getLogger("horae.runtime")
 class InlineEnds:
     """The ends of one process's inline jobs. Thread-safe."""
 
-    def __init__(self, stage: Stage, on_settled: Callable[[Ended, Settled], None]) -> None:
-        self._stage, self._on_settled = stage, on_settled
+    def __init__(self, environment: RunEnvironment, on_settled: Callable[[FinishedRun, Settled], None]) -> None:
+        self._environment, self._on_settled = environment, on_settled
         self._rng = Random()  # noqa: S311 - spreads rivals, guards nothing
         self._late: list[_Waiting] = []
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._closed = threading.Event()
 
-    def write(self, ended: Ended) -> None:
+    def write(self, ended: FinishedRun) -> None:
         """Write it; raises `EndNotWritten` past the bound, and leaves it to a thread."""
         waiting = _Waiting(ended)
         try:
@@ -67,14 +67,14 @@ class InlineEnds:
         while True:
             ended = waiting.ended
             try:
-                settled = self._stage.database.transact(settle_batch, self._stage, [ended])
+                settled = self._environment.database.transact(settle_batch, self._environment, [ended])
             except Exception as error:  # noqa: BLE001 - everything is repeated
                 instead = refused(ended, error) if is_of_data(error) else None
                 if instead is None:
                     return error
                 waiting.ended = instead
                 continue
-            self._stage.journal.end([ended.claim])
+            self._environment.journal.end([ended.claim])
             self._on_settled(ended, settled)
             return None
 
@@ -110,5 +110,5 @@ class _Waiting:
 
     __slots__ = ("ended", "pause")
 
-    def __init__(self, ended: Ended) -> None:
+    def __init__(self, ended: FinishedRun) -> None:
         self.ended, self.pause = ended, PAUSES[0]

@@ -21,15 +21,15 @@ from horae.errors import LeaseLost, Unavailable
 from horae.forking import begins_anew_after_fork
 from horae.runtime.bodies.reporter import Reporter
 from horae.runtime.bodies.run import Executor
-from horae.runtime.bodies.run_monitor import Overseer
-from horae.runtime.bodies.runner import Interrupted, OutOfContact, Stage
+from horae.runtime.bodies.run_monitor import RunMonitor
+from horae.runtime.bodies.runner import Interrupted, OutOfContact, RunEnvironment
 from horae.runtime.bodies.verdict import must_stop
-from horae.runtime.claims.completion import Aftermath
+from horae.runtime.claims.completion import Completion
 from horae.runtime.claims.hook_service import HookService
 from horae.runtime.claims.settler import Settler
 from horae.runtime.claims.slots import Slots
 from horae.runtime.claims.worker import Worker
-from horae.runtime.components import NodeOptions, Parts
+from horae.runtime.components import Components, NodeOptions
 from horae.runtime.controller import Controller
 from horae.runtime.executors.loop import LoopExecutor
 from horae.runtime.executors.process import ProcessExecutor
@@ -44,7 +44,7 @@ from horae.runtime.node.repeated_service import sustained
 from horae.runtime.node.served_types import ServedTypes
 from horae.storage.engine.caller_threads import Use
 from horae.storage.engine.connections import pooler
-from horae.storage.jobs.claims import Served
+from horae.storage.jobs.claims import ClaimScope
 from horae.types.hooks import Hooks
 from horae.types.job_type import JobType
 from horae.types.logging import set_node
@@ -69,10 +69,10 @@ class Node:
     """Runs jobs until it is told to stop."""
 
     def __init__(
-        self, parts: Parts, options: NodeOptions, deploy: Deploy = tuple[int, ...], slots: Slots | None = None
+        self, components: Components, options: NodeOptions, deploy: Deploy = tuple[int, ...], slots: Slots | None = None
     ) -> None:
         """`deploy` is called when the node has joined; `slots`: shared with other nodes of this process."""
-        self._parts = parts
+        self._components = components
         self._options = options
         self._deploy = deploy
         self._slots = slots or Slots(options.concurrency)
@@ -106,7 +106,7 @@ class Node:
         """Live until `stop`, as one incarnation after another if need be."""
         self._loop = asyncio.get_running_loop()
         while not self._stop.is_set():
-            incarnation = self._incarnation = Incarnation(self._parts, self._options, self._deploy, self._slots)
+            incarnation = self._incarnation = Incarnation(self._components, self._options, self._deploy, self._slots)
             self.id = incarnation.id
             await incarnation.run(self._stop, self.ready)
             if incarnation.lost is not None:
@@ -121,18 +121,18 @@ class Node:
 class Incarnation:
     """One life of a node."""
 
-    def __init__(self, parts: Parts, options: NodeOptions, deploy: Deploy, slots: Slots) -> None:
-        record = record_of(parts.registry, options)
+    def __init__(self, components: Components, options: NodeOptions, deploy: Deploy, slots: Slots) -> None:
+        record = record_of(components.registry, options)
         self.id = record.id
-        self._parts, self._options, self._deploy, self._slots = parts, options, deploy, slots
+        self._components, self._options, self._deploy, self._slots = components, options, deploy, slots
         self._loop = asyncio.get_running_loop()
         self._rng = Random()  # noqa: S311 - spreads rivals, guards nothing
-        self._stage = Stage(parts.database, self.id)
-        self._journals = Journals(parts.database)
-        self._reporter = Reporter(parts.live, self._stage.journal)
-        hooks = Hooks(parts.database, parts.registry)
-        self._hook_service = HookService(parts.database, hooks, options.keep.total_seconds())
-        self._membership: Membership = membership_of(parts.database, record, options.liveness)
+        self._environment = RunEnvironment(components.database, self.id)
+        self._journals = Journals(components.database)
+        self._reporter = Reporter(components.live, self._environment.journal)
+        hooks = Hooks(components.database, components.registry)
+        self._hook_service = HookService(components.database, hooks, options.keep.total_seconds())
+        self._membership: Membership = membership_of(components.database, record, options.liveness)
         self._died = asyncio.Event()
         self._broken = False
         self.lost: Unavailable | None = None
@@ -160,22 +160,22 @@ class Incarnation:
         loop = self._loop
         async with asyncio.TaskGroup() as services:
             self._assemble(services)
-            await self._parts.database.in_service(partial(self._membership.join, self._watcher()))
-            await self._parts.database.in_service(partial(self._journals.open, self._stage.journal, self.id))
-            listening.callback(self._parts.wakeup.subscribe(partial(_post, loop, self._on_hint)))
+            await self._components.database.in_service(partial(self._membership.join, self._watcher()))
+            await self._components.database.in_service(partial(self._journals.open, self._environment.journal, self.id))
+            listening.callback(self._components.wakeup.subscribe(partial(_post, loop, self._on_hint)))
             log.info("node %s runs up to %d jobs at a time", self.id, self._options.concurrency)
-            if self._parts.database.pooled:
+            if self._components.database.pooled:
                 log.warning("node %s works %s", self.id, pooler.NOTICE)
             sweeping = [
                 services.create_task(sustained("the sweeper", self._sweeper.run)),
-                services.create_task(sustained("the overseer", self._overseer.run)),
+                services.create_task(sustained("the overseer", self._run_monitor.run)),
                 services.create_task(self._watch_file()),
                 services.create_task(sustained("the hook service", self._hook_service.run)),
             ]
             settling = services.create_task(sustained("the settler", self._settler.run))
             if self._options.scheduler:
-                self._controller.adopt(await self._parts.database.in_thread(self._deploy, Use.CHANGE))
-            sweeping.append(services.create_task(ServedTypes(self._parts, self.id, self._worker).run()))
+                self._controller.adopt(await self._components.database.in_thread(self._deploy, Use.CHANGE))
+            sweeping.append(services.create_task(ServedTypes(self._components, self.id, self._worker).run()))
             working = self._working(services)
             ready.set()
             await _first(stop, self._died)
@@ -203,40 +203,40 @@ class Incarnation:
         return [services.create_task(run) for run in runs]
 
     def _assemble(self, services: asyncio.TaskGroup) -> None:
-        parts, rng = self._parts, self._rng
-        self._aftermath = Aftermath(services, parts, self._hook_service, self._reporter)
-        self._settler = Settler(self._stage, self._aftermath.settled, rng, self._membership.beat_within)
-        self._loop_executor = LoopExecutor(asyncio.get_running_loop(), self._stage)
-        self._thread_executor = ThreadExecutor(asyncio.get_running_loop(), self._stage)
-        self._process_executor = ProcessExecutor(asyncio.get_running_loop(), self._stage)
-        self._worker = self._aftermath.worker = Worker(
-            stage=self._stage,
-            served=Served(node=self.id, types=tuple(parts.registry.by_name), queues=self._options.queues),
-            registry=parts.registry,
+        components, rng = self._components, self._rng
+        self._completion = Completion(services, components, self._hook_service, self._reporter)
+        self._settler = Settler(self._environment, self._completion.settled, rng, self._membership.beat_within)
+        self._loop_executor = LoopExecutor(asyncio.get_running_loop(), self._environment)
+        self._thread_executor = ThreadExecutor(asyncio.get_running_loop(), self._environment)
+        self._process_executor = ProcessExecutor(asyncio.get_running_loop(), self._environment)
+        self._worker = self._completion.worker = Worker(
+            environment=self._environment,
+            scope=ClaimScope(node=self.id, types=tuple(components.registry.by_name), queues=self._options.queues),
+            registry=components.registry,
             settler=self._settler,
             reporter=self._reporter,
             choose=self._choose,
             slots=self._slots,
-            hinted=lambda: parts.wakeup.connected,
+            hinted=lambda: components.wakeup.connected,
             rng=rng,
         )
-        self._overseer = Overseer(
-            self._worker.running, self._reporter, parts.live, parts.database, self._aftermath.expired
+        self._run_monitor = RunMonitor(
+            self._worker.running, self._reporter, components.live, components.database, self._completion.expired
         )
-        self._controller = self._aftermath.controller = Controller(
-            parts.database, self.id, self._aftermath.decided, rng
+        self._controller = self._completion.controller = Controller(
+            components.database, self.id, self._completion.decided, rng
         )
         self._settler.way = self._controller.calm
         self._sweeper = Sweeper(
-            database=parts.database,
+            database=components.database,
             membership=self._membership,
-            registry=parts.registry,
-            live=parts.live,
+            registry=components.registry,
+            live=components.live,
             keep_seconds=self._options.keep.total_seconds(),
             rng=rng,
-            on_rescue=self._aftermath.rescued,
-            on_expiry=self._aftermath.expired,
-            on_runs=self._aftermath.runs,
+            on_rescue=self._completion.rescued,
+            on_expiry=self._completion.expired,
+            on_runs=self._completion.runs,
         )
 
     def _choose(self, job_type: JobType[Any]) -> Executor:
@@ -251,7 +251,7 @@ class Incarnation:
             self._controller.hint(hint.job_ids)
         elif hint.kind is HintKind.CANCEL:
             self._worker.drop(hint.job_ids)
-            self._overseer.on_hint(hint)
+            self._run_monitor.on_hint(hint)
         elif hint.kind is HintKind.NODES:
             self._sweeper.suspect()
 
@@ -281,7 +281,7 @@ class Incarnation:
 
     def _regain(self) -> None:
         self._worker.rejoin()
-        self._overseer.look_again()
+        self._run_monitor.look_again()
 
     def _die(self) -> None:
         log.error("node %s was taken for dead; its jobs belong to others now", self.id)
@@ -293,7 +293,7 @@ class Incarnation:
         while self.lost is None:
             await asyncio.sleep(FILE_EVERY)
             try:
-                await self._parts.database.in_service(partial(self._parts.database.check_file, now=True))
+                await self._components.database.in_service(partial(self._components.database.check_file, now=True))
             except Unavailable as error:
                 self.lost = error
                 log.error("node %s stops its bodies and ends: %s", self.id, error)  # noqa: TRY400 - it says all
@@ -315,7 +315,7 @@ class Incarnation:
             self._worker.order_all(Interrupted)
             with suppress(TimeoutError):
                 async with asyncio.timeout(TOLD_WITHIN):
-                    await self._overseer.note_told(list(self._worker.running.values()))
+                    await self._run_monitor.note_told(list(self._worker.running.values()))
             await self._bodies_end(LAST_WORDS)
         for run in list(self._worker.running.values()):
             run.kill()
@@ -348,18 +348,18 @@ class Incarnation:
         self._membership.stop()
         try:
             async with asyncio.timeout_at(max(self._end_at, self._loop.time() + LEAVING)):
-                await self._parts.database.in_service(self._reporter.publish)
-                await self._parts.database.in_service(self._membership.leave)
+                await self._components.database.in_service(self._reporter.publish)
+                await self._components.database.in_service(self._membership.leave)
         except Exception as error:  # noqa: BLE001 - it has stopped all the same
             text = str(error) or "the database does not answer"
             log.warning("node %s could not strike itself off, so others will: %s", self.id, text)
-            self._journals.close(self._stage.journal, keep=True)
+            self._journals.close(self._environment.journal, keep=True)
         else:
-            self._journals.close(self._stage.journal, keep=self._broken or bool(self._settler.unsettled))
+            self._journals.close(self._environment.journal, keep=self._broken or bool(self._settler.unsettled))
             log.info("node %s has left", self.id)
         with suppress(TimeoutError):
             async with asyncio.timeout(LEAVING):
-                await self._parts.database.close_async()
+                await self._components.database.close_async()
 
 
 def _post(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *args: object) -> None:

@@ -5,7 +5,7 @@ import errno
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from horae.runtime.throttled_warning import Complaint
+from horae.runtime.throttled_warning import ThrottledWarning
 
 LACKING: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EAGAIN})
 SHORTEST_PAUSE: Final = 0.1
@@ -14,7 +14,7 @@ LONGEST_PAUSE: Final = 5.0
 
 async def sustained(name: str, service: Callable[[], Awaitable[None]]) -> None:
     """Run a service until it ends, and again after a pause where it fails for lack of a resource."""
-    complaint, pause = Complaint(), SHORTEST_PAUSE
+    complaint, pause = ThrottledWarning(), SHORTEST_PAUSE
     while True:
         try:
             return await service()

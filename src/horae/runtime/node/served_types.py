@@ -6,7 +6,7 @@ from contextlib import closing, suppress
 
 from horae.domain.jobs.job import NodeId
 from horae.runtime.claims.worker import Worker
-from horae.runtime.components import Parts
+from horae.runtime.components import Components
 from horae.storage.operations import nodes
 
 log = logging.getLogger("horae.runtime")
@@ -15,15 +15,15 @@ log = logging.getLogger("horae.runtime")
 class ServedTypes:
     """Follows the registry: the worker claims what is known now, and the row of the node says so."""
 
-    def __init__(self, parts: Parts, node: NodeId, worker: Worker) -> None:
-        self._parts, self._node, self._worker = parts, node, worker
-        self._known = tuple(parts.registry.by_name)
+    def __init__(self, components: Components, node: NodeId, worker: Worker) -> None:
+        self._components, self._node, self._worker = components, node, worker
+        self._known = tuple(components.registry.by_name)
         self._changed = asyncio.Event()
         self._loop = asyncio.get_running_loop()
 
     async def run(self) -> None:
         """Follow until cancelled."""
-        with closing(self._parts.registry.listen(self._on_change)):
+        with closing(self._components.registry.listen(self._on_change)):
             while True:
                 await self._follow()
                 await self._changed.wait()
@@ -34,13 +34,13 @@ class ServedTypes:
             self._loop.call_soon_threadsafe(self._changed.set)
 
     async def _follow(self) -> None:
-        types = tuple(self._parts.registry.by_name)
+        types = tuple(self._components.registry.by_name)
         if types == self._known:
             return
         log.info("node %s runs jobs of types %s from now on", self._node, ", ".join(sorted(types)))
         self._known = types
         self._worker.serve(types)
         try:
-            await self._parts.database.autocommit_async(nodes.serve, self._node, types)
+            await self._components.database.autocommit_async(nodes.serve, self._node, types)
         except Exception as error:  # noqa: BLE001 - it is for those who look; the node claims them all the same
             log.warning("the job types of node %s could not be written down: %s", self._node, error)

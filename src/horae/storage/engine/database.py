@@ -27,8 +27,8 @@ from horae.redaction import shown_url
 from horae.storage.engine import unreadable
 from horae.storage.engine.caller_threads import CallerThreads, Use
 from horae.storage.engine.connections import fence, health
-from horae.storage.engine.connections.connection_pool import Lender
-from horae.storage.engine.connections.pooler import Pooling
+from horae.storage.engine.connections.connection_pool import ConnectionPool
+from horae.storage.engine.connections.pooler import PoolerDetection
 from horae.storage.engine.connections.timeouts import BODY_BOUNDS, SERVICE_BOUNDS, Connections, bounds, detach
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE
 from horae.storage.engine.sqlite import opening
@@ -59,7 +59,7 @@ class Database:
         self.dialect = self.url.get_backend_name()
         self.busy_timeout = busy_timeout
         self.told_pooler = pooler
-        self._pooling = Pooling(pooler if self.dialect == POSTGRESQL else False)
+        self._pooling = PoolerDetection(pooler if self.dialect == POSTGRESQL else False)
         self._file = DatabaseFile(self.url.database or "") if self.dialect == SQLITE else None
         self._gate = SQLITE_GATE if self.dialect == SQLITE else contextlib.nullcontext()
         self._pool = _pool(self.url, threads, busy_timeout, SERVICE_BOUNDS)
@@ -72,7 +72,7 @@ class Database:
         self.autocommit_engine = self._listen_tolerantly(
             create_engine(self.url, **self._pool, **_AUTOCOMMIT[self.dialect])
         )
-        self._lender = Lender(self.autocommit_engine, threads)
+        self._lender = ConnectionPool(self.autocommit_engine, threads)
         # Bodies keep their connections for long, so they have as many as there are slots, and never those of others.
         self._of_bodies = self._listen(create_engine(self.url, **self._pool_of_bodies), self._connections_of_bodies)
         fence.listen(self._of_bodies)

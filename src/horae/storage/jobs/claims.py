@@ -54,7 +54,7 @@ _AS_TEXT: Final = frozenset({"params", "backoff", "meta"})  # parsed once, by wh
 CLAIMED: Final = tuple(cast(jobs.c[name], Text()) if name in _AS_TEXT else jobs.c[name] for name in Claim._fields)
 
 
-class Ahead(NamedTuple):
+class NextWork(NamedTuple):
     """What is ahead of a node that finds nothing to do.
 
     `due_in`: seconds until the next pending job becomes due, infinite if none will; None if too many wait to tell.
@@ -66,7 +66,7 @@ class Ahead(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
+class ClaimScope:
     """What a node takes: the types it knows, the queues it serves (None: every queue)."""
 
     node: NodeId
@@ -201,19 +201,19 @@ POSTPONE: Final = PerDialect(
         .values(run_at=seconds_from_now(bindparam("seconds", type_=Float())))
     )
 )
-STRAYS: Final = PerDialect(
+ORPHANED: Final = PerDialect(
     lambda dialect: select(*CLAIMED).where(
         jobs.c.node_id == bindparam("node"), ~member_of(dialect, jobs.c.id, "known", of=IdList)
     )
 )
 
 
-def claim(connection: Connection, served: Served, limit: int, beyond: JobId | None = None) -> list[Claim]:
+def claim(connection: Connection, scope: ClaimScope, limit: int, beyond: JobId | None = None) -> list[Claim]:
     """Take up to `limit` due jobs, the highest priority first, then the longest due.
 
     `beyond`: only those of the same priority that come after this job; on PostgreSQL alone (ADR 0008).
     """
-    parameters = {"node": served.node, "limit": limit, **asked_by(served)}
+    parameters = {"node": scope.node, "limit": limit, **asked_by(scope)}
     if beyond is None:
         return _taken_at_first(connection, parameters)
     return taken(connection, CLAIM_BEYOND, {**parameters, "beyond": beyond})
@@ -229,9 +229,9 @@ def _taken_at_first(connection: Connection, parameters: Mapping[str, Any]) -> li
         return taken(connection, CLAIM_READABLE, parameters)
 
 
-def asked_by(served: Served) -> dict[str, Any]:
+def asked_by(scope: ClaimScope) -> dict[str, Any]:
     """The parameters of `due_of`, but the limit."""
-    return {"types": served.types, "every_queue": served.queues is None, "queues": served.queues or ()}
+    return {"types": scope.types, "every_queue": scope.queues is None, "queues": scope.queues or ()}
 
 
 def taken(connection: Connection, statement: PerDialect[Executable], parameters: Mapping[str, Any]) -> list[Claim]:
@@ -242,14 +242,14 @@ def taken(connection: Connection, statement: PerDialect[Executable], parameters:
     return [Claim._make(row[:-1]) for row in sorted(rows, key=lambda row: (-row.priority, row.run_at, row.id))]
 
 
-def look_ahead(connection: Connection) -> Ahead:
+def look_ahead(connection: Connection) -> NextWork:
     """When there may be something to do, and which queues have limits."""
     row = connection.execute(AHEAD.on(connection)).one()
     waiting, seconds, limited = cast_type("tuple[int, float | None, list[str] | None]", row)
     names = frozenset(limited or ())
     if waiting >= GLANCE:
-        return Ahead(None, names)
-    return Ahead(math.inf if seconds is None else max(0.0, seconds), names)
+        return NextWork(None, names)
+    return NextWork(math.inf if seconds is None else max(0.0, seconds), names)
 
 
 def claim_one(connection: Connection, job_id: JobId, node: NodeId) -> Claim | None:
@@ -271,9 +271,9 @@ def postpone(connection: Connection, claims: Sequence[Claim], seconds: float) ->
     return returned
 
 
-def strays(connection: Connection, node: NodeId, known: Sequence[JobId]) -> list[Claim]:
+def orphaned(connection: Connection, node: NodeId, known: Sequence[JobId]) -> list[Claim]:
     """What the node holds and does not know of, because the answer to a claim was lost."""
-    rows = connection.execute(STRAYS.on(connection), {"node": node, "known": known})
+    rows = connection.execute(ORPHANED.on(connection), {"node": node, "known": known})
     return [Claim._make(row) for row in rows]
 
 

@@ -12,7 +12,7 @@ from horae.storage.engine.dialect import IdList, Instant, PerDialect, database_n
 from horae.storage.jobs.tables import jobs
 
 
-class Mark(NamedTuple):
+class JobMark(NamedTuple):
     """A job as far as a change shows: any change of state or lease is one."""
 
     id: JobId
@@ -22,12 +22,12 @@ class Mark(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class ChangeScan:
     """What one look has found. `crowded`: there was more than it may take up."""
 
     now: datetime
     newest: JobId
-    marks: Mapping[JobId, Mark]
+    marks: Mapping[JobId, JobMark]
     held: Collection[JobId]
     crowded: bool
 
@@ -52,7 +52,7 @@ def start(connection: Connection) -> tuple[datetime, JobId]:
     return now, JobId(newest)
 
 
-def look(connection: Connection, *, after: JobId, since: datetime, limit: int) -> Sight:
+def look(connection: Connection, *, after: JobId, since: datetime, limit: int) -> ChangeScan:
     """Find jobs that are newer than `after`, held now, or ended later than `since`.
 
     Several statements without a transaction: a job that moves meanwhile is found by the later one.
@@ -62,13 +62,13 @@ def look(connection: Connection, *, after: JobId, since: datetime, limit: int) -
     held = _marks(connection.execute(HELD, {"limit": limit}))
     ended = _marks(connection.execute(ENDED, {"since": since, "limit": limit}))
     crowded = max(len(created), len(held), len(ended)) >= limit
-    return Sight(now, newest, {**created, **held, **ended}, held.keys(), crowded)
+    return ChangeScan(now, newest, {**created, **held, **ended}, held.keys(), crowded)
 
 
-def these(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, Mark]:
+def these(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, JobMark]:
     """The same of certain jobs, where they exist."""
     return _marks(connection.execute(THESE.on(connection), {"ids": list(job_ids)}))
 
 
-def _marks(rows: Any) -> dict[JobId, Mark]:
-    return {JobId(row.id): Mark(JobId(row.id), JobState(row.state), row.lease, row.owner) for row in rows}
+def _marks(rows: Any) -> dict[JobId, JobMark]:
+    return {JobId(row.id): JobMark(JobId(row.id), JobState(row.state), row.lease, row.owner) for row in rows}

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Executable, Select, Subquery, func, or_, sele
 from horae.domain.jobs.job import Claim
 from horae.storage.engine.dialect import PerDialect, member_of
 from horae.storage.jobs import claims
-from horae.storage.jobs.claims import Served, asked_by, due_of, readable, start_of
+from horae.storage.jobs.claims import ClaimScope, asked_by, due_of, readable, start_of
 from horae.storage.jobs.tables import jobs, queues
 
 
@@ -80,20 +80,20 @@ def _claim(dialect: str) -> Executable:
 CLAIM: Final = PerDialect(_claim)
 
 
-def within_reach(connection: Connection, served: Served, limit: int) -> list[str]:
+def within_reach(connection: Connection, scope: ClaimScope, limit: int) -> list[str]:
     """The queues with limits that have room, and of which a job is among the next `limit` ones."""
-    rows = connection.execute(WITHIN_REACH.on(connection), {"limit": limit, **asked_by(served)})
+    rows = connection.execute(WITHIN_REACH.on(connection), {"limit": limit, **asked_by(scope)})
     return [str(name) for name in rows.scalars()]
 
 
-def claim(connection: Connection, served: Served, limit: int, names: Collection[str]) -> Taken:
+def claim(connection: Connection, scope: ClaimScope, limit: int, names: Collection[str]) -> Taken:
     """Take up to `limit` due jobs in their order, of these queues no more than they have room for.
 
     It may take less than there is: what is left behind a job that did not fit is for the next claim.
     """
     locked = list(connection.execute(LOCK.on(connection), {"names": names}).scalars())
     if not locked:
-        return Taken(claims.claim(connection, served, limit), contended=True)
-    parameters = {"node": served.node, "limit": limit, "locked": locked, **asked_by(served)}
+        return Taken(claims.claim(connection, scope, limit), contended=True)
+    parameters = {"node": scope.node, "limit": limit, "locked": locked, **asked_by(scope)}
     taken = claims.taken(connection, CLAIM, parameters)
     return Taken(taken, contended=not taken or len(locked) < len(names))

@@ -121,7 +121,7 @@ def limit(connection: Connection, name: str, concurrency_limit: int | None) -> N
         connection.execute(LIMIT.on(connection), {"name": name, "concurrency_limit": concurrency_limit})
 
 
-def standing(connection: Connection, name: str) -> Mapping[str, Any]:
+def snapshot(connection: Connection, name: str) -> Mapping[str, Any]:
     """What somebody may have said of a queue."""
     row = connection.execute(STANDING, {"queue": name}).one_or_none()
     paused_at, note, concurrency_limit = (None, None, None) if row is None else row

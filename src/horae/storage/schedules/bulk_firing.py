@@ -184,13 +184,13 @@ def plan_ahead(connection: Connection, ids: Collection[int]) -> dict[int, Planne
 
 def _planned(dialect: str, row: StoredSchedule) -> PlannedFire | None:
     due = row.next_start
-    standing = None if due is None or not row.enabled else runs.readable(row)
-    if standing is None or due is None or standing.rules.drifting or standing.rules.overlap is Overlap.ALLOW_ALL:
+    snapshot = None if due is None or not row.enabled else runs.readable(row)
+    if snapshot is None or due is None or snapshot.rules.drifting or snapshot.rules.overlap is Overlap.ALLOW_ALL:
         return None
-    made = plan(standing, Due(), due, _ANY)
+    made = plan(snapshot, Due(), due, _ANY)
     if not _is_plain(made):
         return None
-    until = due + min(GRACE, standing.rules.catch_up_window)
+    until = due + min(GRACE, snapshot.rules.catch_up_window)
     job = runs.job_of(row, made)
     nominal = json_moment(dialect, job["nominal_time"])
     marks = {"mark": json_moment(dialect, made.last_tick), "next": json_moment(dialect, made.next_start)}

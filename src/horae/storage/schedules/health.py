@@ -42,7 +42,7 @@ class Failing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Troubles:
+class ScheduleHealth:
     """What is wrong with the schedules. `job_types`: how many that are enabled start jobs of each type."""
 
     overdue: Overdue | None
@@ -75,12 +75,12 @@ TYPES: Final = (
 )
 
 
-def troubles(connection: Connection) -> Troubles:
+def troubles(connection: Connection) -> ScheduleHealth:
     """Look at all of them, by few statements."""
     gave_up = [_failing(row, gave_up=True) for row in _rows(connection, GAVE_UP)]
     failing = [_failing(row, gave_up=False) for row in _rows(connection, FAILING, streak=STREAK)]
     types = {row.job_type: row.schedules for row in connection.execute(TYPES)}
-    return Troubles(
+    return ScheduleHealth(
         overdue=overdue(connection),
         failing=[each for each in (*gave_up, *failing) if each.gave_up or each.streak >= STREAK],
         job_types=types,

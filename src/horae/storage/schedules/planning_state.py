@@ -7,7 +7,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final
 
-from horae.domain.schedules.planning_state import Standing
+from horae.domain.schedules.planning_state import ScheduleSnapshot
 from horae.domain.schedules.schedule import CatchUp, DisabledReason, Overlap, Rules
 from horae.domain.schedules.statistics import Statistics
 from horae.domain.schedules.trigger import parse_trigger
@@ -85,9 +85,9 @@ def statistics_values(statistics: Statistics) -> dict[str, Any]:
     return values
 
 
-def standing_of(row: StoredSchedule) -> Standing:
+def standing_of(row: StoredSchedule) -> ScheduleSnapshot:
     """What the domain decides about."""
-    return Standing(
+    return ScheduleSnapshot(
         rules=rules_of(row),
         statistics=statistics_of(row),
         last_tick=row.last_tick,

@@ -33,7 +33,7 @@ from sqlalchemy.types import TypeEngine
 
 from horae.domain.jobs.job import JobId, JobState, NodeId
 from horae.domain.schedules.plan import plan
-from horae.domain.schedules.planning_state import Due, Ended, Event, Plan, Standing, Stop
+from horae.domain.schedules.planning_state import Due, Event, Plan, RunEnded, ScheduleSnapshot, Stop
 from horae.domain.schedules.schedule import Overlap, ScheduleState
 from horae.domain.schedules.statistics import RunOutcome
 from horae.domain.schedules.tick import Decision, Reason
@@ -157,7 +157,7 @@ _RNG: Final = Random()  # noqa: S311 - spreads back-offs, guards nothing
 def fire(connection: Connection, ids: Collection[int], node: NodeId) -> list[Decided]:
     """Decide what is due of these schedules; every row attempted, so that who came late learns and moves on."""
     locked, seen = repository.lock(connection, ids), time.monotonic()
-    standings = {row.id: standing for row in locked if (standing := readable(row)) is not None}
+    standings = {row.id: snapshot for row in locked if (snapshot := readable(row)) is not None}
     plans = [(row, plan(standings[row.id], Due(), row.now, _RNG)) for row in locked if row.id in standings]
     news = [(row, made) for row, made in plans if made != Plan.unchanged(standings[row.id])]
     decided = {result.schedule.id: result for result in carry_out(connection, news, node)} if news else {}
@@ -165,7 +165,7 @@ def fire(connection: Connection, ids: Collection[int], node: NodeId) -> list[Dec
     return [replace(decided.get(result.schedule.id, result), seen=seen) for result in unchanged]
 
 
-def readable(row: StoredSchedule) -> Standing | None:
+def readable(row: StoredSchedule) -> ScheduleSnapshot | None:
     """What is to be decided about, unless it cannot be read here: that must stop no other schedule."""
     try:
         return standing_of(row)
@@ -246,7 +246,7 @@ def _end_each(
 ) -> list[Decided]:
     plans: list[tuple[StoredSchedule, Plan]] = []
     for row, ended in current:
-        event = Ended(
+        event = RunEnded(
             outcome=ended.outcome,
             started=row.started_at or ended.created_at,
             by_hand=ended.by_hand,

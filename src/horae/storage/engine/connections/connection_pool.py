@@ -15,7 +15,7 @@ from horae.storage.engine.connections.health import has_gone
 from horae.storage.engine.dialect import SQLITE
 
 
-class Lender:
+class ConnectionPool:
     """Lends connections of an engine in autocommit mode, and keeps at most `keep` that nobody uses. Thread-safe."""
 
     def __init__(self, engine: Engine, keep: int) -> None:

@@ -12,7 +12,7 @@ from sqlalchemy import Engine, event
 NOTICE: Final = "behind a connection pooler: no prepared statements, no session locks, polling instead of notifications"
 
 
-class Pooling:
+class PoolerDetection:
     """What is known of the way to one database; found out with each new connection, unless it was told."""
 
     def __init__(self, told: bool | None) -> None:  # noqa: FBT001 - a setting of three values

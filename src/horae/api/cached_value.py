@@ -11,7 +11,7 @@ SHARE: Final = 0.1
 """The most of the time that is spent on making the answer."""
 
 
-class Once(Generic[T]):
+class CachedValue(Generic[T]):
     """Keeps the answer of `make` for `seconds`, and for longer if it took long to make."""
 
     def __init__(self, make: Callable[[], T], seconds: float, clock: Callable[[], float] = time.monotonic) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from horae.api.problems import Refused
-from horae.runtime.throttled_warning import Complaint
+from horae.runtime.throttled_warning import ThrottledWarning
 
 REMEMBERED: Final = 60.0
 """Seconds for which a wrong token counts."""
@@ -28,7 +28,7 @@ class TooManyGuesses(Refused):
     status, code = 429, "ERROR_TOO_MANY_ATTEMPTS"
 
 
-class Brake:
+class LoginThrottle:
     """Counts wrong tokens, by address and in all. Used on one loop."""
 
     def __init__(
@@ -38,7 +38,7 @@ class Brake:
         self._clock, self._longest, self._most_waiting = clock, longest, most_waiting
         self._wrong: deque[tuple[float, str]] = deque(maxlen=ADDRESSES)
         self._waiting = 0
-        self._many = Complaint()
+        self._many = ThrottledWarning()
 
     async def wrong(self, address: str) -> None:
         """Keep somebody waiting who gave a wrong token; raises `TooManyGuesses`."""
