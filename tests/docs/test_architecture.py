@@ -9,7 +9,7 @@ import pytest
 from horae.domain.jobs.job import NEXT_STATE
 from tests.docs.transcripts import ROOT
 
-PAGES: Final = ("concepts/architecture.md", "concepts/leases.md", "concepts/live-state.md", "project/style.md")
+PAGES: Final = ("concepts/architecture.md", "project/style.md")
 MOVE: Final = re.compile(r"<title>(\w+) → (\w+): ([\w, ]+)</title>")
 
 
