@@ -79,7 +79,7 @@ def test_a_page_that_looks_when_asked_can_be_asked(page: Page, held: Served) -> 
     waiting = page.get_by_test_id("queue-default").locator("[data-label=Waiting]")
     expect(waiting).to_have_text("0")
     held.begin("import_people", rows=1)
-    page.get_by_test_id("look-now").click()
+    page.get_by_test_id("refresh-now").click()
     expect(waiting).to_have_text("1")
     held.begin("import_people", rows=1)
     page.locator("main h1").click()
@@ -90,7 +90,7 @@ def test_a_page_that_looks_when_asked_can_be_asked(page: Page, held: Served) -> 
 def test_a_refused_call_says_why_in_a_sentence(page: Page, held: Served, faults: Faults) -> None:
     job = held.begin("import_people", rows=1)
     page.goto("jobs")
-    page.get_by_label(f"Choose job {job}").check()
+    page.get_by_label(f"Select job {job}").check()
     page.get_by_test_id("bulk").get_by_role("button", name="Cancel").click()
     page.route(
         "**/api/jobs/*/cancel/",
@@ -98,6 +98,6 @@ def test_a_refused_call_says_why_in_a_sentence(page: Page, held: Served, faults:
     )
     page.get_by_test_id("confirm").click()
     expect(page.get_by_test_id("notice-failed")).to_contain_text(
-        "0 jobs cancelled. 1 job was not: Not possible: job 1 is dear to us."
+        "0 jobs cancelled. 1 job not cancelled: Action failed: job 1 is dear to us."
     )
     faults.forgive()

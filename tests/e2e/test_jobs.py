@@ -55,7 +55,7 @@ def test_a_failure_is_told_for_people_and_apart_from_that_for_developers(page: P
     job = node.begin("print_report", printer="in the cellar")
     page.goto(f"jobs/{job}")
     expect(page.get_by_test_id("job-error")).to_have_text("The printer in the cellar does not answer; try another one.")
-    expect(page.get_by_role("heading", name="Error, for developers")).to_be_visible()
+    expect(page.get_by_role("heading", name="Error details for developers")).to_be_visible()
     page.goto("jobs?states=failed")
     expect(page.get_by_test_id(f"job-{job}")).to_contain_text("The printer in the cellar does not answer")
     page.get_by_test_id("state-finished").click()
@@ -93,7 +93,7 @@ def test_many_are_chosen_and_cancelled_at_once(page: Page, node: Served, tmp_pat
     jobs = [node.begin("wait_for_file", file=str(tmp_path / "gate")) for _ in range(3)]
     page.goto("jobs?states=started")
     for job in jobs[:2]:
-        page.get_by_label(f"Choose job {job}", exact=True).check()
+        page.get_by_label(f"Select job {job}", exact=True).check()
     page.get_by_test_id("bulk").get_by_role("button", name="Cancel").click()
     page.get_by_test_id("confirm").click()
     for job in jobs[:2]:

@@ -21,7 +21,7 @@ def test_a_page_recovers_by_itself_when_the_server_is_restarted(page: Page, faul
     faults.forgive()  # while nobody answered, requests failed
     job = node.begin("import_people", rows=1)
     expect(page.get_by_test_id(f"job-{job}").locator(".badge--finished")).to_be_visible()
-    expect(page.get_by_role("status").filter(has_text="may be old")).to_have_count(0, timeout=40_000)
+    expect(page.get_by_role("status").filter(has_text="may be out of date")).to_have_count(0, timeout=40_000)
     assert page.evaluate("window.openedOnce") is True, "the page was loaded anew"
 
 
@@ -33,7 +33,7 @@ def test_a_page_that_meets_no_server_says_so_and_works_once_it_is_back(
     look_until(lambda: page.evaluate(FETCHED, "/views-"))
     node.stop()
     page.get_by_test_id("nav-nodes").click()
-    expect(page.get_by_role("heading", name="No answer yet")).to_be_visible()
+    expect(page.get_by_role("heading", name="The server does not respond")).to_be_visible()
     node.start()
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_test_id("nodes").get_by_role("listitem")).not_to_have_count(0)

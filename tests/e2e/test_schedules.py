@@ -18,7 +18,7 @@ def test_one_is_paused_with_a_note_and_goes_on_again(context: BrowserContext, pa
     page.get_by_test_id("schedules").get_by_role("link", name="back_up").click()
     expect(page.get_by_test_id("next-runs").get_by_role("listitem")).not_to_have_count(0)
     page.get_by_test_id("pause").click()
-    page.get_by_label("Note for the others").fill("until the disk is mended")
+    page.get_by_label("Note for other users").fill("until the disk is mended")
     page.get_by_test_id("confirm").click()
     expect(page.get_by_test_id("pause-note")).to_have_text("until the disk is mended")
     expect(page.get_by_test_id("schedule-state")).to_have_attribute("data-state", "disabled")
@@ -41,7 +41,7 @@ def test_a_run_by_hand_makes_a_job_and_a_line(page: Page, node: Served) -> None:
     page.go_back()
     line = page.get_by_test_id("ticks").get_by_role("row").nth(1)
     expect(line.locator(".badge--finished")).to_be_visible()
-    expect(line).to_contain_text("by hand")
+    expect(line).to_contain_text("manually")
 
 
 def test_what_was_paused_or_run_is_told_with_who_did_it(page: Page, node: Served) -> None:

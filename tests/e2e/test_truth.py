@@ -26,7 +26,7 @@ def test_a_job_in_a_paused_queue_says_so_and_is_no_work_that_waits(page: Page, n
     post(node, "queues/default/pause/", note="moving house")
     jobs = [node.begin("import_people", rows=1) for _ in range(3)]
     page.goto(f"jobs/{jobs[0]}")
-    expect(page.get_by_test_id("timeline")).to_contain_text("Its queue is paused")
+    expect(page.get_by_test_id("timeline")).to_contain_text("Queue paused")
     page.goto("")
     waiting = page.get_by_role("link", name="Waiting")
     expect(waiting).to_contain_text("3")
@@ -38,7 +38,7 @@ def test_a_job_in_its_back_off_says_until_when_it_waits_and_for_which_attempt(pa
     job = node.begin("call_supplier")
     page.goto(f"jobs/{job}")
     expect(page.get_by_test_id("timeline")).to_contain_text("(attempt 2 of 5)")
-    expect(page.get_by_test_id("timeline")).to_contain_text("Waits until")
+    expect(page.get_by_test_id("timeline")).to_contain_text("Waiting until")
 
 
 def test_a_schedule_whose_run_goes_on_has_not_crashed(page: Page, node: Served, tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_it_can_be_used_without_a_mouse(page: Page, views: list[str]) -> None:
     page.goto("jobs")
     settle(page)
     page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     page.keyboard.press("Enter")
     link = page.get_by_test_id(f"job-{job}").get_by_role("link")
     for _ in range(40):

@@ -63,7 +63,7 @@ const routes: RouteRecordRaw[] = [
     path: '/:rest(.*)*',
     name: 'nowhere',
     component: () => import('@/views/NowherePage.vue'),
-    meta: { title: 'Nothing here' },
+    meta: { title: 'Page not found' },
   },
 ]
 

@@ -29,8 +29,8 @@ describe('doing something to many jobs', () => {
       return Promise.resolve()
     })
     expect(resultText(result, { done: 'cancelled' })).toBe(
-      '2 jobs cancelled. 1 job was not: Cannot be cancelled: The job has ended in the meantime. ' +
-        '1 job was not: Not possible: network.',
+      '2 jobs cancelled. 1 job not cancelled: Cannot be cancelled: The job has already ended. ' +
+        '1 job not cancelled: Action failed: network.',
     )
   })
 
@@ -42,8 +42,8 @@ describe('doing something to many jobs', () => {
     )
     const result = await doAll([1, 2], remove?.run ?? (() => Promise.reject(new Error('none'))))
     expect(resultText(result, { done: 'deleted' })).toBe(
-      '1 job deleted. 1 job was not: Not possible: this server does not know the type of the job, ' +
-        'so the first node that does deletes it.',
+      '1 job deleted. 1 job not deleted: Action failed: this server does not know the job type; ' +
+        'a node that knows it will delete the job.',
     )
     asked.mockRestore()
   })

@@ -26,6 +26,6 @@ describe('a change', () => {
       'x',
       '{"a":1}',
     ])
-    expect([channelText('cli'), channelText('pigeon')]).toEqual(['by command', 'pigeon'])
+    expect([channelText('cli'), channelText('pigeon')]).toEqual(['via CLI', 'pigeon'])
   })
 })

@@ -48,7 +48,7 @@ describe('why a time did or did not run', () => {
       'fired: full moon',
     )
     expect(policyText('sometimes', 'last')).toBe(
-      'sometimes; one late run makes up for missed times',
+      'sometimes; one late run replaces all missed times',
     )
   })
 })

@@ -52,7 +52,7 @@ describe('the session', () => {
   })
 
   it('says what is wrong with a login', () => {
-    expect(loginFailure(new HoraeError(401, 'ERROR_NOT_AUTHENTICATED', ''))).toContain('not known')
+    expect(loginFailure(new HoraeError(401, 'ERROR_NOT_AUTHENTICATED', ''))).toContain('not valid')
     expect(loginFailure(new HoraeError(400, 'ERROR_NO_TOKENS', ''))).toContain('no tokens')
     expect(loginFailure(new Error('boom'))).toBe('boom')
   })

@@ -81,7 +81,7 @@ describe('shortcuts', () => {
 
   it('are listed, the innermost first, and end with their view', () => {
     const inner = effectScope(true)
-    inner.run(() => useShortcuts([{ keys: 'x', does: 'Choose', run: runs.go }]))
+    inner.run(() => useShortcuts([{ keys: 'x', does: 'Select', run: runs.go }]))
     expect(activeShortcuts().map(({ keys }) => keys)).toEqual(['x', 'g j', 'j', '?'])
     inner.stop()
     expect(key('x')).toBe(false)

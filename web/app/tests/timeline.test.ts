@@ -90,15 +90,15 @@ describe('the timeline of a job', () => {
       timelineOf(...given).at(-1)?.label
     const due = { due_on: at(90) }
     const time = clockText(at(90))
-    expect(label(jobOf(1), [], now(5))).toBe('Waits for a slot')
-    expect(label({ ...jobOf(1), queue_is_paused: true }, [], now(5))).toBe('Its queue is paused')
-    expect(label(jobOf(1, 'pending', due), [], now(5))).toBe(`Waits until ${time}`)
+    expect(label(jobOf(1), [], now(5))).toBe('Waiting for a slot')
+    expect(label({ ...jobOf(1), queue_is_paused: true }, [], now(5))).toBe('Queue paused')
+    expect(label(jobOf(1, 'pending', due), [], now(5))).toBe(`Waiting until ${time}`)
     const again = jobOf(1, 'pending', { ...due, attempt: 1, max_attempts: 5 })
     expect(label(again, [attempt(1, 1, 4, 'failed')], now(5))).toBe(
-      `Waits until ${time} (attempt 2 of 5)`,
+      `Waiting until ${time} (attempt 2 of 5)`,
     )
-    expect(label({ ...again, queue_is_paused: true }, [], now(5))).toMatch(/; its queue is paused$/)
+    expect(label({ ...again, queue_is_paused: true }, [], now(5))).toMatch(/; queue paused$/)
     const later = jobOf(1, 'pending', { due_on: at(3 * 86_400) })
-    expect(label(later, [], now(5))).toBe(`Waits until ${momentText(at(3 * 86_400))}`)
+    expect(label(later, [], now(5))).toBe(`Waiting until ${momentText(at(3 * 86_400))}`)
   })
 })

@@ -60,7 +60,7 @@ export function latenessOf(minutes: readonly Minute[], at: string): ChartData {
         values: every.map((minute) => minute?.mean_pick_up_seconds ?? null),
       },
       {
-        label: 'Longest',
+        label: 'Maximum',
         color: '--chart-3',
         values: every.map((minute) => minute?.longest_pick_up_seconds ?? null),
       },

@@ -20,7 +20,7 @@ export async function remove(id: JobId): Promise<void> {
 }
 
 const LEFT_TO_OTHERS =
-  'this server does not know the type of the job, so the first node that does deletes it'
+  'this server does not know the job type; a node that knows it will delete the job'
 
 export const BULK_ACTIONS: readonly BulkAction[] = [
   {
@@ -33,7 +33,7 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
   {
     name: 'retry',
     title: 'Retry',
-    done: 'started anew',
+    done: 'retried',
     applies: (job) => job.state === 'failed' || job.state === 'cancelled',
     run: (id) => client.jobs.retry(id),
   },
@@ -86,7 +86,7 @@ export function resultText(
 ): string {
   const text = `${plural(done, 'job')} ${action.done}.`
   const reasons = [...refused].map(
-    ([reason, count]) => `${plural(count, 'job')} ${count === 1 ? 'was' : 'were'} not: ${reason}`,
+    ([reason, count]) => `${plural(count, 'job')} not ${action.done}: ${reason}`,
   )
   return [text, ...reasons].join(' ')
 }

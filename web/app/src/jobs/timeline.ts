@@ -62,20 +62,20 @@ function addWait(job: WaitingJob, from: number, start: number | null, to: number
   }
   // The job tells when its next attempt is due, or its latest was; of those before nobody knows any more.
   const held = start === null ? Math.min(due, to) : due <= start ? due : from
-  if (held > from) add('delayed', held, 'Not due')
+  if (held > from) add('delayed', held, 'Not yet due')
   if (to > Math.max(held, from)) add('waiting', to, open ? waitText(job) : 'Waited', open)
 }
 
 /** Why a job that is due has not started. */
 function waitText(job: WaitingJob): string {
-  return job.queue_is_paused ? 'Its queue is paused' : 'Waits for a slot'
+  return job.queue_is_paused ? 'Queue paused' : 'Waiting for a slot'
 }
 
 /** Until when a job waits, and for which attempt if it is not the first. */
 function delayText(job: WaitingJob, now: number): string {
-  const until = `Waits until ${soonText(job.due_on, now)}`
+  const until = `Waiting until ${soonText(job.due_on, now)}`
   const again = job.attempt > 0 ? ` (attempt ${job.attempt + 1} of ${job.max_attempts})` : ''
-  return until + again + (job.queue_is_paused ? '; its queue is paused' : '')
+  return until + again + (job.queue_is_paused ? '; queue paused' : '')
 }
 
 /** When the attempt began that no row tells of yet; null if there is none. */
@@ -86,7 +86,7 @@ function runningSince(job: Job, attempts: readonly JobAttempt[]): number | null 
 }
 
 const OUTCOMES: Readonly<Record<string, string>> = {
-  timed_out: 'out of time',
+  timed_out: 'timed out',
   crashed: 'node lost',
 }
 

@@ -4,23 +4,24 @@ import { plural } from '@/format/number'
 /** Why each decision was made, in words that answer "why did it not run?". */
 const REASONS: Readonly<Record<string, string>> = {
   'fired on_time': 'Started on time.',
-  'fired late': 'Started late: nothing could start it at its time.',
-  'fired catch_up': 'Started later, to make up for a time that had passed.',
-  'fired buffered': 'Started when the run before it had ended.',
-  'fired retry': 'Started again after a failure.',
-  'fired manual': 'Started by hand.',
-  'coalesced late': 'A later run stands for it: nothing could start it at its time.',
-  'coalesced catch_up': 'Another run stands for it.',
-  'coalesced overlap': 'The run that was still going on stands for it.',
-  'skipped overlap': 'Not started: the run before it was still going on.',
+  'fired late': 'Started late: no node could start it on time.',
+  'fired catch_up': 'Started late, to catch up on a missed time.',
+  'fired buffered': 'Started after the previous run ended.',
+  'fired retry': 'Retried after a failure.',
+  'fired manual': 'Started manually.',
+  'coalesced late': 'Merged into a later run: no node could start it on time.',
+  'coalesced catch_up': 'Merged into a run that catches up on several missed times.',
+  'coalesced overlap': 'Merged into the run that was still in progress.',
+  'skipped overlap': 'Not started: the previous run was still in progress.',
   'skipped paused': 'Not started: the schedule was paused.',
   'skipped altered':
-    'Not started: the schedule was changed, and this time is none of the new ones.',
-  'skipped deployment_gone': 'Not started: the deployment that declared it was gone.',
-  'missed limit': 'Missed: more times had passed than may be made up for.',
-  'missed window': 'Missed: it was too long ago to be made up for.',
+    'Not started: the schedule was changed, and this time is no longer part of it.',
+  'skipped deployment_gone':
+    'Not started: the deployment that declared the schedule no longer exists.',
+  'missed limit': 'Missed: more times had passed than the catch-up limit allows.',
+  'missed window': 'Missed: it was older than the catch-up window.',
   'missed catch_up_none':
-    'Missed: nothing could start it at its time, and missed times are not made up for.',
+    'Missed: no node could start it on time, and the schedule does not catch up.',
 }
 
 export function reasonText({
@@ -33,18 +34,18 @@ export function reasonText({
 }
 
 const OVERLAPS: Readonly<Record<string, string>> = {
-  skip: 'while one runs, times are skipped',
-  buffer_one: 'while one runs, one more waits',
-  buffer_all: 'while one runs, all others wait',
-  cancel_other: 'a new run cancels the one before',
-  terminate_other: 'a new run terminates the one before',
+  skip: 'times are skipped while a run is in progress',
+  buffer_one: 'one run waits while another is in progress',
+  buffer_all: 'runs wait while another is in progress',
+  cancel_other: 'a new run cancels the previous one',
+  terminate_other: 'a new run terminates the previous one',
   allow_all: 'runs may overlap',
 }
 
 const CATCH_UPS: Readonly<Record<string, string>> = {
-  last: 'one late run makes up for missed times',
-  none: 'missed times are not made up for',
-  all: 'every missed time is made up for',
+  last: 'one late run replaces all missed times',
+  none: 'missed times are not caught up',
+  all: 'every missed time is run late',
 }
 
 /** The policies of a schedule, in words. */

@@ -19,12 +19,12 @@ export function useScheduleActions(changed: () => void): ScheduleActions {
 
   return {
     pause: (schedule, note) =>
-      act(() => schedules.pause(schedule.id, note), `${schedule.name} is paused.`),
-    resume: (schedule) => act(() => schedules.resume(schedule.id), `${schedule.name} goes on.`),
+      act(() => schedules.pause(schedule.id, note), `${schedule.name} paused.`),
+    resume: (schedule) => act(() => schedules.resume(schedule.id), `${schedule.name} resumed.`),
     runNow: async (schedule) => {
       try {
         const { id } = await schedules.runNow(schedule.id)
-        notify('done', `${schedule.name} has started job ${id}.`)
+        notify('done', `${schedule.name} started job ${id}.`)
         await router.push({ name: 'job', params: { id } })
       } catch (error) {
         notify('failed', errorText(error))

@@ -58,9 +58,9 @@ export const useSession = defineStore('session', () => {
 
 /** Why a login failed, for people. */
 export function loginFailure(error: unknown): string {
-  if (error instanceof HoraeError && error.status === 401) return 'This token is not known here.'
+  if (error instanceof HoraeError && error.status === 401) return 'This token is not valid.'
   if (error instanceof HoraeError && error.code === NO_TOKENS) {
-    return 'This server has no tokens to log in with: the application in front of it decides who may come in.'
+    return 'This server has no tokens to log in with: the application in front of it authenticates users.'
   }
   return error instanceof Error ? error.message : String(error)
 }

@@ -81,7 +81,7 @@ describe('the job mixin', () => {
     await component.cancelJob()
     expect(component.cancelLoading).toBe(false)
     expect(log).toEqual([
-      'Abbrechen nicht möglich: Der Auftrag ist inzwischen beendet.',
+      'Abbrechen nicht möglich: Der Auftrag ist bereits beendet.',
       'cancel failed',
     ])
   })

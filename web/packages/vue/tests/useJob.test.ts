@@ -209,7 +209,7 @@ describe('cancelling that fails', () => {
     await cancelJob()
     expect(told.showError).toHaveBeenCalledExactlyOnceWith({
       error: 'Cannot be cancelled',
-      message: 'The job has ended in the meantime.',
+      message: 'The job has already ended.',
     })
     expect(told.onJobCancelFailed).toHaveBeenCalledOnce()
     await pass(0)
@@ -217,10 +217,13 @@ describe('cancelling that fails', () => {
   })
 
   it.each([
-    [offline, { error: 'No answer', message: 'The server cannot be reached. Please try again.' }],
+    [
+      offline,
+      { error: 'Connection failed', message: 'The server cannot be reached. Please try again.' },
+    ],
     [
       () => refusal(403, 'ERROR_PERMISSION_DENIED', 'only looking'),
-      { error: 'Not possible', message: 'only looking.' },
+      { error: 'Action failed', message: 'only looking.' },
     ],
   ])('shows what is wrong (%#), and lets the user try again', async (failure, shown) => {
     const told = callbacks()

@@ -40,7 +40,7 @@ export function useRowKeys(
       does: 'Open the job',
       run: withCurrent(({ id }) => void router.push({ name: 'job', params: { id } })),
     },
-    { keys: 'x', does: 'Choose the job, or leave it', run: withCurrent(toggle) },
+    { keys: 'x', does: 'Select or deselect the job', run: withCurrent(toggle) },
   ])
   return { current: computed(() => rows.value[place.value]?.id ?? null) }
 }

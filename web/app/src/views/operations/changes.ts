@@ -6,9 +6,9 @@ export interface ChangedValue {
 }
 
 const CHANNELS: Readonly<Record<string, string>> = {
-  http: 'over HTTP',
-  cli: 'by command',
-  python: 'from Python',
+  http: 'via HTTP',
+  cli: 'via CLI',
+  python: 'via Python',
 }
 
 /** How a change was asked for. */

@@ -45,10 +45,10 @@ function loadTiles(overview: Overview): Tile[] {
 function waitText(overview: Overview): string {
   const { ready } = overview
   const held = overview.states.pending - ready
-  if (ready === 0) return held > 0 ? 'due later or paused' : 'to start'
+  if (ready === 0) return held > 0 ? 'due later or paused' : 'nothing to start'
   const clears = secondsToClear(overview)
   const work =
-    clears === null ? `${countText(ready)} to start` : `about ${durationText(clears)} of work`
+    clears === null ? `${countText(ready)} ready to start` : `about ${durationText(clears)} of work`
   return held > 0 ? `${work}, ${countText(held)} due later or paused` : work
 }
 
@@ -66,9 +66,9 @@ function endTiles({ throughput }: Overview): Tile[] {
 function serviceTiles({ pick_up, nodes_alive, nodes_dead }: Overview): Tile[] {
   return [
     {
-      name: 'Picked up in',
+      name: 'Median start delay',
       figure: durationText(pick_up.p50_seconds),
-      more: `99 % in ${durationText(pick_up.p99_seconds)}`,
+      more: `99th percentile ${durationText(pick_up.p99_seconds)}`,
       to: { name: 'queues' },
     },
     {

@@ -18,20 +18,20 @@ const en: Messages = {
     finished: 'Finished',
     failed: 'Failed',
     cancelled: 'Cancelled',
-    gone: 'No longer there',
+    gone: 'No longer exists',
   },
   progress: 'Progress',
   cancel: 'Cancel',
   cancelling: 'Cancelling…',
   notCancellable: {
     error: 'Cannot be cancelled',
-    message: 'The job has ended in the meantime.',
+    message: 'The job has already ended.',
   },
   unreachable: {
-    error: 'No answer',
+    error: 'Connection failed',
     message: 'The server cannot be reached. Please try again.',
   },
-  refused: 'Not possible',
+  refused: 'Action failed',
 }
 
 const de: Messages = {
@@ -48,13 +48,13 @@ const de: Messages = {
   cancelling: 'Wird abgebrochen …',
   notCancellable: {
     error: 'Abbrechen nicht möglich',
-    message: 'Der Auftrag ist inzwischen beendet.',
+    message: 'Der Auftrag ist bereits beendet.',
   },
   unreachable: {
-    error: 'Keine Antwort',
+    error: 'Verbindung fehlgeschlagen',
     message: 'Der Server ist nicht erreichbar. Bitte versuchen Sie es noch einmal.',
   },
-  refused: 'Nicht möglich',
+  refused: 'Aktion fehlgeschlagen',
 }
 
 export const MESSAGES: Readonly<Record<string, Messages>> = { en, de }
