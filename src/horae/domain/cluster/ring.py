@@ -1,46 +1,41 @@
-"""Who looks after which schedules: a ring of nodes, on which each partition has two owners.
+"""Which nodes look after which schedules: rendezvous hashing with a bound on the load of each node.
 
-A schedule hashes into one of 1,024 partitions, and the ring gives each partition two nodes. It is
-a function of the set of node ids alone, so nodes that know of each other agree without a word. It
-only saves work: the guarded start and the unique tick decide, whoever believes to own what.
+A schedule hashes into one of 1,024 partitions, and each partition has two owners among the live nodes. The owners
+follow from the set of node ids alone, so nodes that know the same members agree without communicating. The ring only
+saves work: the guarded start and the unique tick prevent double runs, whatever nodes believe they own.
 
-- Every partition rates the nodes by a hash of both. Its owners are the two that it rates highest,
-  unless one is full with partitions that rate it higher still; then it goes on to its next choice.
-  The result does not depend on any order (Gale and Shapley's deferred acceptance).
-- No node has more than 1.25 times the mean of partitions, as first owner or altogether.
-- When a node leaves, its partitions pass to their second owner, which has their schedules loaded
-  already, and a third becomes the second. So when one of n nodes comes or goes about 2/n of the
-  partitions change an owner, which is as few as can be, and at most 3/n: it may have been one that
-  had 1.25 times the mean, and an even load has its own price where there are many nodes.
+- Every partition ranks the nodes by a hash of both ids (rendezvous hashing). Its first owner is the highest-ranked node
+  that is not full, its second owner the next one that is not full.
+- A node is full at 1.25 times the mean number of partitions, as first owner and in total. The partitions are assigned
+  in the order of their numbers, so the result is the same on every node.
+- When a node leaves, nearly all its partitions pass to their second owner, which has their schedules loaded already,
+  and a third node becomes the second owner. When one of n nodes joins or leaves, about 2/n of the partitions change an
+  owner, which is the minimum, and at most 3/n: the load bound moves a few more where there are many nodes.
 """
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b, shake_128
-from heapq import heappush, heappushpop
 from struct import Struct
-from typing import Final, TypeAlias
+from typing import Final
 
 from horae.domain.jobs.job import NodeId
 from horae.errors import InvalidRequest
 
 PARTITIONS: Final = 1024
+"""Number of partitions; a change would move every schedule to other nodes."""
 GREATEST_LOAD: Final = 1.25
-"""The load of a node, as a multiple of the mean, that the ring keeps below."""
+"""The upper bound of a node's load, as a multiple of the mean load."""
 
 _SCORES: Final = Struct(f">{PARTITIONS}I")
 
-_Scores: TypeAlias = Sequence[int]
-_Pair: TypeAlias = tuple[int, int]
-
 
 def partition_of(key: str) -> int:
-    """Hash a schedule's key into 0 to 1023; the same in every process and version."""
+    """Hash a schedule's key to a partition, 0 to 1023; the same in every process and version."""
     return int.from_bytes(blake2b(key.encode(), digest_size=8).digest()) % PARTITIONS
 
 
 class Ring:
-    """The owners of all partitions for one set of nodes; raises `InvalidRequest` for an empty one."""
+    """The owners of all partitions for one set of nodes. Raises `InvalidRequest` for an empty set."""
 
     __slots__ = ("_owners", "_partitions", "nodes")
 
@@ -56,88 +51,42 @@ class Ring:
         self._partitions: Final = {node: frozenset(partitions) for node, partitions in owned.items()}
 
     def owners(self, partition: int) -> tuple[NodeId, NodeId]:
-        """The first and the second owner of a partition; they differ if there are two nodes."""
+        """Return the first and the second owner of a partition; they differ if there are at least two nodes."""
         return self._owners[partition]
 
     def partitions_of(self, node: NodeId) -> frozenset[int]:
-        """The partitions that a node is first or second owner of; none if it is not on the ring."""
+        """Return the partitions of which a node is first or second owner; empty if it is not on the ring."""
         return self._partitions.get(node, frozenset())
 
 
 def _owners(nodes: Sequence[NodeId]) -> tuple[tuple[NodeId, NodeId], ...]:
     if len(nodes) == 1:
         return ((nodes[0], nodes[0]),) * PARTITIONS
+    rankings = _rankings(nodes)
+    most_first, most_in_total = _most(PARTITIONS, len(nodes)), _most(2 * PARTITIONS, len(nodes))
+    owned = [0] * len(nodes)
+    firsts = [_assign(ranking, owned, most_first) for ranking in rankings]
+    seconds = [
+        _assign([node for node in ranking if node != first], owned, most_in_total)
+        for ranking, first in zip(rankings, firsts, strict=True)
+    ]
+    return tuple((nodes[first], nodes[second]) for first, second in zip(firsts, seconds, strict=True))
+
+
+def _most(places: int, nodes: int) -> int:
+    """Return the load at which a node is full; never below the mean, as 900 nodes cannot share 1,024 places evenly."""
+    return max(int(GREATEST_LOAD * places / nodes), -(-places // nodes))
+
+
+def _rankings(nodes: Sequence[NodeId]) -> list[list[int]]:
+    """Rank the nodes for each partition, best first; nodes are given by their index."""
     scores = [_SCORES.unpack(shake_128(node.encode()).digest(_SCORES.size)) for node in nodes]
-    # Ties go to the node that sorts first: sorting is stable, also in reverse.
-    choices = [sorted(range(len(nodes)), key=row.__getitem__, reverse=True) for row in zip(*scores, strict=True)]
-    capacity = max(int(GREATEST_LOAD * PARTITIONS / len(nodes)), 1)
-    while (pairs := _assigned(scores, choices, 2 * capacity)) is None:
-        capacity += 1  # only two or three nodes of the most uneven ids could need it
-    _level(pairs, len(nodes), capacity)
-    return tuple((nodes[first], nodes[second]) for first, second in pairs)
+    # On equal scores the smaller id wins: sorting is stable, also in reverse.
+    return [sorted(range(len(nodes)), key=row.__getitem__, reverse=True) for row in zip(*scores, strict=True)]
 
 
-def _assigned(scores: Sequence[_Scores], choices: Sequence[Sequence[int]], capacity: int) -> list[_Pair] | None:
-    """Find each partition two nodes, the better one first; None if that is impossible.
-
-    Partitions propose to nodes in the order of their choice, twice and after each refusal once; a
-    full node keeps the highest scores.
-    """
-    held: list[list[tuple[int, int]]] = [[] for _ in scores]
-    proposals = [iter(choice) for choice in choices]
-    for newcomer in range(PARTITIONS):
-        asking = [newcomer, newcomer]
-        while asking:
-            partition = asking.pop()
-            node = next(proposals[partition], None)
-            if node is None:
-                return None
-            proposal = (scores[node][partition], partition)
-            if len(held[node]) < capacity:
-                heappush(held[node], proposal)
-            else:
-                asking.append(heappushpop(held[node], proposal)[1])
-    accepted = [set[int]() for _ in range(PARTITIONS)]
-    for node, kept in enumerate(held):
-        for _, partition in kept:
-            accepted[partition].add(node)
-    return [_in_order(choice, nodes) for choice, nodes in zip(choices, accepted, strict=True)]
-
-
-def _in_order(choice: Sequence[int], nodes: set[int]) -> _Pair:
-    first, second = (node for node in choice if node in nodes)
-    return first, second
-
-
-def _level(pairs: list[_Pair], count: int, capacity: int) -> None:
-    """Swap first and second owners until no node is first of more than `capacity`.
-
-    It always can be: no node is in more than twice as many pairs.
-    """
-    led: list[set[int]] = [set() for _ in range(count)]
-    for partition, (first, _) in enumerate(pairs):
-        led[first].add(partition)
-    for node in range(count):
-        while len(led[node]) > capacity:
-            for partition in _way_to_room(pairs, led, node, capacity):
-                first, second = pairs[partition]
-                pairs[partition] = (second, first)
-                led[first].remove(partition)
-                led[second].add(partition)
-
-
-def _way_to_room(pairs: Sequence[_Pair], led: Sequence[set[int]], start: int, capacity: int) -> Iterator[int]:
-    """Find the shortest chain of partitions from a node to one that has room; yields it backwards."""
-    reached_by: dict[int, int] = {}
-    nodes = deque([start])
-    node = start
-    while len(led[node := nodes.popleft()]) >= capacity:
-        for partition in sorted(led[node]):
-            second = pairs[partition][1]
-            if second != start and second not in reached_by:
-                reached_by[second] = partition
-                nodes.append(second)
-    while node != start:
-        partition = reached_by[node]
-        node = pairs[partition][0]
-        yield partition
+def _assign(ranking: Sequence[int], owned: list[int], most: int) -> int:
+    """Choose the best node that owns fewer than `most` partitions, else simply the best, and count it."""
+    chosen = next((node for node in ranking if owned[node] < most), ranking[0])
+    owned[chosen] += 1
+    return chosen
