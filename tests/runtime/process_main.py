@@ -8,8 +8,8 @@ import time
 
 from horae.domain.jobs.job import Failed, Succeeded
 from horae.storage.engine.database import Database
+from tests.runtime.executor_under_test import Declared, ExecutorUnderTest
 from tests.runtime.process_bodies import in_process
-from tests.runtime.process_desk import Declared, Desk
 
 if __name__ == "__mp_main__" and "broken" in sys.argv:
     sys.exit(7)
@@ -36,8 +36,8 @@ def fork_and_hold(*_: object) -> None:
 
 
 async def run(declared: Declared, **params: int) -> None:
-    desk = Desk(Database("sqlite:////nowhere/horae.db"))
-    match (await desk.perform(declared, **params)).outcome:
+    executor = ExecutorUnderTest(Database("sqlite:////nowhere/horae.db"))
+    match (await executor.perform(declared, **params)).outcome:
         case Succeeded(result):
             sys.stdout.write(f"{result}\n")
         case Failed(error):

@@ -7,8 +7,10 @@ import logging
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -24,7 +26,8 @@ from horae.runtime.bodies.run import START_UP
 from horae.runtime.bodies.runner import BodyResult, Interrupted
 from horae.runtime.executors import process
 from horae.runtime.executors.address import Address, address_of
-from horae.runtime.executors.alarm import Alarm
+from horae.runtime.executors.process import ProcessLimits
+from horae.runtime.executors.signals import BodyInterrupt
 from horae.runtime.journal.journal import entry_of
 from horae.storage.engine.database import Database
 from horae.storage.jobs import claims, creation, reading
@@ -34,7 +37,7 @@ from horae.types.context import JobContext
 from horae.types.function import JobFunction
 from horae.types.job_type import TIMED_OUT_TEXT
 from tests.runtime import process_bodies, process_main
-from tests.runtime.process_desk import NODE, Declared, Desk, claim_of, is_gone
+from tests.runtime.executor_under_test import NODE, Declared, ExecutorUnderTest, claim_of, is_gone
 
 ROOT = Path(__file__).parents[2]
 # One loop for all, so that tests hand their children on; those that need an executor of their own make one.
@@ -42,18 +45,26 @@ pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def desk() -> AsyncIterator[Desk]:
+async def executor() -> AsyncIterator[ExecutorUnderTest]:
     # A database that cannot be opened: only a body that needs it may try.
-    desk = Desk(Database("sqlite:////nowhere/horae.db"))
-    yield desk
-    await desk.close()
+    executor = ExecutorUnderTest(Database("sqlite:////nowhere/horae.db"))
+    yield executor
+    await executor.close()
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def own_desk() -> AsyncIterator[Desk]:
-    desk = Desk(Database("sqlite:////nowhere/horae.db"))
-    yield desk
-    await desk.close()
+async def own_executor() -> AsyncIterator[ExecutorUnderTest]:
+    executor = ExecutorUnderTest(Database("sqlite:////nowhere/horae.db"))
+    yield executor
+    await executor.close()
+
+
+@asynccontextmanager
+async def executor_with(**limits: Any) -> AsyncIterator[ExecutorUnderTest]:
+    """An executor of its own, with other limits."""
+    executor = ExecutorUnderTest(Database("sqlite:////nowhere/horae.db"), ProcessLimits(**limits))
+    yield executor
+    await executor.close()
 
 
 def failure(performed: BodyResult) -> Failed:
@@ -66,40 +77,44 @@ def result(performed: BodyResult) -> Any:
     return json.loads(performed.outcome.result or "null")
 
 
-async def pid_of(desk: Desk) -> int:
-    return int(result(await desk.perform(process_bodies.add, left=1, right=2))["pid"])
+async def pid_of(executor: ExecutorUnderTest) -> int:
+    return int(result(await executor.perform(process_bodies.add, left=1, right=2))["pid"])
 
 
 class TestResults:
-    async def test_a_result_comes_back_from_another_process(self, desk: Desk) -> None:
-        answer = result(await desk.perform(process_bodies.add, left=40, right=2))
+    async def test_a_result_comes_back_from_another_process(self, executor: ExecutorUnderTest) -> None:
+        answer = result(await executor.perform(process_bodies.add, left=40, right=2))
         assert answer.pop("pid") != os.getpid()
         assert answer == {"sum": 42, "attempt": 1, "owner": "alice"}
 
-    async def test_a_coroutine_function_runs(self, desk: Desk) -> None:
-        assert result(await desk.perform(process_bodies.add_later, left=40, right=2)) == 42
+    async def test_a_coroutine_function_runs(self, executor: ExecutorUnderTest) -> None:
+        assert result(await executor.perform(process_bodies.add_later, left=40, right=2)) == 42
 
-    async def test_a_class_runs(self, desk: Desk) -> None:
-        assert result(await desk.perform(process_bodies.Multiply())) == 42
+    async def test_a_class_runs(self, executor: ExecutorUnderTest) -> None:
+        assert result(await executor.perform(process_bodies.Multiply())) == 42
 
     @pytest.mark.parametrize("bound", [process_bodies.bound, process_bodies.bound_later])
-    async def test_a_body_whose_transaction_cannot_be_opened_has_not_begun(self, desk: Desk, bound: Declared) -> None:
-        performed = await desk.perform(bound)
+    async def test_a_body_whose_transaction_cannot_be_opened_has_not_begun(
+        self, executor: ExecutorUnderTest, bound: Declared
+    ) -> None:
+        performed = await executor.perform(bound)
         assert (performed.outcome, performed.unbegun) == (None, True)
 
-    async def test_what_has_begun_is_in_the_journal_of_the_node(self, desk: Desk, tmp_path: Path) -> None:
-        desk.stage.journal.open(tmp_path / "node.begun")
-        started = desk.start(process_bodies.count)
+    async def test_what_has_begun_is_in_the_journal_of_the_node(
+        self, executor: ExecutorUnderTest, tmp_path: Path
+    ) -> None:
+        executor.environment.journal.open(tmp_path / "node.begun")
+        started = executor.start(process_bodies.count)
         await started.first_label()
         entry = entry_of(started.run.claim).to_bytes(8, sys.byteorder)
         assert entry in (tmp_path / "node.begun").read_bytes()
-        assert started.run.claim in desk.stage.journal
-        desk.stage.journal.end([started.run.claim])
+        assert started.run.claim in executor.environment.journal
+        executor.environment.journal.end([started.run.claim])
         assert entry not in (tmp_path / "node.begun").read_bytes()
-        desk.stage.journal.close(keep=False)
+        executor.environment.journal.close(keep=False)
 
-    async def test_progress_is_reported_and_the_last_report_always_lands(self, desk: Desk) -> None:
-        started = desk.start(process_bodies.count)
+    async def test_progress_is_reported_and_the_last_report_always_lands(self, executor: ExecutorUnderTest) -> None:
+        started = executor.start(process_bodies.count)
         await started.performed()
         assert started.reports[-1] == (100, "number 999")
         percentages = [percentage for percentage, _ in started.reports]
@@ -114,98 +129,105 @@ class TestResults:
             ("other", "OSError: gap", "Something went wrong while this job was running (OSError)."),
         ],
     )
-    async def test_a_failure_comes_back_as_texts(self, desk: Desk, kind: str, error: str, human: str) -> None:
-        failed = failure(await desk.perform(process_bodies.fail, kind=kind))
+    async def test_a_failure_comes_back_as_texts(
+        self, executor: ExecutorUnderTest, kind: str, error: str, human: str
+    ) -> None:
+        failed = failure(await executor.perform(process_bodies.fail, kind=kind))
         assert (failed.error, failed.human_readable_error, failed.timed_out) == (error, human, False)
         assert "process_bodies.py" in (failed.traceback or "")
 
-    async def test_megabytes_of_output_and_of_result_harm_nobody(self, desk: Desk) -> None:
-        assert len(result(await desk.perform(process_bodies.print_megabytes))) == 2 * process_bodies.MEGABYTE
+    async def test_megabytes_of_output_and_of_result_harm_nobody(self, executor: ExecutorUnderTest) -> None:
+        assert len(result(await executor.perform(process_bodies.print_megabytes))) == 2 * process_bodies.MEGABYTE
 
     async def test_log_records_go_to_stderr_with_the_fields_of_the_job(
-        self, own_desk: Desk, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+        self, own_executor: ExecutorUnderTest, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
     ) -> None:
         with caplog.at_level(logging.INFO, "horae.runtime"):
-            await own_desk.perform(process_bodies.write_log)
+            await own_executor.perform(process_bodies.write_log)
         assert f"something happened [job=7 type=write_log lease=3 node={NODE}]" in capfd.readouterr().err
 
 
 class TestOrders:
     @pytest.mark.parametrize("body", [process_bodies.go_on_with_progress, process_bodies.wait_for_ever])
-    async def test_a_cancel_is_heard(self, desk: Desk, body: Declared) -> None:
-        started = desk.start(body)
+    async def test_a_cancel_is_heard(self, executor: ExecutorUnderTest, body: Declared) -> None:
+        started = executor.start(body)
         await started.first_label()
         started.stop(JobCancelled("bob"))
         assert (await started.performed()).outcome == Cancelled("bob")
 
-    async def test_a_cancel_before_the_child_has_started_lets_no_body_begin(self, own_desk: Desk) -> None:
-        started = own_desk.start(process_bodies.sleep)
+    async def test_a_cancel_before_the_child_has_started_lets_no_body_begin(
+        self, own_executor: ExecutorUnderTest
+    ) -> None:
+        started = own_executor.start(process_bodies.sleep)
         started.stop(JobCancelled("bob"))
         assert (await started.performed()).outcome == Cancelled("bob")
         assert started.reports == []
 
-    async def test_a_lost_lease_leaves_no_outcome(self, desk: Desk) -> None:
-        started = desk.start(process_bodies.wait_for_ever)
+    async def test_a_lost_lease_leaves_no_outcome(self, executor: ExecutorUnderTest) -> None:
+        started = executor.start(process_bodies.wait_for_ever)
         await started.first_label()
         started.stop(LeaseLost())
         assert (await started.performed())._replace(took=None) == BodyResult(None)
 
-    async def test_an_interrupted_job_fails(self, desk: Desk) -> None:
-        started = desk.start(process_bodies.go_on_with_progress)
+    async def test_an_interrupted_job_fails(self, executor: ExecutorUnderTest) -> None:
+        started = executor.start(process_bodies.go_on_with_progress)
         await started.first_label()
         started.stop(Interrupted())
         assert failure(await started.performed()).error == "the node stopped before the job ended"
 
-    async def test_a_body_that_ignores_a_cancel_is_killed(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(process, "PATIENCE", 0.05)
-        monkeypatch.setattr(process, "LAST_MOMENT", 0.05)
-        started = desk.start(process_bodies.spin_unstoppably)
-        pid = int(await started.first_label())
-        started.stop(JobCancelled("bob"))
-        assert (await started.performed()).outcome == Cancelled("bob")
-        await is_gone(pid)
+    async def test_a_body_that_ignores_a_cancel_is_killed(self) -> None:
+        async with executor_with(stop_within=0.05, kill_after=0.05) as executor:
+            started = executor.start(process_bodies.spin_unstoppably)
+            pid = int(await started.first_label())
+            started.stop(JobCancelled("bob"))
+            assert (await started.performed()).outcome == Cancelled("bob")
+            await is_gone(pid)
 
     @pytest.mark.parametrize(
         "body",
         [process_bodies.spin, process_bodies.sleep, process_bodies.wait_for_ever],
         ids=lambda body: body.__name__,
     )
-    async def test_the_soft_time_limit_is_raised_wherever_the_body_is(self, desk: Desk, body: Declared) -> None:
-        started = desk.start(body)
+    async def test_the_soft_time_limit_is_raised_wherever_the_body_is(
+        self, executor: ExecutorUnderTest, body: Declared
+    ) -> None:
+        started = executor.start(body)
         await started.first_label()
         started.stop(SoftTimeLimitExceeded("time is over"))
         failed = failure(await started.performed())
         assert failed.error == "SoftTimeLimitExceeded: time is over"
         assert (failed.human_readable_error, failed.timed_out) == (TIMED_OUT_TEXT, True)
 
-    async def test_a_body_can_tidy_up_at_its_soft_time_limit(self, desk: Desk, tmp_path: Path) -> None:
+    async def test_a_body_can_tidy_up_at_its_soft_time_limit(self, executor: ExecutorUnderTest, tmp_path: Path) -> None:
         note = tmp_path / "note"
-        started = desk.start(process_bodies.tidy_up, path=str(note))
+        started = executor.start(process_bodies.tidy_up, path=str(note))
         await started.first_label()
         started.stop(SoftTimeLimitExceeded())
         assert failure(await started.performed()).timed_out
         assert note.read_text() == "tidy"
 
-    async def test_a_child_that_was_interrupted_anywhere_is_not_used_again(self, own_desk: Desk) -> None:
-        started = own_desk.start(process_bodies.tell_pid_and_sleep)
+    async def test_a_child_that_was_interrupted_anywhere_is_not_used_again(
+        self, own_executor: ExecutorUnderTest
+    ) -> None:
+        started = own_executor.start(process_bodies.tell_pid_and_sleep)
         pid = int(await started.first_label())
         started.stop(SoftTimeLimitExceeded())
         await started.performed()
-        assert await pid_of(own_desk) != pid
+        assert await pid_of(own_executor) != pid
         await is_gone(pid)
 
-    async def test_the_hard_time_limit_kills(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(process, "LAST_MOMENT", 0.05)
-        started = desk.start(process_bodies.spin_unstoppably)
-        pid = int(await started.first_label())
-        assert started.run.kill()
-        failed = failure(await started.performed())
-        assert "the job ran past its hard time limit and its process was ended" in failed.error
-        assert (failed.human_readable_error, failed.timed_out) == (TIMED_OUT_TEXT, True)
-        await is_gone(pid)
+    async def test_the_hard_time_limit_kills(self) -> None:
+        async with executor_with(kill_after=0.05) as executor:
+            started = executor.start(process_bodies.spin_unstoppably)
+            pid = int(await started.first_label())
+            assert started.run.kill()
+            failed = failure(await started.performed())
+            assert "the job ran past its hard time limit and its process was ended" in failed.error
+            assert (failed.human_readable_error, failed.timed_out) == (TIMED_OUT_TEXT, True)
+            await is_gone(pid)
 
     async def test_the_start_of_the_child_and_its_imports_do_not_count_against_the_limits(
-        self, own_desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, own_executor: ExecutorUnderTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         gate = tmp_path / "gate"
         (tmp_path / "slow_to_import.py").write_text(
@@ -216,7 +238,7 @@ class TestOrders:
         monkeypatch.setattr(process, "address_of", lambda _: Address("slow_to_import", "sleep"))
         limit = process_bodies.sleep.job_type.soft_time_limit
         assert limit is not None
-        started = own_desk.start(process_bodies.sleep)
+        started = own_executor.start(process_bodies.sleep)
         began = started.run.began
         assert began > time.monotonic() + START_UP.total_seconds() / 2
         gate.touch()
@@ -226,20 +248,18 @@ class TestOrders:
         started.stop(JobCancelled("bob"))
         await started.performed()
 
-    async def test_a_kill_while_the_child_starts_is_not_lost(
-        self, own_desk: Desk, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(process, "LAST_MOMENT", 1000)
-        started = own_desk.start(process_bodies.sleep)
-        started.run.kill()
-        assert failure(await started.performed()).timed_out
+    async def test_a_kill_while_the_child_starts_is_not_lost(self) -> None:
+        async with executor_with(kill_after=1000) as executor:
+            started = executor.start(process_bodies.sleep)
+            started.run.kill()
+            assert failure(await started.performed()).timed_out
 
-    async def test_orders_after_the_end_change_nothing(self, own_desk: Desk) -> None:
-        started = own_desk.start(process_bodies.add, left=1, right=2)
+    async def test_orders_after_the_end_change_nothing(self, own_executor: ExecutorUnderTest) -> None:
+        started = own_executor.start(process_bodies.add, left=1, right=2)
         pid = result(await started.performed())["pid"]
         started.stop(JobCancelled("bob"))
         started.run.kill()
-        assert await pid_of(own_desk) == pid
+        assert await pid_of(own_executor) == pid
 
 
 class TestDeaths:
@@ -255,103 +275,119 @@ class TestDeaths:
             ("sys.exit", "SystemExit: enough"),
         ],
     )
-    async def test_a_body_that_ends_its_process_fails(self, desk: Desk, how: str, error: str) -> None:
-        other = desk.start(process_bodies.wait_for_ever)
+    async def test_a_body_that_ends_its_process_fails(self, executor: ExecutorUnderTest, how: str, error: str) -> None:
+        other = executor.start(process_bodies.wait_for_ever)
         await other.first_label()
-        failed = failure(await desk.perform(process_bodies.end_by_itself, how=how))
+        failed = failure(await executor.perform(process_bodies.end_by_itself, how=how))
         assert (failed.error, failed.timed_out) == (error, False)
         assert failed.human_readable_error
         assert not other.ended.done()
         other.stop(JobCancelled("bob"))
         assert (await other.performed()).outcome == Cancelled("bob")
 
-    async def test_a_death_after_a_cancel_is_a_cancel(self, desk: Desk) -> None:
-        started = desk.start(process_bodies.tell_pid_and_sleep)
+    async def test_a_death_after_a_cancel_is_a_cancel(self, executor: ExecutorUnderTest) -> None:
+        started = executor.start(process_bodies.tell_pid_and_sleep)
         pid = int(await started.first_label())
         started.stop(JobCancelled("bob"))
         os.kill(pid, signal.SIGKILL)
         assert (await started.performed()).outcome == Cancelled("bob")
 
-    async def test_a_child_that_dies_while_idle_costs_no_job(self, own_desk: Desk) -> None:
-        pid = await pid_of(own_desk)
+    async def test_a_child_that_dies_while_idle_costs_no_job(self, own_executor: ExecutorUnderTest) -> None:
+        pid = await pid_of(own_executor)
         os.kill(pid, signal.SIGKILL)
-        assert await pid_of(own_desk) != pid
+        assert await pid_of(own_executor) != pid
 
-    async def test_a_body_that_closes_the_pipe_fails(self, desk: Desk) -> None:
-        failed = failure(await desk.perform(process_bodies.close_everything))
+    async def test_a_body_that_closes_the_pipe_fails(self, executor: ExecutorUnderTest) -> None:
+        failed = failure(await executor.perform(process_bodies.close_everything))
         assert failed.error == "the process of the job lost its connection to the node"
 
     @pytest.mark.parametrize("how", ["seen", "unseen"])
-    async def test_a_death_is_seen_though_a_fork_lives_on(self, desk: Desk, tmp_path: Path, how: str) -> None:
+    async def test_a_death_is_seen_though_a_fork_lives_on(
+        self, executor: ExecutorUnderTest, tmp_path: Path, how: str
+    ) -> None:
         note = tmp_path / "pid"
-        failed = failure(await desk.perform(process_bodies.fork_and_die, path=str(note), how=how))
+        failed = failure(await executor.perform(process_bodies.fork_and_die, path=str(note), how=how))
         os.kill(int(note.read_text()), signal.SIGKILL)
         assert failed.error == "the process of the job ended with exit code 4 before the job did"
 
-    async def test_a_fork_that_comes_back_from_the_body_has_no_say(self, desk: Desk) -> None:
-        started = desk.start(process_bodies.fork_and_come_back)
+    async def test_a_fork_that_comes_back_from_the_body_has_no_say(self, executor: ExecutorUnderTest) -> None:
+        started = executor.start(process_bodies.fork_and_come_back)
         assert result(await started.performed()) == "body"
         assert started.reports == [(10, "from the body")]
 
-    async def test_a_body_may_start_processes_of_its_own(self, desk: Desk) -> None:
-        assert result(await desk.perform(process_bodies.use_a_process_pool)) == 55
+    async def test_a_body_may_start_processes_of_its_own(self, executor: ExecutorUnderTest) -> None:
+        assert result(await executor.perform(process_bodies.use_a_process_pool)) == 55
 
-    async def test_what_a_thread_of_an_earlier_body_reports_is_nobodys(self, own_desk: Desk) -> None:
-        await own_desk.perform(process_bodies.leave_a_thread)
-        later = own_desk.start(process_bodies.outlast_ghosts)
+    async def test_what_a_thread_of_an_earlier_body_reports_is_nobodys(self, own_executor: ExecutorUnderTest) -> None:
+        await own_executor.perform(process_bodies.leave_a_thread)
+        later = own_executor.start(process_bodies.outlast_ghosts)
         await later.performed()
         assert later.reports == [(1, "own")]
 
-    async def test_a_task_that_a_coroutine_left_behind_ends_with_it(self, desk: Desk, tmp_path: Path) -> None:
+    async def test_a_task_that_a_coroutine_left_behind_ends_with_it(
+        self, executor: ExecutorUnderTest, tmp_path: Path
+    ) -> None:
         note = tmp_path / "note"
-        await desk.perform(process_bodies.leave_a_task, path=str(note))
+        await executor.perform(process_bodies.leave_a_task, path=str(note))
         assert note.read_text() == "ended"
 
 
 class TestChildren:
-    async def test_a_child_is_used_again_and_only_by_one_body_at_a_time(self, own_desk: Desk) -> None:
-        first = await pid_of(own_desk)
-        busy = own_desk.start(process_bodies.tell_pid_and_sleep)
+    async def test_a_child_is_used_again_and_only_by_one_body_at_a_time(self, own_executor: ExecutorUnderTest) -> None:
+        first = await pid_of(own_executor)
+        busy = own_executor.start(process_bodies.tell_pid_and_sleep)
         assert int(await busy.first_label()) == first
-        assert await pid_of(own_desk) != first
+        assert await pid_of(own_executor) != first
 
-    async def test_no_more_than_so_many_idle_children_are_kept(
-        self, own_desk: Desk, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(process, "MOST_IDLE", 0)
-        await is_gone(await pid_of(own_desk))
+    @pytest.mark.parametrize("limits", [{"most_idle": 0}, {"idle_for": 0.01}], ids=["too many", "too long"])
+    async def test_idle_children_end(self, limits: dict[str, Any]) -> None:
+        async with executor_with(**limits) as executor:
+            await is_gone(await pid_of(executor))
 
-    async def test_an_idle_child_ends_after_a_while(self, own_desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(process, "IDLE_SECONDS", 0.01)
-        await is_gone(await pid_of(own_desk))
-
-    async def test_idle_children_end_when_the_executor_closes(self, own_desk: Desk) -> None:
-        pid = await pid_of(own_desk)
-        own_desk.executor.close()
+    async def test_idle_children_end_when_the_executor_closes(self, own_executor: ExecutorUnderTest) -> None:
+        pid = await pid_of(own_executor)
+        own_executor.executor.close()
         await is_gone(pid)
 
-    async def test_a_busy_child_ends_after_its_body_once_the_executor_is_closed(self, own_desk: Desk) -> None:
-        started = own_desk.start(process_bodies.go_on_with_progress)
+    async def test_a_busy_child_ends_after_its_body_once_the_executor_is_closed(
+        self, own_executor: ExecutorUnderTest
+    ) -> None:
+        started = own_executor.start(process_bodies.go_on_with_progress)
         pid = int(await started.first_label())
-        own_desk.executor.close()
+        own_executor.executor.close()
         started.stop(JobCancelled("bob"))
         assert (await started.performed()).outcome == Cancelled("bob")
         await is_gone(pid)
 
-    async def test_signal_handlers_are_set_anew_for_each_body(self, own_desk: Desk) -> None:
+    async def test_the_end_of_the_loop_ends_busy_children(self) -> None:
+        async def start_and_leave() -> int:
+            executor = ExecutorUnderTest(Database("sqlite:////nowhere/horae.db"))
+            pid = int(await executor.start(process_bodies.tell_pid_and_sleep).first_label())
+            executor.executor.close()
+            return pid
+
+        await is_gone(await asyncio.to_thread(asyncio.run, start_and_leave()))
+
+    async def test_no_thread_serves_a_child(self, own_executor: ExecutorUnderTest) -> None:
+        before = set(threading.enumerate())
+        await pid_of(own_executor)
+        assert set(threading.enumerate()) <= before
+
+    async def test_signal_handlers_are_set_anew_for_each_body(self, own_executor: ExecutorUnderTest) -> None:
         expected = [str(signal.SIG_IGN), str(signal.SIG_DFL)]
-        assert result(await own_desk.perform(process_bodies.take_over_signals)) == expected
-        assert result(await own_desk.perform(process_bodies.take_over_signals)) == expected
+        assert result(await own_executor.perform(process_bodies.take_over_signals)) == expected
+        assert result(await own_executor.perform(process_bodies.take_over_signals)) == expected
 
     async def test_a_child_that_cannot_be_started_is_a_failure(
-        self, own_desk: Desk, monkeypatch: pytest.MonkeyPatch
+        self, own_executor: ExecutorUnderTest, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def refuse(*_: object) -> None:
             raise OSError("too many open files")
 
-        monkeypatch.setattr(process, "ChildSupervisor", refuse)
+        monkeypatch.setattr(process, "start_child", refuse)
         assert (
-            failure(await own_desk.perform(process_bodies.add, left=1, right=2)).error == "OSError: too many open files"
+            failure(await own_executor.perform(process_bodies.add, left=1, right=2)).error
+            == "OSError: too many open files"
         )
 
 
@@ -366,8 +402,10 @@ class TestAddresses:
         ],
         ids=["local", "lambda", "shadowed", "dynamic"],
     )
-    async def test_a_type_that_no_child_can_import_fails_with_advice(self, desk: Desk, declared: Declared) -> None:
-        failed = failure(await desk.perform(declared))
+    async def test_a_type_that_no_child_can_import_fails_with_advice(
+        self, executor: ExecutorUnderTest, declared: Declared
+    ) -> None:
+        failed = failure(await executor.perform(declared))
         assert failed.error.startswith("InvalidJobType: ")
         assert "declare it at the top level of a module" in failed.error
 
@@ -388,14 +426,14 @@ class TestAddresses:
         with pytest.raises(InvalidJobType, match=reason):
             address_of(job_type)
 
-    async def test_orders_to_a_refused_job_change_nothing(self, desk: Desk) -> None:
-        started = desk.start(process_bodies.hidden)
+    async def test_orders_to_a_refused_job_change_nothing(self, executor: ExecutorUnderTest) -> None:
+        started = executor.start(process_bodies.hidden)
         started.run.kill()
         started.stop(JobCancelled())
         assert "InvalidJobType" in failure(await started.performed()).error
 
     async def test_an_import_that_fails_in_the_child_is_a_failure(
-        self, desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, executor: ExecutorUnderTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (tmp_path / "only_here.py").write_text("")
         monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
@@ -403,7 +441,7 @@ class TestAddresses:
         (tmp_path / "only_here.py").unlink()
         body = process_bodies.in_process()(only_here_body)
         only_here_body.__module__, only_here_body.__qualname__, only_here.body = "only_here", "body", body
-        failed = failure(await desk.perform(body))
+        failed = failure(await executor.perform(body))
         assert "cannot be loaded in a child process as only_here.body" in failed.error
         assert failed.human_readable_error == "Something went wrong while this job was running (ModuleNotFoundError)."
 
@@ -433,7 +471,8 @@ class TestAddresses:
 
 
 async def program(*arguments: str) -> asyncio.subprocess.Process:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "PYTHONPATH": path}
     return await asyncio.create_subprocess_exec(
         sys.executable, *arguments, cwd=ROOT, env=environment, stdout=asyncio.subprocess.PIPE
     )
@@ -450,64 +489,66 @@ def only_here_body() -> None: ...
 
 class TestTransactions:
     @pytest_asyncio.fixture(loop_scope="module")
-    async def workplace(self, database: Database) -> AsyncIterator[Desk]:
+    async def executor(self, database: Database) -> AsyncIterator[ExecutorUnderTest]:
         database.transact(execute, "CREATE TABLE effects (name TEXT)")
-        desk = Desk(database)
-        yield desk
-        await desk.close()
+        executor = ExecutorUnderTest(database)
+        yield executor
+        await executor.close()
 
     @pytest.mark.parametrize("body", [process_bodies.insert_row, process_bodies.insert_row_async])
-    async def test_the_effects_of_a_job_commit_with_its_end(self, workplace: Desk, body: JobFunction[..., Any]) -> None:
-        claim = claimed(workplace, body)
-        performed = await workplace.start_claim(body.job_type, claim).performed()
+    async def test_the_effects_of_a_job_commit_with_its_end(
+        self, executor: ExecutorUnderTest, body: JobFunction[..., Any]
+    ) -> None:
+        claim = claimed(executor, body)
+        performed = await executor.start_claim(body.job_type, claim).performed()
         assert performed._replace(took=None) == BodyResult(Succeeded('"inserted"'), settled=True)
-        assert (effects(workplace), state(workplace, claim)) == (1, JobState.FINISHED)
+        assert (effects(executor), state(executor, claim)) == (1, JobState.FINISHED)
 
-    async def test_coroutines_of_one_child_share_its_connections(self, workplace: Desk) -> None:
+    async def test_coroutines_of_one_child_share_its_connections(self, executor: ExecutorUnderTest) -> None:
         for _ in range(3):
-            claim = claimed(workplace, process_bodies.insert_row_async)
-            performed = await workplace.start_claim(process_bodies.insert_row_async.job_type, claim).performed()
+            claim = claimed(executor, process_bodies.insert_row_async)
+            performed = await executor.start_claim(process_bodies.insert_row_async.job_type, claim).performed()
             assert performed.settled
-        pid = await pid_of(workplace)
-        workplace.executor.close()
+        pid = await pid_of(executor)
+        executor.executor.close()
         await is_gone(pid)
-        assert effects(workplace) == 3
+        assert effects(executor) == 3
 
-    async def test_a_failure_rolls_back(self, workplace: Desk) -> None:
-        claim = claimed(workplace, process_bodies.insert_row, error="after the insert")
-        performed = await workplace.start_claim(process_bodies.insert_row.job_type, claim).performed()
+    async def test_a_failure_rolls_back(self, executor: ExecutorUnderTest) -> None:
+        claim = claimed(executor, process_bodies.insert_row, error="after the insert")
+        performed = await executor.start_claim(process_bodies.insert_row.job_type, claim).performed()
         assert failure(performed).error == "ValueError: after the insert"
-        assert (effects(workplace), state(workplace, claim)) == (0, JobState.STARTED)
+        assert (effects(executor), state(executor, claim)) == (0, JobState.STARTED)
 
-    async def test_a_lease_that_was_lost_unheard_rolls_back(self, workplace: Desk) -> None:
-        claim = claimed(workplace, process_bodies.insert_row)
-        workplace.stage.database.transact(execute, "UPDATE horae_jobs SET lease = lease + 1")
-        performed = await workplace.start_claim(process_bodies.insert_row.job_type, claim).performed()
+    async def test_a_lease_that_was_lost_unheard_rolls_back(self, executor: ExecutorUnderTest) -> None:
+        claim = claimed(executor, process_bodies.insert_row)
+        executor.environment.database.transact(execute, "UPDATE horae_jobs SET lease = lease + 1")
+        performed = await executor.start_claim(process_bodies.insert_row.job_type, claim).performed()
         assert performed.outcome is None
-        assert (effects(workplace), state(workplace, claim)) == (0, JobState.STARTED)
+        assert (effects(executor), state(executor, claim)) == (0, JobState.STARTED)
 
 
 def execute(connection: Connection, statement: str) -> None:
     connection.execute(text(statement))
 
 
-def claimed(desk: Desk, body: JobFunction[..., Any], **params: Any) -> Claim:
+def claimed(executor: ExecutorUnderTest, body: JobFunction[..., Any], **params: Any) -> Claim:
     name = body.job_type.type
     new = NewJob(type=name, queue="default", priority=0, params=json.dumps(params))
-    desk.stage.database.transact(creation.add, new)
-    [claim] = desk.stage.database.transact(claims.claim, ClaimScope(node=NODE, types=(name,)), 1)
+    executor.environment.database.transact(creation.add, new)
+    [claim] = executor.environment.database.transact(claims.claim, ClaimScope(node=NODE, types=(name,)), 1)
     return claim
 
 
-def effects(desk: Desk) -> int:
+def effects(executor: ExecutorUnderTest) -> int:
     def count(connection: Connection) -> int:
         return int(connection.execute(text("SELECT count(*) FROM effects")).scalar_one())
 
-    return desk.stage.database.transact(count)
+    return executor.environment.database.transact(count)
 
 
-def state(desk: Desk, claim: Claim) -> JobState:
-    job = desk.stage.database.transact(reading.get, claim.id)
+def state(executor: ExecutorUnderTest, claim: Claim) -> JobState:
+    job = executor.environment.database.transact(reading.get, claim.id)
     assert job is not None
     return job.state
 
@@ -518,30 +559,30 @@ def context_of_a_body() -> JobContext[Any]:
     return JobContext[Any](claim_of(process_bodies.add.job_type, {}), None, ignore)
 
 
-class TestAlarm:
+class TestBodyInterrupt:
     @pytest.fixture
-    def alarm(self) -> Iterator[Alarm]:
+    def interrupt(self) -> Iterator[BodyInterrupt]:
         numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
         before = [signal.getsignal(number) for number in numbers]
-        alarm = Alarm()
-        alarm.settle_signals()
-        yield alarm
+        interrupt = BodyInterrupt()
+        interrupt.install()
+        yield interrupt
         for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)
 
-    async def test_it_rings_only_while_a_body_runs_and_once(self, alarm: Alarm) -> None:
+    async def test_it_interrupts_only_while_a_body_runs_and_once(self, interrupt: BodyInterrupt) -> None:
         context = context_of_a_body()
-        alarm.ring()
-        with alarm.armed(context):
-            alarm.ring()  # no order was given
+        interrupt.send()
+        with interrupt.armed(context):
+            interrupt.send()  # no order was given
             context.stop(SoftTimeLimitExceeded())
             with pytest.raises(SoftTimeLimitExceeded):
-                alarm.ring()
-            alarm.ring()
-        alarm.ring()
+                interrupt.send()
+            interrupt.send()
+        interrupt.send()
 
-    async def test_an_order_given_before_the_body_begins_is_not_lost(self, alarm: Alarm) -> None:
+    async def test_an_order_given_before_the_body_begins_is_not_lost(self, interrupt: BodyInterrupt) -> None:
         context = context_of_a_body()
         context.stop(SoftTimeLimitExceeded())
-        with pytest.raises(SoftTimeLimitExceeded), alarm.armed(context):
+        with pytest.raises(SoftTimeLimitExceeded), interrupt.armed(context):
             pytest.fail("the body began")

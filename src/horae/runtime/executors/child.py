@@ -1,8 +1,7 @@
-"""A child process: runs one body at a time in its main thread, and ends at once when the node is gone.
+"""A child process: runs one body at a time in its main thread, and ends at once when its node is gone.
 
-Its other threads are the ear, which hears orders while a body runs, and the voice, which sends reports. Only they and
-the main thread between bodies use the pipe: a soft time limit is raised by a signal anywhere in a body, and must not
-tear a message apart.
+One other thread reads messages while a body runs, and another one sends reports. Only these and the main thread between
+bodies use the pipe: a soft time limit interrupts a body anywhere by a signal, which must not cut off a message.
 """
 
 import asyncio
@@ -10,13 +9,15 @@ import faulthandler
 import logging
 import os
 import signal
+import socket
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
 from multiprocessing import parent_process
-from multiprocessing.connection import Connection
+from multiprocessing.connection import wait
 from queue import SimpleQueue
 from typing import Any, Final, NamedTuple, cast
 
@@ -26,9 +27,9 @@ from horae.redaction import error_text, traceback_text
 from horae.runtime.bodies.runner import BodyResult, RunEnvironment, outcome_of, perform, perform_async
 from horae.runtime.executors import messages
 from horae.runtime.executors.address import Address, job_type_at
-from horae.runtime.executors.alarm import Alarm
 from horae.runtime.executors.messages import Message
-from horae.runtime.executors.reports import Reports
+from horae.runtime.executors.progress_reports import ProgressReports
+from horae.runtime.executors.signals import BodyInterrupt
 from horae.runtime.journal.journal import ChildJournal
 from horae.storage.engine.database import Database
 from horae.types.context import JobContext
@@ -36,18 +37,22 @@ from horae.types.job_type import JobType, failed_text
 from horae.types.log_lines import lines_on_stderr
 from horae.types.logging import JobLogFilter
 
-PULSE: Final = 1.0
-"""Seconds between two looks at whether the parent lives; its end is usually heard at once, on the pipe."""
-RING_AGAIN: Final = 0.02
-"""Seconds between two signals to a body that has not heard its soft time limit."""
+PARENT_CHECK: Final = 1.0
+"""Seconds between two checks whether the parent is alive. Usually the end of the pipe shows its death at once."""
+INTERRUPT_AGAIN: Final = 0.02
+"""Seconds between two signals to a body that has not noticed its soft time limit."""
+EXIT_WITHIN: Final = 5.0
+"""Seconds that the process may take to exit after it was asked to: programs may tidy up then."""
 PIPE_LOST: Final = 80
-"""Exit code of a child that cannot speak to the node any more."""
+"""Exit code of a child that has lost its pipe to the node."""
+CHUNK: Final = 1 << 16
+"""Bytes that are read from the pipe at once."""
 
 log = logging.getLogger("horae.runtime")
 
 
 class Job(NamedTuple):
-    """A body to run."""
+    """A job whose body is to run."""
 
     address: Address
     context: JobContext[Any]
@@ -56,7 +61,7 @@ class Job(NamedTuple):
 
 
 class LazyRunEnvironment:
-    """Where bodies run in this process; the database is opened by the first body that needs it."""
+    """The `RunEnvironment` of this process, whose database is opened by the first body that needs it."""
 
     def __init__(self, url: str, busy_timeout: float, pooler: bool | None, node: NodeId) -> None:  # noqa: FBT001 - as of a `Database`
         self.node = node
@@ -65,7 +70,7 @@ class LazyRunEnvironment:
 
     @cached_property
     def database(self) -> Database:
-        """The child's own connections."""
+        """The database, with connections of this process."""
         return Database(self._url, busy_timeout=self._busy_timeout, pooler=self._pooler)
 
     def close(self) -> None:
@@ -75,34 +80,37 @@ class LazyRunEnvironment:
 
 
 class Child:
-    """The child's side of the pipe."""
+    """Receives jobs and orders from the node, and runs the bodies."""
 
-    def __init__(self, environment: LazyRunEnvironment, pipe: Connection) -> None:
+    def __init__(self, environment: LazyRunEnvironment, pipe: socket.socket) -> None:
         self._pipe = pipe
+        self._unread = b""
         self._environment = environment
-        self.alarm = Alarm()
-        self._reports = Reports(lambda percentage, label: self._say("progress", percentage=percentage, label=label))
+        self.interrupt = BodyInterrupt()
+        self._reports = ProgressReports(
+            lambda percentage, label: self._send("progress", percentage=percentage, label=label)
+        )
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._job_types: dict[Address, JobType[Any]] = {}
         self._current: JobContext[Any] | None = None
         self._cancel: Callable[[], object] | None = None
         self._runner = asyncio.Runner()  # one loop for all: pooled connections belong to it
-        self._speaking = threading.Lock()
-        self._stray = False
+        self._sending = threading.Lock()
+        self._is_fork = False
 
     def serve(self) -> None:
-        """Run bodies until told to end."""
+        """Run bodies until the node asks this process to end."""
         os.register_at_fork(after_in_child=self._on_fork)
-        for name, target in (("ear", self._listen), ("voice", self._reports.serve)):
+        for name, target in (("messages", self._receive), ("reports", self._reports.serve)):
             threading.Thread(target=target, name=f"horae-{name}", daemon=True).start()
-        self._say("ready")
+        self._send("ready")
         while (job := self._jobs.get()) is not None:
-            self.alarm.settle_signals()  # again: the last body may have changed them
-            performed = self._perform(job)
-            if self._stray:
-                os._exit(0)  # a process that the body forked came back from it
+            self.interrupt.install()  # again: the last body may have set other handlers
+            result = self._perform(job)
+            if self._is_fork:
+                os._exit(0)  # the body has forked, and has returned in this process as well
             self._reports.end()
-            self._say("performed", **messages.performed_as_json(performed))
+            self._send("result", **messages.result_as_json(result))
         self._runner.close()
         self._environment.close()
 
@@ -111,7 +119,7 @@ class Child:
             job_type = self._job_type(job)
         except BaseException as error:  # noqa: BLE001 - an import runs code of the application, which may even exit
             return BodyResult(_not_found(job, error))
-        self._say("began")
+        self._send("began")
         try:
             if job_type.is_async:
                 return self._runner.run(self._perform_async(job_type, job.context))
@@ -133,9 +141,8 @@ class Child:
     def _job_type(self, job: Job) -> JobType[Any]:
         if job.address not in self._job_types:
             job_type = job_type_at(job.address)
-            log_to_stderr(
-                self._environment.node, job
-            )  # after the import, which may set up the application's own logging
+            # After the import, which may set up the application's own logging.
+            log_to_stderr(self._environment.node, job)
             if not job_type.is_async:
                 vars(job_type)["run"] = self._armed(job_type.run)
             self._job_types[job.address] = job_type
@@ -145,38 +152,49 @@ class Child:
         return job_type
 
     def _armed(self, run: Callable[[JobContext[Any]], Any]) -> Callable[[JobContext[Any]], Any]:
-        """The body alone: its transaction's commit must not be interrupted."""
+        """Let the body be interrupted, but not the commit of its transaction."""
 
         def run_armed(job: JobContext[Any]) -> Any:
-            with self.alarm.armed(job):
+            with self.interrupt.armed(job):
                 return run(job)
 
         return run_armed
 
-    def _listen(self) -> None:
-        """Hear the node; without it nothing here has a meaning, so the process ends whatever the body does."""
+    def _receive(self) -> None:
+        """Handle messages. When the node is gone, the process ends, because nothing can come of the body any more."""
         parent = parent_process()
         try:
-            # Somebody whom the parent forked may hold its end of the pipe open after its death.
+            # A process that the parent forked may hold the node's end of the pipe open after the parent's death.
             while parent is None or os.getppid() == parent.pid:
-                if self._pipe.poll(RING_AGAIN if self.alarm.due else PULSE):
-                    self._hear(messages.receive(self._pipe))
-                if self.alarm.due:
-                    self.alarm.ring()
-        except (EOFError, OSError):
+                if wait([self._pipe], INTERRUPT_AGAIN if self.interrupt.due else PARENT_CHECK):
+                    for message in self._read():
+                        self._handle(message)
+                if self.interrupt.due:
+                    self.interrupt.send()
+        except OSError:
             pass
         except Exception:
-            log.exception("a message of the node cannot be understood")
+            log.exception("the child process cannot handle a message of its node")
         os._exit(PIPE_LOST)
 
-    def _hear(self, message: Message) -> None:
+    def _read(self) -> list[Message]:
+        """Return the messages that are complete; raises OSError once the node is gone."""
+        received = self._pipe.recv(CHUNK)
+        if not received:
+            raise ConnectionResetError
+        *lines, self._unread = (self._unread + received).split(b"\n")
+        return [messages.decode(line) for line in lines]
+
+    def _handle(self, message: Message) -> None:
         match message["kind"]:
             case "job":
                 self._jobs.put(self._job(message))
             case "order":
-                self._obey(messages.order_from_json(message))
+                self._stop_body(messages.order_from_json(message))
             case _:
                 self._jobs.put(None)
+                time.sleep(EXIT_WITHIN)
+                os._exit(0)
 
     def _job(self, message: Message) -> Job:
         claim = messages.claim_from_json(message["claim"])
@@ -185,39 +203,39 @@ class Child:
         address = Address(message["module"], message["qualname"])
         return Job(address, context, message["log_level"], message["log_json"])
 
-    def _obey(self, order: BaseException) -> None:
+    def _stop_body(self, order: BaseException) -> None:
         context = self._current
         if context is None or type(context.order) is type(order):
             return
         context.stop(order)
-        # Read after the order was left: a coroutine that begins now finds the one or the other.
+        # Read after the order was stored: a coroutine that begins now notices one of the two.
         cancel = self._cancel
         if cancel is not None:
             with suppress(RuntimeError):  # its loop has just been closed
                 cancel()
 
-    def _say(self, kind: str, **fields: Any) -> None:
-        if self._stray:
+    def _send(self, kind: str, **fields: Any) -> None:
+        if self._is_fork:
             return
         try:
-            with self._speaking:
-                messages.send(self._pipe, kind, **fields)
-        except OSError:  # the parent is gone, or the body closed what was not its own
+            with self._sending:
+                self._pipe.sendall(messages.encode(kind, **fields))
+        except OSError:  # the parent is gone, or the body has closed all file descriptors
             os._exit(PIPE_LOST)
 
     def _on_fork(self) -> None:
-        """In a process that a body forked: it must neither speak for us nor hold our pipe open."""
-        self._stray = True
-        self._speaking = threading.Lock()
+        """Stop using the pipe, in a process that a body has forked."""
+        self._is_fork = True
+        self._sending = threading.Lock()
         with suppress(OSError):
             self._pipe.close()
 
 
-def main(url: str, busy_timeout: float, pooler: bool | None, node: str, pipe: Connection) -> None:  # noqa: FBT001 - as above
-    """The child's life, with what it needs to open the database, the node that holds the leases, and the pipe to it."""
-    os.set_inheritable(pipe.fileno(), False)  # noqa: FBT003 - "spawn" lets a body's own programs keep it open
+def main(url: str, busy_timeout: float, pooler: bool | None, node: str, pipe: socket.socket) -> None:  # noqa: FBT001 - as above
+    """Run a child process: with the settings of its database, the node that holds the leases, and the pipe to it."""
+    pipe.set_inheritable(False)
     child = Child(LazyRunEnvironment(url, busy_timeout, pooler, NodeId(node)), pipe)
-    child.alarm.settle_signals()
+    child.interrupt.install()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked by the parent, for the time of the start
     if sys.stderr is not None:
         faulthandler.enable()
@@ -225,7 +243,7 @@ def main(url: str, busy_timeout: float, pooler: bool | None, node: str, pipe: Co
 
 
 async def _end_tasks(tasks: set[asyncio.Task[Any]]) -> None:
-    """Cancel what a body left behind, as the end of its loop would."""
+    """Cancel the tasks that a body left behind, as the end of its loop would."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,92 +1,168 @@
-"""A child process as its parent sees it: started, spoken to, and buried."""
+"""A child process as its node sees it: started, sent messages, waited for.
 
+Everything here runs on the node's loop. `multiprocessing` starts the child, because it prepares the main module, the
+import path and the interpreter's options there, as users know it from process pools; asyncio reads and writes the pipe.
+"""
+
+import asyncio
 import atexit
 import os
 import signal
+import socket
 import time
 from contextlib import suppress
-from dataclasses import dataclass
-from multiprocessing import Pipe, get_context
-from multiprocessing.connection import Connection
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.context import SpawnProcess
-from typing import Final
+from typing import Any, Final
 
 from horae.runtime.bodies.runner import RunEnvironment
 from horae.runtime.executors import messages
 from horae.runtime.executors.child import PIPE_LOST, main
+from horae.runtime.executors.messages import Message
 
-FAREWELL: Final = 1.0
-"""Seconds that children have at the program's exit if they were told to end before."""
+LIVENESS_CHECK: Final = 0.5
+"""Seconds between two checks whether a silent child is alive. Usually the end of its pipe shows its death at once."""
+EXIT_POLL: Final = 0.005
+"""Seconds between two checks whether a child that is about to end has ended."""
+EXIT_WITHIN: Final = 1.0
+"""Seconds that children which were asked to end have when the program exits."""
+LONGEST_MESSAGE: Final = 1 << 40
+"""Bytes; no limit in practice, because `max_result_bytes` of a job type bounds its results."""
 
 _spawn = get_context("spawn")  # a fork would copy the node's locks and connections
 
 
-@dataclass(eq=False, slots=True)
 class ChildProcess:
-    """One child and our end of the pipe to it."""
+    """One child process and the node's end of the pipe to it."""
 
-    process: SpawnProcess
-    pipe: Connection
-    ready: bool = False
-    """Whether it has started and hears orders."""
-    ending: bool = False
-    """Whether it was told to end."""
+    def __init__(self, process: SpawnProcess, pipe: socket.socket) -> None:
+        self.ready = False
+        """Whether it has started and reads messages."""
+        self.terminated = False
+        """Whether the node has ended it by force."""
+        self.ending = False
+        """Whether it was asked to end."""
+        self.ended = False
+        """Whether it was seen to have ended."""
+        self._process = process
+        self._pipe = pipe
+        self._reader: asyncio.StreamReader | None = None
+        self._writer: asyncio.StreamWriter | None = None
 
-    def send(self, kind: str, **fields: object) -> None:
-        """Say something; whether the child still hears it shows in what it answers."""
-        with suppress(OSError):
-            messages.send(self.pipe, kind, **fields)
+    def send(self, kind: str, **fields: Any) -> None:
+        """Send a message without waiting. Nothing is raised if the child is gone: `receive` notices that."""
+        if self._writer is not None:
+            self._writer.write(messages.encode(kind, **fields))
 
-    def bury(self, patience: float) -> str:
-        """Wait until the process has ended, by force after `patience` seconds; tells how it ended."""
-        deadline, lost = time.monotonic() + patience, False
-        while (code := self.process.exitcode) is None and self._exists():
-            if time.monotonic() >= deadline:
-                self.process.kill()
-                lost = True
-            time.sleep(0.002)
-        self.process.join(0)
-        self.pipe.close()
-        _living.discard(self)
-        return _describe_exit(PIPE_LOST if lost else code, ready=self.ready)
+    async def receive(self) -> Message | None:
+        """Return the next message; None once the child or its pipe is gone, or after an invalid message."""
+        with suppress(OSError, ValueError):
+            if self._reader is None:
+                self._reader, self._writer = await asyncio.open_connection(sock=self._pipe, limit=LONGEST_MESSAGE)
+            while True:
+                # A process that the child forked may keep the pipe open. Read once more after the death, for what was
+                # sent before it.
+                alive = self._is_alive()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LIVENESS_CHECK):
+                        return messages.decode(await self._reader.readline())
+                if not alive:
+                    return None
+        return None
 
-    def _exists(self) -> bool:
-        """Asked where the exit code is missing: a program that waits for every child may have collected it."""
+    def terminate(self) -> None:
+        """End it with SIGTERM."""
+        self.terminated = True
+        self._process.terminate()
+
+    def kill(self) -> None:
+        """End it with SIGKILL."""
+        self.terminated = True
+        self._process.kill()
+
+    def end(self) -> None:
+        """Ask it to end."""
+        self.ending = True
+        self.send("end")
+
+    async def wait(self, patience: float) -> str:
+        """Wait until it has ended, and kill it after `patience` seconds. Return how it ended."""
+        deadline, killed = time.monotonic() + patience, False
         try:
-            os.kill(self.process.pid or 0, 0)
+            while self._is_alive():
+                if time.monotonic() >= deadline:
+                    self._process.kill()
+                    killed = True
+                await asyncio.sleep(EXIT_POLL)
+            self.ended = True
+            _children.discard(self)
+        finally:
+            self.close()
+        return _describe_exit(PIPE_LOST if killed else self._process.exitcode, ready=self.ready)
+
+    def close(self) -> None:
+        """Close the pipe, which ends the child unless it is ending already."""
+        if self._writer is None:
+            self._pipe.close()
+        else:
+            self._writer.close()
+
+    def end_before(self, deadline: float) -> None:
+        """Kill it at once, or at the deadline if it was asked to end. Blocks until then."""
+        if self.ending:
+            self._process.join(max(0.0, deadline - time.monotonic()))
+        self._process.kill()
+
+    def _is_alive(self) -> bool:
+        if self._process.exitcode is not None:
+            return False
+        try:  # a program that waits for all its children may have collected the exit code
+            os.kill(self._process.pid or 0, 0)
         except ProcessLookupError:
             return False
         return True
 
 
-_living: Final[set[ChildProcess]] = set()
-os.register_at_fork(after_in_child=_living.clear)  # they are not the children of a fork, whose end must not kill them
+_children: Final[set[ChildProcess]] = set()
+os.register_at_fork(after_in_child=_children.clear)  # the exit of a fork must not kill the children of its parent
 
 
 def start_child(environment: RunEnvironment) -> ChildProcess:
-    """Start a child; it says `ready` once it hears. Raises OSError past the system's limits."""
+    """Start a child, which sends `ready` once it reads messages. Raises OSError past the system's limits."""
     database = environment.database
     url = database.url.render_as_string(hide_password=False)
-    ours, theirs = Pipe()
+    ours, theirs = socket.socketpair()
     with theirs:
-        # No daemon in the sense of `multiprocessing`: that one could not start processes of its own.
+        # `daemon=True` would forbid the child to start processes of its own.
         process = _spawn.Process(
             target=main, args=(url, database.busy_timeout, database.told_pooler, environment.node, theirs), daemon=False
         )
-        process.start()
+        try:
+            _start_without_interrupts(process)
+        except BaseException:
+            ours.close()
+            raise
     child = ChildProcess(process, ours)
-    _living.add(child)
+    _children.add(child)
     return child
+
+
+def _start_without_interrupts(process: SpawnProcess) -> None:
+    """Start a process with SIGINT blocked, so that a Ctrl-C cannot break its start; later it ignores the signal."""
+    resource_tracker.ensure_running()  # now, because its start would unblock the signal
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @atexit.register
 def _end_with_the_program() -> None:
     """Kill what is left: `multiprocessing` would wait for it. Registered after its own hook, so called before."""
-    deadline = time.monotonic() + FAREWELL
-    for child in sorted(_living, key=lambda child: child.ending):
-        if child.ending:
-            child.process.join(max(0.0, deadline - time.monotonic()))
-        child.process.kill()
+    deadline = time.monotonic() + EXIT_WITHIN
+    for child in sorted(_children, key=lambda child: child.ending):
+        child.end_before(deadline)
 
 
 def _describe_exit(code: int | None, *, ready: bool) -> str:

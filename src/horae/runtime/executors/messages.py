@@ -1,14 +1,13 @@
-"""What a node and its child processes say to each other: JSON over a pipe, so that no value of a job is ever unpickled.
+"""The messages between a node and its child processes: one line of JSON each, so that no value of a job is unpickled.
 
-- to the child: `job` (module, qualname, claim, journal, slot, log_level, log_json), `order` (order, word), `end`
-- from the child: `ready`, `began`, `progress` (percentage, label), `performed` (outcome, fields, settled, unbegun)
+- to the child: `job` (module, qualname, claim, journal, slot, log_level, log_json), `order` (order, detail), `end`
+- from the child: `ready`, `began`, `progress` (percentage, label), `result` (outcome, fields, settled, took, unbegun)
 """
 
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
-from multiprocessing.connection import Connection
 from typing import Any, Final, TypeAlias
 
 from horae.domain.jobs.job import Cancelled, Claim, Crashed, Failed, Outcome, Succeeded
@@ -32,58 +31,58 @@ ORDERS: Final[Mapping[str, type[BaseException]]] = {
 }
 
 
-def send(pipe: Connection, kind: str, **fields: Any) -> None:
-    """Say one thing; raises OSError once nobody listens."""
-    pipe.send_bytes(json.dumps({"kind": kind, **fields}).encode())
+def encode(kind: str, **fields: Any) -> bytes:
+    """Encode a message as a line; JSON escapes the newlines within texts."""
+    return json.dumps({"kind": kind, **fields}).encode() + b"\n"
 
 
-def receive(pipe: Connection) -> Message:
-    """Hear one thing; raises EOFError or OSError once nobody speaks, ValueError for what is no message."""
-    message: Message = json.loads(pipe.recv_bytes())
+def decode(line: bytes) -> Message:
+    """Decode a line; raises ValueError if it is no message, or not a complete one."""
+    message: Message = json.loads(line)
     return message
 
 
 def claim_as_json(claim: Claim) -> dict[str, Any]:
-    """The claim in JSON's types."""
+    """Convert a claim to values that JSON can hold."""
     moment = claim.nominal_time
     return {**claim._asdict(), "nominal_time": None if moment is None else moment.isoformat()}
 
 
 def claim_from_json(fields: Mapping[str, Any]) -> Claim:
-    """The claim again."""
+    """Convert the values of `claim_as_json` back to the claim."""
     moment = fields["nominal_time"]
     values: dict[str, Any] = {**fields, "nominal_time": None if moment is None else datetime.fromisoformat(moment)}
     return Claim(**values)
 
 
 def order_as_json(order: BaseException) -> dict[str, Any]:
-    """An order to stop: its kind, and who cancelled or what was said. One of no known kind is an interruption."""
+    """Convert an order to stop: its kind, and who cancelled or the text. An unknown kind becomes an interruption."""
     kind = next((name for name, known in ORDERS.items() if isinstance(order, known)), "interrupt")
-    return {"order": kind, "word": order.by if isinstance(order, JobCancelled) else str(order)}
+    return {"order": kind, "detail": order.by if isinstance(order, JobCancelled) else str(order)}
 
 
 def order_from_json(fields: Mapping[str, Any]) -> BaseException:
-    """The order again."""
-    return ORDERS[fields["order"]](fields["word"])
+    """Convert the values of `order_as_json` back to the order."""
+    return ORDERS[fields["order"]](fields["detail"])
 
 
-def performed_as_json(performed: BodyResult) -> dict[str, Any]:
-    """What came of a body; the exception itself stays behind, its texts are in the outcome."""
-    if performed.outcome is None:
+def result_as_json(result: BodyResult) -> dict[str, Any]:
+    """Convert the result of a body. The exception itself is left out: the outcome contains its texts."""
+    if result.outcome is None:
         name, fields = None, dict[str, Any]()
     else:
-        name, fields = _NAMES[type(performed.outcome)], asdict(performed.outcome)
+        name, fields = _NAMES[type(result.outcome)], asdict(result.outcome)
     return {
         "outcome": name,
         "fields": fields,
-        "settled": performed.settled,
-        "took": performed.took,
-        "unbegun": performed.unbegun,
+        "settled": result.settled,
+        "took": result.took,
+        "unbegun": result.unbegun,
     }
 
 
-def performed_from_json(fields: Mapping[str, Any]) -> BodyResult:
-    """What came of a body, again."""
+def result_from_json(fields: Mapping[str, Any]) -> BodyResult:
+    """Convert the values of `result_as_json` back to the result."""
     kind = fields["outcome"]
     outcome = None if kind is None else OUTCOMES[kind](**fields["fields"])
     return BodyResult(outcome, settled=fields["settled"], took=fields["took"], unbegun=fields["unbegun"])

@@ -1,4 +1,4 @@
-"""A process executor under test, and the runs that were started on it."""
+"""A process executor under test, with the runs that were started on it."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ from typing import Any
 from horae.domain.jobs.job import Claim, JobId, NodeId
 from horae.runtime.bodies.run import Run
 from horae.runtime.bodies.runner import BodyResult, RunEnvironment
-from horae.runtime.executors.process import ProcessExecutor
+from horae.runtime.executors.process import ProcessExecutor, ProcessLimits
 from horae.storage.engine.database import Database
 from horae.types.context import JobContext
 from horae.types.function import JobFunction
@@ -26,7 +26,7 @@ def claim_of(job_type: JobType[Any], params: dict[str, Any]) -> Claim:
 
 @dataclass(eq=False)
 class Started:
-    """A run, what it has reported, and what came of it; `ends` counts the calls that say so."""
+    """A run, its reports and its result; `ends` counts the calls that deliver a result."""
 
     run: Run
     reports: list[tuple[int, str | None]] = field(default_factory=list[tuple[int, str | None]])
@@ -47,13 +47,13 @@ class Started:
         self.run.stop(order)
 
 
-class Desk:
-    """Starts job types in child processes of one executor."""
+class ExecutorUnderTest:
+    """A process executor that runs job types in child processes."""
 
-    def __init__(self, database: Database) -> None:
-        self.stage = RunEnvironment(database, NODE)
+    def __init__(self, database: Database, limits: ProcessLimits | None = None) -> None:
+        self.environment = RunEnvironment(database, NODE)
         self.loop = asyncio.get_running_loop()
-        self.executor = ProcessExecutor(self.loop, self.stage)
+        self.executor = ProcessExecutor(self.loop, self.environment, limits or ProcessLimits())
         self.runs: list[Started] = []
 
     def start(self, declared: Declared, **params: Any) -> Started:
@@ -83,7 +83,7 @@ class Desk:
         return await self.start(declared, **params).performed()
 
     async def close(self) -> None:
-        """Kill what still runs; tell whether each run had exactly one end."""
+        """Kill what still runs, and check that no run had two results."""
         for started in self.runs:
             if not started.ended.done():
                 self.executor.kill(started.run)
@@ -93,7 +93,7 @@ class Desk:
 
 
 async def is_gone(pid: int) -> None:
-    """Wait for the end of a process, which may be anybody's."""
+    """Wait for the end of a process, which need not be a child of this one."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:

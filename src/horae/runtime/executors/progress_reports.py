@@ -1,0 +1,66 @@
+"""The progress reports of the body in a child process, on their way to the node."""
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import Final
+
+from horae.types.context import Report
+
+INTERVAL: Final = 0.05
+"""Seconds between two reports: the node writes one each 0.1 s."""
+
+
+class LatestReport:
+    """The latest report of one body; after the end of the body nothing reads it any more."""
+
+    __slots__ = ("report",)
+
+    def __init__(self) -> None:
+        self.report: tuple[int, str | None] | None = None
+
+
+class ProgressReports:
+    """Sends the latest report of the running body, at intervals; any thread may report."""
+
+    def __init__(self, send: Callable[[int, str | None], None]) -> None:
+        self._send = send
+        self._latest = LatestReport()
+        # An exception of a signal handler cannot leave its `put` half done, as it could with locks and conditions.
+        self._changed: SimpleQueue[None] = SimpleQueue()
+        self._flushing = threading.Lock()
+
+    def begin(self) -> Report:
+        """Return the callback for the body that begins now."""
+        latest = self._latest
+
+        def report(percentage: int, label: str | None) -> None:
+            latest.report = (percentage, label)
+            self._changed.put(None)
+
+        return report
+
+    def end(self) -> None:
+        """Send what is new; ignore what threads report that the body has left behind."""
+        with self._flushing:
+            self._flush()
+            self._latest = LatestReport()
+
+    def serve(self) -> None:
+        """Send what is new at intervals, for ever. Called on a thread of its own."""
+        while True:
+            self._changed.get()
+            with suppress(Empty):
+                while True:
+                    self._changed.get_nowait()
+            with self._flushing:
+                self._flush()
+            time.sleep(INTERVAL)
+
+    def _flush(self) -> None:
+        latest = self._latest
+        report, latest.report = latest.report, None
+        if report is not None:
+            self._send(*report)
