@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from horae import Horae, Job
 from horae.runtime.node.node import Node
+from horae.runtime.signals import Signal, Signals
 
 PATIENCE: Final = 20.0
 """Seconds after which a wait has failed: a bound, never a measure."""
@@ -32,15 +33,25 @@ async def running_node(horae: Horae, **options: Any) -> AsyncGenerator[Node]:
             node.stop()
 
 
-async def until(condition: Callable[[], Any], within: float = PATIENCE) -> Any:
-    """Look until the condition is true, and return what it said; raises TimeoutError."""
+def signals_of(node: Node) -> Signals:
+    """The signals by which the services of a running node notify each other."""
+    signals: Signals = vars(node)["_incarnation"].signals
+    return signals
+
+
+async def until(condition: Callable[[], Any], within: float = PATIENCE, after: Signal[...] | None = None) -> Any:
+    """Look until the condition is true, and return what it said; raises TimeoutError.
+
+    `after`: the signal that announces the change, so that the condition is checked then and not again and again.
+    """
     async with asyncio.timeout(within):
         while True:
+            changed = None if after is None else after.wait()
             answer = condition()
             found = await answer if inspect.isawaitable(answer) else answer
             if found:
                 return found
-            await asyncio.sleep(PAUSE)
+            await (asyncio.sleep(PAUSE) if changed is None else changed)
 
 
 async def until_state(horae: Horae, job_id: int, *states: str, within: float = PATIENCE) -> Job:

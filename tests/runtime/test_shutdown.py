@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from horae import Backoff, Horae, JobContext, JobState
-from horae.runtime.node import node as node_module
+from horae.runtime.node import shutdown
 from horae.storage.engine.database import Database
 from tests.harness.applications import application, attempts_of, rows
 from tests.harness.nodes import PATIENCE, running_node, until, until_state
@@ -18,7 +18,7 @@ NO_TIME = timedelta(0)
 
 @pytest.fixture(autouse=True)
 def _short_last_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_module, "LAST_WORDS", 0.3)
+    monkeypatch.setattr(shutdown, "LAST_WORDS", 0.3)
 
 
 def nodes(horae: Horae) -> list[Any]:

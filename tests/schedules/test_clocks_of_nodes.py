@@ -13,6 +13,7 @@ from horae import Horae
 from horae.domain.jobs.job import NodeId
 from horae.runtime import controller
 from horae.runtime.controller import Controller
+from horae.runtime.signals import Signals
 from horae.storage.engine.database import Database
 from horae.storage.operations import nodes
 from horae.storage.schedules import repository, runs
@@ -51,7 +52,7 @@ class TestWhenANodeLooks:
 
     @pytest.fixture
     def lone(self, horae: Horae) -> Controller:
-        return Controller(horae.components.database, NodeId("here"), lambda _: None, Random(1))
+        return Controller(horae.components.database, NodeId("here"), Signals(), Random(1))
 
     async def test_at_the_ring_every_five_seconds_and_at_all_once_a_minute(
         self, lone: Controller, hand: Hand, looks: list[str]

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Collection
 from datetime import datetime, timedelta
+from random import Random
 from typing import Any, Final
 
 import pytest
@@ -19,13 +20,14 @@ from horae.domain.jobs.job import NodeId
 from horae.runtime import controller
 from horae.runtime.claims.slots import Slots
 from horae.runtime.controller import Controller
+from horae.runtime.signals import Signals
 from horae.storage.engine.database import Database
 from horae.storage.operations import nodes
 from horae.storage.schedules import repository, runs
 from horae.storage.schedules.rows import DueSchedule
 from horae.storage.schedules.runs import Decided
 from tests.harness.applications import application, claim_as_another_node, execute
-from tests.harness.nodes import running_node, until
+from tests.harness.nodes import running_node, signals_of, until
 from tests.schedules.bodies import stubborn
 from tests.schedules.stage import check_ledger, check_sum, fires
 
@@ -196,27 +198,21 @@ class TestEnds:
             after = await ended(horae, "wait_long")
         assert (after.enabled, after.statistics.total_failures, after.statistics.consecutive_failures) == (True, 1, 0)
 
-    async def test_an_end_in_the_bodys_own_transaction_is_told_to_the_owner(
-        self, horae: Horae, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    async def test_an_end_in_the_bodys_own_transaction_is_told_to_the_owner(self, horae: Horae) -> None:
         """No node settles such a run, so none learns of its schedule by itself."""
-        hinted: list[int] = []
-        hint = Controller.hint
-
-        def note(self: Controller, ids: Collection[int] = ()) -> None:
-            hinted.extend(ids)
-            hint(self, ids)
+        changed = list[int]()
 
         @horae.job(transaction="read committed")
         def own() -> None: ...
 
         added = horae.schedules.add(own, every="1h")
-        async with running_node(horae):
+        async with running_node(horae) as node:
             await ended(horae, "own")
-            monkeypatch.setattr(Controller, "hint", note)
+            signals_of(node).schedules_changed.connect(changed.extend)
             horae.schedules.run_now("own")
             await ended(horae, "own", 2)
-            await until(lambda: hinted.count(added.id) >= 2)  # one for the run by hand, one for its end
+            # one for the run by hand, one for its end
+            await until(lambda: changed.count(added.id) >= 2, after=signals_of(node).schedules_changed)
 
 
 class TestOverlap:
@@ -425,20 +421,16 @@ class TestTrouble:
                     return due(connection, partitions, horizon)
                 (row,) = repository.lock(connection, [horae.schedules.resume("work").id])
                 learnt.append(row.id)
-                controllers[0].learn([Decided(row, None, None)])
+                signals.runs_ended.send([Decided(row, None, None)])
                 return []
 
-            controllers: list[Controller] = []
-            look = Controller._look  # noqa: SLF001 - to get at the one that the node has made
-
-            async def note(self: Controller) -> None:
-                controllers.append(self)
-                await look(self)
-
             monkeypatch.setattr(repository, "due", old)
-            monkeypatch.setattr(Controller, "_look", note)
-            async with running_node(horae):
+            signals = Signals()
+            lone = Controller(horae.components.database, NodeId("here"), signals, Random(1))
+            async with running_node(horae, scheduler=False), asyncio.TaskGroup() as group:
+                group.create_task(lone.run())
                 await until(lambda: len(ran) == 1)
+                lone.stop()
 
 
 @pytest.mark.parametrize("plain_database", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True)

@@ -18,6 +18,7 @@ from horae.runtime.bodies.runner import RunEnvironment
 from horae.runtime.bodies.verdict import FinishedRun
 from horae.runtime.claims import settler
 from horae.runtime.claims.settler import Settler
+from horae.runtime.signals import Signals
 from horae.storage.engine.database import Database
 from horae.storage.outcomes.settling import Settled
 from horae.storage.schedules import bulk_firing, repository, runs
@@ -152,9 +153,9 @@ class Desk:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.written: list[int] = []
         patch.setattr(settler, "settle_batch", lambda *_: Settled())
-        self.settler = Settler(
-            cast("RunEnvironment", self), lambda batch, _: self.written.append(len(batch)), Random(1)
-        )
+        self.signals = Signals()
+        self.signals.settled.connect(lambda batch, _: self.written.append(len(batch)))
+        self.settler = Settler(cast("RunEnvironment", self), self.signals, Random(1))
         self.database = self.journal = self
 
     def end(self, _claims: object) -> None:
@@ -184,19 +185,19 @@ class TestEndsWait:
             await asyncio.sleep(0)
 
     async def test_until_it_is(self, desk: Desk) -> None:
-        desk.settler.way.clear()
+        desk.signals.burst_over.clear()
         desk.add()
         async with asyncio.TaskGroup() as group:
             await self.served(desk, group)
             assert desk.written == []
-            desk.settler.way.set()
+            desk.signals.burst_over.set()
             await desk.settler.drained()
             desk.settler.close()
         assert desk.written == [1]
 
     async def test_but_not_for_ever_and_once_only(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(settler, "PATIENCE", 0.02)
-        desk.settler.way.clear()
+        desk.signals.burst_over.clear()
         desk.add()
         async with asyncio.TaskGroup() as group:
             await self.served(desk, group)
@@ -209,7 +210,7 @@ class TestEndsWait:
 
     async def test_not_if_too_many_do(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(settler, "MOST_WAITING", 3)
-        desk.settler.way.clear()
+        desk.signals.burst_over.clear()
         async with asyncio.TaskGroup() as group:
             desk.add(2)
             await self.served(desk, group)
@@ -232,8 +233,9 @@ class TestEndsWait:
         horae.job(name="work")(lambda: None)
         for index in range(7):
             horae.schedules.add("work", name=f"s{index}", every="1h")
-        lone = controller.Controller(horae.components.database, NodeId("here"), lambda _: None, Random(1))
-        calm = lone.calm
+        signals = Signals()
+        calm = signals.burst_over
+        lone = controller.Controller(horae.components.database, NodeId("here"), signals, Random(1))
         async with asyncio.TaskGroup() as group:
             group.create_task(lone.run())
             await until(lambda: fewest_runs(horae) == 1 and calm.is_set())

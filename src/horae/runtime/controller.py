@@ -10,12 +10,13 @@ import asyncio
 import heapq
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from random import Random
 from typing import Final
 
 from horae.domain.cluster.ring import Ring
 from horae.domain.jobs.job import NodeId
+from horae.runtime.signals import Signals
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL
@@ -39,14 +40,13 @@ LARGEST_CROWD: Final = 20_000
 seconds before an attempt that found a run in its way is repeated, and that the second owner waits for the first."""
 
 log = logging.getLogger("horae.runtime")
-OnDecided = Callable[[Sequence[Decided]], None]
 
 
 class Controller:
     """One node's share of the schedules."""
 
-    def __init__(self, database: Database, node: NodeId, on_decided: OnDecided, rng: Random) -> None:
-        self._database, self._node, self._on_decided, self._rng = database, node, on_decided, rng
+    def __init__(self, database: Database, node: NodeId, signals: Signals, rng: Random) -> None:
+        self._database, self._node, self._signals, self._rng = database, node, signals, rng
         self._partitions: frozenset[int] = frozenset()
         self._first: frozenset[int] = frozenset()
         self._members: tuple[NodeId, ...] = ()
@@ -58,11 +58,10 @@ class Controller:
         self._planned: dict[int, PlannedFire | None] = {}
         self._away = ThrottledWarning()
         self._wake = asyncio.Event()
-        self.calm = asyncio.Event()
-        """Not set while more is due than one transaction fires."""
-        self.calm.set()
         self._reload_at = self._ring_at = self._ahead_at = 0.0
         self._stopping = self._reloading = False
+        signals.schedules_changed.connect(self.hint)
+        signals.runs_ended.connect(self._learn)
 
     def hint(self, ids: Collection[int] = ()) -> None:
         """These schedules have changed, or all may have: look at once. Called on the node's loop."""
@@ -152,13 +151,13 @@ class Controller:
         try:
             while (batch := self._take_due(time.monotonic())) and not self._stopping:
                 if self._crowd:
-                    self.calm.clear()
+                    self._signals.burst_over.clear()
                 await self._fire_batch(batch)
         except BaseException:
             self._reload_at = 0.0  # the batch has left the heap
             raise
         finally:
-            self.calm.set()
+            self._signals.burst_over.set()
 
     async def _fire_batch(self, batch: Sequence[int]) -> None:
         """In two halves side by side where the database can: while the one is committed the other is worked at."""
@@ -170,7 +169,7 @@ class Controller:
         decided = [*decided, *(await self._fire(rest) if rest else ())]
         for result in decided:
             self._plan_next(result)
-        self._on_decided(decided)
+        self._signals.decided.send(decided)
 
     async def _plan_ahead(self) -> None:
         """Decide about a crowd that is due soon while there is time: nothing has come due yet."""
@@ -259,7 +258,7 @@ class Controller:
         self._due[schedule_id] = due
         heapq.heappush(self._heap, (due, -priority, schedule_id))
 
-    def learn(self, decided: Iterable[Decided]) -> None:
+    def _learn(self, decided: Iterable[Decided]) -> None:
         """Runs of these schedules have ended here: their next start is known without asking."""
         for result in decided:
             if result.schedule.partition in self._partitions or result.schedule.id in self._adopted:

@@ -20,6 +20,7 @@ from sqlalchemy import Connection
 from horae.domain.jobs.job import AttemptOutcome, JobId, JobState, Settlement
 from horae.runtime.bodies.runner import RunEnvironment
 from horae.runtime.bodies.verdict import FinishedRun
+from horae.runtime.signals import Signals
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.storage.engine.failures import is_of_data
 from horae.storage.jobs import claims
@@ -38,7 +39,6 @@ UNSTORABLE: Final = "What this job returned cannot be stored."
 log = logging.getLogger("horae.runtime")
 
 
-Settlers = Callable[[Sequence[FinishedRun], Settled], None]
 Beat = Callable[[Connection], Callable[[], None]]
 
 
@@ -49,11 +49,9 @@ def _no_beat(_connection: Connection) -> Callable[[], None]:
 class Settler:
     """The one place of a node from which claims are settled."""
 
-    def __init__(self, environment: RunEnvironment, on_settled: Settlers, rng: Random, beat: Beat = _no_beat) -> None:
+    def __init__(self, environment: RunEnvironment, signals: Signals, rng: Random, beat: Beat = _no_beat) -> None:
         """`beat`: a sign of life in each transaction, where one is due; the answer is called after the commit."""
-        self._environment, self._beat = environment, beat
-        self._on_settled = on_settled
-        self._rng = rng
+        self._environment, self._signals, self._rng, self._beat = environment, signals, rng, beat
         self._waiting: list[FinishedRun] = []
         self._writing: Sequence[FinishedRun] = ()
         self._work = asyncio.Event()
@@ -63,10 +61,6 @@ class Settler:
         self._patient = True
         self._largest, self._pause = LARGEST_BATCH, PAUSES[0]
         self._away = ThrottledWarning()
-        self.on_room: Callable[[], None] = lambda: None
-        self.way = asyncio.Event()
-        """Not set while a crowd of schedules is due: what starts goes before what ends, for a moment."""
-        self.way.set()
 
     @property
     def crowded(self) -> bool:
@@ -86,7 +80,7 @@ class Settler:
             self._work.set()
             self._idle.clear()
         elif len(waiting) >= MOST_WAITING:
-            self.way.set()
+            self._signals.burst_over.set()
 
     async def drained(self) -> None:
         """Wait until everything that was added is committed."""
@@ -101,7 +95,7 @@ class Settler:
         """Write batches until closed and empty."""
         while True:
             await self._work.wait()
-            await self._let_pass()
+            await self._let_burst_pass()
             crowded = self.crowded
             batch, self._waiting = self._waiting[: self._largest], self._waiting[self._largest :]
             self._writing = batch
@@ -109,22 +103,22 @@ class Settler:
                 await self._write(batch)
             self._writing = ()
             if crowded and not self.crowded:
-                self.on_room()
+                self._signals.room.send()
             if not self._waiting:
                 self._idle.set()
                 self._work.clear()
                 if self._closing:
                     return
 
-    async def _let_pass(self) -> None:
-        """Wait until the way is free: once for each crowd, however long that lasts."""
-        if self.way.is_set():
+    async def _let_burst_pass(self) -> None:
+        """Wait until a burst of schedules is over: once for each burst, and no longer than a moment."""
+        if self._signals.burst_over.is_set():
             self._patient = True
         elif self._patient and not self._closing:
             self._patient = False
             with suppress(TimeoutError):
                 async with asyncio.timeout(PATIENCE):
-                    await self.way.wait()
+                    await self._signals.burst_over.wait()
 
     async def _write(self, batch: Sequence[FinishedRun]) -> None:
         try:
@@ -136,7 +130,7 @@ class Settler:
         self._pause = PAUSES[0]
         self._largest = min(self._largest * 2, LARGEST_BATCH)
         self._environment.journal.end([ended.claim for ended in batch])
-        self._on_settled(batch, settled)
+        self._signals.settled.send(batch, settled)
 
     def _commit(self, batch: Sequence[FinishedRun]) -> Settled:
         def write(connection: Connection) -> tuple[Settled, Callable[[], None]]:

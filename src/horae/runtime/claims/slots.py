@@ -2,31 +2,35 @@
 
 from collections.abc import Callable
 
+from horae.runtime.signals import Signal
+
 
 class Slots:
-    """A count that workers of one event loop share; whoever frees a slot tells the others."""
+    """A limited number of slots, shared by the workers of one event loop. Each running body takes one."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.free = limit
         """How many more bodies may begin."""
-        self._listeners: list[Callable[[], None]] = []
+        self._freed = Signal[[]]()
+        self._workers = 0
 
     def take(self) -> None:
-        """Begin a body."""
+        """Take a slot for a body that begins."""
         self.free -= 1
 
     def release(self) -> None:
-        """A body has ended."""
+        """Free the slot of a body that has ended."""
         self.free += 1
-        if len(self._listeners) > 1:
-            for listener in self._listeners:
-                listener()
+        if self._workers > 1:  # a worker alone knows it anyway
+            self._freed.send()
 
-    def listen(self, on_release: Callable[[], None]) -> None:
-        """Call `on_release` whenever a slot of a shared limit becomes free."""
-        self._listeners.append(on_release)
+    def join(self, on_free: Callable[[], None]) -> None:
+        """Add a worker; `on_free` is called when a slot becomes free that several workers share."""
+        self._freed.connect(on_free)
+        self._workers += 1
 
-    def forget(self, on_release: Callable[[], None]) -> None:
-        """Call it no longer."""
-        self._listeners.remove(on_release)
+    def leave(self, on_free: Callable[[], None]) -> None:
+        """Remove a worker."""
+        self._freed.disconnect(on_free)
+        self._workers -= 1

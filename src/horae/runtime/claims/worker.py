@@ -29,12 +29,14 @@ from horae.runtime.claims.settler import Settler
 from horae.runtime.claims.slots import Slots
 from horae.runtime.claims.suspects import Suspects
 from horae.runtime.claims.throughput import Throughput
+from horae.runtime.signals import Signals
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.storage.jobs import claims
 from horae.storage.jobs.claims import ClaimScope
 from horae.types.context import JobContext
 from horae.types.job_type import JobType
 from horae.types.registry import Registry
+from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
 LARGEST_PREFETCH: Final = 2000
 LONGEST_WAIT: Final = 1.0
@@ -58,15 +60,16 @@ class Worker:
     """The slots of one node."""
 
     def __init__(  # noqa: PLR0913 - the one place where these meet
-        self, *, environment: RunEnvironment, scope: ClaimScope, registry: Registry, settler: Settler,
-        reporter: Reporter, choose: Choose, slots: Slots, hinted: Callable[[], bool], rng: Random,
+        self, *, environment: RunEnvironment, scope: ClaimScope, registry: Registry, signals: Signals, settler: Settler,
+        reporter: Reporter, choose: Choose, slots: Slots, wakeup: WakeupChannel, rng: Random,
     ) -> None:  # fmt: skip
         self.running: dict[JobId, Run] = {}
+        self._signals, self._wakeup = signals, wakeup
         self._environment, self._registry = environment, registry
         self._claimer = Claimer(environment.database, scope, rng)
         self._suspects = Suspects(environment.database, rng)
         self._settler, self._reporter = settler, reporter
-        self._choose, self._slots, self._hinted, self._rng = choose, slots, hinted, rng
+        self._choose, self._slots, self._rng = choose, slots, rng
         self._prefetched: deque[tuple[Claim, float]] = deque()
         self._throughput = Throughput()
         self._away = ThrottledWarning()
@@ -79,9 +82,12 @@ class Worker:
         self._looked_ahead = False
         self._reply_lost_until = 0.0
         self._orphaned_at = time.monotonic() + ORPHANED_EVERY
-        self.emptied = asyncio.Event()
-        settler.on_room = self._wake.set
-        slots.listen(self._slot_is_free)
+        signals.work.connect(self.hint)
+        signals.room.connect(self._wake.set)
+        signals.queues_freed.connect(self._queues_freed)
+        signals.isolated.connect(self._isolate)
+        signals.contact_regained.connect(self._rejoin)
+        slots.join(self._slot_is_free)
 
     def _slot_is_free(self) -> None:
         self._begin_prefetched()
@@ -98,17 +104,12 @@ class Worker:
         self._claimer.serve(types)
         self.hint()
 
-    def hint_of_room(self, queues: Iterable[str]) -> bool:
-        """Jobs of these queues have ended: look for work if one of the queues has a limit, and say so."""
+    def _queues_freed(self, queues: Collection[str]) -> None:
+        """Look for work if one of the queues has a limit; another node may be the one that can use the room."""
         limited = self._claimer.limited
-        if not limited or limited.isdisjoint(queues):
-            return False
-        self.hint()
-        return True
-
-    def hint_in(self, seconds: float) -> None:
-        """Look for work when something is due."""
-        asyncio.get_running_loop().call_later(seconds, self.hint)
+        if limited and not limited.isdisjoint(queues):
+            self.hint()
+            self._wakeup.send(Hint(HintKind.WORK))
 
     def stop(self) -> None:
         """Claim nothing more; `run` ends after handing back what was not begun."""
@@ -126,7 +127,7 @@ class Worker:
             else:
                 await self._wait()
             self._hand_back_stale()
-        self._slots.forget(self._slot_is_free)
+        self._slots.leave(self._slot_is_free)
         self._hand_back_prefetched()
         if time.monotonic() < self._reply_lost_until:
             await self._hand_back_orphaned()
@@ -175,7 +176,7 @@ class Worker:
             self.hint()
 
     async def _wait(self) -> None:
-        if not self._looked_ahead and (self._claimer.is_stale or (self._exhausted and self._hinted())):
+        if not self._looked_ahead and (self._claimer.is_stale or (self._exhausted and self._wakeup.connected)):
             await self._look_ahead()
         timeout = min(self._poll_interval(), self._claimer.pause)
         if self._prefetched:
@@ -189,7 +190,7 @@ class Worker:
 
     def _poll_interval(self) -> float:
         spread = self._rng.uniform(0.75, 1.25)
-        if not self._hinted():
+        if not self._wakeup.connected:
             self._poll = min(self._poll * 2, POLL_ALONE[1])
             return self._poll * spread
         if self._due_at is None:
@@ -225,7 +226,7 @@ class Worker:
         if not self._exhausted and not self._wake.is_set() and self._room() > 0:
             self._wake.set()
         if not self.running:
-            self.emptied.set()
+            self._signals.emptied.set()
 
     def drop(self, job_ids: Collection[JobId]) -> None:
         """Hand back prefetched jobs that are being cancelled; their bodies never begin."""
@@ -276,7 +277,7 @@ class Worker:
             self._hand_back(orphaned)
             log.warning("%d jobs were claimed without an answer and are handed back", len(orphaned))
 
-    def isolate(self, level: Isolation) -> None:
+    def _isolate(self, level: Isolation) -> None:
         """The database has not been reached for long: stop the bodies whose jobs others may soon act on."""
         self._isolated = True
         self._hand_back_prefetched()
@@ -284,7 +285,7 @@ class Worker:
             if must_stop(run.claim, level):
                 run.stop(OutOfContact())
 
-    def rejoin(self) -> None:
+    def _rejoin(self) -> None:
         """The database is reached again: take on work as before."""
         self._isolated = False
         self.hint()

@@ -155,8 +155,10 @@ class Sweeper:
                 self._clear, rescuer, certain, dead.keys() - certain
             )
             self._fates = {node: fates for node, fates in self._told(batch).items() if node in dead}
-            self._on_rescue(batch)
-            self._on_runs(ended)
+            if batch:
+                self._on_rescue(batch)
+            if ended:
+                self._on_runs(ended)
             if len(batch) < rescue.RESCUE_BATCH:
                 break
         for node in buried:
@@ -250,7 +252,8 @@ class Sweeper:
         ended = await self._database.transact_async(runs.end_lost, ENDS_AT_ONCE)
         for decision in ended:
             log.warning("a run of schedule %r was over without its knowing", decision.schedule.name)
-        self._on_runs(ended)
+        if ended:
+            self._on_runs(ended)
 
 
 def _start_up(kind: JobType[Any]) -> float:

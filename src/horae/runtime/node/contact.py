@@ -1,0 +1,57 @@
+"""What the heartbeat reports about this node and others, passed on to the node's services."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+from horae.domain.cluster.liveness import Isolation
+from horae.domain.jobs.job import JobId
+from horae.errors import LeaseLost
+from horae.runtime.bodies.run import Executor, Run
+from horae.runtime.bodies.runner import OutOfContact
+from horae.runtime.bodies.verdict import must_stop
+from horae.runtime.liveness.heartbeat import Watcher
+from horae.runtime.signals import Signals
+
+
+@dataclass(frozen=True, slots=True)
+class ContactReports:
+    """Sends the signals about contact on the node's loop; the heartbeat calls it on threads of its own.
+
+    Bodies on threads are stopped by the calling thread already, because another body may hold up the loop.
+    """
+
+    loop: asyncio.AbstractEventLoop
+    signals: Signals
+    running: Mapping[JobId, Run]
+    threads: Executor
+
+    def watcher(self) -> Watcher:
+        """Return what the heartbeat calls."""
+        return Watcher(
+            died=self._died,
+            suspected=partial(post, self.loop, self.signals.node_suspected.send),
+            isolated=self._isolated,
+            regained=partial(post, self.loop, self.signals.contact_regained.send),
+        )
+
+    def _died(self) -> None:
+        self._stop_threads(LeaseLost, Isolation.ALL)
+        post(self.loop, self.signals.declared_dead.send)
+
+    def _isolated(self, level: Isolation) -> None:
+        self._stop_threads(OutOfContact, level)
+        post(self.loop, self.signals.isolated.send, level)
+
+    def _stop_threads(self, order: Callable[[], BaseException], level: Isolation) -> None:
+        for run in list(self.running.values()):
+            if run.executor is self.threads and must_stop(run.claim, level):
+                run.stop(order())
+
+
+def post(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *args: object) -> None:
+    """Call a function on the loop from another thread, unless the loop is closed."""
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(call, *args)

@@ -1,0 +1,82 @@
+"""How a node ends its work: it gives running bodies time, orders them to stop, uses force, and writes their results."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from horae.domain.jobs.job import NodeId
+from horae.runtime.bodies.run_monitor import RunMonitor
+from horae.runtime.bodies.runner import Interrupted
+from horae.runtime.claims.settler import Settler
+from horae.runtime.claims.worker import Worker
+from horae.runtime.signals import Signals
+
+LAST_WORDS: Final = 1.2
+TOLD_WITHIN: Final = 0.5
+LISTED: Final = 50
+"""Seconds: bodies have to stop once they were told to, and half as many once they were stopped by force; schedules have
+to show that. Jobs that a line of the log names.
+"""
+
+log = logging.getLogger("horae.runtime")
+
+
+@dataclass(frozen=True, slots=True)
+class Shutdown:
+    """Ends the bodies of a node and writes their results."""
+
+    node: NodeId
+    worker: Worker
+    settler: Settler
+    run_monitor: RunMonitor
+    signals: Signals
+
+    async def run(
+        self, working: Sequence[asyncio.Task[None]], settling: asyncio.Task[None], grace: float, settled_by: float
+    ) -> None:
+        """Let bodies run on for `grace` seconds, then stop them; wait for their results until `settled_by`.
+
+        `working` and `settling` are tasks that have been told to end, but may hang while the database does not answer.
+        """
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        if working:
+            await asyncio.wait(working, timeout=max(grace, LAST_WORDS))
+        await self._bodies_end(max(grace - (loop.time() - began), 0.0))
+        await self._stop_bodies()
+        self.settler.close()
+        await asyncio.wait([settling], timeout=settled_by - loop.time())
+        self._log_unsettled()
+
+    async def _stop_bodies(self) -> None:
+        if self.worker.running:
+            self.worker.order_all(Interrupted)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TOLD_WITHIN):
+                    await self.run_monitor.note_told(list(self.worker.running.values()))
+            await self._bodies_end(LAST_WORDS)
+        for run in list(self.worker.running.values()):
+            run.kill()
+        await self._bodies_end(LAST_WORDS / 2)
+        self.worker.give_up()
+
+    async def _bodies_end(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                while self.worker.running:
+                    self.signals.emptied.clear()
+                    await self.signals.emptied.wait()
+        except TimeoutError:
+            log.warning("%d jobs have not ended within %g s", len(self.worker.running), seconds)
+
+    def _log_unsettled(self) -> None:
+        if unsettled := self.settler.unsettled:
+            log.error(
+                "node %s stops although the results of %d jobs could not be written, because the database does not "
+                "answer; another node will find these jobs unfinished: %s",
+                self.node, len(unsettled),
+                ", ".join(map(str, unsettled[:LISTED])) + (", …" * (len(unsettled) > LISTED)),
+            )  # fmt: skip
