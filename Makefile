@@ -1,4 +1,4 @@
-# `make` lists what can be done; `make check` is what continuous integration runs.
+# `make` lists the targets; `make check` runs what continuous integration runs.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -37,10 +37,10 @@ install: .venv/installed ## Create .venv with the locked requirements and the pa
 system: ## Install the Debian packages that the tests need (as root, where missing)
 	@scripts/install-system-packages $(SYSTEM_PACKAGES)
 
-test: install system web web-check ## Run every test, two files at a time (ARGS="-k cron" chooses some)
+test: install system web web-check ## Run all tests, two files at a time (ARGS="-k cron" selects some)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
-fuzz: install system ## Draw EXAMPLES (1000) new values for each property test (ARGS="-k cron" chooses some)
+fuzz: install system ## Run each property test with EXAMPLES (1000) new random values (ARGS="-k cron" selects some)
 	@HORAE_FUZZ=$(or $(EXAMPLES),1000) $(BIN)/python -m pytest -n 2 -m hypothesis --timeout 3600 --randomly-seed default $(ARGS)
 
 lint: install web-check ## Check format, style, types and the direction of imports
@@ -53,14 +53,14 @@ lint: install web-check ## Check format, style, types and the direction of impor
 docs: install ## Build the documentation into site/
 	$(BIN)/mkdocs build --strict --quiet
 
-check: lint docs test ## Run all that continuous integration runs, in its order
+check: lint docs test ## Run everything that continuous integration runs, in the same order
 
-demo: .venv/runtime ## Run the demonstration (ONCE=1 ends it after one round)
+demo: .venv/runtime ## Run the demonstration (ONCE=1: only one round)
 	@if $(NODE) --present; then $(MAKE) --no-print-directory $(DASHBOARD); else test -f $(DASHBOARD); fi \
 		|| echo "The dashboard is not built, so its page will be empty: see \`make web\`."
 	$(BIN)/python -m examples.demo $(if $(ONCE),--once)
 
-web: $(DASHBOARD) ## Build the dashboard into the package (Node.js 20 is brought where there is none)
+web: $(DASHBOARD) ## Build the dashboard into the package (installs Node.js 20 into .venv if it is missing)
 
 $(DASHBOARD): $(MODULES) $(filter-out %/README.md web/app/tests/% web/packages/vue/tests/%,$(WEB_FILES))
 	@cd web && ../$(NODE) npm run --silent build
@@ -76,34 +76,34 @@ web/node_modules/.checked: $(MODULES) $(WEB_FILES) tests/api/openapi.json
 	@cd web && ../$(NODE) npm run --silent check
 	touch $@
 
-dist: install web ## Build the sdist and the wheel, with the dashboard in both, into dist/
+dist: install web ## Build the sdist and the wheel, both with the dashboard, into dist/
 	$(BIN)/python -m build --no-isolation
 
-screenshots: install system web ## Photograph every view of the dashboard into docs/images/
+screenshots: install system web ## Take a screenshot of every view of the dashboard, into docs/images/
 	$(BIN)/python -m tests.e2e.screenshots $(ARGS)
 
-bench: install system ## Measure against raw statements on the same server
+bench: install system ## Run the benchmarks, compared with raw statements on the same server
 	$(BIN)/python -m benchmarks $(ARGS)
 
-first-view: install system web ## Measure how soon the dashboard shows something over 10,000 jobs
+first-view: install system web ## Measure how fast the first view of the dashboard appears with 10,000 jobs
 	$(BIN)/python -m benchmarks.dashboard $(ARGS)
 
-soak: install system ## Kill and stop nodes for SECONDS (900) with SEED (random), then check every job
+soak: install system ## Kill and stop nodes at random for SECONDS (900) with SEED (random), then check every job
 	$(BIN)/python -m benchmarks.soak $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
-chaos: install system ## Schedules under random faults (SECONDS=60 SEED=1 ARGS="--database sqlite")
+chaos: install system ## Run schedules under random faults (SECONDS=60 SEED=1 ARGS="--database sqlite")
 	$(BIN)/python -m tests.chaos $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
-faults: install system ## Faults on purpose, and what came of each (ARGS="read-only --only postgresql")
+faults: install system ## Cause faults one by one and report the results (ARGS="read-only --only postgresql")
 	$(BIN)/python -m tests.faults.measure $(ARGS)
 
 changelog: install ## Write CHANGELOG.md from the news fragments (VERSION=0.2.0 makes the section of a release)
 	$(BIN)/python scripts/write-changelog $(VERSION)
 
-lock: install ## Resolve the locked requirements anew (ARGS=--upgrade for newer versions)
+lock: install ## Write the locked requirements again (ARGS=--upgrade for newer versions)
 	$(BIN)/python -m pip install --quiet pip-tools
 	scripts/lock-requirements $(ARGS)
 
-clean: ## Remove what the other targets made
+clean: ## Remove everything that the other targets created
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist site
 	rm -rf web/node_modules web/*/node_modules web/packages/vue/dist src/horae/api/static examples/tables/static
