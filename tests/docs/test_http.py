@@ -1,4 +1,4 @@
-"""What the guide to HTTP shows works as it is shown."""
+"""The examples in the guide to HTTP work as shown."""
 
 import re
 import subprocess
@@ -41,7 +41,7 @@ if __name__ == "__main__":
 
 @contextmanager
 def served(folder: Path) -> Generator[str]:
-    """The application under this address, with local staff and nothing that runs jobs."""
+    """Serve the application with local staff and without a worker; yield its address."""
     (folder / "app.py").write_text(APPLICATION)
     subprocess.run([sys.executable, "app.py"], cwd=folder, check=True, timeout=60)
     command = [sys.executable, "-m", "horae", "run", "app:horae", "--local-staff", "--port", "0"]
@@ -65,14 +65,14 @@ def test_the_commands_print_what_the_guide_shows(tmp_path: Path) -> None:
 
 
 async def django(scope: Any, _receive: Any, send: Any) -> None:
-    """Any ASGI application, in the place of Django's."""
+    """An ASGI application in place of Django's."""
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": f"Django: {scope['path']}".encode()})
 
 
 @pytest.fixture
 def shop(sqlite_database: Database, monkeypatch: pytest.MonkeyPatch) -> Generator[Horae]:
-    """A project with jobs, and as much of Django as `asgi.py` imports."""
+    """A project with jobs, and the parts of Django that `asgi.py` imports."""
     monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "shop.settings")
     with application(sqlite_database) as horae:
         modules: dict[str, dict[str, Any]] = {

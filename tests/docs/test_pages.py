@@ -1,4 +1,4 @@
-"""The commands of the guides do what the guides say."""
+"""The commands in the guides work as described."""
 
 from pathlib import Path
 from typing import Final
@@ -21,7 +21,7 @@ def import_csv(path: str) -> int:
 
 
 def typed(page: str, part: str) -> Command:
-    """The one command of a page that has this part."""
+    """Return the only command of a page that contains this text."""
     [command] = [command for command in commands_of(page) if part in command.typed]
     return command
 

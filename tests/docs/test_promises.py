@@ -1,4 +1,4 @@
-"""Each promise of the page on promises names the tests that hold it, and those tests exist."""
+"""Each promise names the tests that verify it, and those tests exist."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""The console blocks of a page: what is typed, and what the page says is printed."""
+"""Read and run the console blocks of a page: the commands, and the output that the page shows."""
 
 import os
 import re
@@ -16,21 +16,21 @@ STRICT: Final = "set -euo pipefail\n"
 
 @dataclass(frozen=True)
 class Command:
-    """One command of a page; `printed` may leave out parts with an ellipsis, and is empty where the page shows none."""
+    """One command of a page. An ellipsis in `printed` matches any text; it is empty if the page shows no output."""
 
     typed: str
     printed: str
 
 
 def code_of(page: str, first_line: str) -> str:
-    """The one block of Python of a page that begins with this line."""
+    """Return the only Python block of a page that begins with this line."""
     blocks: list[str] = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
     [found] = [block for block in blocks if block.startswith(f"{first_line}\n")]
     return found
 
 
 def commands_of(page: str) -> list[Command]:
-    """All commands of a page below the root, in order."""
+    """Return all commands of a page, in order. The path is relative to the root of the checkout."""
     return [command for block in BLOCK.findall((ROOT / page).read_text(encoding="utf-8")) for command in _read(block)]
 
 
@@ -45,7 +45,7 @@ def _split(part: str) -> tuple[str, str]:
 
 
 def run(command: Command, folder: Path, environment: Mapping[str, str]) -> str:
-    """Run it as a shell would, with this Python's programs on the path; what it printed. Raises if it fails."""
+    """Run the command in a shell, with the programs of this Python on the path, and return its output. Raise if it fails."""
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     return subprocess.run(
         ["bash", "-c", STRICT + command.typed], cwd=folder, check=True, text=True, stdout=subprocess.PIPE,
@@ -54,6 +54,6 @@ def run(command: Command, folder: Path, environment: Mapping[str, str]) -> str:
 
 
 def is_as_shown(command: Command, printed: str) -> bool:
-    """Whether the page shows what was printed."""
+    """Return whether the page shows this output."""
     wanted = ".*".join(re.escape(part) for part in command.printed.strip().split("…"))
     return not command.printed.strip() or re.fullmatch(wanted, printed.strip(), re.DOTALL) is not None

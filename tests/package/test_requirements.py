@@ -1,4 +1,4 @@
-"""What is installed is what was locked, and no version with a known fault is allowed."""
+"""Locked requirements have hashes, and versions with known vulnerabilities are not allowed."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The wheel that people install: the dashboard is in it, though git does not know it."""
+"""The wheel contains the dashboard, although it is not in git."""
 
 import re
 import shutil
@@ -16,7 +16,7 @@ STATIC: Final = "horae/api/static"
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> ZipFile:
-    """Made as a release is: a source distribution, and the wheel from that."""
+    """Build it as for a release: a source distribution, and the wheel from that."""
     checkout, made = tmp_path_factory.mktemp("checkout"), tmp_path_factory.mktemp("dist")
     for name in ("pyproject.toml", "README.md", "LICENSE", ".gitignore"):
         shutil.copy(ROOT / name, checkout)
