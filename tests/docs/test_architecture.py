@@ -1,12 +1,14 @@
-"""The pages on the architecture name modules that exist, and the diagram shows the moves that the code allows."""
+"""The pages on the architecture name modules that exist, and the diagrams show the moves that the code allows."""
 
 import re
-from pathlib import Path
-from typing import Final
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Final
 
 import pytest
 
-from horae.domain.jobs.job import NEXT_STATE
+from horae.domain.jobs import job
+from horae.domain.schedules import schedule
 from tests.docs.transcripts import ROOT
 
 PAGES: Final = ("concepts/architecture.md", "project/style.md")
@@ -23,7 +25,11 @@ def test_what_is_named_exists(page: str) -> None:
     assert {name for name in ours if not (package / name).exists()} == set()
 
 
-def test_the_diagram_of_states_shows_every_move_and_no_other() -> None:
-    drawing = Path(ROOT / "docs/diagrams/job-states.svg").read_text(encoding="utf-8")
-    drawn = {(before, event, after) for before, after, events in MOVE.findall(drawing) for event in events.split(", ")}
-    assert drawn == {(before.value, event.value, after.value) for (before, event), after in NEXT_STATE.items()}
+@pytest.mark.parametrize(("diagram", "moves"), [("job", job.NEXT_STATE), ("schedule", schedule.NEXT_STATE)])
+def test_a_diagram_of_states_shows_every_move_and_no_other(
+    diagram: str, moves: Mapping[tuple[StrEnum, StrEnum], StrEnum]
+) -> None:
+    drawing = (ROOT / f"docs/diagrams/{diagram}-states.svg").read_text(encoding="utf-8")
+    found: list[Any] = MOVE.findall(drawing)
+    drawn = {(before, event, after) for before, after, events in found for event in events.split(", ")}
+    assert drawn == {(before.value, event.value, after.value) for (before, event), after in moves.items()}
