@@ -2,7 +2,6 @@
 
 from horae.api.security.actor import Actor, Role
 from horae.app import Horae
-from horae.client.jobs.creation import StartOptions
 from horae.client.schedules.views import ScheduleView
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import LEFT_OUT, Job, JobState
@@ -52,6 +51,7 @@ from horae.settings import Settings
 from horae.storage.jobs.tables import jobs as jobs_table
 from horae.types.context import JobContext
 from horae.types.job_type import JobType, Transaction
+from horae.types.start_options import StartOptions
 from horae.types.values.secret import Secret
 
 __all__ = [

@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 
 from horae import Horae, MaxJobCountExceeded, StartOptions
-from horae.client.jobs.creation import OnDuplicate
 from horae.domain.jobs.job import Claim
 from horae.errors import DuplicateJob
 from horae.storage.outcomes import settling
+from horae.types.start_options import OnDuplicate
 from tests.harness.applications import ELSEWHERE, claim_as_another_node, rows
 
 

@@ -8,7 +8,8 @@ from typing import get_args
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from horae.domain.backoff import LONGEST_DELAY, Backoff, Growth, nominal_delay, retry_delay
+from horae.domain.backoff import Backoff, Growth, nominal_delay, retry_delay
+from horae.domain.times.duration import LONGEST_DURATION
 
 ATTEMPTS = st.one_of(st.integers(1, 100), st.integers(1, 10**9))
 SEEDS = st.integers(0, 2**32)
@@ -16,7 +17,7 @@ SEEDS = st.integers(0, 2**32)
 
 @st.composite
 def backoffs(draw: st.DrawFn) -> Backoff:
-    shorter, longer = sorted(draw(st.tuples(*[st.timedeltas(timedelta(0), LONGEST_DELAY)] * 2)))
+    shorter, longer = sorted(draw(st.tuples(*[st.timedeltas(timedelta(0), LONGEST_DURATION)] * 2)))
     return Backoff(
         base=shorter,
         cap=longer,
@@ -26,7 +27,7 @@ def backoffs(draw: st.DrawFn) -> Backoff:
 
 
 @given(ATTEMPTS, backoffs(), SEEDS)
-@example(10**9, Backoff(base=LONGEST_DELAY, cap=LONGEST_DELAY, jitter=1), 0)
+@example(10**9, Backoff(base=LONGEST_DURATION, cap=LONGEST_DURATION, jitter=1), 0)
 def test_a_delay_is_never_negative_and_never_above_the_cap(attempt: int, backoff: Backoff, seed: int) -> None:
     assert timedelta(0) <= retry_delay(attempt, backoff, Random(seed)) <= backoff.cap
 
@@ -60,6 +61,6 @@ def test_a_cap_of_twenty_bases_ends_linear_growth_after_twenty_steps(attempt: in
 
 
 @given(backoffs())
-@example(Backoff(base=LONGEST_DELAY - timedelta(microseconds=1), cap=LONGEST_DELAY))
+@example(Backoff(base=LONGEST_DURATION - timedelta(microseconds=1), cap=LONGEST_DURATION))
 def test_storage_keeps_every_microsecond(backoff: Backoff) -> None:
     assert Backoff.from_json(json.loads(json.dumps(backoff.to_json()))) == backoff

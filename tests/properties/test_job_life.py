@@ -30,7 +30,6 @@ from sqlalchemy import select, text
 from typing_extensions import override
 
 from horae.client.jobs import creation as handler
-from horae.client.jobs.creation import StartOptions
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import (
     ACTIVE,
@@ -67,6 +66,7 @@ from horae.storage.outcomes import ending, settling
 from horae.types.context import JobContext
 from horae.types.job_type import JobType
 from horae.types.registry import Registry
+from horae.types.start_options import StartOptions
 from tests.storage import arrange
 
 T = TypeVar("T")

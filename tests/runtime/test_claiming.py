@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from horae import Horae, JobContext, JobState
-from horae.client.jobs.creation import StartOptions
 from horae.runtime.claims import claim_cursor, claimer, settler, worker
 from horae.runtime.claims.throughput import Throughput
 from horae.storage.engine.database import Database
 from horae.storage.jobs import claims
 from horae.storage.operations import queues
+from horae.types.start_options import StartOptions
 from tests.harness.applications import application, attempts_of, counted_statements, execute, rows
 from tests.harness.figures import figure
 from tests.harness.nodes import running_node, until, until_released, until_state

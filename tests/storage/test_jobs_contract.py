@@ -13,7 +13,6 @@ from typing_extensions import override
 
 from horae.client.jobs import creation as handler
 from horae.client.jobs.contention import patiently
-from horae.client.jobs.creation import StartOptions
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import Claim, Job, JobId, JobState, Settlement
 from horae.errors import DuplicateJob, InvalidParameters, InvalidRequest, MaxJobCountExceeded
@@ -25,6 +24,7 @@ from horae.storage.outcomes import ending
 from horae.types.context import JobContext
 from horae.types.function import JobFunction
 from horae.types.job_type import JobType
+from horae.types.start_options import StartOptions
 from tests.storage import arrange
 from tests.storage.arrange import (
     NODE,

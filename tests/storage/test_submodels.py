@@ -15,7 +15,6 @@ from typing_extensions import override
 
 from horae.api.views.jobs import JobViews
 from horae.client.jobs import creation as handler
-from horae.client.jobs.creation import StartOptions
 from horae.domain.jobs.job import Job, JobId
 from horae.errors import InvalidJobType, InvalidParameters, JobDoesNotExist
 from horae.storage.engine.database import Database
@@ -27,6 +26,7 @@ from horae.types.context import JobContext
 from horae.types.hooks import Hooks
 from horae.types.job_type import JobType
 from horae.types.registry import Registry
+from horae.types.start_options import StartOptions
 from tests.storage.arrange import count, job
 
 

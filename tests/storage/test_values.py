@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from sqlalchemy import make_url, select
 
 from horae.client.jobs import creation as handler
-from horae.client.jobs.creation import StartOptions
 from horae.domain.jobs.job import JobId, JobState
 from horae.errors import InvalidParameters
 from horae.runtime.bodies.runner import result_text
@@ -27,6 +26,7 @@ from horae.storage.jobs.tables import jobs
 from horae.storage.operations import nodes
 from horae.storage.outcomes import ending
 from horae.types.function import JobFunction
+from horae.types.start_options import StartOptions
 from tests.storage import arrange
 from tests.storage.arrange import (
     PLAIN,

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from horae.domain.backoff import (
-    LONGEST_DELAY,
     Backoff,
     Growth,
     jittered,
     nominal_delay,
     retry_delay,
 )
+from horae.domain.times.duration import LONGEST_DURATION
 from horae.errors import InvalidRequest
 
 
@@ -42,15 +42,15 @@ def test_a_base_of_zero_retries_at_once() -> None:
 
 
 def test_doubling_does_not_stop_short_of_the_cap() -> None:
-    longest = Backoff(base=timedelta(microseconds=1), cap=LONGEST_DELAY)
+    longest = Backoff(base=timedelta(microseconds=1), cap=LONGEST_DURATION)
     assert nominal_delay(51, longest) == timedelta(microseconds=2**50)
-    assert nominal_delay(10**9, longest) == LONGEST_DELAY
+    assert nominal_delay(10**9, longest) == LONGEST_DURATION
 
 
 @pytest.mark.parametrize("factor", ["exponential", "linear", "constant"])
 def test_a_billion_attempts_do_not_overflow(factor: Growth) -> None:
-    longest = Backoff(base=timedelta(seconds=1), cap=LONGEST_DELAY, factor=factor)
-    assert retry_delay(10**9, longest, Random(1)) <= LONGEST_DELAY
+    longest = Backoff(base=timedelta(seconds=1), cap=LONGEST_DURATION, factor=factor)
+    assert retry_delay(10**9, longest, Random(1)) <= LONGEST_DURATION
 
 
 def test_without_jitter_the_delay_is_the_nominal_one() -> None:
@@ -92,7 +92,7 @@ def test_attempts_count_from_one(attempt: int) -> None:
     [
         ({"base": timedelta(seconds=-1)}, "backoff base -1 day, 23:59:59: expected zero or more"),
         ({"cap": timedelta(seconds=4)}, r"backoff cap 0:00:04: expected the base \(0:00:05\) to"),
-        ({"cap": LONGEST_DELAY + timedelta(microseconds=1)}, "backoff cap .* to 36525 days"),
+        ({"cap": LONGEST_DURATION + timedelta(microseconds=1)}, "backoff cap .* to 36525 days"),
         ({"factor": "cubic"}, "factor 'cubic': expected one of exponential, linear, constant"),
         ({"jitter": -0.1}, "backoff jitter -0.1: expected 0 to 1"),
         ({"jitter": 1.1}, "backoff jitter 1.1: expected 0 to 1"),

@@ -1,11 +1,14 @@
 """A schedule's states, its rules, and the stored form of its trigger."""
 
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 
+from horae.api.resources.schedule_bodies import ScheduleOptions
+from horae.client.schedules.schedules import ScheduleKeywords
 from horae.domain.cron.expression import CronExpression
 from horae.domain.schedules.schedule import (
     DEFAULT_RETRY_PERIOD,
@@ -20,6 +23,7 @@ from horae.domain.schedules.schedule import (
 from horae.domain.schedules.trigger import CronTrigger, IntervalTrigger, parse_trigger
 from horae.domain.times.interval import Interval
 from horae.errors import CronSyntaxError, InvalidInterval, InvalidRequest
+from horae.types.schedule import RuleKeywords
 
 NIGHTLY = parse_trigger("cron", "0 3 * * *", "Europe/Berlin")
 DRIFTING = parse_trigger("interval", "10m")
@@ -160,3 +164,9 @@ def test_a_grid_without_an_initial_start_is_the_calendars(text: str, point: date
     trigger = parse_trigger("interval", text, "Europe/Berlin")
     assert isinstance(trigger, IntervalTrigger)
     assert trigger.grid.first_after(datetime(2026, 7, 15, 12, 30, tzinfo=UTC)) == point
+
+
+def test_each_rule_of_a_schedule_is_declared_once() -> None:
+    """The options that callers give, the rules that are stored and the body of HTTP requests have the same names."""
+    assert set(RuleKeywords.__annotations__) == {field.name for field in fields(Rules)} - {"key", "trigger"}
+    assert set(ScheduleOptions.__annotations__) == {*ScheduleKeywords.__annotations__, "params"}

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 from typing_extensions import override
 
-from horae.client.jobs.creation import StartOptions, checked
+from horae.client.jobs.creation import checked
 from horae.client.jobs.jobs import Jobs
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import Claim, Job, JobId
@@ -30,10 +30,10 @@ from horae.errors import (
     UnknownJobType,
 )
 from horae.types.context import JobContext
-from horae.types.declaration import START_OPTIONS
 from horae.types.function import JobFunction, JobKeywords
 from horae.types.job_type import TIMED_OUT_TEXT, JobType, has_hook
 from horae.types.registry import Registry
+from horae.types.start_options import START_OPTIONS, StartOptions
 
 
 class Path3(BaseModel):
@@ -65,9 +65,9 @@ def context(job_type: JobType[Any], **values: Any) -> JobContext[Any]:
 
 WHOLE = "expected a whole number from"
 REFUSED: list[tuple[str, Any, str]] = [
-    ("queue", "", "queue is '', expected 1 to 200 characters"),
-    ("queue", 7, "queue is 7, expected 1 to 200 characters"),
-    ("queue", "q" * 201, f"queue is '{'q' * 201}', expected 1 to 200 characters"),
+    ("queue", "", "queue '': expected 1 to 200 printable characters"),
+    ("queue", 7, "queue 7: expected 1 to 200 printable characters"),
+    ("queue", "q" * 201, f"queue '{'q' * 60}…': expected 1 to 200 printable characters"),
     ("priority", "high", f"priority is 'high', {WHOLE} -2147483647 to 2147483647"),
     ("priority", 2**31, f"priority is 2147483648, {WHOLE} -2147483647 to 2147483647"),
     ("priority", True, f"priority is True, {WHOLE} -2147483647 to 2147483647"),
@@ -77,12 +77,13 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("max_count", 0, f"max_count is 0, {WHOLE} 1 to 2147483647 or None"),
     ("max_count", 1.5, f"max_count is 1.5, {WHOLE} 1 to 2147483647 or None"),
     ("backoff", timedelta(1), "backoff is datetime.timedelta(days=1), expected a Backoff"),
-    ("soft_time_limit", 30, "soft_time_limit is 30, expected a timedelta of more than zero, or None"),
-    ("soft_time_limit", timedelta(0), "soft_time_limit is datetime.timedelta(0), expected a timedelta of more than zero"),
-    ("pending_timeout", "30m", "pending_timeout is '30m', expected a timedelta of more than zero, or None"),
-    ("pending_timeout", timedelta(-1), "pending_timeout is datetime.timedelta(days=-1), expected a timedelta of more"),
-    ("grace", None, "grace is None, expected a timedelta of zero or more"),
-    ("grace", timedelta(-1), "grace is datetime.timedelta(days=-1), expected a timedelta of zero or more"),
+    ("soft_time_limit", 30, 'soft_time_limit is 30, expected a duration such as "5m", or a timedelta (for 30 seconds'),
+    ("soft_time_limit", timedelta(0), "soft_time_limit is datetime.timedelta(0), expected a duration of more than zero"),
+    ("soft_time_limit", "0s", "soft_time_limit is '0s', expected a duration of more than zero"),
+    ("pending_timeout", "30", "pending_timeout: interval '30': it has no unit: for seconds write 30s"),
+    ("pending_timeout", timedelta(-1), "pending_timeout is datetime.timedelta(days=-1), expected a duration of more"),
+    ("grace", None, 'grace is None, expected a duration such as "5m", or a timedelta'),
+    ("grace", timedelta(-1), "grace is datetime.timedelta(days=-1), expected a duration of zero or more"),
     ("isolation", "thread", "isolation is 'thread', expected 'process' or None"),
     ("exceptions_map", [ValueError], f"exceptions_map is [{ValueError!r}], expected a mapping from exception classes"),
     ("exceptions_map", {"ValueError": "no"}, "exceptions_map has the key 'ValueError', expected an exception class"),
@@ -107,7 +108,7 @@ def test_what_cannot_work_is_refused_when_declared(attribute: str, value: object
 
 @pytest.mark.parametrize("name", ["", "  ", None, 7, "x" * 201, "nul\x00", "\ud800"])
 def test_a_type_needs_a_name(name: object) -> None:
-    with pytest.raises(InvalidJobType, match=r"^Declared: `type` is .*, expected 1 to 200 characters"):
+    with pytest.raises(InvalidJobType, match=r"^Declared: type .*: expected 1 to 200 printable characters"):
         declared(type=name)
 
 
@@ -159,10 +160,10 @@ def test_the_keywords_of_a_function_are_attributes_of_a_type() -> None:
 
 
 def test_the_hard_limit_is_the_soft_one_and_the_grace() -> None:
-    assert declared(soft_time_limit=timedelta(minutes=2), grace=timedelta(seconds=5)).hard_time_limit == timedelta(
+    assert declared(soft_time_limit=timedelta(minutes=2), grace=timedelta(seconds=5)).limits.hard == timedelta(
         seconds=125
     )
-    assert declared(soft_time_limit=None).hard_time_limit is None
+    assert declared(soft_time_limit=None).limits.hard is None
 
 
 def test_a_hook_counts_only_where_it_is_overridden() -> None:
@@ -398,6 +399,11 @@ def test_unknown_options_are_refused_with_those_there_are() -> None:
         JobFunction(names, **options)
 
 
+def test_each_option_of_start_is_declared_once() -> None:
+    taken = set(inspect.signature(Jobs.start).parameters) - {"self", "values"}
+    assert taken == START_OPTIONS
+
+
 def test_an_unknown_isolation_level_is_refused() -> None:
     options: dict[str, Any] = {"transaction": "chaos"}
     expected = "transaction is 'chaos', expected one of 'read committed', 'repeatable read', 'serializable'"
@@ -407,7 +413,7 @@ def test_an_unknown_isolation_level_is_refused() -> None:
 
 def test_a_wrong_option_of_a_function_is_refused_as_in_a_class() -> None:
     options: dict[str, Any] = {"soft_time_limit": 30}
-    with pytest.raises(InvalidJobType, match="job type 'names': soft_time_limit is 30, expected a timedelta"):
+    with pytest.raises(InvalidJobType, match="job type 'names': soft_time_limit is 30, expected a duration"):
         JobFunction(names, **options)
 
 

@@ -8,7 +8,6 @@ from pydantic import AfterValidator
 from horae.domain.storable import is_storable
 
 LARGEST_ID: Final = 2**63 - 1
-LONGEST_NAME: Final = 200
 STORABLE: Final = r"^[^\x00]*$"
 
 

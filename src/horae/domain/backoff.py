@@ -6,12 +6,10 @@ from datetime import timedelta
 from random import Random
 from typing import Any, Final, Literal, Self, TypeAlias, TypedDict, assert_never, get_args
 
+from horae.domain.times.duration import LONGEST_DURATION, Duration, parse_duration
 from horae.errors import InvalidRequest
 
 Growth: TypeAlias = Literal["exponential", "linear", "constant"]
-
-# A hundred years: far past any use, and near enough that seconds in a float keep every microsecond.
-LONGEST_DELAY: Final = timedelta(days=36_525)
 
 _MICROSECOND: Final = timedelta(microseconds=1)
 
@@ -25,25 +23,40 @@ class BackoffJson(TypedDict):
     jitter: float
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, init=False, slots=True)
 class Backoff:
     """How delays grow from `base` to `cap`, and the share by which one may differ (0.125: ±12.5 %).
 
-    Where growth ends is a matter of the cap alone: `cap=20 * base` ends the linear one after
-    twenty steps. A `base` of zero retries at once. Raises `InvalidRequest`.
+    `base` and `cap` are given as a timedelta or a text such as `"30s"`. Growth ends only at the cap: `cap=20 * base`
+    ends linear growth after twenty steps. A `base` of zero retries at once. Raises `InvalidRequest`.
     """
 
-    base: timedelta = timedelta(seconds=5)
-    cap: timedelta = timedelta(minutes=10)
-    factor: Growth = "exponential"
-    jitter: float = 0.125
+    base: timedelta
+    cap: timedelta
+    factor: Growth
+    jitter: float
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        *,
+        base: Duration = timedelta(seconds=5),
+        cap: Duration = timedelta(minutes=10),
+        factor: Growth = "exponential",
+        jitter: float = 0.125,
+    ) -> None:
+        # The class is frozen, so the attributes are set as the generated __init__ of a frozen dataclass sets them.
+        object.__setattr__(self, "base", parse_duration("backoff base", base))
+        object.__setattr__(self, "cap", parse_duration("backoff cap", cap))
+        object.__setattr__(self, "factor", factor)
+        object.__setattr__(self, "jitter", jitter)
+        self._check()
+
+    def _check(self) -> None:
         """Refuse what could give a negative or an endless delay."""
         if self.base < timedelta(0):
             raise InvalidRequest(f"backoff base {self.base}: expected zero or more")
-        if not self.base <= self.cap <= LONGEST_DELAY:
-            limits = f"the base ({self.base}) to {LONGEST_DELAY.days} days"
+        if not self.base <= self.cap <= LONGEST_DURATION:
+            limits = f"the base ({self.base}) to {LONGEST_DURATION.days} days"
             raise InvalidRequest(f"backoff cap {self.cap}: expected {limits}")
         if self.factor not in get_args(Growth):
             names = ", ".join(get_args(Growth))

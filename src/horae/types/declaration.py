@@ -1,48 +1,75 @@
 """What a job type may declare: refused when it is registered rather than when a job of it fails."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any
 
 from pydantic import BaseModel
 
 from horae.domain.backoff import Backoff
-from horae.domain.storable import has_control, is_storable
-from horae.errors import InvalidJobType
-
-LONGEST_NAME: Final = 200
-LARGEST_NUMBER: Final = 2**31 - 1
-START_OPTIONS: Final = frozenset(
-    {
-        "job_type",
-        "session",
-        "owner",
-        "run_at",
-        "delay",
-        "priority",
-        "queue",
-        "unique_key",
-        "on_duplicate",
-        "max_attempts",
-        "backoff",
-        "meta",
-        "sync",
-    }
-)
+from horae.domain.names import queue_name, type_name
+from horae.domain.times.duration import LONGEST_DURATION, parse_duration
+from horae.errors import InvalidJobType, InvalidRequest
+from horae.types.arguments import LARGEST_NUMBER
+from horae.types.start_options import START_OPTIONS
 
 Check = tuple[bool, str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeLimits:
+    """The durations of a job type, parsed. `soft`, `pending`: None is no limit."""
+
+    soft: timedelta | None
+    grace: timedelta
+    pending: timedelta | None
+
+    @property
+    def hard(self) -> timedelta | None:
+        """When a body is stopped by force, counted from its start: the soft limit and the grace."""
+        return None if self.soft is None else self.soft + self.grace
+
+
 def check_declaration(job_type: Any) -> None:
     """Raise `InvalidJobType` for the first attribute that cannot work."""
-    name = getattr(job_type, "type", None)
-    if not _is_name(name):
-        raise InvalidJobType(
-            f"{type(job_type).__qualname__}: `type` is {name!r}, expected 1 to {LONGEST_NAME} characters"
-        )
+    try:
+        name = type_name(getattr(job_type, "type", None))
+    except InvalidRequest as error:
+        raise InvalidJobType(f"{type(job_type).__qualname__}: {error}") from None
+    try:
+        queue_name(job_type.queue)
+    except InvalidRequest as error:
+        raise InvalidJobType(f"job type {name!r}: {error}") from None
     for fine, problem in _checks(job_type):
         if not fine:
             raise InvalidJobType(f"job type {name!r}: {problem}")
+
+
+def time_limits(job_type: Any) -> TimeLimits:
+    """Return the durations that a job type declares. Raises `InvalidJobType`."""
+    try:
+        return TimeLimits(
+            soft=_limit("soft_time_limit", job_type.soft_time_limit),
+            grace=_grace(job_type.grace),
+            pending=_limit("pending_timeout", job_type.pending_timeout),
+        )
+    except InvalidRequest as error:
+        raise InvalidJobType(f"job type {job_type.type!r}: {error}") from None
+
+
+def _limit(name: str, given: object) -> timedelta | None:
+    limit = None if given is None else parse_duration(name, given)
+    if limit is not None and not timedelta(0) < limit <= LONGEST_DURATION:
+        raise InvalidRequest(f"{name} is {given!r}, expected a duration of more than zero, or None")
+    return limit
+
+
+def _grace(given: object) -> timedelta:
+    grace = parse_duration("grace", given)
+    if not timedelta(0) <= grace <= LONGEST_DURATION:
+        raise InvalidRequest(f"grace is {given!r}, expected a duration of zero or more")
+    return grace
 
 
 def check_parameters(job_type: str, model: type[BaseModel]) -> None:
@@ -53,19 +80,12 @@ def check_parameters(job_type: str, model: type[BaseModel]) -> None:
 
 
 def _checks(job_type: Any) -> Iterator[Check]:
-    yield _is_name(job_type.queue), f"queue is {job_type.queue!r}, expected 1 to {LONGEST_NAME} characters"
     yield _whole("priority", job_type.priority, -LARGEST_NUMBER)
     for name in ("max_attempts", "max_params_bytes", "max_result_bytes"):
         yield _whole(name, getattr(job_type, name), 1)
     if job_type.max_count is not None:
         yield _whole("max_count", job_type.max_count, 1, " or None")
     yield isinstance(job_type.backoff, Backoff), f"backoff is {job_type.backoff!r}, expected a Backoff"
-    for name in ("soft_time_limit", "pending_timeout"):
-        limit = getattr(job_type, name)
-        fine = limit is None or (isinstance(limit, timedelta) and limit > timedelta(0))
-        yield fine, f"{name} is {limit!r}, expected a timedelta of more than zero, or None"
-    fine = isinstance(job_type.grace, timedelta) and job_type.grace >= timedelta(0)
-    yield fine, f"grace is {job_type.grace!r}, expected a timedelta of zero or more"
     yield job_type.isolation in (None, "process"), f"isolation is {job_type.isolation!r}, expected 'process' or None"
     yield from _exceptions("exceptions_map", job_type.exceptions_map)
     yield from _exceptions("api_exceptions_map", job_type.api_exceptions_map)
@@ -78,16 +98,6 @@ def _checks(job_type: Any) -> Iterator[Check]:
 def _whole(name: str, value: Any, least: int, besides: str = "") -> Check:
     fine = isinstance(value, int) and not isinstance(value, bool) and least <= value <= LARGEST_NUMBER
     return fine, f"{name} is {value!r}, expected a whole number from {least} to {LARGEST_NUMBER}{besides}"
-
-
-def _is_name(name: Any) -> bool:
-    return (
-        isinstance(name, str)
-        and bool(name.strip())
-        and len(name) <= LONGEST_NAME
-        and is_storable(name)
-        and not has_control(name)
-    )
 
 
 def _is_model(model: Any) -> bool:

@@ -3,7 +3,6 @@
 import inspect
 import warnings
 from collections.abc import Callable, Mapping
-from datetime import timedelta
 from functools import update_wrapper
 from typing import Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, cast, get_origin, get_type_hints
 
@@ -11,10 +10,11 @@ from pydantic import BaseModel, ConfigDict, create_model
 from typing_extensions import Unpack, override
 
 from horae.domain.backoff import Backoff
+from horae.domain.times.duration import Duration
 from horae.errors import InvalidJobType
 from horae.types.context import JobContext
-from horae.types.declaration import START_OPTIONS
 from horae.types.job_type import ISOLATIONS, ApiError, HumanReadable, Isolation, JobType, Transaction
+from horae.types.start_options import START_OPTIONS
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -26,8 +26,8 @@ class BodyKeywords(TypedDict, total=False):
     name: str
     queue: str
     priority: int
-    soft_time_limit: timedelta | None
-    grace: timedelta
+    soft_time_limit: Duration | None
+    grace: Duration
     isolation: Literal["process"] | None
     transaction: Isolation | Callable[[JobContext[Any]], Transaction] | None
     exceptions_map: Mapping[type[BaseException], HumanReadable]
@@ -40,7 +40,7 @@ class JobKeywords(BodyKeywords, total=False):
     max_count: int | None
     max_attempts: int
     backoff: Backoff
-    pending_timeout: timedelta | None
+    pending_timeout: Duration | None
     api_exceptions_map: Mapping[type[BaseException], ApiError]
     max_params_bytes: int
     public: bool

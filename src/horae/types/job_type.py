@@ -11,10 +11,11 @@ from sqlalchemy import Connection
 
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import Job
+from horae.domain.times.duration import Duration
 from horae.errors import InvalidJobType, SoftTimeLimitExceeded
 from horae.redaction import traceback_text
 from horae.types.context import JobContext, ParamsT
-from horae.types.declaration import check_declaration, check_parameters
+from horae.types.declaration import TimeLimits, check_declaration, check_parameters, time_limits
 from horae.types.values.parameters import MappedParameters, ModelParameters, parameters_of
 
 Isolation: TypeAlias = Literal["read committed", "repeatable read", "serializable"]
@@ -32,9 +33,11 @@ log = logging.getLogger("horae.types")
 class JobType(Generic[ParamsT]):
     """Subclass, set `type`, and write `run`; all else has a sensible default.
 
-    `max_count`: pending or running jobs an owner may have; jobs without an owner are not counted, None is no limit.
-    `soft_time_limit`: after it the body is told with `SoftTimeLimitExceeded`; `grace` later it is stopped by force.
-    `pending_timeout`: an owned job that no worker took in this time fails. None is no limit, for each.
+    Durations are a timedelta or a text such as `"5m"`; `limits` holds them parsed.
+
+    `max_count`: pending or running jobs that an owner may have, None is no limit; jobs without an owner do not count.
+    `soft_time_limit`: after it `SoftTimeLimitExceeded` is raised in the body; `grace` later the body is stopped by
+    force. `pending_timeout`: an owned job that no worker took in this time fails. None is no limit, for each.
     `isolation`: "process" runs the body in a child process that can be terminated.
     `max_params_bytes`, `max_result_bytes`: how long the JSON text of its parameters and of its result may be.
     `exceptions_map`: what to tell a person about an exception; the nearest base class decides, "{e}" is its text.
@@ -48,9 +51,9 @@ class JobType(Generic[ParamsT]):
     max_count: int | None = 1
     max_attempts: int = 1
     backoff: Backoff = Backoff()
-    soft_time_limit: timedelta | None = timedelta(minutes=30)
-    grace: timedelta = timedelta(minutes=1)
-    pending_timeout: timedelta | None = timedelta(minutes=30)
+    soft_time_limit: Duration | None = timedelta(minutes=30)
+    grace: Duration = timedelta(minutes=1)
+    pending_timeout: Duration | None = timedelta(minutes=30)
     isolation: Literal["process"] | None = None
     max_params_bytes: int = 1024 * 1024
     max_result_bytes: int = 1024 * 1024
@@ -65,6 +68,7 @@ class JobType(Generic[ParamsT]):
 
     def __init__(self) -> None:
         check_declaration(self)
+        self.limits: TimeLimits = time_limits(self)
         if not has_hook(self, "run"):
             raise InvalidJobType(f"job type {self.type!r}: it has no run method")
         self.parameters: ModelParameters | MappedParameters = parameters_of(self.params, self.type)
@@ -106,11 +110,6 @@ class JobType(Generic[ParamsT]):
         """What a response about `job` says beyond the common fields."""
         del job
         return {}
-
-    @property
-    def hard_time_limit(self) -> timedelta | None:
-        """When a body is stopped by force: the soft limit and the grace."""
-        return None if self.soft_time_limit is None else self.soft_time_limit + self.grace
 
     def explain(self, error: BaseException) -> str:
         """The human readable text of `error`; never raises.

@@ -4,25 +4,20 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final, TypedDict, get_origin, get_type_hints
 
 from horae.domain.backoff import Growth
 from horae.domain.cron.expression import CronExpression
-from horae.domain.cron.ranges import YEAR
 from horae.domain.cron.wall_clock import DstFold, DstGap
 from horae.domain.schedules.schedule import CatchUp, Overlap, Rules
 from horae.domain.schedules.trigger import CronTrigger, IntervalTrigger, Trigger
-from horae.domain.storable import is_storable
+from horae.domain.times.duration import Duration, parse_duration
 from horae.domain.times.interval import Interval
 from horae.errors import InvalidRequest, SchemaError, quoted
+from horae.types.arguments import check_moment, of_kind
 from horae.types.context import JobContext
 from horae.types.function import BodyKeywords
-
-Length = str | timedelta
-LONGEST_NAME: Final = 200
-LONGEST_NOTE: Final = 2_000
-LARGEST_PRIORITY: Final = 2**31 - 1
 
 
 class RuleKeywords(TypedDict, total=False):
@@ -35,11 +30,11 @@ class RuleKeywords(TypedDict, total=False):
     overlap: Overlap | str
     catch_up: CatchUp | str
     catch_up_limit: int
-    catch_up_window: Length
-    jitter: Length
-    max_runtime: Length
+    catch_up_window: Duration
+    jitter: Duration
+    max_runtime: Duration
     max_retries: int | None
-    retry_period: Length
+    retry_period: Duration
     backoff: Growth
 
 
@@ -54,26 +49,25 @@ class Schedule:
     priority: int
 
 
-class TriggerKeywords(TypedDict, total=False):
+class TriggerOptions(TypedDict, total=False):
+    """How a cron expression (`dst_gap`, `dst_fold`) or an interval (`fixed`, `initial_start`) is to be read."""
+
+    timezone: str
+    dst_gap: DstGap
+    dst_fold: DstFold
+    fixed: bool
+    initial_start: datetime | None
+
+
+class TriggerKeywords(TriggerOptions, total=False):
     """When a schedule is due: either `cron`, or `every` (counted from the finish, or `fixed` on a grid)."""
 
     cron: str
-    every: Length | Interval
-    timezone: str
-    dst_gap: DstGap
-    dst_fold: DstFold
-    fixed: bool
-    initial_start: datetime | None
+    every: Duration | Interval
 
 
-class DeclaredKeywords(RuleKeywords, BodyKeywords, total=False):
-    """What `@horae.cron` and `@horae.every` may say beside when."""
-
-    timezone: str
-    dst_gap: DstGap
-    dst_fold: DstFold
-    fixed: bool
-    initial_start: datetime | None
+class DeclaredKeywords(TriggerOptions, RuleKeywords, BodyKeywords, total=False):
+    """The options of `@horae.cron` and `@horae.every`."""
 
 
 def trigger_of(given: TriggerKeywords) -> Trigger:
@@ -148,34 +142,9 @@ def _read_rule(name: str, value: Any) -> Any:
         case "retry_period":
             return Interval.parse(value)
         case "catch_up_window" | "jitter" | "max_runtime":
-            return value if isinstance(value, timedelta) else Interval.parse(value).nominal
+            return parse_duration(name, value)
         case _:
             return value
-
-
-def of_kind(name: str, value: Any, kind: type, expected: str) -> Any:
-    """The value, if it is of this kind. Raises `InvalidRequest`."""
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise InvalidRequest(f"{name} {quoted(value)}: expected {expected}")
-    return value
-
-
-def check_moment(name: str, moment: Any) -> None:
-    """Refuse what is no moment that a schedule could start at."""
-    expected = "a datetime with a time zone"
-    of_kind(name, moment, datetime, expected)
-    if not has_zone(moment):
-        raise InvalidRequest(f"{name} {quoted(moment)}: expected {expected}")
-    if not YEAR.low <= moment.year <= YEAR.high:
-        raise InvalidRequest(f"{name} is {moment}; expected a year from {YEAR.low} to {YEAR.high}")
-
-
-def has_zone(moment: datetime) -> bool:
-    """Whether it is known which moment it is; a class of time zones may be anybody's."""
-    try:
-        return moment.utcoffset() is not None
-    except Exception:  # noqa: BLE001 - whatever it raises, it tells no offset
-        return False
 
 
 def _choice(name: str, kind: type[Overlap] | type[CatchUp], value: str) -> Overlap | CatchUp:
@@ -202,32 +171,6 @@ def check_scheduled(function: Callable[..., Any]) -> None:
             raise SchemaError(f"{function.__qualname__} is scheduled, so it takes no parameter such as {name!r}")
     if hints.get("return") not in (None, type(None)):
         raise SchemaError(f"{function.__qualname__} is scheduled, so it returns nothing; it says {hints['return']!r}")
-
-
-def check_name(name: Any, of: str = "schedule name") -> None:
-    """Refuse a name that cannot be stored or shown."""
-    expected = f"1 to {LONGEST_NAME} printable characters"
-    of_kind(of, name, str, expected)
-    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
-        raise InvalidRequest(f"{of} {quoted(name)}: expected {expected}")
-
-
-def check_note(note: Any) -> None:
-    """Refuse a note that cannot be stored; None is none."""
-    if note is None:
-        return
-    of_kind("note", note, str, "a text")
-    if len(note) > LONGEST_NOTE:
-        raise InvalidRequest(f"note has {len(note):,} characters, expected at most {LONGEST_NOTE:,}")
-    if not is_storable(note):
-        raise InvalidRequest(f"note {quoted(note)} has a character that cannot be stored")
-
-
-def check_priority(priority: Any) -> None:
-    """Refuse what is no priority."""
-    of_kind("priority", priority, int, "a whole number")
-    if abs(priority) > LARGEST_PRIORITY:
-        raise InvalidRequest(f"priority {priority}: expected -{LARGEST_PRIORITY} to {LARGEST_PRIORITY}")
 
 
 def module_schema(module: str, declared: list[Schedule]) -> str:

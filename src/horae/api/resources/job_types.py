@@ -15,11 +15,11 @@ from horae.api.dependencies import Changer, ServicesHere
 from horae.api.problems import Refused, documented
 from horae.api.resources.jobs import detail_of
 from horae.api.views.jobs import response_model_of
-from horae.client.jobs.creation import StartOptions
 from horae.errors import InvalidJobType, UnknownJobType
 from horae.types.function import FunctionJobType
 from horae.types.job_type import ApiError, JobType
 from horae.types.registry import Registry
+from horae.types.start_options import StartOptions
 
 NAME_IN_PATH: Final = re.compile(r"[\w.~-]+", re.ASCII)
 

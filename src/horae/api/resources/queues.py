@@ -7,11 +7,12 @@ from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from horae.api.dependencies import Onlooker, ServicesHere, Staff
-from horae.api.fields import LONGEST_NAME, STORABLE, Storable
+from horae.api.fields import STORABLE, Storable
 from horae.api.problems import documented
 from horae.api.services import Services
 from horae.api.views.operations import QueueItem, QueueList, idle_queue_item, queue_item
 from horae.client.operations.queues import LARGEST_LIMIT
+from horae.domain.names import LONGEST_NAME
 
 router = APIRouter(prefix="/api/queues", tags=["operations"])
 

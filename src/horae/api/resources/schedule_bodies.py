@@ -7,10 +7,11 @@ from typing import Annotated, Any, Final, Required
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
-from horae.api.fields import LONGEST_NAME, STORABLE, Storable
+from horae.api.fields import STORABLE, Storable
 from horae.client.schedules.schedules import ScheduleKeywords
 from horae.domain.backoff import Growth
 from horae.domain.cron.wall_clock import DstFold, DstGap
+from horae.domain.names import LONGEST_NAME
 from horae.domain.schedules.schedule import CatchUp, Overlap
 
 _Name = Annotated[Storable, Field(min_length=1, max_length=LONGEST_NAME, pattern=STORABLE)]

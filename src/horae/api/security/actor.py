@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
-from horae.domain.jobs.owner import EVERYBODY, Whose, problem_with_owner
-from horae.errors import InvalidRequest
+from horae.domain.jobs.owner import EVERYBODY, Whose
+from horae.domain.names import foreign_id
 
 if TYPE_CHECKING:
     from starlette.requests import Request  # a program that only names people needs nothing of the web
@@ -34,8 +34,7 @@ class Actor:
 
     def __post_init__(self) -> None:
         """Refuse an id that is none, before it can be taken for anybody's."""
-        if (problem := problem_with_owner(self.id)) is not None:
-            raise InvalidRequest(f"the id of an actor: {problem}")
+        foreign_id("actor", self.id)
 
     @property
     def sees_all(self) -> bool:

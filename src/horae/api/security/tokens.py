@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from horae.api.security.actor import Actor, Role
-from horae.domain.jobs.owner import problem_with_owner
+from horae.domain.names import is_id
 from horae.errors import ConfigurationError
 
 SHORTEST_SECRET: Final = 16
@@ -37,7 +37,7 @@ def digest_of(secret: str) -> bytes:
 def _token(number: int, entry: str) -> Token:
     name, _, rest = entry.partition(":")
     roles, _, secret = rest.partition(":")
-    if problem_with_owner(name) is not None or not set(roles.split("+")) <= set(Role):
+    if not is_id(name) or not set(roles.split("+")) <= set(Role):
         raise ConfigurationError(f"tokens (HORAE_TOKENS): number {number} is not {WRITTEN}")
     if len(secret) < SHORTEST_SECRET or not (secret.isascii() and secret.isprintable()):
         raise ConfigurationError(

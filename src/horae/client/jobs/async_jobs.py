@@ -10,7 +10,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 
 from horae.client.hook_calls import Apart
 from horae.client.jobs.contention import BOUND, TryAgain, patiently_async
-from horae.client.jobs.creation import StartOptions
 from horae.client.jobs.jobs import Attempts, JobPage, Jobs
 from horae.client.jobs.waiting import until_ended_async
 from horae.domain.jobs.job import Job, JobId, JobState
@@ -18,6 +17,7 @@ from horae.domain.jobs.owner import EVERYBODY, Whose
 from horae.storage.engine.caller_threads import Use
 from horae.storage.engine.database import Database
 from horae.types.registry import JobTypeReference
+from horae.types.start_options import StartOptions
 from horae.wakeup.channel import WakeupChannel
 
 T = TypeVar("T")

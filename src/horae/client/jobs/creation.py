@@ -3,107 +3,34 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from itertools import islice
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final
 
 from pydantic_core import PydanticSerializationError
 from sqlalchemy import Connection
 
-from horae.domain.backoff import LONGEST_DELAY, Backoff
 from horae.domain.jobs.job import Job, JobId, JobState
 from horae.domain.storable import (
     fits,
-    has_control,
-    is_storable,
     is_storable_json,
     spelled_out,
     too_long,
     unreadable_json,
 )
-from horae.errors import DuplicateJob, InvalidParameters, InvalidRequest, MaxJobCountExceeded, quoted
+from horae.errors import DuplicateJob, InvalidParameters, InvalidRequest, MaxJobCountExceeded
 from horae.storage.jobs import creation, parameters, reading
 from horae.storage.jobs.creation import Contended, Inserted, NewJob
 from horae.types.job_type import JobType, has_hook
-from horae.types.schedule import has_zone, of_kind
+from horae.types.start_options import OnDuplicate, StartOptions
 from horae.types.values.parameters import MappedParameters, Stored, as_json
 from horae.types.values.plain_data import json_problem_of, mapping_of
 from horae.types.values.restoring import NotGivenBackError
 from horae.types.values.untyped import lost_number_of, untyped_problem_of
 
-OnDuplicate: TypeAlias = Literal["refuse", "return"]
-LONGEST_NAME: Final = 200
-LARGEST_NUMBER: Final = 2**31 - 1
 LARGEST_META: Final = 1024 * 1024
+"""Bytes of JSON that `meta` may have."""
 MOST_UNCOUNTED: Final = 100_000
 """Jobs of one call whose number cannot be known before: an iterator may have no end."""
-YEARS: Final = range(2, 9999)
-"""Of `run_at`: in no zone does one of them leave what a datetime can hold."""
-
-KINDS: Final[Mapping[str, tuple[type, str]]] = {
-    "owner": (str, "a text"),
-    "run_at": (datetime, "an aware datetime"),
-    "delay": (timedelta, "a timedelta"),
-    "priority": (int, "a whole number"),
-    "queue": (str, "a text"),
-    "unique_key": (str, "a text"),
-    "max_attempts": (int, "a whole number"),
-    "backoff": (Backoff, "a Backoff"),
-    "meta": (Mapping, "a mapping"),
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartOptions:
-    """What a caller may say of one job beyond its parameters; None is what the type says.
-
-    `delay` and `run_at` exclude each other. `on_duplicate`: whether an active job with the same key is an error.
-    """
-
-    owner: str | None = None
-    run_at: datetime | None = None
-    delay: timedelta | None = None
-    priority: int | None = None
-    queue: str | None = None
-    unique_key: str | None = None
-    on_duplicate: OnDuplicate = "refuse"
-    max_attempts: int | None = None
-    backoff: Backoff | None = None
-    meta: Mapping[str, Any] | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be meant."""
-        for name, (kind, expected) in KINDS.items():
-            if (value := getattr(self, name)) is not None:
-                of_kind(name, value, kind, expected)
-        self._check_time()
-        if self.on_duplicate not in get_args(OnDuplicate):
-            raise InvalidRequest(f"on_duplicate {self.on_duplicate!r}: expected 'refuse' or 'return'")
-        if self.max_attempts is not None and not 1 <= self.max_attempts <= LARGEST_NUMBER:
-            raise InvalidRequest(f"max_attempts is {self.max_attempts}, expected 1 to {LARGEST_NUMBER}")
-        if self.priority is not None and abs(self.priority) > LARGEST_NUMBER:
-            raise InvalidRequest(f"priority is {self.priority}, expected -{LARGEST_NUMBER} to {LARGEST_NUMBER}")
-        for name in ("owner", "queue", "unique_key"):
-            check_name(name, getattr(self, name))
-
-    def _check_time(self) -> None:
-        """A moment that could be stored, and not be read again, would keep every list from being read."""
-        if self.run_at is not None and not has_zone(self.run_at):
-            raise InvalidRequest(f"run_at {quoted(self.run_at)} has no time zone; use an aware datetime")
-        if self.run_at is not None and self.run_at.year not in YEARS:
-            raise InvalidRequest(f"run_at {self.run_at}: expected a year from {YEARS[0]} to {YEARS[-1]}")
-        if self.run_at is not None and self.delay is not None:
-            raise InvalidRequest("run_at and delay exclude each other")
-        if self.delay is not None and abs(self.delay) > LONGEST_DELAY:
-            raise InvalidRequest(f"delay {self.delay}: it must not be longer than 100 years")
-
-
-def check_name(name: str, text: str | None) -> None:
-    """Refuse a name that the database would refuse."""
-    if text is not None and not 0 < len(text) <= LONGEST_NAME:
-        raise InvalidRequest(f"{name} has {len(text)} characters, expected 1 to {LONGEST_NAME}")
-    if text is not None and (not is_storable(text) or has_control(text)):
-        raise InvalidRequest(f"{name} {text!r} has a control character, or one that cannot be stored")
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +221,7 @@ def new_job(job_type: JobType[Any], options: StartOptions, params: str | None) -
         backoff=None if options.backoff is None else json.dumps(options.backoff.to_json()),
         unique_key=options.unique_key,
         run_at=options.run_at,
-        delay=None if options.delay is None else options.delay.total_seconds(),
+        delay=options.delay_seconds,
         meta=_meta(options.meta),
     )
 

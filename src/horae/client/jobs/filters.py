@@ -5,12 +5,11 @@ from datetime import timedelta
 from typing import Final
 
 from horae.domain.jobs.job import JobId
-from horae.domain.jobs.owner import EVERYBODY, Whose, problem_with_owner
+from horae.domain.jobs.owner import EVERYBODY, Whose
+from horae.domain.names import owner_id
 from horae.errors import InvalidRequest, quoted
-from horae.types.schedule import of_kind
+from horae.types.arguments import LARGEST_ID, LARGEST_NUMBER, of_kind
 
-LARGEST_ID: Final = 2**63 - 1
-LARGEST_PAGE: Final = 2**31 - 1
 MOST_LISTED: Final = 16 * 1024 * 1024
 """Bytes of JSON in one list of jobs, however long each parameter and result may be."""
 
@@ -19,9 +18,10 @@ def owner_of(whose: Whose) -> str | None:
     """The owner to look for, None for everybody; raises `InvalidRequest` for what is neither."""
     if whose is EVERYBODY:
         return None
-    if (problem := problem_with_owner(whose)) is not None:
-        raise InvalidRequest(f"owner: {problem}; horae.EVERYBODY stands for everybody's jobs")
-    return whose
+    try:
+        return owner_id(whose)
+    except InvalidRequest as error:
+        raise InvalidRequest(f"{error}; horae.EVERYBODY stands for everybody's jobs") from None
 
 
 def before_cursor(cursor: str | None) -> JobId | None:
@@ -75,4 +75,4 @@ def page_length(limit: int) -> int:
     of_kind("limit", limit, int, "a whole number")
     if limit < 1:
         raise InvalidRequest(f"limit is {limit}, expected 1 or more")
-    return min(limit, LARGEST_PAGE)
+    return min(limit, LARGEST_NUMBER)

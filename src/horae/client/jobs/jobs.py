@@ -15,8 +15,8 @@ from horae.client.changes import Change, Values, is_asked, recorded
 from horae.client.jobs import creation, filters
 from horae.client.jobs.cancelling import Cancels
 from horae.client.jobs.contention import BOUND, Waits, once, patiently
-from horae.client.jobs.creation import Creation, OnDuplicate, StartOptions
-from horae.client.jobs.filters import LARGEST_ID, before_cursor, owner_of, possible_ids
+from horae.client.jobs.creation import Creation
+from horae.client.jobs.filters import before_cursor, owner_of, possible_ids
 from horae.client.jobs.inline import RunsInline, retried_inline
 from horae.client.jobs.live_view import as_shown
 from horae.client.jobs.states import wanted_states
@@ -24,6 +24,7 @@ from horae.client.jobs.waiting import until_ended
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import LEFT_OUT, Claim, Job, JobId, JobState
 from horae.domain.jobs.owner import EVERYBODY, Whose
+from horae.domain.names import foreign_id
 from horae.errors import (
     InvalidRequest,
     JobDoesNotExist,
@@ -40,9 +41,10 @@ from horae.storage.engine.same_database import SameDatabase
 from horae.storage.jobs import owed_hooks, reading
 from horae.storage.jobs.reading import Attempt, JobFilter
 from horae.storage.outcomes import ending
+from horae.types.arguments import LARGEST_ID, of_kind
 from horae.types.hooks import Hooks
 from horae.types.registry import JobTypeReference, Registry
-from horae.types.schedule import of_kind
+from horae.types.start_options import OnDuplicate, StartOptions
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
 Within: TypeAlias = Session | Connection
@@ -200,7 +202,8 @@ class Jobs:
 
         Cancelling twice is no error. Raises `JobNotCancellable` for a finished or failed job, `JobDoesNotExist`.
         """
-        creation.check_name("by", by)
+        if by is not None:
+            foreign_id("by", by)
         job = self._stored(job_id, owner)
         if job.state is JobState.CANCELLED:
             return job

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from horae.domain.jobs.job import JobState
 from horae.errors import InvalidRequest, quoted
-from horae.types.schedule import of_kind
+from horae.types.arguments import of_kind
 
 
 def wanted_states(texts: Iterable[str] | None) -> frozenset[JobState] | None:

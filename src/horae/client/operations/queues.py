@@ -4,16 +4,15 @@ from functools import partial
 from typing import Final
 
 from horae.client.changes import Change, recorded
-from horae.domain.storable import has_control, is_storable
+from horae.domain.names import queue_name
 from horae.errors import InvalidRequest, NotFound, quoted
 from horae.storage.engine.database import Database
 from horae.storage.operations import queues
 from horae.storage.operations.queues import QueueView
-from horae.types.schedule import check_note, of_kind
+from horae.types.arguments import LARGEST_NUMBER, check_note
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
-LONGEST_NAME: Final = 200
-LARGEST_LIMIT: Final = 2**31 - 1
+LARGEST_LIMIT: Final = LARGEST_NUMBER
 
 
 class Queues:
@@ -31,7 +30,7 @@ class Queues:
 
         Raises `InvalidRequest` for a name that no queue can have.
         """
-        _check_name(name)
+        queue_name(name)
         check_note(note)
         self._database.transact(recorded(queues.pause, _change("queue.pause", name)), name, note)
 
@@ -51,7 +50,7 @@ class Queues:
         What has started goes on: under a lower limit nothing begins until enough has ended. Raises `InvalidRequest`
         for a limit below 1, and for a name that no queue can have.
         """
-        _check_name(name)
+        queue_name(name)
         if concurrency_limit is not None and not 0 < concurrency_limit <= LARGEST_LIMIT:
             raise InvalidRequest(
                 f"concurrency_limit: {concurrency_limit} is not allowed; expected 1 to {LARGEST_LIMIT}, or none; "
@@ -63,11 +62,3 @@ class Queues:
 
 def _change(action: str, name: str) -> Change:
     return Change.of(action, name, partial(queues.snapshot, name=name))
-
-
-def _check_name(name: str) -> None:
-    of_kind("queue", name, str, "a text")
-    if not is_storable(name) or has_control(name):
-        raise InvalidRequest(f"queue: {name!r} has a control character, or one that cannot be stored")
-    if not 0 < len(name) <= LONGEST_NAME:
-        raise InvalidRequest(f"queue: a name has 1 to {LONGEST_NAME} characters, this one has {len(name)}")

@@ -16,6 +16,7 @@ from horae.client.schedules.changes import Definition
 from horae.client.schedules.reading import viewed, views_of
 from horae.client.schedules.views import ScheduleView
 from horae.domain.jobs.job import JobId
+from horae.domain.names import queue_name, schedule_name
 from horae.domain.schedules.schedule import DisabledReason
 from horae.domain.schedules.statistics import Statistics
 from horae.errors import InvalidRequest, ScheduleDoesNotExist
@@ -25,18 +26,14 @@ from horae.storage.schedules.planning_state import rules_of
 from horae.storage.schedules.rows import FailedRun, StoredSchedule
 from horae.storage.schedules.runs import Decided
 from horae.storage.schedules.ticks import StoredTicks
+from horae.types.arguments import LARGEST_NUMBER, check_moment, check_note, of_kind, whole_number
 from horae.types.job_type import JobType
 from horae.types.registry import JobTypeReference, Registry
 from horae.types.schedule import (
     RuleKeywords,
     TriggerKeywords,
-    check_moment,
-    check_name,
-    check_note,
     check_options,
-    check_priority,
     keywords_of,
-    of_kind,
     part_of,
     trigger_of,
 )
@@ -84,8 +81,7 @@ class Schedules:
         `ScheduleAlreadyExists`, `InvalidParameters`, `InvalidRequest`; `CronSyntaxError` also if all times are over.
         """
         kind = self._registry.resolve(job_type)
-        name = kind.type if name is None else name
-        check_name(name)
+        name = schedule_name(kind.type if name is None else name)
         params = self._params(kind, {} if config is None else config)
         wanted = self._definition(name, kind, params, options)
         add = recorded(changes.add, change_of("schedule.add", name, self._registry))
@@ -179,8 +175,8 @@ class Schedules:
         self, name: str, kind: JobType[Any], params: str | None, options: Mapping[str, Any], key: str | None = None
     ) -> Definition:
         check_options(options, ScheduleKeywords)
-        check_name(options.get("queue", kind.queue), "queue")
-        check_priority(options.get("priority", kind.priority))
+        queue = queue_name(options.get("queue", kind.queue))
+        priority = whole_number("priority", options.get("priority", kind.priority), -LARGEST_NUMBER)
         trigger = trigger_of(part_of(options, TriggerKeywords))
         if "next_start" in options:
             check_moment("next_start", options["next_start"])
@@ -190,8 +186,8 @@ class Schedules:
             params=params,
             next_start=options.get("next_start"),
             rules=rules_given(key or f":{name}", trigger, part_of(options, RuleKeywords)),
-            queue=options.get("queue", kind.queue),
-            priority=options.get("priority", kind.priority),
+            queue=queue,
+            priority=priority,
         )
 
     def _changed(self, decided: Decided) -> ScheduleView:

@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Final
 
-from horae.domain.backoff import LONGEST_DELAY, Backoff, Growth, jittered, nominal_delay
+from horae.domain.backoff import Backoff, Growth, jittered, nominal_delay
+from horae.domain.times.duration import LONGEST_DURATION
 from horae.domain.times.grid import Grid
 from horae.domain.times.interval import Interval
 
@@ -24,7 +25,7 @@ def failure_delay(failures: int, retry_period: Interval, interval: Interval, gro
     either case, also of the longest wait.
     """
     retry = retry_period.nominal
-    longest = min(_LONGEST_IN_INTERVALS * interval.nominal, LONGEST_DELAY)
+    longest = min(_LONGEST_IN_INTERVALS * interval.nominal, LONGEST_DURATION)
     if growth == "linear":
         longest = min(longest, _LINEAR_STEPS * retry)
     backoff = Backoff(base=min(retry, longest), cap=longest, factor=growth, jitter=_JITTER)

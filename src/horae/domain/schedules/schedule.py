@@ -17,8 +17,9 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Final, NewType, get_args
 
-from horae.domain.backoff import LONGEST_DELAY, Growth
+from horae.domain.backoff import Growth
 from horae.domain.schedules.trigger import IntervalTrigger, Trigger
+from horae.domain.times.duration import LONGEST_DURATION
 from horae.domain.times.interval import Interval
 from horae.errors import InvalidRequest, quoted
 
@@ -140,7 +141,7 @@ class Rules:
         limit, retries, runtime = self.catch_up_limit, self.max_retries, self.max_runtime
         _refuse_unless(1 <= limit <= _LARGEST_LIMIT, "catch_up_limit", limit, f"1 to {_LARGEST_LIMIT}")
         _refuse_unless(_positive(self.catch_up_window), "catch_up_window", self.catch_up_window, _LENGTH)
-        _refuse_unless(timedelta(0) <= self.jitter <= LONGEST_DELAY, "jitter", self.jitter, "zero or more")
+        _refuse_unless(timedelta(0) <= self.jitter <= LONGEST_DURATION, "jitter", self.jitter, "zero or more")
         _refuse_unless(runtime is None or _positive(runtime), "max_runtime", runtime, _LENGTH)
         _refuse_unless(retries is None or retries >= 0, "max_retries", retries, "0 or more, or None for no limit")
         _refuse_unless(self.backoff in get_args(Growth), "backoff", self.backoff, ", ".join(get_args(Growth)))
@@ -169,11 +170,11 @@ class Rules:
             _refuse_unless(value == default, name, value.value, instead)
 
 
-_LENGTH: Final = f"longer than zero, at most {LONGEST_DELAY.days} days"
+_LENGTH: Final = f"longer than zero, at most {LONGEST_DURATION.days} days"
 
 
 def _positive(length: timedelta) -> bool:
-    return timedelta(0) < length <= LONGEST_DELAY
+    return timedelta(0) < length <= LONGEST_DURATION
 
 
 def _member(choices: type[StrEnum], name: str, value: str) -> StrEnum:

@@ -62,7 +62,7 @@ class Run:
     def soft_limit(self) -> timedelta | None:
         """How long it may run: what its schedule says, else its type."""
         runtime = self.claim.max_runtime
-        return self.job_type.soft_time_limit if runtime is None else timedelta(seconds=runtime)
+        return self.job_type.limits.soft if runtime is None else timedelta(seconds=runtime)
 
     @property
     def soft_at(self) -> float:
@@ -73,7 +73,7 @@ class Run:
     @property
     def hard_at(self) -> float:
         """When it is to be stopped by force."""
-        return self.soft_at + self.job_type.grace.total_seconds()
+        return self.soft_at + self.job_type.limits.grace.total_seconds()
 
     @property
     def passed(self) -> Limit:

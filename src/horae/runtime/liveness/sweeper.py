@@ -198,11 +198,11 @@ class Sweeper:
     async def enforce_limits(self) -> None:
         """Fail what its own node cannot stop, and owned jobs that nobody took."""
         self._elapsed.observe(await self._database.autocommit_async(doctor.clock), time.monotonic())
-        hard = {kind.type: kind.hard_time_limit for kind in self._registry}
+        hard = {kind.type: kind.limits.hard for kind in self._registry}
         extra = {kind.type: LATITUDE + _start_up(kind) for kind in self._registry}
-        graces = {kind.type: kind.grace.total_seconds() + extra[kind.type] for kind in self._registry}
+        graces = {kind.type: kind.limits.grace.total_seconds() + extra[kind.type] for kind in self._registry}
         overdue = {name: limit.total_seconds() + extra[name] for name, limit in hard.items() if limit is not None}
-        pending = {kind.type: kind.pending_timeout for kind in self._registry}
+        pending = {kind.type: kind.limits.pending for kind in self._registry}
         waiting = {name: limit.total_seconds() for name, limit in pending.items() if limit is not None}
         for job in [
             *await self._expire(ending.overdue, overdue, limits.HARD),

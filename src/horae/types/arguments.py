@@ -1,0 +1,59 @@
+"""Checks of the arguments of calls: a wrong call is refused here, in words of ours, not by a driver or a job."""
+
+from datetime import datetime
+from typing import Any, Final
+
+from horae.domain.cron.ranges import YEAR
+from horae.domain.storable import is_storable
+from horae.errors import InvalidRequest, quoted
+
+LARGEST_NUMBER: Final = 2**31 - 1
+"""The largest value of an INTEGER column: of a priority (either sign), a count of attempts, a limit."""
+LARGEST_ID: Final = 2**63 - 1
+"""The largest value of a BIGINT column: of the id of a job or a schedule."""
+LONGEST_NOTE: Final = 2_000
+"""Characters of the note of a pause; the column is unbounded, a list that shows the note is not."""
+
+
+def of_kind(name: str, value: Any, kind: type, expected: str) -> Any:
+    """Return the value if it is an instance of `kind`; True and False are no numbers. Raises `InvalidRequest`."""
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise InvalidRequest(f"{name} {quoted(value)}: expected {expected}")
+    return value
+
+
+def check_moment(name: str, moment: Any) -> None:
+    """Refuse what is no point in time at which a schedule could start. Raises `InvalidRequest`."""
+    expected = "a datetime with a time zone"
+    of_kind(name, moment, datetime, expected)
+    if not has_zone(moment):
+        raise InvalidRequest(f"{name} {quoted(moment)}: expected {expected}")
+    if not YEAR.low <= moment.year <= YEAR.high:
+        raise InvalidRequest(f"{name} is {moment}; expected a year from {YEAR.low} to {YEAR.high}")
+
+
+def has_zone(moment: datetime) -> bool:
+    """Return whether the offset from UTC is known; a time zone may be a class of the application, which may raise."""
+    try:
+        return moment.utcoffset() is not None
+    except Exception:  # noqa: BLE001 - a zone that raises gives no offset, whatever it raises
+        return False
+
+
+def check_note(note: Any) -> None:
+    """Refuse a note that cannot be stored; None is no note. Raises `InvalidRequest`."""
+    if note is None:
+        return
+    of_kind("note", note, str, "a text")
+    if len(note) > LONGEST_NOTE:
+        raise InvalidRequest(f"note has {len(note):,} characters, expected at most {LONGEST_NOTE:,}")
+    if not is_storable(note):
+        raise InvalidRequest(f"note {quoted(note)} has a character that cannot be stored")
+
+
+def whole_number(name: str, value: Any, least: int, *, expected: str = "") -> int:
+    """Return a whole number from `least` to `LARGEST_NUMBER`. Raises `InvalidRequest`."""
+    number: int = of_kind(name, value, int, "a whole number")
+    if not least <= number <= LARGEST_NUMBER:
+        raise InvalidRequest(f"{name} is {number}, expected {least} to {LARGEST_NUMBER}{expected}")
+    return number

@@ -1,0 +1,86 @@
+"""What a caller may decide about one job beyond its parameters: each option declared and checked here, once."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
+from functools import partial
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from horae.domain.backoff import Backoff
+from horae.domain.names import foreign_id, owner_id, queue_name
+from horae.domain.times.duration import LONGEST_DURATION, Duration, parse_duration
+from horae.errors import InvalidRequest, quoted
+from horae.types.arguments import LARGEST_NUMBER, has_zone, of_kind, whole_number
+
+OnDuplicate: TypeAlias = Literal["refuse", "return"]
+
+_YEARS: Final = range(2, 9999)
+"""Of `run_at`: in no time zone does a moment of these years leave the range of a datetime."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartOptions:
+    """The options of one job; None takes the value of its type. Raises `InvalidRequest`.
+
+    `run_at` (a datetime with a time zone) and `delay` (a timedelta, or a text such as `"5m"`) exclude each other.
+    `on_duplicate`: whether an active job with the same `unique_key` is an error or the answer.
+    """
+
+    owner: str | None = None
+    run_at: datetime | None = None
+    delay: Duration | None = None
+    priority: int | None = None
+    queue: str | None = None
+    unique_key: str | None = None
+    on_duplicate: OnDuplicate = "refuse"
+    max_attempts: int | None = None
+    backoff: Backoff | None = None
+    meta: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        """Parse each option that was given."""
+        for name, parse in _PARSERS.items():
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, parse(value))
+        if self.run_at is not None and self.delay is not None:
+            raise InvalidRequest("run_at and delay exclude each other")
+        if self.on_duplicate not in get_args(OnDuplicate):
+            raise InvalidRequest(f"on_duplicate {quoted(self.on_duplicate)}: expected 'refuse' or 'return'")
+
+    @property
+    def delay_seconds(self) -> float | None:
+        """The delay in seconds, as it is stored."""
+        return None if self.delay is None else parse_duration("delay", self.delay).total_seconds()
+
+
+def _run_at(given: Any) -> datetime:
+    """Parse a moment; one that is stored but cannot be read again would keep every list from being read."""
+    moment: datetime = of_kind("run_at", given, datetime, "an aware datetime")
+    if not has_zone(moment):
+        raise InvalidRequest(f"run_at {quoted(moment)} has no time zone; use an aware datetime")
+    if moment.year not in _YEARS:
+        raise InvalidRequest(f"run_at {moment}: expected a year from {_YEARS[0]} to {_YEARS[-1]}")
+    return moment
+
+
+def _delay(given: Any) -> Duration:
+    delay = parse_duration("delay", given)
+    if abs(delay) > LONGEST_DURATION:
+        raise InvalidRequest(f"delay {delay}: it must not be longer than 100 years")
+    return delay
+
+
+_PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "owner": owner_id,
+    "run_at": _run_at,
+    "delay": _delay,
+    "priority": partial(whole_number, "priority", least=-LARGEST_NUMBER),
+    "queue": queue_name,
+    "unique_key": partial(foreign_id, "unique_key"),
+    "max_attempts": partial(whole_number, "max_attempts", least=1),
+    "backoff": partial(of_kind, "backoff", kind=Backoff, expected="a Backoff"),
+    "meta": partial(of_kind, "meta", kind=Mapping, expected="a mapping"),
+}
+
+START_OPTIONS: Final = frozenset({"job_type", "session", "sync"} | {field.name for field in fields(StartOptions)})
+"""The arguments of `Jobs.start` that are no parameter of the job; no parameter may have one of these names."""
