@@ -25,7 +25,8 @@ from horae.domain.jobs.job import (
     Settlement,
     Succeeded,
     decide,
-    next_state,
+    state_after,
+    states_before,
 )
 
 
@@ -62,7 +63,7 @@ def decided(claim: Claim, outcome: Outcome, backoff: Backoff = Backoff()) -> Set
 def test_every_outcome_is_a_move_that_the_table_has(claim: Claim, outcome: Outcome, backoff: Backoff) -> None:
     settlement = decided(claim, outcome, backoff)
     event = EVENTS[type(outcome)][settlement.state]
-    assert next_state(JobState.STARTED, event) is settlement.state
+    assert NEXT_STATE[JobState.STARTED, event] is settlement.state
     assert (settlement.id, settlement.lease) == (claim.id, claim.lease)
 
 
@@ -127,7 +128,14 @@ def test_terminal_states_absorb() -> None:
 def test_every_event_happens_and_every_state_is_reached() -> None:
     assert {event for _, event in NEXT_STATE} == set(JobEvent)
     assert set(NEXT_STATE.values()) == set(JobState)
-    assert next_state(JobState.FINISHED, JobEvent.CANCEL) is None
+    assert (JobState.FINISHED, JobEvent.CANCEL) not in NEXT_STATE
+
+
+def test_an_event_leads_to_one_state_wherever_it_happens() -> None:
+    for (before, event), after in NEXT_STATE.items():
+        assert state_after(event) is after
+        assert before in states_before(event)
+    assert set(states_before(JobEvent.CANCEL)) == ACTIVE
 
 
 def test_only_a_claim_starts_a_job() -> None:

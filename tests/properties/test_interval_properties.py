@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from horae.domain.backoff import Growth
-from horae.domain.schedules.recovery import failure_delay, start_after_failure
+from horae.domain.schedules.recovery import failure_delay
 from horae.domain.times.grid import Grid
 from horae.domain.times.interval import Interval
 from horae.errors import InvalidInterval
@@ -93,12 +93,3 @@ def test_the_wait_after_failures_is_positive_and_bounded(
     bound = min(middle, timedelta(days=36_525) // MICROSECOND)
     assert wait > timedelta(0)
     assert 8 * abs(wait // MICROSECOND - bound) <= bound
-
-
-@given(grids(), moments(), st.timedeltas(MICROSECOND, timedelta(days=1000)))
-def test_a_failed_run_of_a_grid_starts_after_the_finish_and_by_the_next_point(
-    grid: Grid, finish: datetime, delay: timedelta
-) -> None:
-    start = start_after_failure(finish, delay, grid)
-    assert finish.astimezone(UTC) < start <= grid.first_after(finish)
-    assert start <= finish.astimezone(UTC) + delay

@@ -15,7 +15,6 @@ from horae.domain.jobs.job import JobId
 from horae.errors import DatabaseBusy
 from horae.live import sidecar
 from horae.live.database import DatabaseLiveStore
-from horae.live.memory import MemoryLiveStore
 from horae.live.precedence import latest
 from horae.live.store import CancelRequest, LiveReport, LiveStore
 from horae.storage.engine.database import Database
@@ -24,11 +23,8 @@ from tests.harness.postgres import PostgresServer
 FIRST, SECOND, THIRD = JobId(1), JobId(2), JobId(3)
 
 
-@pytest.fixture(params=["memory", "sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LiveStore]:
-    if request.param == "memory":
-        yield MemoryLiveStore()
-        return
     if request.param == "sqlite":
         with (
             closing(Database(f"sqlite:///{tmp_path}/horae.db")) as database,

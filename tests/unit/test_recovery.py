@@ -8,8 +8,7 @@ import pytest
 from typing_extensions import override
 
 from horae.domain.backoff import Growth
-from horae.domain.schedules.recovery import CRASH_WAIT, failure_delay, start_after_crash, start_after_failure
-from horae.domain.times.grid import Grid
+from horae.domain.schedules.recovery import CRASH_WAIT, failure_delay, start_after_crash
 from horae.domain.times.interval import Interval
 from horae.errors import InvalidRequest
 
@@ -83,20 +82,9 @@ def test_a_failure_is_counted_from_one() -> None:
         nominal(0, "1m", "10m")
 
 
-def test_a_failed_fixed_schedule_starts_at_its_next_point_at_the_latest() -> None:
-    hourly = Grid(Interval.parse("1h"), NOON)
-    finish = NOON + timedelta(minutes=50)
-    soon, late = timedelta(minutes=5), timedelta(hours=3)
-    assert start_after_failure(finish, soon, hourly) == finish + soon
-    assert start_after_failure(finish, late, hourly) == NOON + timedelta(hours=1)
-    assert start_after_failure(finish, late) == finish + late
-
-
 def test_waits_are_elapsed_time_through_a_change_of_the_clocks() -> None:
     finish = datetime(2026, 10, 25, 2, 58, tzinfo=ZoneInfo("Europe/Berlin"))  # first pass
     instant = datetime(2026, 10, 25, 0, 58, tzinfo=UTC)
-    wait = timedelta(minutes=5)
-    assert start_after_failure(finish, wait).astimezone(UTC) == instant + wait
     assert start_after_crash(finish, finish).astimezone(UTC) == instant + CRASH_WAIT
 
 

@@ -215,14 +215,23 @@ class Settlement(NamedTuple):
     hook_owed: str | None = None
 
 
-def next_state(state: JobState, event: JobEvent) -> JobState | None:
-    """The state that `event` leads to, or None where the table has no such move."""
-    return NEXT_STATE.get((state, event))
+def states_before(event: JobEvent) -> list[JobState]:
+    """Return the states in which `event` can happen; a statement changes no row in another state."""
+    return [state for state, each in NEXT_STATE if each is event]
+
+
+def state_after(event: JobEvent) -> JobState:
+    """Return the one state that `event` leads to, wherever it happens."""
+    (state,) = {after for (_, each), after in NEXT_STATE.items() if each is event}
+    return state
+
+
+_FINISHED: Final = state_after(JobEvent.SUCCEED)  # once, not for each job that finishes
 
 
 def finished(claim: Claim, result: str | None = None) -> Settlement:
     """What `claim` becomes when its body has returned."""
-    return Settlement(claim.id, claim.lease, JobState.FINISHED, AttemptOutcome.FINISHED, result=result)
+    return Settlement(claim.id, claim.lease, _FINISHED, AttemptOutcome.FINISHED, result=result)
 
 
 def decide(claim: Claim, outcome: Outcome, backoff: Backoff, rng: Random) -> Settlement:
@@ -231,22 +240,27 @@ def decide(claim: Claim, outcome: Outcome, backoff: Backoff, rng: Random) -> Set
         case Succeeded(result):
             return finished(claim, result)
         case Cancelled(by):
-            return Settlement(claim.id, claim.lease, JobState.CANCELLED, AttemptOutcome.CANCELLED, cancelled_by=by)
+            return Settlement(
+                claim.id, claim.lease, state_after(JobEvent.CANCEL), AttemptOutcome.CANCELLED, cancelled_by=by
+            )
         case Failed():
             kind = AttemptOutcome.TIMED_OUT if outcome.timed_out else AttemptOutcome.FAILED
-            return _fail_or_retry(claim, outcome, kind, retry_delay(claim.attempt, backoff, rng))
+            return _fail_or_retry(claim, outcome, kind, JobEvent.RETRY, retry_delay(claim.attempt, backoff, rng))
         case Crashed(error, crashes):
             return _after_crash(claim, error, crashes, retry_delay(claim.attempt, backoff, rng))
         case _:
             assert_never(outcome)
 
 
-def _fail_or_retry(claim: Claim, failure: Failed, kind: AttemptOutcome, delay: timedelta) -> Settlement:
+def _fail_or_retry(
+    claim: Claim, failure: Failed, kind: AttemptOutcome, retry: JobEvent, delay: timedelta
+) -> Settlement:
+    """Settle a failed attempt; `retry` is the event of another attempt, if there is one left."""
     retried = claim.attempt < claim.max_attempts
     return Settlement(
         claim.id,
         claim.lease,
-        JobState.PENDING if retried else JobState.FAILED,
+        state_after(retry if retried else JobEvent.FAIL),
         kind,
         delay.total_seconds() if retried else 0.0,
         error=failure.error,
@@ -260,4 +274,4 @@ def _after_crash(claim: Claim, error: str, crashes: int, delay: timedelta) -> Se
         error = f"{error}; quarantined after {crashes} crashes"
         claim = claim._replace(max_attempts=claim.attempt)
     text = "The process that ran this job stopped unexpectedly."
-    return _fail_or_retry(claim, Failed(error, text), AttemptOutcome.CRASHED, delay)
+    return _fail_or_retry(claim, Failed(error, text), AttemptOutcome.CRASHED, JobEvent.RESCUE, delay)

@@ -6,7 +6,6 @@ from typing import Final
 
 from horae.domain.backoff import Backoff, Growth, jittered, nominal_delay
 from horae.domain.times.duration import LONGEST_DURATION
-from horae.domain.times.grid import Grid
 from horae.domain.times.interval import Interval
 
 # However far a streak grows, a failing schedule is tried about every fifth period.
@@ -32,12 +31,6 @@ def failure_delay(failures: int, retry_period: Interval, interval: Interval, gro
     # Jitter comes after the cap: with the cap of a delay twice itself nothing is cut off.
     delay = nominal_delay(failures, backoff)
     return jittered(delay, _JITTER, rng, cap=2 * delay)
-
-
-def start_after_failure(finish: datetime, delay: timedelta, grid: Grid | None = None) -> datetime:
-    """Wait from the finish, but never past the next point of a fixed schedule; in UTC."""
-    start = finish.astimezone(UTC) + delay  # in its own zone the sum would be of wall times
-    return start if grid is None else min(start, grid.first_after(finish))
 
 
 def start_after_crash(planned: datetime, scheduler_started: datetime) -> datetime:

@@ -76,11 +76,6 @@ NEXT_STATE: Final[Mapping[tuple[ScheduleState, ScheduleEvent], ScheduleState]] =
 }
 
 
-def next_state(state: ScheduleState, event: ScheduleEvent) -> ScheduleState | None:
-    """The state that `event` leads to, or None where the table has no such move."""
-    return NEXT_STATE.get((state, event))
-
-
 class Overlap(StrEnum):
     """What becomes of a time that comes due while a run is going on."""
 

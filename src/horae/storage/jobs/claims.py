@@ -33,7 +33,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
-from horae.domain.jobs.job import Claim, JobId, JobState, NodeId
+from horae.domain.jobs.job import Claim, JobEvent, JobId, JobState, NodeId, state_after
 from horae.storage.engine.dialect import (
     SQLITE,
     IdList,
@@ -75,7 +75,7 @@ class ClaimScope:
 
 
 _STARTED: Final = {
-    "state": JobState.STARTED,
+    "state": state_after(JobEvent.CLAIM),
     "lease": jobs.c.lease + 1,
     "attempt": jobs.c.attempt + 1,
     "node_id": bindparam("node"),
@@ -183,7 +183,7 @@ def _hand_back(dialect: str) -> Update:
         update(jobs)
         .where(jobs.c.id == held.c.id, jobs.c.lease == held.c.lease, jobs.c.state == JobState.STARTED)
         .values(
-            state=JobState.PENDING,
+            state=state_after(JobEvent.HAND_BACK),
             attempt=jobs.c.attempt - 1,
             node_id=None,
             started_at=None,

@@ -24,7 +24,17 @@ from sqlalchemy import (
     update,
 )
 
-from horae.domain.jobs.job import AttemptOutcome, Claim, Job, JobId, JobState, NodeId
+from horae.domain.jobs.job import (
+    AttemptOutcome,
+    Claim,
+    Job,
+    JobEvent,
+    JobId,
+    JobState,
+    NodeId,
+    state_after,
+    states_before,
+)
 from horae.domain.jobs.limits import Limit
 from horae.domain.schedules.statistics import RunOutcome
 from horae.storage.engine.dialect import IdList, PerDialect, json_rows, member_of, now_or, seconds_from_now
@@ -53,9 +63,9 @@ _reported: Final = bindparam("seen_percentage", type_=Integer())
 _further: Final = and_(jobs.c.lease == bindparam("seen_lease"), jobs.c.progress_percentage < _reported)
 CANCEL: Final = (
     update(jobs)
-    .where(jobs.c.id == bindparam("job_id"), jobs.c.state.in_([JobState.PENDING, JobState.STARTED]))
+    .where(jobs.c.id == bindparam("job_id"), jobs.c.state.in_(states_before(JobEvent.CANCEL)))
     .values(
-        state=JobState.CANCELLED,
+        state=state_after(JobEvent.CANCEL),
         cancelled_by=bindparam("cancelled_by"),
         progress_percentage=case((_further, _reported), else_=jobs.c.progress_percentage),
         hook_owed=bindparam("hook_owed", type_=String()),
@@ -67,7 +77,9 @@ CANCEL: Final = (
 CANCEL_PENDING_OF: Final = (
     update(jobs)
     .where(jobs.c.schedule_id == bindparam("of_schedule"), jobs.c.state == JobState.PENDING)
-    .values(state=JobState.CANCELLED, cancelled_by=bindparam("cancelled_by"), hook_owed=ON_CANCELLED, **_ENDED)
+    .values(
+        state=state_after(JobEvent.CANCEL), cancelled_by=bindparam("cancelled_by"), hook_owed=ON_CANCELLED, **_ENDED
+    )
     .returning(jobs.c.id)
 )
 
@@ -113,12 +125,12 @@ OVERDUE_PENDING: Final = PerDialect(
 
 def _expire(dialect: str) -> Update:
     passed = json_rows(dialect, "passed", id=BigInteger(), lease=BigInteger(), seen=Integer())
-    active = jobs.c.state.in_([JobState.PENDING, JobState.STARTED])
+    active = jobs.c.state.in_(states_before(JobEvent.EXPIRE))
     return (
         update(jobs)
         .where(jobs.c.id == passed.c.id, jobs.c.lease == passed.c.lease, active)
         .values(
-            state=JobState.FAILED,
+            state=state_after(JobEvent.EXPIRE),
             error=bindparam("error"),
             human_readable_error=bindparam("text"),
             progress_percentage=case(

@@ -13,7 +13,7 @@ from sqlalchemy.types import String, Text
 
 from horae.domain.jobs.job import JobId
 from horae.domain.schedules.run_end import leaves_plan_alone
-from horae.domain.schedules.schedule import ScheduleState
+from horae.domain.schedules.schedule import NEXT_STATE, ScheduleEvent, ScheduleState
 from horae.storage.engine.dialect import IdList, PerDialect, database_now, member_of, seconds_between
 from horae.storage.engine.row_bounds import MOST_RUNS, MOST_VERSIONS
 from horae.storage.jobs.tables import jobs
@@ -68,7 +68,7 @@ def _count(dialect: str) -> Update:
 
 def _free(dialect: str) -> Update:
     values: dict[str, Any] = {
-        "state": literal(ScheduleState.IDLE.value, String()),
+        "state": literal(NEXT_STATE[ScheduleState.EXECUTING, ScheduleEvent.END].value, String()),
         "run_token": null(),
         "started_at": null(),
         "version": table.c.version + 1,

@@ -35,7 +35,7 @@ from sqlalchemy.types import TypeEngine
 from horae.domain.jobs.job import JobId, JobState, NodeId
 from horae.domain.schedules.plan import plan
 from horae.domain.schedules.planning_state import Due, Plan
-from horae.domain.schedules.schedule import Overlap, ScheduleState
+from horae.domain.schedules.schedule import NEXT_STATE, Overlap, ScheduleEvent, ScheduleState
 from horae.domain.schedules.tick import GRACE, Decision, Reason
 from horae.storage.engine.dialect import (
     IdList,
@@ -134,7 +134,7 @@ def _start(dialect: str) -> Update:
     row = json_rows(dialect, "rows", **_MOVES)
     found = repository.found_of(dialect, table.c.id)
     values: dict[str, Any] = {
-        "state": literal(ScheduleState.EXECUTING.value, Text()),
+        "state": literal(NEXT_STATE[ScheduleState.IDLE, ScheduleEvent.START].value, Text()),
         "run_token": row.c.job,
         "started_at": _now,
         "next_start": row.c.next,
