@@ -99,7 +99,7 @@ def fails(console: Console) -> bool:
     console.rule("3. a job that fails")
     job = horae.jobs.start(index_modules, folder="/no/such/folder", owner="demo")
     try:
-        horae.jobs.wait(job.id, timeout=30)
+        horae.jobs.wait(job.id, timeout="30s")
     except JobFailed as failure:
         console.print(f"   for people: {failure}\n   for programmers: {failure.error}")
         return str(failure) == "There is no folder /no/such/folder; choose another one."

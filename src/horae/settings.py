@@ -18,7 +18,8 @@ from pydantic_settings import (
 )
 from typing_extensions import override
 
-from horae.errors import ConfigurationError
+from horae.domain.times.duration import parse_duration
+from horae.errors import ConfigurationError, InvalidRequest
 
 PREFIX = "HORAE_"
 FILE_VARIABLE = "HORAE_CONFIG"
@@ -56,10 +57,17 @@ def _origin(text: str) -> str:
     return text
 
 
-def _seconds(value: Any) -> Any:
+def _duration(value: Any) -> Any:
+    """Read `30`, `30s` or `PT30S`; what cannot be read is left to Pydantic, which gives the reason."""
+    if not isinstance(value, str):
+        return value
     try:
-        return timedelta(seconds=float(value)) if isinstance(value, str) else value
-    except (ValueError, OverflowError):  # ISO 8601, or what Pydantic refuses with its reason
+        return timedelta(seconds=float(value))
+    except (ValueError, OverflowError):
+        pass
+    try:
+        return parse_duration("duration", value)
+    except InvalidRequest:
         return value
 
 
@@ -71,13 +79,13 @@ def _read(settings_class: type[BaseSettings], file: str) -> PydanticBaseSettings
 
 
 Origin: TypeAlias = Annotated[str, AfterValidator(_origin)]
-Duration: TypeAlias = Annotated[timedelta, BeforeValidator(_seconds)]
+Duration: TypeAlias = Annotated[timedelta, BeforeValidator(_duration)]
 
 
 class Settings(BaseSettings):
     """What an application and its nodes can be told. Each field is also `HORAE_` and its name in the environment.
 
-    Durations are seconds, or ISO 8601 (`PT30S`).
+    Durations are a timedelta, a text such as `30s`, `5m` or `PT30S`, or a number of seconds.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid", hide_input_in_errors=True)

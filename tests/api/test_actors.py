@@ -58,7 +58,7 @@ async def test_an_owner_that_is_none_is_refused_by_every_call(horae: Horae, give
         with pytest.raises(InvalidRequest, match="EVERYBODY"):
             call(job.id, owner=given)
     with pytest.raises(InvalidRequest, match="EVERYBODY"):
-        horae.jobs.wait(job.id, timeout=0, owner=given)
+        horae.jobs.wait(job.id, timeout="0s", owner=given)
     with pytest.raises(InvalidRequest, match="EVERYBODY"):
         horae.jobs.list(owner=given)
     with pytest.raises(InvalidRequest, match="EVERYBODY"):

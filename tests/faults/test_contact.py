@@ -106,12 +106,12 @@ async def test_a_node_out_of_contact_stops_its_bodies_before_others_run_them(
             if fault == "cut":
                 network.refuse()
                 network.cut()
-            assert await horae.aio.jobs.wait(job.id, timeout=30) == 2
+            assert await horae.aio.jobs.wait(job.id, timeout="30s") == 2
             assert log.stopped[1] < log.began[2]
             assert attempts_of(horae, job.id)[0] == "crashed"
         network.resume()
         again = await horae.aio.jobs.start("quick")  # there is only the one that was lost
-        assert await horae.aio.jobs.wait(again.id, timeout=30) is None
+        assert await horae.aio.jobs.wait(again.id, timeout="30s") is None
         assert other.id != lost.id
 
 
@@ -193,7 +193,7 @@ async def test_what_was_stopped_runs_again_when_the_server_is_back(horae: Horae,
         incarnation = node.id
         with frozen(own_server):
             await until(lambda: 1 in log.stopped)
-        assert await horae.aio.jobs.wait(job.id, timeout=30) == 2
+        assert await horae.aio.jobs.wait(job.id, timeout="30s") == 2
         assert attempts_of(horae, job.id) == ["failed", "finished"]
         assert node.id == incarnation
         [(error,)] = rows(horae, "SELECT error FROM horae_job_attempts WHERE outcome = 'failed'")

@@ -25,6 +25,6 @@ async def test_its_node_is_not_taken_for_dead(database: Database, tmp_path: Path
         job = await horae.aio.jobs.start("holding", seconds=2.5 * SILENCE)
         await until(lambda: rows(horae, "SELECT id FROM horae_jobs WHERE state = 'started'"))
         async with running_node(horae, liveness=shrunk(SILENCE)):
-            assert await horae.aio.jobs.wait(job.id, timeout=30) == 1
+            assert await horae.aio.jobs.wait(job.id, timeout="30s") == 1
         assert attempts_of(horae, job.id) == ["finished"]
         assert process.node == node

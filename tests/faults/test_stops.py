@@ -52,14 +52,14 @@ async def test_what_it_does_late_matches_no_row(database: Database, tmp_path: Pa
         await at_the_gate(horae, job.id)
         process.stop()
         async with running_node(horae, liveness=shrunk(SILENCE)):
-            assert await horae.aio.jobs.wait(job.id, timeout=30) == 2
+            assert await horae.aio.jobs.wait(job.id, timeout="30s") == 2
             gate.touch()
             process.go_on()
             # It finds itself declared dead, stops its bodies, and begins again as another.
             reborn = await until(lambda: incarnations_but(horae, process, stopped))
             assert len(reborn) == 1
         again = await horae.aio.jobs.start("fragile", seed=1)
-        await horae.aio.jobs.wait(again.id, timeout=30)
+        await horae.aio.jobs.wait(again.id, timeout="30s")
         assert attempts_of(horae, again.id) == ["finished"]
         assert await asyncio.to_thread(process.end) == 0
         assert rows(horae, "SELECT job, attempt FROM effects") == [(job.id, 2)]
@@ -99,7 +99,7 @@ async def test_on_sqlite_it_keeps_its_life(
             assert not any(looks)
             process.go_on()
             gate.touch()
-            assert await horae.aio.jobs.wait(job.id, timeout=30) == 1
+            assert await horae.aio.jobs.wait(job.id, timeout="30s") == 1
         assert await incarnations(horae, process) == [stopped]
         assert rows(horae, "SELECT job, attempt FROM effects") == [(job.id, 1)]
         assert attempts_of(horae, job.id) == ["finished"]

@@ -164,5 +164,5 @@ class TestActors:
 
         async with running_node(shop, scheduler=False):
             job = await shop.aio.jobs.start(hold)
-            await shop.aio.jobs.wait(job.id, timeout=20)
+            await shop.aio.jobs.wait(job.id, timeout="20s")
         assert last(shop)[:2] == (f"job {job.id} (hold)", "schedule.pause")

@@ -207,7 +207,7 @@ class TestFailure:
                 await until_state(horae, job_id, "failed")
             await until(lambda: waiting.acquire(blocking=False))
             job = await horae.aio.jobs.start(quick)
-            assert await horae.aio.jobs.wait(job.id, timeout=5) == 1
+            assert await horae.aio.jobs.wait(job.id, timeout="5s") == 1
             release.set()
 
 

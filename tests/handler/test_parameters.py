@@ -118,7 +118,7 @@ class TestModels:
         horae.register(Counting)
         async with running_node(horae):
             job = await horae.aio.jobs.start(Counting, first="3", last=5)
-            assert await horae.aio.jobs.wait(job.id, timeout=20) == [3, 4, 5]
+            assert await horae.aio.jobs.wait(job.id, timeout="20s") == [3, 4, 5]
         assert job.params == {"first": 3, "last": 5, "days": []}
 
     def test_the_model_decides_what_is_accepted(self, horae: Horae) -> None:
@@ -158,9 +158,9 @@ class TestModels:
         with horae.components.database.engine.begin() as connection:
             connection.execute(jobs_table.update().where(jobs_table.c.id == old.id).values(params='{"count": 2}'))
         async with running_node(horae):
-            assert await horae.aio.jobs.wait(fine.id, timeout=20) == 1
+            assert await horae.aio.jobs.wait(fine.id, timeout="20s") == 1
             with pytest.raises(Exception, match="went wrong"):
-                await horae.aio.jobs.wait(old.id, timeout=20)
+                await horae.aio.jobs.wait(old.id, timeout="20s")
         assert "ValidationError" in ((await horae.aio.jobs.get(old.id)).error or "")
 
 
@@ -168,7 +168,7 @@ class TestMappedClasses:
     async def test_a_body_reads_its_row(self, selling: Horae) -> None:
         async with running_node(selling):
             job = await selling.aio.jobs.start(Exporting, customer_id=7, owner="alice")
-            assert await selling.aio.jobs.wait(job.id, timeout=20) == "7 as csv"
+            assert await selling.aio.jobs.wait(job.id, timeout="20s") == "7 as csv"
 
     @pytest.mark.parametrize("transaction", [None, "read committed"])
     async def test_a_body_follows_its_relationships(self, selling: Horae, transaction: Any) -> None:
@@ -187,7 +187,7 @@ class TestMappedClasses:
         selling.register(Greeting)
         async with running_node(selling):
             job = await selling.aio.jobs.start(Greeting, customer_id=7)
-            assert await selling.aio.jobs.wait(job.id, timeout=20) == "for Ada"
+            assert await selling.aio.jobs.wait(job.id, timeout="20s") == "for Ada"
         kept = "csv" if transaction is None else "xml"
         assert rows(selling, "SELECT format FROM export_jobs") == [(kept,)]
 
@@ -206,7 +206,7 @@ class TestMappedClasses:
         selling.register(Greeting)
         async with running_node(selling):
             job = await selling.aio.jobs.start(Greeting, customer_id=7)
-            assert await selling.aio.jobs.wait(job.id, timeout=20) == "for Ada"
+            assert await selling.aio.jobs.wait(job.id, timeout="20s") == "for Ada"
 
     def test_values_are_checked_like_any_others(self, selling: Horae) -> None:
         unfit: list[dict[str, Any]] = [
@@ -269,7 +269,7 @@ class TestMappedClasses:
             connection.execute(Base.metadata.tables["export_jobs"].delete())
         async with running_node(selling):
             with pytest.raises(Exception, match="went wrong"):
-                await selling.aio.jobs.wait(job.id, timeout=20)
+                await selling.aio.jobs.wait(job.id, timeout="20s")
 
     def test_a_class_without_a_key_to_the_jobs_is_refused(self, horae: Horae) -> None:
         class Wrong(JobType[Any]):

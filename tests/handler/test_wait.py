@@ -82,7 +82,7 @@ async def test_a_body_that_waits_hears_that_its_time_is_over(horae: Horae) -> No
     never = await horae.aio.jobs.start(waits, other=0, delay=timedelta(days=1))
     async with running_node(horae):
         job = await horae.aio.jobs.start(waits, other=never.id)
-        assert await horae.aio.jobs.wait(job.id, timeout=20) == "told"
+        assert await horae.aio.jobs.wait(job.id, timeout="20s") == "told"
 
 
 async def test_results_come_back_as_they_are_annotated(horae: Horae) -> None:
@@ -117,7 +117,7 @@ async def test_results_come_back_as_they_are_annotated(horae: Horae) -> None:
     async with running_node(horae):
         for job_type, result in expected.items():
             job = await horae.aio.jobs.start(job_type)
-            assert await horae.aio.jobs.wait(job.id, timeout=20) == result
+            assert await horae.aio.jobs.wait(job.id, timeout="20s") == result
 
 
 async def test_a_failure_is_raised_with_both_its_texts(horae: Horae) -> None:
@@ -128,7 +128,7 @@ async def test_a_failure_is_raised_with_both_its_texts(horae: Horae) -> None:
     async with running_node(horae):
         job = await horae.aio.jobs.start(share, among=0)
         with pytest.raises(JobFailed) as caught:
-            await horae.aio.jobs.wait(job.id, timeout=20)
+            await horae.aio.jobs.wait(job.id, timeout="20s")
     assert caught.value.error == "ZeroDivisionError: division by zero"
     assert str(caught.value) == "Nothing can be shared among nobody: division by zero."
     [attempt] = horae.jobs.attempts(job.id)
@@ -168,9 +168,9 @@ async def test_a_result_without_a_place_fails_its_own_job_and_no_other(horae: Ho
 
     async with running_node(horae):
         bad, good = await horae.aio.jobs.start(produce), await horae.aio.jobs.start(fine)
-        assert await horae.aio.jobs.wait(good.id, timeout=20) == 1
+        assert await horae.aio.jobs.wait(good.id, timeout="20s") == 1
         with pytest.raises(JobFailed):
-            await horae.aio.jobs.wait(bad.id, timeout=20)
+            await horae.aio.jobs.wait(bad.id, timeout="20s")
         assert len((await horae.aio.jobs.list()).jobs) == 2
 
 
@@ -183,7 +183,7 @@ async def test_an_error_with_any_text_fails_its_job(horae: Horae, text: str) -> 
     async with running_node(horae):
         job = await horae.aio.jobs.start(fail)
         with pytest.raises(JobFailed):
-            await horae.aio.jobs.wait(job.id, timeout=20)
+            await horae.aio.jobs.wait(job.id, timeout="20s")
     error = (await horae.aio.jobs.get(job.id)).error or ""
     assert error.startswith("RuntimeError: ")
     assert len(error) <= 20_000
@@ -195,7 +195,7 @@ def test_the_thread_face_waits_too(horae: Horae) -> None:
         return 2 * number
 
     job = horae.jobs.start(double, number=21, sync=True)
-    assert horae.jobs.wait(job.id, timeout=20) == 42
+    assert horae.jobs.wait(job.id, timeout="20s") == 42
 
 
 def test_a_cancelled_job_has_no_result(horae: Horae) -> None:
@@ -213,11 +213,11 @@ async def test_time_runs_out_and_the_job_goes_on(horae: Horae) -> None:
     def never() -> None: ...
 
     job = horae.jobs.start(never)
-    for seconds in (0, 0.05):
+    for timeout in ("0s", "50ms", timedelta(0)):
         with pytest.raises(WaitTimeout):
-            horae.jobs.wait(job.id, timeout=seconds)
+            horae.jobs.wait(job.id, timeout=timeout)
         with pytest.raises(TimeoutError):
-            await horae.aio.jobs.wait(job.id, timeout=seconds)
+            await horae.aio.jobs.wait(job.id, timeout=timeout)
     assert horae.jobs.get(job.id).state == "pending"
 
 
@@ -227,9 +227,9 @@ async def test_whoever_may_not_see_a_job_cannot_wait_for_it(horae: Horae) -> Non
 
     job = horae.jobs.start(never, owner="alice")
     with pytest.raises(JobDoesNotExist):
-        horae.jobs.wait(job.id, owner="bob", timeout=1)
+        horae.jobs.wait(job.id, owner="bob", timeout="1s")
     with pytest.raises(JobDoesNotExist):
-        await horae.aio.jobs.wait(job.id, owner="bob", timeout=1)
+        await horae.aio.jobs.wait(job.id, owner="bob", timeout="1s")
 
 
 async def test_a_job_that_is_deleted_meanwhile_ends_the_wait(horae: Horae) -> None:
@@ -245,7 +245,7 @@ async def test_a_job_that_is_deleted_meanwhile_ends_the_wait(horae: Horae) -> No
 
 async def _outcome(horae: Horae, job_id: int) -> type[Exception] | None:
     try:
-        await horae.aio.jobs.wait(job_id, timeout=20)
+        await horae.aio.jobs.wait(job_id, timeout="20s")
     except Exception as error:  # noqa: BLE001 - which it is, is the question
         return type(error)
     return None
@@ -260,6 +260,6 @@ async def test_waiting_is_not_polling(horae: Horae) -> None:
     job = horae.jobs.start(never)
     claim_as_another_node(horae)
     with counted_statements(horae) as statements, pytest.raises(WaitTimeout):
-        await horae.aio.jobs.wait(job.id, timeout=2)
+        await horae.aio.jobs.wait(job.id, timeout="2s")
     figure(f"statements in 2 s of waiting: {len(statements)}")
     assert len(statements) <= 10

@@ -31,8 +31,8 @@ async def test_functions_and_coroutines_run_and_return(horae: Horae) -> None:
 
     async with running_node(horae):
         first, second = await horae.aio.jobs.start(threaded, number=1), await horae.aio.jobs.start(looped, number=2)
-        assert await horae.aio.jobs.wait(first.id, timeout=20) == "1 on horae-body"
-        assert await horae.aio.jobs.wait(second.id, timeout=20) == "2 on MainThread"
+        assert await horae.aio.jobs.wait(first.id, timeout="20s") == "1 on horae-body"
+        assert await horae.aio.jobs.wait(second.id, timeout="20s") == "2 on MainThread"
     done = horae.jobs.get(first.id)
     assert (done.state, done.progress_percentage, done.attempt, done.node_id) == (JobState.FINISHED, 100, 1, None)
     assert attempts_of(horae, first.id) == ["finished"]
@@ -45,7 +45,7 @@ async def test_a_body_knows_its_job(horae: Horae) -> None:
 
     async with running_node(horae):
         job = await horae.aio.jobs.start(who, owner="alice", meta={"trace": "t"})
-        told = await horae.aio.jobs.wait(job.id, timeout=20)
+        told = await horae.aio.jobs.wait(job.id, timeout="20s")
     assert told == {"id": job.id, "type": "who", "owner": "alice", "attempt": 1, "meta": {"trace": "t"}}
 
 
@@ -64,7 +64,7 @@ async def test_log_records_carry_the_job(horae: Horae, caplog: pytest.LogCapture
     async with running_node(horae) as node:
         for job_type in (threaded, looped):
             job = await horae.aio.jobs.start(job_type)
-            await horae.aio.jobs.wait(job.id, timeout=20)
+            await horae.aio.jobs.wait(job.id, timeout="20s")
             [record] = [each for each in caplog.records if each.message == "hello"]
             known = {name: getattr(record, name) for name in ("job", "type", "lease", "node")}
             assert known == {"job": job.id, "type": job.type, "lease": 1, "node": node.id}

@@ -42,7 +42,7 @@ class TestSlots:
         async with running_node(horae, concurrency=3):
             ids = await horae.aio.jobs.start_many(work, [{}] * 60)
             for job_id in ids:
-                await horae.aio.jobs.wait(job_id, timeout=20)
+                await horae.aio.jobs.wait(job_id, timeout="20s")
         assert most == 3
 
     async def test_what_does_not_fit_waits_in_the_database_as_it_was(self, horae: Horae) -> None:
@@ -211,7 +211,7 @@ class TestQueues:
             await until(begun.is_set)
             horae.components.database.autocommit(queues.pause, "slow", None)
             release.set()
-            assert await horae.aio.jobs.wait(job.id, timeout=20) == "done"
+            assert await horae.aio.jobs.wait(job.id, timeout="20s") == "done"
 
     async def test_a_node_takes_only_what_it_serves_and_knows(self, horae: Horae, database: Database) -> None:
         @horae.job
@@ -276,7 +276,7 @@ class TestPolling:
                 for number in range(5):
                     begun = time.monotonic()
                     job = await web_side.aio.jobs.start("double", number=number)
-                    assert await web_side.aio.jobs.wait(job.id, timeout=20) == 2 * number
+                    assert await web_side.aio.jobs.wait(job.id, timeout="20s") == 2 * number
                     waits.append(time.monotonic() - begun)
                 figure(f"started and awaited without hints: longest {max(waits):.2f} s")
 
@@ -302,7 +302,7 @@ class TestPolling:
 
             async with running_node(horae):
                 job = await horae.aio.jobs.start(work)
-                await horae.aio.jobs.wait(job.id, timeout=20)
+                await horae.aio.jobs.wait(job.id, timeout="20s")
                 with counted_statements(horae) as statements:
                     end = time.monotonic() + seconds
                     await until(lambda: time.monotonic() > end)
@@ -332,7 +332,7 @@ class TestLostAnswers:
         monkeypatch.setattr(claims, "claim", claim_and_lose_the_answer)
         async with running_node(horae):
             job = await horae.aio.jobs.start(work)
-            assert await horae.aio.jobs.wait(job.id, timeout=20) == 1
+            assert await horae.aio.jobs.wait(job.id, timeout="20s") == 1
         assert lost == [job.id]
         assert (horae.jobs.get(job.id).attempt, attempts_of(horae, job.id)) == (1, ["finished"])
 
@@ -366,7 +366,7 @@ class TestLostAnswers:
             await until(begun.is_set)
             await until(doubted.is_set)
             release.set()
-            assert await horae.aio.jobs.wait(job.id, timeout=20) == 1
+            assert await horae.aio.jobs.wait(job.id, timeout="20s") == 1
 
     async def test_a_hand_back_that_fails_is_made_up_for(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
         begun, release, failed = threading.Event(), threading.Event(), threading.Event()

@@ -19,5 +19,5 @@ async def test_what_is_kept_for_a_moment_goes_soon_after(horae: Horae, monkeypat
 
     async with running_node(horae, keep=timedelta(seconds=1)):
         job = await horae.aio.jobs.start(work)
-        await horae.aio.jobs.wait(job.id, timeout=20)
+        await horae.aio.jobs.wait(job.id, timeout="20s")
         await until(lambda: rows(horae, "SELECT count(*) FROM horae_jobs") == [(0,)])

@@ -109,7 +109,7 @@ async def test_hints_and_heartbeats_come_back(horae: Horae, own_server: Postgres
 
     async with running_node(horae) as node:
         job = await horae.aio.jobs.start(work)
-        assert await horae.aio.jobs.wait(job.id, timeout=20) == 1
+        assert await horae.aio.jobs.wait(job.id, timeout="20s") == 1
         await asyncio.to_thread(own_server.restart)
         await back(horae)
         await until(lambda: horae.components.wakeup.connected, within=30)
@@ -117,7 +117,7 @@ async def test_hints_and_heartbeats_come_back(horae: Horae, own_server: Postgres
         await until(lambda: rows(horae, "SELECT heartbeat_at FROM horae_nodes") > before)
         assert [str(node_id) for (node_id,) in rows(horae, "SELECT id FROM horae_nodes")] == [node.id]
         job = await horae.aio.jobs.start(work)
-        assert await horae.aio.jobs.wait(job.id, timeout=20) == 1
+        assert await horae.aio.jobs.wait(job.id, timeout="20s") == 1
 
 
 async def test_a_transaction_that_dies_with_the_server_is_run_again(horae: Horae, own_server: PostgresServer) -> None:

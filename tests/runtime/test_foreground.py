@@ -25,7 +25,7 @@ def test_a_node_runs_beside_a_program_while_a_block_lasts(horae: Horae) -> None:
 
     with horae.node(grace=GRACE).running() as node:
         assert [seen.view.id for seen in look(horae.components.database)] == [node.id]
-        assert horae.jobs.wait(horae.jobs.start(double, number=21).id, timeout=20) == 42
+        assert horae.jobs.wait(horae.jobs.start(double, number=21).id, timeout="20s") == 42
     assert look(horae.components.database) == []
 
 
@@ -99,14 +99,14 @@ async def test_a_type_that_is_registered_while_a_node_runs_is_run_by_it(horae: H
 
     async with running_node(horae) as node:
         before = await horae.aio.jobs.start(early)
-        await horae.aio.jobs.wait(before.id, timeout=20)
+        await horae.aio.jobs.wait(before.id, timeout="20s")
 
         @horae.job
         def late() -> str:
             return "served"
 
         job = await horae.aio.jobs.start(late)
-        assert await horae.aio.jobs.wait(job.id, timeout=20) == "served"
+        assert await horae.aio.jobs.wait(job.id, timeout="20s") == "served"
 
         def listed() -> bool:
             [seen] = [each.view for each in look(horae.components.database) if each.view.id == node.id]
@@ -121,7 +121,7 @@ async def test_a_type_that_is_forgotten_while_a_node_runs_is_left_to_others(hora
 
     async with running_node(horae) as node:
         job = await horae.aio.jobs.start(early)
-        await horae.aio.jobs.wait(job.id, timeout=20)
+        await horae.aio.jobs.wait(job.id, timeout="20s")
         kind = horae.registry.get("early")
         left = await horae.aio.jobs.start(early, delay=timedelta(milliseconds=200))
         horae.registry.remove("early")
@@ -133,4 +133,4 @@ async def test_a_type_that_is_forgotten_while_a_node_runs_is_left_to_others(hora
         await until(listed)
         assert (await horae.aio.jobs.get(left.id)).state is JobState.PENDING
         horae.registry.add(kind)
-        await horae.aio.jobs.wait(left.id, timeout=20)
+        await horae.aio.jobs.wait(left.id, timeout="20s")

@@ -64,7 +64,7 @@ async def test_a_transaction_stays_the_parents(horae: Horae) -> None:
     async with running_node(horae):
         for _ in range(2):
             job = await horae.aio.jobs.start(work)
-            assert await horae.aio.jobs.wait(job.id, timeout=20) == 0
+            assert await horae.aio.jobs.wait(job.id, timeout="20s") == 0
             assert rows(horae, "SELECT count(*) FROM effects WHERE job = :job", job=job.id) == [(1,)]
 
 
@@ -82,7 +82,7 @@ async def test_the_child_cannot_speak_for_the_node(horae: Horae) -> None:
 
     async with running_node(horae):
         job = await horae.aio.jobs.start(work)
-        assert await horae.aio.jobs.wait(job.id, timeout=20) == 1
+        assert await horae.aio.jobs.wait(job.id, timeout="20s") == 1
 
 
 @contextmanager

@@ -70,7 +70,7 @@ class TestSoft:
         async with running_node(horae):
             for job_type in (function, coroutine):
                 job = await horae.aio.jobs.start(job_type)
-                assert await horae.aio.jobs.wait(job.id, timeout=20) == "half of it"
+                assert await horae.aio.jobs.wait(job.id, timeout="20s") == "half of it"
                 assert horae.jobs.get(job.id).label == "tidying up"
 
     async def test_work_that_is_done_though_late_is_done(self, horae: Horae) -> None:
@@ -84,7 +84,7 @@ class TestSoft:
 
         async with running_node(horae):
             job = await horae.aio.jobs.start(deaf)
-            assert await horae.aio.jobs.wait(job.id, timeout=20) == "done"
+            assert await horae.aio.jobs.wait(job.id, timeout="20s") == "done"
 
     async def test_another_error_after_it_is_the_error(self, horae: Horae) -> None:
         @horae.job(soft_time_limit=SOON)
@@ -109,7 +109,7 @@ class TestSoft:
 
         async with running_node(horae):
             job = await horae.aio.jobs.start(second_time_lucky)
-            assert await horae.aio.jobs.wait(job.id, timeout=20) == 2
+            assert await horae.aio.jobs.wait(job.id, timeout="20s") == 2
         assert attempts_of(horae, job.id) == ["timed_out", "finished"]
 
     async def test_a_cancel_goes_before_it(self, horae: Horae) -> None:
@@ -165,7 +165,7 @@ class TestHard:
             await until(lambda: "ignores its hard time limit" in caplog.text)
             assert (await horae.aio.jobs.get(after.id)).state is not JobState.FINISHED
             release.set()
-            assert await horae.aio.jobs.wait(after.id, timeout=20) == "its turn"
+            assert await horae.aio.jobs.wait(after.id, timeout="20s") == "its turn"
             ended = await until_released(horae, job.id)
         assert (ended.state, ended.result) == (JobState.FAILED, None)
         assert attempts_of(horae, job.id) == ["timed_out"]
@@ -268,7 +268,7 @@ class TestHard:
 
         async with running_node(horae):
             job = await horae.aio.jobs.start(deaf_once)
-            assert await horae.aio.jobs.wait(job.id, timeout=20) == 2
+            assert await horae.aio.jobs.wait(job.id, timeout="20s") == 2
         assert attempts_of(horae, job.id) == ["timed_out", "finished"]
 
 
@@ -347,7 +347,7 @@ class TestAttempts:
 
         async with running_node(horae):
             job = await horae.aio.jobs.start(second)
-            assert await horae.aio.jobs.wait(job.id, timeout=20) == 3
+            assert await horae.aio.jobs.wait(job.id, timeout="20s") == 3
         first, again, last = horae.jobs.attempts(job.id)
         assert again.started_at - first.finished_at >= timedelta(milliseconds=300)
         assert last.started_at - again.finished_at >= timedelta(milliseconds=600)

@@ -206,7 +206,7 @@ async def test_a_task_of_a_body_behaves_as_any_other(horae: Horae) -> None:
 
     async with running_node(horae):
         job = await horae.aio.jobs.start(work)
-        result = await horae.aio.jobs.wait(job.id, timeout=20)
+        result = await horae.aio.jobs.wait(job.id, timeout="20s")
     assert result == [[0, 2, 4], ["double-0", "double-1", "double-2"], "LookupError('as it was raised')", 1, True, True]
 
 
@@ -227,5 +227,5 @@ async def test_a_task_factory_of_the_application_is_still_asked(database: Databa
 
         async with running_node(horae):
             job = await horae.aio.jobs.start(work)
-            assert await horae.aio.jobs.wait(job.id, timeout=20) == 5
+            assert await horae.aio.jobs.wait(job.id, timeout="20s") == 5
     assert "mine" in [task.get_name() for task in made]

@@ -35,7 +35,7 @@ async def test_what_a_caller_writes_means_nothing_to_horae(horae: Horae) -> None
             (meta, await horae.aio.jobs.start(body, meta=meta)) for body in (look, look_on_a_thread) for meta in WORDS
         ]
         for meta, job in jobs:
-            assert await horae.aio.jobs.wait(job.id, timeout=20) == [meta, None]
+            assert await horae.aio.jobs.wait(job.id, timeout="20s") == [meta, None]
     for meta, job in jobs:
         stored = horae.jobs.get(job.id)
         assert (stored.meta, stored.schedule_id, stored.retry_of, stored.max_runtime) == (meta, None, None, None)

@@ -68,7 +68,7 @@ async def test_starts_wait_and_reading_goes_on(horae: Horae) -> None:
             assert len((await horae.aio.jobs.list()).jobs) == 1
             assert not starting.done()
             holder.release.set()
-        assert await horae.aio.jobs.wait(starting.result().id, timeout=20) == 1
+        assert await horae.aio.jobs.wait(starting.result().id, timeout="20s") == 1
         assert (await until_state(horae, held.id, "finished")).result == "done"
 
 

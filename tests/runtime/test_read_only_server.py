@@ -94,7 +94,7 @@ async def test_what_has_begun_is_never_taken_for_a_stray(
             await until(lambda: "no jobs can be claimed" in caplog.text or "the next job is due" in caplog.text)
             await until(lambda: "wait for the database" in caplog.text)
         await until(partial(succeeds, lambda: horae.aio.jobs.start(work, number=4)))
-        await until(lambda: succeeds(lambda: horae.aio.jobs.wait(5, timeout=20)))
+        await until(lambda: succeeds(lambda: horae.aio.jobs.wait(5, timeout="20s")))
         await until(lambda: rows(horae, "SELECT DISTINCT state FROM horae_jobs") == [("finished",)])
         assert node.id in {str(node_id) for (node_id,) in rows(horae, "SELECT id FROM horae_nodes")}
     assert sorted(ran.items()) == [(number, 1) for number in range(5)]

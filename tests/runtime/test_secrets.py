@@ -28,7 +28,7 @@ async def told(horae: Horae, job_id: int, caplog: pytest.LogCaptureFixture) -> s
     """Everything that is said of a failed job."""
     async with running_node(horae):
         with pytest.raises(JobFailed):
-            await horae.aio.jobs.wait(job_id, timeout=20)
+            await horae.aio.jobs.wait(job_id, timeout="20s")
     job, attempts = horae.jobs.get(job_id), horae.jobs.attempts(job_id)
     assert [attempt.traceback is None for attempt in attempts] == [False]
     logged = [*caplog.messages, *(record.exc_text or "" for record in caplog.records)]

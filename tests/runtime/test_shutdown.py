@@ -169,7 +169,7 @@ async def test_a_node_may_run_again(horae: Horae) -> None:
     for _ in range(3):
         async with running_node(horae):
             job = await horae.aio.jobs.start(work)
-            assert await horae.aio.jobs.wait(job.id, timeout=20) == 1
+            assert await horae.aio.jobs.wait(job.id, timeout="20s") == 1
     assert nodes(horae) == []
 
 
@@ -181,6 +181,6 @@ async def test_an_application_may_be_closed_and_used_again(horae: Horae) -> None
     for _ in range(2):
         async with running_node(horae):
             job = await horae.aio.jobs.start(work)
-            assert await horae.aio.jobs.wait(job.id, timeout=20) == 1
+            assert await horae.aio.jobs.wait(job.id, timeout="20s") == 1
         await asyncio.to_thread(horae.close)
     assert len(horae.jobs.list().jobs) == 2

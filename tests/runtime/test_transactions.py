@@ -146,7 +146,7 @@ async def test_effects_and_end_become_visible_together(horae: Horae, form: str) 
         assert effects(horae) == []
         assert (await horae.aio.jobs.get(job.id)).state is JobState.STARTED
         steps.release.set()
-        assert await horae.aio.jobs.wait(job.id, timeout=20) == "done"
+        assert await horae.aio.jobs.wait(job.id, timeout="20s") == "done"
         assert effects(horae) == [job.id]
     assert attempts_of(horae, job.id) == ["finished"]
     assert not horae.jobs.get(job.id).occupied
@@ -205,7 +205,7 @@ async def test_every_isolation_settles(horae: Horae, isolation: str) -> None:
     async with running_node(horae):
         ids = [(await horae.aio.jobs.start(each)).id for each in FORMS]
         for job_id in ids:
-            assert await horae.aio.jobs.wait(job_id, timeout=20) == "done"
+            assert await horae.aio.jobs.wait(job_id, timeout="20s") == "done"
     assert effects(horae) == sorted(ids)
 
 
@@ -251,7 +251,7 @@ async def test_many_open_transactions_leave_the_node_its_connections(horae: Hora
         for _ in range(bodies):
             await until(lambda: begun.acquire(blocking=False))
         job = await horae.aio.jobs.start(quick)
-        assert await horae.aio.jobs.wait(job.id, timeout=10) == 1
+        assert await horae.aio.jobs.wait(job.id, timeout="10s") == 1
         await horae.aio.jobs.cancel(ids[0])
         await until_released(horae, ids[0], within=10)
         release.set()
@@ -319,7 +319,7 @@ class TestContextManagersOfTheApplication:
 
             async with running_node(horae):
                 job = await horae.aio.jobs.start("work")
-                assert await horae.aio.jobs.wait(job.id, timeout=20) == "done"
+                assert await horae.aio.jobs.wait(job.id, timeout="20s") == "done"
         assert commits == ["finished"]
         assert effects(horae) == [job.id]
         assert attempts_of(horae, job.id) == ["finished"]
@@ -367,7 +367,7 @@ class TestContextManagersOfTheApplication:
 
         async with running_node(horae):
             job = await horae.aio.jobs.start("work")
-            assert await horae.aio.jobs.wait(job.id, timeout=20) == "done"
+            assert await horae.aio.jobs.wait(job.id, timeout="20s") == "done"
         await engine.dispose()
         assert (states, effects(horae)) == (["finished"], [job.id])
 
@@ -390,7 +390,7 @@ class TestContextManagersOfTheApplication:
 
         async with running_node(horae):
             job = await horae.aio.jobs.start("work")
-            assert await horae.aio.jobs.wait(job.id, timeout=20) == "done"
+            assert await horae.aio.jobs.wait(job.id, timeout="20s") == "done"
         elsewhere.dispose()
         assert attempts_of(horae, job.id) == ["finished"]
 
@@ -544,7 +544,7 @@ async def test_savepoints_are_the_bodys_own(horae: Horae) -> None:
 
     async with running_node(horae):
         job = await horae.aio.jobs.start(careful)
-        await horae.aio.jobs.wait(job.id, timeout=20)
+        await horae.aio.jobs.wait(job.id, timeout="20s")
     assert effects(horae) == [job.id]
 
 

@@ -141,7 +141,7 @@ async def test_settling_is_a_sign_of_life(url: str, monkeypatch: pytest.MonkeyPa
             await until(lambda: clock_of(horae) - before > LIMITS.beat * 2)
             assert beaten(horae) == before
             job = await horae.aio.jobs.start(brief)
-            await horae.aio.jobs.wait(job.id, timeout=20)
+            await horae.aio.jobs.wait(job.id, timeout="20s")
             assert beaten(horae) > before
 
 

@@ -75,7 +75,7 @@ async def test_a_bad_job_stops_no_other(horae: Horae, kind: str) -> None:
     spoil(horae, "horae_jobs", change, f"id = {ids[1]}")
     async with running_node(horae):
         for job_id in (ids[0], *ids[2:]):
-            await horae.aio.jobs.wait(job_id, timeout=6)
+            await horae.aio.jobs.wait(job_id, timeout="6s")
     assert [job.id for job in horae.jobs.list().jobs] == [ids[3], ids[2], ids[0]]
     first = horae.jobs.list(limit=2)
     assert [job.id for job in first.jobs] == [ids[3], ids[2]]
@@ -131,7 +131,7 @@ async def test_bad_rows_of_other_tables_are_left_out_as_well(horae: Horae, momen
         horae.components.database.autocommit(note, name)
     async with running_node(horae):
         job_id = horae.schedules.run_now("one")
-        await horae.aio.jobs.wait(job_id, timeout=6)
+        await horae.aio.jobs.wait(job_id, timeout="6s")
         written = f"'{moment}'" if horae.components.database.dialect == POSTGRESQL else str(LARGEST)
         for table, change in BAD.items():
             of_one = {
@@ -283,4 +283,4 @@ async def test_bodies_read_as_ever(horae: Horae) -> None:
                 return type(error).__name__
 
     async with running_node(horae):
-        assert await horae.aio.jobs.wait(horae.jobs.start(look).id, timeout=6) == "DataError"
+        assert await horae.aio.jobs.wait(horae.jobs.start(look).id, timeout="6s") == "DataError"

@@ -8,6 +8,7 @@ import pytest
 from horae.domain.backoff import Backoff
 from horae.domain.times.duration import LONGEST_DURATION, parse_duration
 from horae.errors import InvalidInterval, InvalidRequest
+from horae.types.arguments import seconds_of
 from horae.types.function import JobFunction
 from horae.types.start_options import StartOptions
 
@@ -64,3 +65,12 @@ def test_a_backoff_and_a_delay_are_texts_as_well() -> None:
     assert StartOptions(delay="5m").delay_seconds == 300
     with pytest.raises(InvalidRequest, match="longer than 100 years"):
         StartOptions(delay=LONGEST_DURATION + timedelta(seconds=1))
+
+
+def test_a_number_of_seconds_is_deprecated_where_it_was_accepted() -> None:
+    with pytest.warns(DeprecationWarning, match='timeout=2.5: write "2.5s" or a timedelta'):
+        assert seconds_of("timeout", 2.5) == 2.5
+    assert seconds_of("timeout", "2.5s") == 2.5
+    assert seconds_of("timeout", None) is None
+    with pytest.raises(InvalidRequest, match="timeout is True, expected a duration"):
+        seconds_of("timeout", given=True)

@@ -55,6 +55,7 @@ def test_what_is_nearer_wins(file: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         ("queues", " , ", None),
         ("grace", "0", timedelta(0)),
         ("grace", "PT1M30S", timedelta(seconds=90)),
+        ("grace", "1m30s", timedelta(seconds=90)),
         ("keep", "86400", timedelta(days=1)),
         ("busy_timeout", "0.5", timedelta(milliseconds=500)),
         ("hints", "false", False),

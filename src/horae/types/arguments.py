@@ -1,11 +1,16 @@
 """Checks of the arguments of calls: a wrong call is refused here, in words of ours, not by a driver or a job."""
 
+import warnings
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from horae.domain.cron.ranges import YEAR
 from horae.domain.storable import is_storable
+from horae.domain.times.duration import Duration, parse_duration
 from horae.errors import InvalidRequest, quoted
+
+Timeout: TypeAlias = Duration | float
+"""A duration; the number of seconds is deprecated."""
 
 LARGEST_NUMBER: Final = 2**31 - 1
 """The largest value of an INTEGER column: of a priority (either sign), a count of attempts, a limit."""
@@ -20,6 +25,23 @@ def of_kind(name: str, value: Any, kind: type, expected: str) -> Any:
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise InvalidRequest(f"{name} {quoted(value)}: expected {expected}")
     return value
+
+
+def seconds_of(name: str, given: Any) -> float | None:
+    """Return the seconds of a duration that may be None; a number counts as seconds for one more release.
+
+    Raises `InvalidRequest`.
+    """
+    if given is None:
+        return None
+    if isinstance(given, int | float) and not isinstance(given, bool):
+        warnings.warn(
+            f'{name}={given}: write "{given:g}s" or a timedelta; the next release refuses a number of seconds',
+            DeprecationWarning,
+            stacklevel=3,  # the caller of the method whose argument this is
+        )
+        return float(given)
+    return parse_duration(name, given).total_seconds()
 
 
 def check_moment(name: str, moment: Any) -> None:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 from typing import Annotated, Final
 
 import typer
@@ -30,13 +31,13 @@ def wait(
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole job instead of its result.")] = False,
 ) -> None:
     """Wait until a job has ended, and print its result as JSON; exits with 1 if it failed or was cancelled."""
-    patience = None if timeout is None else duration(timeout).total_seconds()
+    patience = None if timeout is None else duration(timeout)
     with opened(context) as horae:
         horae.jobs.get(job, owner=whose(owner))
         print_end(horae, job, patience, as_json=as_json)
 
 
-def print_end(horae: Horae, job_id: int, patience: float | None, *, as_json: bool) -> None:
+def print_end(horae: Horae, job_id: int, patience: timedelta | None, *, as_json: bool) -> None:
     """Wait for the end and print what came of the job; raises `WaitTimeout`, and Exit for a job that did not finish."""
     try:
         result = horae.jobs.wait(job_id, timeout=patience)

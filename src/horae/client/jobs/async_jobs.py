@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
-from datetime import timedelta
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
@@ -14,8 +13,10 @@ from horae.client.jobs.jobs import Attempts, JobPage, Jobs
 from horae.client.jobs.waiting import until_ended_async
 from horae.domain.jobs.job import Job, JobId, JobState
 from horae.domain.jobs.owner import EVERYBODY, Whose
+from horae.domain.times.duration import Duration
 from horae.storage.engine.caller_threads import Use
 from horae.storage.engine.database import Database
+from horae.types.arguments import Timeout, seconds_of
 from horae.types.registry import JobTypeReference
 from horae.types.start_options import StartOptions
 from horae.wakeup.channel import WakeupChannel
@@ -79,10 +80,11 @@ class AsyncJobs:
         """Count the jobs in each state; see `Jobs.count`."""
         return await self._database.in_thread(self._jobs.count)
 
-    async def wait(self, job_id: int, *, timeout: float | None = None, owner: Whose = EVERYBODY) -> Any:  # noqa: ASYNC109 - see until_ended_async
+    async def wait(self, job_id: int, *, timeout: Timeout | None = None, owner: Whose = EVERYBODY) -> Any:  # noqa: ASYNC109 - see until_ended_async
         """Wait for the result without holding a thread; see `Jobs.wait`."""
+        seconds = seconds_of("timeout", timeout)
         await self.get(job_id, owner=owner)
-        await until_ended_async(self._database, self._wakeup, JobId(job_id), timeout)
+        await until_ended_async(self._database, self._wakeup, JobId(job_id), seconds)
         return self._jobs.result_of(await self.get(job_id, owner=owner))
 
     async def cancel(self, job_id: int, *, owner: Whose = EVERYBODY, by: str | None = None) -> Job:
@@ -98,6 +100,6 @@ class AsyncJobs:
         """Delete an ended job; see `Jobs.delete`."""
         return await self._apart.run(partial(self._jobs.delete, job_id, owner=owner, without_hooks=without_hooks))
 
-    async def clean_up(self, older_than: timedelta | None = None, *, unknown: Collection[str] = ()) -> int:
+    async def clean_up(self, older_than: Duration | None = None, *, unknown: Collection[str] = ()) -> int:
         """Delete what is kept no longer; see `Jobs.clean_up`."""
         return await self._apart.run(partial(self._jobs.clean_up, older_than, unknown=unknown))

@@ -7,6 +7,7 @@ from typing import Final
 from horae.domain.jobs.job import JobId
 from horae.domain.jobs.owner import EVERYBODY, Whose
 from horae.domain.names import owner_id
+from horae.domain.times.duration import Duration, parse_duration
 from horae.errors import InvalidRequest, quoted
 from horae.types.arguments import LARGEST_ID, LARGEST_NUMBER, of_kind
 
@@ -50,14 +51,9 @@ def possible_id(schedule_id: int | None) -> int | None:
     return min(schedule_id, LARGEST_ID)
 
 
-def kept_seconds(older_than: timedelta | None, keep: timedelta) -> float:
-    """The age from which jobs are deleted, `keep` if none is said; raises `InvalidRequest` for what is no age."""
-    return keep.total_seconds() if older_than is None else _age(older_than)
-
-
-def _age(older_than: timedelta) -> float:
-    of_kind("older_than", older_than, timedelta, "a timedelta")
-    return older_than.total_seconds()
+def kept_seconds(older_than: Duration | None, keep: timedelta) -> float:
+    """Return the age in seconds from which jobs are deleted, by default that of `keep`. Raises `InvalidRequest`."""
+    return (keep if older_than is None else parse_duration("older_than", older_than)).total_seconds()
 
 
 def names_of(name: str, given: Collection[str] | None) -> list[str] | None:

@@ -25,6 +25,7 @@ from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import LEFT_OUT, Claim, Job, JobId, JobState
 from horae.domain.jobs.owner import EVERYBODY, Whose
 from horae.domain.names import foreign_id
+from horae.domain.times.duration import Duration
 from horae.errors import (
     InvalidRequest,
     JobDoesNotExist,
@@ -41,7 +42,7 @@ from horae.storage.engine.same_database import SameDatabase
 from horae.storage.jobs import owed_hooks, reading
 from horae.storage.jobs.reading import Attempt, JobFilter
 from horae.storage.outcomes import ending
-from horae.types.arguments import LARGEST_ID, of_kind
+from horae.types.arguments import LARGEST_ID, Timeout, of_kind, seconds_of
 from horae.types.hooks import Hooks
 from horae.types.registry import JobTypeReference, Registry
 from horae.types.start_options import OnDuplicate, StartOptions
@@ -77,7 +78,7 @@ class Jobs:
 
     def start(  # noqa: PLR0913 - the options of a job
         self, job_type: JobTypeReference, /, *, session: Within | None = None, owner: str | None = None,
-        run_at: datetime | None = None, delay: timedelta | None = None, priority: int | None = None,
+        run_at: datetime | None = None, delay: Duration | None = None, priority: int | None = None,
         queue: str | None = None, unique_key: str | None = None, on_duplicate: OnDuplicate = "refuse",
         max_attempts: int | None = None, backoff: Backoff | None = None, meta: Mapping[str, Any] | None = None,
         sync: bool = False, **values: Any,
@@ -171,13 +172,15 @@ class Jobs:
         """How many jobs are in each state."""
         return self._database.autocommit(reading.counts)
 
-    def wait(self, job_id: int, *, timeout: float | None = None, owner: Whose = EVERYBODY) -> Any:
+    def wait(self, job_id: int, *, timeout: Timeout | None = None, owner: Whose = EVERYBODY) -> Any:
         """Wait until the job has ended, and return its result.
 
-        `timeout` is in seconds. Raises `WaitTimeout`, `JobFailed`, `JobWasCancelled`, `JobDoesNotExist`.
+        `timeout`: a timedelta or a text such as `"30s"`; None waits without a limit. Raises `WaitTimeout`, `JobFailed`,
+        `JobWasCancelled`, `JobDoesNotExist`.
         """
+        seconds = seconds_of("timeout", timeout)
         self._stored(job_id, owner)
-        until_ended(self._database, self._wakeup, JobId(job_id), timeout)
+        until_ended(self._database, self._wakeup, JobId(job_id), seconds)
         return self.result_of(self._stored(job_id, owner))
 
     def result_of(self, job: Job) -> Any:
@@ -257,7 +260,7 @@ class Jobs:
             raise JobNotDeletable(job.id, job.state)
         return True
 
-    def clean_up(self, older_than: timedelta | None = None, *, unknown: Collection[str] = ()) -> int:
+    def clean_up(self, older_than: Duration | None = None, *, unknown: Collection[str] = ()) -> int:
         """Delete jobs that ended longer ago than they are kept, `before_delete` first; how many.
 
         Jobs of types that are not registered here are left to programs that know their hooks, but for the `unknown`
@@ -267,7 +270,7 @@ class Jobs:
         forgotten = [name for name in unknown if name not in self._registry.by_name]
         return self._hooks.clean_up(keep) + self._hooks.forget(forgotten, keep)
 
-    def left_over(self, older_than: timedelta | None = None) -> Mapping[str, int]:
+    def left_over(self, older_than: Duration | None = None) -> Mapping[str, int]:
         """How many jobs of each type `clean_up` leaves to programs that know the type."""
         keep = filters.kept_seconds(older_than, self._keep)
         found = self._database.autocommit(owed_hooks.left, list(self._registry.by_name), keep)
