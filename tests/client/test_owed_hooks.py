@@ -16,7 +16,7 @@ from horae.storage.engine.database import Database
 from horae.storage.jobs import owed_hooks as storage
 from horae.types.hook_threads import HookThreads
 from horae.types.hooks import Hooks
-from tests.handler.test_keeping import age
+from tests.client.test_keeping import age
 from tests.harness.applications import application, claim_as_another_node, execute, rows
 from tests.harness.nodes import running_node, until, until_state
 
