@@ -1,4 +1,4 @@
-"""`make chaos SECONDS=60 SEED=1`: schedules of one second under random faults; the last line says what held."""
+"""`make chaos SECONDS=60 SEED=1`: schedules of one second under random faults; the last line is the verdict."""
 
 import argparse
 import sys
@@ -13,16 +13,18 @@ from horae import Horae
 from horae.storage.engine.database import Database
 from horae.storage.migrations import runner
 from tests.chaos.app import beat
+from tests.chaos.fault_injector import FaultInjector
 from tests.chaos.ledger import Findings, examine
-from tests.chaos.storm import Storm
 from tests.harness.postgres import THROW_AWAY, PostgresServer
 
-AFTERWARDS: Final = 16.0
-"""Seconds in which nodes left alone must have dealt with everything: longer than the silence that is death."""
+RECOVER_WITHIN: Final = 16.0
+"""Seconds that nodes have to recover from all faults: longer than the silence after which a node counts as dead."""
 
 
-def run(url: str, *, seconds: float, seed: int, schedules: int, nodes: int, skewed: bool) -> tuple[Findings, Storm]:
-    """Add the schedules, let the storm blow, wait for calm, stop the schedules and examine the ledger."""
+def run(
+    url: str, *, seconds: float, seed: int, schedules: int, nodes: int, skewed: bool
+) -> tuple[Findings, FaultInjector]:
+    """Add the schedules, inject faults, let the nodes recover, pause the schedules and examine the ledger."""
     random = Random(seed)
     with closing(Database(url)) as database:
         runner.upgrade(database)
@@ -31,29 +33,29 @@ def run(url: str, *, seconds: float, seed: int, schedules: int, nodes: int, skew
         for number in range(schedules):
             pause = random.choice([0.0, 0.05, 0.4, 1.5])
             horae.schedules.add(beat, name=f"beat-{number}", cron="* * * * * *", config={"pause": pause})
-        storm = Storm(url, random, nodes, skewed)
-        storm.blow(seconds)
-        settle(horae)
-        storm.calm()
+        injector = FaultInjector(url, random, nodes, skewed)
+        injector.inject_for(seconds)
+        recover(horae)
+        injector.stop_all()
         for schedule in horae.schedules.list():
             horae.schedules.resume(schedule.id)
-        return examine(horae.components.database), storm
+        return examine(horae.components.database), injector
 
 
-def settle(horae: Horae) -> None:
-    """Let the nodes deal with what the faults left behind, then pause everything and wait for the last runs."""
-    deadline = time.monotonic() + AFTERWARDS
-    time.sleep(AFTERWARDS / 2)
+def recover(horae: Horae) -> None:
+    """Let the nodes recover from the faults, then pause all schedules and wait for the last runs."""
+    deadline = time.monotonic() + RECOVER_WITHIN
+    time.sleep(RECOVER_WITHIN / 2)
     for schedule in horae.schedules.list():
-        horae.schedules.pause(schedule.id, "the storm is over")
-    while time.monotonic() < deadline + AFTERWARDS:
+        horae.schedules.pause(schedule.id, "no more faults")
+    while time.monotonic() < deadline + RECOVER_WITHIN:
         if all(schedule.state == "disabled" for schedule in horae.schedules.list()):
             return
         time.sleep(0.2)
 
 
 def main() -> int:
-    """Run on the chosen database; 0 only if everything held."""
+    """Run on the given database. Return 0 only if all rules held."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=SystemRandom().randrange(10**6))
@@ -65,24 +67,26 @@ def main() -> int:
     options = {"seconds": given.seconds, "seed": given.seed, "schedules": given.schedules}
     if given.database == "postgresql":
         with PostgresServer(THROW_AWAY) as server:
-            findings, storm = run(server.create_database(), **options, nodes=given.nodes or 3, skewed=True)
+            findings, injector = run(server.create_database(), **options, nodes=given.nodes or 3, skewed=True)
     else:
         with tempfile.TemporaryDirectory() as folder:
             url = f"sqlite:///{Path(folder) / 'horae.db'}"
-            findings, storm = run(url, **options, nodes=given.nodes or 2, skewed=False)
-    return tell(findings, storm, given.seed)
+            findings, injector = run(url, **options, nodes=given.nodes or 2, skewed=False)
+    return report(findings, injector, given.seed)
 
 
-def tell(findings: Findings, storm: Storm, seed: int) -> int:
-    """Print figures, faults, and the one line that counts."""
-    print("befell:", ", ".join(f"{name} {count}" for name, count in sorted(storm.done.items())))
+def report(findings: Findings, injector: FaultInjector, seed: int) -> int:
+    """Print the figures, the violations and the verdict. Return the exit code."""
+    print("injected:", ", ".join(f"{name} {count}" for name, count in sorted(injector.injected.items())))
     print("ledger:", ", ".join(f"{name} {count}" for name, count in sorted(findings.figures.items())))
-    for fault in findings.faults[:20]:
-        print("FAULT:", fault)
-    if findings.faults:
-        print(f"did not hold (seed {seed}): {len(findings.faults)} faults")
+    for violation in findings.violations[:20]:
+        print("VIOLATION:", violation)
+    if findings.violations:
+        print(f"did not hold (seed {seed}): {len(findings.violations)} violations")
         return 1
-    print(f"held (seed {seed}): every nominal time has one decision, no job twice, no overlap, totals add up")
+    print(
+        f"held (seed {seed}): each nominal time has one decision, no job ran twice, no runs overlap, the totals add up"
+    )
     return 0
 
 

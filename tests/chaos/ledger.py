@@ -1,4 +1,4 @@
-"""What must hold of the ledger after any faults: every nominal time decided once, no job twice, no overlap."""
+"""The rules that must hold after any faults: one decision for each nominal time, no job twice, no overlap."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -18,14 +18,14 @@ SECOND: Final = timedelta(seconds=1)
 
 @dataclass(frozen=True)
 class Findings:
-    """Figures, and everything that did not hold."""
+    """Figures, and the violations of the rules."""
 
     figures: Counter[str]
-    faults: list[str]
+    violations: list[str]
 
 
 def examine(database: Database) -> Findings:
-    """Read the whole ledger; the schedules fire every second, by cron, with overlap `skip`."""
+    """Examine ticks, jobs and attempts of schedules that fire every second with overlap `skip`."""
     return database.autocommit(_examine)
 
 
@@ -39,27 +39,27 @@ def _examine(connection: Connection) -> Findings:
     figures: Counter[str] = Counter()
     for row in rows:
         figures[row.decision] += row.times
-    faults = [
-        *(fault for entries in by_schedule.values() for fault in gaps(entries)),
+    violations = [
+        *(violation for entries in by_schedule.values() for violation in gaps(entries)),
         *jobs_against_ticks(connection),
         *attempts_of_runs(connection, figures),
-        *standing_of_schedules(connection, by_schedule),
+        *states_of_schedules(connection, by_schedule),
     ]
-    return Findings(figures, faults)
+    return Findings(figures, violations)
 
 
 def gaps(entries: Sequence[Any]) -> Iterator[str]:
-    """Nominal times between the first and the last decision that have none, or two."""
+    """Yield the nominal times between the first and the last decision that have none or two."""
     for before, after in pairwise(entries):
         if after.nominal_time - before.until != SECOND:
-            yield f"schedule {after.schedule_id}: after {before.until} comes {after.nominal_time}"
+            yield f"schedule {after.schedule_id}: after {before.until} follows {after.nominal_time}"
     for entry in entries:
         if entry.until - entry.nominal_time != (entry.times - 1) * SECOND:
             yield f"schedule {entry.schedule_id}: {entry.times} times from {entry.nominal_time} to {entry.until}"
 
 
 def jobs_against_ticks(connection: Connection) -> Iterator[str]:
-    """Every fired time has its job, and every job its time."""
+    """Check that every fired tick has its job, and every job its tick."""
     fired = {
         (row.schedule_id, row.nominal_time): row.job_id
         for row in connection.execute(select(ticks).where(ticks.c.decision == "fired"))
@@ -72,11 +72,11 @@ def jobs_against_ticks(connection: Connection) -> Iterator[str]:
         yield f"schedule {key[0]}, {key[1]}: tick {fired.get(key)}, job {made.get(key)}"
     for key in fired.keys() & made.keys():
         if fired[key] != made[key]:
-            yield f"schedule {key[0]}, {key[1]}: the tick says job {fired[key]}, it is {made[key]}"
+            yield f"schedule {key[0]}, {key[1]}: the tick names job {fired[key]}, but it is {made[key]}"
 
 
 def attempts_of_runs(connection: Connection, figures: Counter[str]) -> Iterator[str]:
-    """No job ended well twice, and no two runs of a schedule were under way together."""
+    """Check that no job finished twice, and that no two runs of a schedule overlapped."""
     joined = (
         select(jobs.c.schedule_id, job_attempts)
         .join(jobs, jobs.c.id == job_attempts.c.job_id)
@@ -95,8 +95,8 @@ def attempts_of_runs(connection: Connection, figures: Counter[str]) -> Iterator[
     yield from (f"job {job_id} finished {count} times" for job_id, count in ended.items() if count > 1)
 
 
-def standing_of_schedules(connection: Connection, entries: dict[int, list[Any]]) -> Iterator[str]:
-    """Statistics add up to the ledger, and nobody waits for ever."""
+def states_of_schedules(connection: Connection, entries: dict[int, list[Any]]) -> Iterator[str]:
+    """Check that the statistics match the ticks, and that no schedule waits for ever."""
     joined = select(schedules, schedule_statistics).join(
         schedule_statistics, schedule_statistics.c.schedule_id == schedules.c.id
     )

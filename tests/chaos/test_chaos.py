@@ -1,4 +1,4 @@
-"""The short share of `make chaos`: a few seconds, from a fixed seed; and the examiner itself."""
+"""A short run of `make chaos` with a fixed seed, and tests of the rules that it checks."""
 
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -20,7 +20,7 @@ def entry(offset: int, count: int = 1) -> Any:
     )
 
 
-def test_a_whole_ledger_has_no_gap() -> None:
+def test_a_complete_ledger_has_no_gap() -> None:
     assert list(gaps([entry(0), entry(1, 5), entry(6)])) == []
 
 
@@ -33,16 +33,16 @@ def test_a_second_without_a_decision_or_with_two_is_found(entries: list[Any]) ->
 @pytest.mark.timeout(180)
 def test_three_nodes_under_fire_on_postgresql(postgres_server: PostgresServer) -> None:
     url = postgres_server.create_database()
-    findings, storm = chaos.run(url, seconds=10, seed=11, schedules=40, nodes=3, skewed=True)
-    assert findings.faults == []
+    findings, injector = chaos.run(url, seconds=10, seed=11, schedules=40, nodes=3, skewed=True)
+    assert findings.violations == []
     assert findings.figures["fired"] > 0
-    assert storm.done.total() > 0
+    assert injector.injected.total() > 0
 
 
 @pytest.mark.timeout(180)
 def test_two_processes_under_fire_on_one_sqlite_file(tmp_path: Any) -> None:
     url = f"sqlite:///{tmp_path / 'horae.db'}"
-    findings, storm = chaos.run(url, seconds=10, seed=11, schedules=20, nodes=2, skewed=False)
-    assert findings.faults == []
+    findings, injector = chaos.run(url, seconds=10, seed=11, schedules=20, nodes=2, skewed=False)
+    assert findings.violations == []
     assert findings.figures["fired"] > 0
-    assert storm.done.total() > 0
+    assert injector.injected.total() > 0

@@ -10,7 +10,7 @@ from horae.domain.jobs.job import AttemptOutcome, JobId, Settlement
 from horae.live.store import CancelRequest, LiveReport
 from horae.storage.engine.database import Database
 from horae.storage.outcomes import settling
-from tests.harness.applications import ELSEWHERE, Ears, claim_as_another_node, execute, live_rows, url_of
+from tests.harness.applications import ELSEWHERE, ReceivedHints, claim_as_another_node, execute, live_rows, url_of
 from tests.harness.nodes import until
 
 
@@ -108,11 +108,11 @@ def test_only_the_owner_may(working: Horae) -> None:
 
 
 async def test_others_are_told(working: Horae) -> None:
-    ears = Ears(working)
+    received = ReceivedHints(working)
     job = working.jobs.start("work")
     claim_as_another_node(working)
     await working.aio.jobs.cancel(job.id)
-    await until(lambda: {"cancel", "ended"} <= set(ears.kinds()))
+    await until(lambda: {"cancel", "ended"} <= set(received.kinds()))
 
 
 def test_another_program_that_does_not_know_the_type_may_cancel_it(working: Horae, database: Database) -> None:

@@ -17,7 +17,7 @@ from horae import (
     StartOptions,
     UnknownJobType,
 )
-from tests.harness.applications import Ears, claim_as_another_node, rows
+from tests.harness.applications import ReceivedHints, claim_as_another_node, rows
 from tests.harness.nodes import until
 
 SAVED = "SELECT count(*) FROM horae_jobs"
@@ -49,9 +49,9 @@ def test_a_started_job_is_pending_with_its_checked_parameters(counting: Horae) -
 
 
 async def test_starting_sends_a_hint(counting: Horae) -> None:
-    ears = Ears(counting)
+    received = ReceivedHints(counting)
     await counting.aio.jobs.start("count", start=1)
-    await until(lambda: "work" in ears.kinds())
+    await until(lambda: "work" in received.kinds())
 
 
 @pytest.mark.parametrize(

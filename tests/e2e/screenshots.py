@@ -15,9 +15,9 @@ from playwright.sync_api import Browser, Page, expect
 from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
 from tests.e2e.browser import launched
-from tests.e2e.past import write_past
+from tests.e2e.history import write_history
 from tests.e2e.serving import ROOT, Served
-from tests.harness.node_processes import look_until
+from tests.harness.node_processes import wait_until
 
 IMAGES: Final = ROOT / "docs" / "images"
 THEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
@@ -45,7 +45,7 @@ def main() -> None:
 
 @contextmanager
 def shop() -> Generator[Served]:
-    """Two nodes on a new SQLite file with a past."""
+    """Two nodes on a new SQLite file with a history."""
     with tempfile.TemporaryDirectory(prefix="horae-pictures-") as place, ExitStack() as stack:
         folder = Path(place)
         url = f"sqlite:///{folder / 'shop.db'}"
@@ -55,8 +55,8 @@ def shop() -> Generator[Served]:
         for node in nodes:
             stack.callback(node.stop)
             node.start()
-        look_until(lambda: len(nodes[0].read("schedules/")["schedules"]) == 5)
-        database.transact(write_past, datetime.now(UTC), Random(4))
+        wait_until(lambda: len(nodes[0].read("schedules/")["schedules"]) == 5)
+        database.transact(write_history, datetime.now(UTC), Random(4))
         yield nodes[0]
 
 
@@ -75,7 +75,7 @@ def busy(node: Served) -> dict[str, str]:
         node.begin("export_table", table="customers", percent=81),
         node.begin("import_orders", file="orders.csv", percent=46),
     ]
-    look_until(lambda: all(node.read(f"jobs/{job}/")["progress_percentage"] > 0 for job in begun))
+    wait_until(lambda: all(node.read(f"jobs/{job}/")["progress_percentage"] > 0 for job in begun))
     views = {name: name for name in ("jobs", "schedules", "nodes", "queues", "deployments", "changes")}
     return {
         "overview": "",

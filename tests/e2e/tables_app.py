@@ -10,7 +10,7 @@ from typing import Any, Final
 import httpx
 
 from tests.e2e.serving import PATIENCE, ROOT
-from tests.harness.node_processes import look_until
+from tests.harness.node_processes import wait_until
 from tests.harness.operating_system import free_loopback_port
 
 NODE_READY: Final = re.compile(r"^horae \S+ is ready: .*(http://\S+/)$", re.MULTILINE)
@@ -30,8 +30,8 @@ class TablesApp:
             )  # fmt: skip
         self._operator = httpx.Client()
         self._base = ""
-        self._link = look_until(self._node_link)
-        look_until(self._answers)
+        self._link = wait_until(self._node_link)
+        wait_until(self._answers)
 
     @property
     def log(self) -> str:
@@ -52,7 +52,7 @@ class TablesApp:
         schedules = self._operate("GET", "schedules/")["schedules"]
         identifier = next(each["id"] for each in schedules if each["name"] == name)
         job = self._operate("POST", f"schedules/{identifier}/run/")["id"]
-        state = look_until(lambda: self._ended(job))
+        state = wait_until(lambda: self._ended(job))
         assert state == "finished"
 
     def _ended(self, job: int) -> str | None:

@@ -10,7 +10,7 @@ from tests.e2e.application import LONG_NAME
 from tests.e2e.serving import Served
 from tests.e2e.test_truth import post
 from tests.e2e.test_views import TOO_WIDE, VIEWS, settle
-from tests.harness.node_processes import look_until
+from tests.harness.node_processes import wait_until
 
 TABLES = ("jobs", "schedules", "queues", "deployments", "changes")
 OVERFLOWING = """() => [...document.querySelectorAll('.table-scroll')]
@@ -77,7 +77,7 @@ def test_many_parameters_are_folded_until_somebody_wants_them(page: Page, node: 
 
 
 def test_problems_keep_the_letters_of_names_and_count_one_as_one(page: Page, long_named: Served) -> None:
-    look_until(lambda: long_named.read("overview/")["problems"])
+    wait_until(lambda: long_named.read("overview/")["problems"])
     page.goto("")
     problem = page.get_by_test_id("problems")
     expect(problem).to_contain_text("1 job waits")

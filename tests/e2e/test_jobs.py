@@ -8,7 +8,7 @@ from sqlalchemy import Engine, func, select
 
 from tests.e2e.application import Person
 from tests.e2e.serving import Served
-from tests.harness.node_processes import look_until
+from tests.harness.node_processes import wait_until
 
 
 def bar_of(page: Page) -> Locator:
@@ -32,7 +32,7 @@ def test_the_bar_of_a_running_job_moves_until_it_is_cancelled_and_its_rows_are_g
     page.get_by_test_id(f"job-{job}").get_by_role("link").click()
     expect(page.get_by_test_id("job-state")).to_have_text("Reading people")
     first = percent(bar_of(page))
-    look_until(lambda: percent(bar_of(page)) > first + 1)
+    wait_until(lambda: percent(bar_of(page)) > first + 1)
     page.get_by_test_id("cancel").click()
     expect(page.get_by_test_id("job-state")).to_have_attribute("data-state", "cancelled")
     expect(page.get_by_test_id("cancel")).to_have_count(0)

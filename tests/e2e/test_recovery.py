@@ -5,7 +5,7 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.browser import Faults
 from tests.e2e.serving import Served
-from tests.harness.node_processes import look_until
+from tests.harness.node_processes import wait_until
 
 FETCHED = "view => performance.getEntriesByType('resource').some(each => each.name.includes(view))"
 
@@ -30,7 +30,7 @@ def test_a_page_that_meets_no_server_says_so_and_works_once_it_is_back(
 ) -> None:
     page.goto("queues")
     expect(page.get_by_test_id("live")).to_have_text("Live")
-    look_until(lambda: page.evaluate(FETCHED, "/views-"))
+    wait_until(lambda: page.evaluate(FETCHED, "/views-"))
     node.stop()
     page.get_by_test_id("nav-nodes").click()
     expect(page.get_by_role("heading", name="The server does not respond")).to_be_visible()
@@ -48,7 +48,7 @@ def test_a_view_that_cannot_be_fetched_is_no_dead_link(page: Page, faults: Fault
     page.evaluate("window.openedOnce = true")
     page.get_by_test_id("nav-nodes").click()
     page.wait_for_url("**/nodes")
-    look_until(lambda: page.evaluate("window.openedOnce === undefined"))
+    wait_until(lambda: page.evaluate("window.openedOnce === undefined"))
     node.stop()
     page.get_by_test_id("nav-queues").click()
     expect(page.locator("main")).to_be_visible()

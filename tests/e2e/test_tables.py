@@ -16,7 +16,7 @@ from horae.storage.engine.database import Database
 from tests.e2e.browser import Faults
 from tests.e2e.tables_app import TablesApp
 from tests.harness.applications import url_of
-from tests.harness.node_processes import look_until
+from tests.harness.node_processes import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -102,7 +102,7 @@ def test_an_import_that_is_cancelled_in_the_middle_leaves_no_rows(
     job = begin_import(alice, many_cities)
     expect(job).to_contain_text("Importing many.csv")
     first = percent(job)
-    look_until(lambda: percent(job) > first + 1)
+    wait_until(lambda: percent(job) > first + 1)
     cancel(job)
     alice.reload()
     expect(alice.get_by_text("None yet")).to_be_visible()
@@ -111,12 +111,12 @@ def test_an_import_that_is_cancelled_in_the_middle_leaves_no_rows(
 
 def test_a_bar_goes_on_after_a_reload(alice: Page, many_cities: Path) -> None:
     job = begin_import(alice, many_cities)
-    look_until(lambda: percent(job) > 1)
+    wait_until(lambda: percent(job) > 1)
     alice.reload()
     expect(job).to_contain_text("Importing many.csv")
     first = percent(job)
     assert first > 1, "it began anew"
-    look_until(lambda: percent(job) > first + 1)
+    wait_until(lambda: percent(job) > first + 1)
     cancel(job)
 
 
@@ -158,7 +158,7 @@ def test_nobody_sees_the_running_job_of_somebody_else(
     alice: Page, browser: Browser, node: TablesApp, many_cities: Path
 ) -> None:
     job = begin_import(alice, many_cities)
-    look_until(lambda: percent(job) > 1)
+    wait_until(lambda: percent(job) > 1)
     with browser.new_context(base_url=node.url) as context:
         faults = Faults(context, node.url)
         bob = signed_in(context.new_page(), "bob")

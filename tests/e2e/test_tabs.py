@@ -6,7 +6,7 @@ from playwright.sync_api import BrowserContext, Page, Request, expect
 from horae.storage.engine.database import Database
 from tests.e2e.browser import Faults
 from tests.e2e.serving import Served
-from tests.harness.node_processes import look_until
+from tests.harness.node_processes import wait_until
 
 TABS = 10
 SHOWN = """shown => {
@@ -60,7 +60,7 @@ def streams(context: BrowserContext) -> Streams:
 
 def only(streams: Streams, tabs: list[Page]) -> Page:
     """Wait until there is one stream; the tab that holds it."""
-    look_until(lambda: tabs[-1].evaluate("1") and len(streams.holders) == 1)
+    wait_until(lambda: tabs[-1].evaluate("1") and len(streams.holders) == 1)
     return streams.holders[0]
 
 
@@ -80,7 +80,7 @@ def test_another_tab_takes_over_when_the_one_with_the_stream_is_closed(
     holder = only(streams, tabs)
     tabs.remove(holder)
     holder.close()
-    look_until(lambda: only(streams, tabs) is not holder)
+    wait_until(lambda: only(streams, tabs) is not holder)
     for page in tabs:
         expect(page.get_by_test_id("live")).to_have_text("Live")
     job = node.begin("import_people", rows=1)
@@ -92,7 +92,7 @@ def test_there_is_no_stream_while_all_tabs_are_hidden(tabs: list[Page], streams:
     only(streams, tabs)
     for page in tabs:
         page.evaluate(SHOWN, arg=False)
-    look_until(lambda: tabs[0].evaluate("true") and not streams.holders)
+    wait_until(lambda: tabs[0].evaluate("true") and not streams.holders)
     tabs[3].evaluate(SHOWN, arg=True)
     assert only(streams, tabs) is tabs[3]
     expect(tabs[3].get_by_test_id("live")).to_have_text("Live")

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from horae.storage.engine.database import Database
 from tests.e2e.serving import Served
-from tests.harness.node_processes import look_until
+from tests.harness.node_processes import wait_until
 
 FIRST_VISIT: Final = 120_000
 """Bytes, with the headers of the answers: those of the view that is opened, and of all others that are fetched ahead."""
@@ -56,10 +56,10 @@ def test_a_first_visit_is_small_and_everything_long_is_compressed(page: Page, no
     page.goto("")
     expect(page.get_by_test_id("live")).to_have_text("Live")
     for ahead in ("/views-", "/charts-"):
-        look_until(partial(transfers.have, ahead))
+        wait_until(partial(transfers.have, ahead))
     page.get_by_test_id("nav-jobs").click()
     expect(page.get_by_test_id("jobs")).to_be_visible()
-    look_until(partial(transfers.have, "/api/jobs/"))
+    wait_until(partial(transfers.have, "/api/jobs/"))
     scripts = {address for address in transfers.bytes if address.endswith((".js", ".css"))}
     large = {address for address in scripts if transfers.bytes[address] > 2000}
     assert {transfers.encodings[address] for address in large} <= {"br", "gzip"}

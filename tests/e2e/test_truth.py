@@ -10,7 +10,7 @@ from horae.storage.engine.database import Database
 from tests.e2e.conftest import APPLICATION, ServedBy
 from tests.e2e.serving import Served
 from tests.e2e.test_schedules import schedule
-from tests.harness.node_processes import look_until
+from tests.harness.node_processes import wait_until
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_a_node_that_was_killed_is_told_of_for_a_while(
     page.goto("nodes")
     expect(page.get_by_test_id("nodes")).to_contain_text("unlucky")
     other.kill()
-    look_until(lambda: node.read("nodes/")["died"])
+    wait_until(lambda: node.read("nodes/")["died"])
     expect(page.get_by_test_id("died")).to_contain_text("unlucky died")
     expect(page.get_by_test_id("nodes")).not_to_contain_text("unlucky")
     page.goto("changes")

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.e2e.serving import ROOT, Served
-from tests.harness.node_processes import look_until
+from tests.harness.node_processes import wait_until
 
 Theme: TypeAlias = Literal["light", "dark"]
 
@@ -25,7 +25,7 @@ def views(node: Served, tmp_path: Path) -> list[str]:
     """All addresses, with jobs of every kind and a schedule to look at."""
     failed, finished = node.begin("print_report"), node.begin("import_people", rows=3)
     running = node.begin("wait_for_file", file=str(tmp_path / "gate"))
-    look_until(lambda: len(node.read("jobs/?states=failed,finished")["jobs"]) >= 2)
+    wait_until(lambda: len(node.read("jobs/?states=failed,finished")["jobs"]) >= 2)
     schedule = node.read("schedules/")["schedules"][0]["id"]
     return [*VIEWS, f"schedules/{schedule}", *(f"jobs/{job}" for job in (failed, finished, running))]
 
@@ -116,7 +116,7 @@ def test_keys_lead_everywhere_and_escape_closes_what_is_open(page: Page, views: 
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
     for key, title in (("j", "Jobs"), ("s", "Schedules"), ("n", "Nodes"), ("q", "Queues"), ("o", "Overview")):
-        look_until(partial(goes, page, key, title))
+        wait_until(partial(goes, page, key, title))
 
 
 def test_what_is_chosen_is_in_the_address_and_outlives_a_reload(page: Page, views: list[str]) -> None:

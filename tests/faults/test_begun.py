@@ -1,4 +1,4 @@
-"""A node is killed with many jobs claimed ahead of its slots: what it had not begun runs elsewhere as if for the first time."""
+"""A node is killed with many jobs claimed ahead of its slots: bodies that had not begun run elsewhere as a first attempt."""
 
 import tempfile
 from collections import Counter
@@ -9,9 +9,9 @@ from sqlalchemy import text
 
 from horae.runtime.journal.files import Journals
 from horae.storage.engine.database import Database
+from tests.harness.fault_application import fault_application
 from tests.harness.figures import figure
-from tests.harness.labours import labours
-from tests.harness.node_processes import NodeProcess, look_until
+from tests.harness.node_processes import NodeProcess, wait_until
 
 JOBS = 300
 DEADLY = 100
@@ -28,7 +28,7 @@ def rows(database: Database, statement: object) -> list[tuple[int | str, ...]]:
 
 @pytest.fixture
 def _own_temporary_folder(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For this process, and for the nodes that it starts; not for a server, which is somebody else's."""
+    """For this process, and for the nodes that it starts; not for a server, which other tests share."""
     del database
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -38,14 +38,14 @@ def _own_temporary_folder(database: Database, tmp_path: Path, monkeypatch: pytes
 @pytest.mark.usefixtures("_own_temporary_folder")
 def test_only_what_had_begun_has_crashed(database: Database, tmp_path: Path, kind: str) -> None:
     notes = tmp_path / "notes"
-    horae = labours(database.url.render_as_string(hide_password=False))
+    horae = fault_application(database.url.render_as_string(hide_password=False))
     params = [{"notes": str(notes), "deadly": number == DEADLY} for number in range(JOBS)]
     horae.jobs.start_many(kind, params)
     with NodeProcess(database, tmp_path, concurrency=SLOTS) as killed:
         killed.process.wait(30)
     held = rows(database, text("SELECT count(*) FROM horae_jobs WHERE state = 'started'"))[0][0]
     with NodeProcess(database, tmp_path, concurrency=SLOTS) as rescuer:
-        look_until(lambda: len(rows(database, ENDED)) == JOBS)
+        wait_until(lambda: len(rows(database, ENDED)) == JOBS)
         assert rescuer.end() == 0
     begun = Counter(int(line) for line in notes.read_text().split())
     ended = {int(job_id): str(state) for job_id, state, _ in rows(database, ENDED)}
@@ -57,7 +57,7 @@ def test_only_what_had_begun_has_crashed(database: Database, tmp_path: Path, kin
     # On a thread, the kill may come after the body was entered in the journal and before its first line.
     cut = set(ended) - set(begun)
     assert cut <= (failed if kind == "brief" else set())
-    assert 1 <= len(failed) <= SLOTS  # what had returned, and was not committed yet, has finished
+    assert 1 <= len(failed) <= SLOTS  # bodies that had returned count as finished, though their ends were not committed
     assert [job_id for job_id, times in begun.items() if times > 1] == []
     assert {attempt for _, _, attempt in rows(database, ENDED)} == {1}
     assert Counter(outcome for _, outcome in rows(database, ATTEMPTS)) == {

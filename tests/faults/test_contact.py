@@ -1,4 +1,4 @@
-"""A node that cannot reach its database, or whose database stood still: whose bodies stop, and who is taken for dead."""
+"""A node that cannot reach its database, or whose database stood still: which bodies stop, and which nodes count as dead."""
 
 import asyncio
 import os
@@ -59,7 +59,7 @@ def network(own_server: PostgresServer) -> Iterator[Network]:
 
 
 class Log:
-    """What bodies did, and when, on one clock."""
+    """Records what bodies did and when, on one clock."""
 
     def __init__(self) -> None:
         self.began: dict[int, float] = {}
@@ -101,7 +101,7 @@ async def test_a_node_out_of_contact_stops_its_bodies_before_others_run_them(
         job = await horae.aio.jobs.start("twin")
         await until(lambda: 1 in log.began)
         async with running_node(horae, liveness=LIMITS) as other:
-            await asyncio.sleep(LIMITS.silence + 0.5)  # as long as it judges nobody
+            await asyncio.sleep(LIMITS.silence + 0.5)  # as long as it declares no node dead
             network.silence()
             if fault == "cut":
                 network.refuse()
@@ -110,7 +110,7 @@ async def test_a_node_out_of_contact_stops_its_bodies_before_others_run_them(
             assert log.stopped[1] < log.began[2]
             assert attempts_of(horae, job.id)[0] == "crashed"
         network.resume()
-        again = await horae.aio.jobs.start("quick")  # there is only the one that was lost
+        again = await horae.aio.jobs.start("quick")  # there is only the connection that was lost
         assert await horae.aio.jobs.wait(again.id, timeout="30s") is None
         assert other.id != lost.id
 
@@ -133,7 +133,7 @@ async def test_a_silent_database_does_not_hold_a_node_that_is_told_to_stop(
 
 @contextmanager
 def frozen(server: PostgresServer) -> Generator[None]:
-    """The server and all of its processes stand still."""
+    """Stop the server and all of its processes with SIGSTOP."""
     main = server._process  # noqa: SLF001 - to stop what it has started as well
     assert main is not None
     children = Path(f"/proc/{main.pid}/task/{main.pid}/children").read_text().split()
@@ -166,7 +166,7 @@ async def test_nobody_is_taken_for_dead_because_the_server_was_away(
         ):
             ids = await horae.aio.jobs.start_many("work", [{}] * 4)
             await until(lambda: len(ran) == 4)
-            await asyncio.sleep(LIMITS.silence + 0.5)  # as long as they judge nobody
+            await asyncio.sleep(LIMITS.silence + 0.5)  # as long as they declare no node dead
             before = {a.id, b.id}
             if fault == "frozen":
                 with frozen(own_server):
@@ -184,7 +184,7 @@ async def test_nobody_is_taken_for_dead_because_the_server_was_away(
 
 
 async def test_what_was_stopped_runs_again_when_the_server_is_back(horae: Horae, own_server: PostgresServer) -> None:
-    """Nobody has taken it meanwhile, so its own node gives it back."""
+    """No other node has claimed the job meanwhile, so its own node releases it."""
     log = Log()
     log.declare(horae)
     async with running_node(horae, liveness=LIMITS) as node:

@@ -1,4 +1,4 @@
-"""A body that holds the interpreter for longer than the silence that counts as death."""
+"""A body that holds the interpreter for longer than the silence after which a node counts as dead."""
 
 import asyncio
 from contextlib import closing
@@ -8,7 +8,7 @@ import pytest
 
 from horae.storage.engine.database import Database
 from tests.harness.applications import attempts_of, rows, url_of
-from tests.harness.labours import labours
+from tests.harness.fault_application import fault_application
 from tests.harness.node_process import shrunk
 from tests.harness.node_processes import NodeProcess
 from tests.harness.nodes import running_node, until
@@ -20,7 +20,10 @@ SILENCE = 1.5
 @pytest.mark.postgres
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 async def test_its_node_is_not_taken_for_dead(database: Database, tmp_path: Path) -> None:
-    with closing(labours(url_of(database))) as horae, NodeProcess(database, tmp_path, silence=SILENCE) as process:
+    with (
+        closing(fault_application(url_of(database))) as horae,
+        NodeProcess(database, tmp_path, silence=SILENCE) as process,
+    ):
         node = await asyncio.to_thread(process.ready)
         job = await horae.aio.jobs.start("holding", seconds=2.5 * SILENCE)
         await until(lambda: rows(horae, "SELECT id FROM horae_jobs WHERE state = 'started'"))

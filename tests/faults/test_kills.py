@@ -1,4 +1,4 @@
-"""Nodes that are killed without warning: their jobs are rescued in seconds, nothing is lost, nothing ends twice."""
+"""Nodes that are killed without warning: their jobs are rescued in seconds, none is lost, none finishes twice."""
 
 import os
 from pathlib import Path

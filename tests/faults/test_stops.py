@@ -1,4 +1,4 @@
-"""A process that is stopped for longer than the silence that counts as death, and then goes on as if nothing were."""
+"""A process that is stopped for longer than the silence after which a node counts as dead, and then continues."""
 
 import asyncio
 from contextlib import closing
@@ -13,7 +13,7 @@ from horae.runtime.liveness import sweeper
 from horae.runtime.liveness.membership import FileMembership
 from horae.storage.engine.database import Database
 from tests.harness.applications import attempts_of, execute, rows, url_of
-from tests.harness.labours import SCHEMA, labours
+from tests.harness.fault_application import SCHEMA, fault_application
 from tests.harness.node_process import shrunk
 from tests.harness.node_processes import NodeProcess
 from tests.harness.nodes import running_node, until
@@ -43,9 +43,12 @@ async def incarnations(horae: Horae, process: NodeProcess) -> list[str]:
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 @pytest.mark.parametrize("early", [True, False])
 async def test_what_it_does_late_matches_no_row(database: Database, tmp_path: Path, *, early: bool) -> None:
-    """On PostgreSQL its silence is death: another node has run its job meanwhile."""
+    """On PostgreSQL its silence counts as death: another node has run its job meanwhile."""
     gate = tmp_path / "gate"
-    with closing(labours(url_of(database))) as horae, NodeProcess(database, tmp_path, silence=SILENCE) as process:
+    with (
+        closing(fault_application(url_of(database))) as horae,
+        NodeProcess(database, tmp_path, silence=SILENCE) as process,
+    ):
         execute(horae, SCHEMA)
         stopped = await asyncio.to_thread(process.ready)
         job = await horae.aio.jobs.start("stalling", gate=str(gate), early=early)
@@ -55,7 +58,7 @@ async def test_what_it_does_late_matches_no_row(database: Database, tmp_path: Pa
             assert await horae.aio.jobs.wait(job.id, timeout="30s") == 2
             gate.touch()
             process.go_on()
-            # It finds itself declared dead, stops its bodies, and begins again as another.
+            # It finds itself declared dead, stops its bodies, and begins again with a new id.
             reborn = await until(lambda: incarnations_but(horae, process, stopped))
             assert len(reborn) == 1
         again = await horae.aio.jobs.start("fragile", seed=1)
@@ -76,7 +79,7 @@ async def incarnations_but(horae: Horae, process: NodeProcess, former: str) -> l
 async def test_on_sqlite_it_keeps_its_life(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, early: bool
 ) -> None:
-    """There life is a lock on a file: it goes on where it stopped, also with the write lock in its hand."""
+    """On SQLite a lock on a file proves that a node is alive: it continues where it stopped, even with the write lock."""
     gate, looks, find_dead = tmp_path / "gate", list[dict[NodeId, Death]](), FileMembership.find_dead
 
     def noted(self: FileMembership) -> dict[NodeId, Death]:
@@ -84,7 +87,10 @@ async def test_on_sqlite_it_keeps_its_life(
         return looks[-1]
 
     monkeypatch.setattr(FileMembership, "find_dead", noted)
-    with closing(labours(url_of(database))) as horae, NodeProcess(database, tmp_path, silence=SILENCE) as process:
+    with (
+        closing(fault_application(url_of(database))) as horae,
+        NodeProcess(database, tmp_path, silence=SILENCE) as process,
+    ):
         execute(horae, SCHEMA)
         stopped = await asyncio.to_thread(process.ready)
         async with running_node(horae, queues=("none",)):
@@ -107,7 +113,7 @@ async def test_on_sqlite_it_keeps_its_life(
 
 @pytest.mark.slow
 async def test_a_node_that_is_told_to_end_leaves_nothing(database: Database, tmp_path: Path) -> None:
-    with closing(labours(url_of(database))) as horae, NodeProcess(database, tmp_path) as process:
+    with closing(fault_application(url_of(database))) as horae, NodeProcess(database, tmp_path) as process:
         execute(horae, SCHEMA)
         await asyncio.to_thread(process.ready)
         for _ in range(3):

@@ -1,4 +1,4 @@
-"""What the tests of handler and runtime share: an application on a fresh database, and looks behind its back."""
+"""An application on a fresh database, and direct access to the database behind it."""
 
 from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
@@ -17,7 +17,7 @@ ELSEWHERE = NodeId("elsewhere")
 
 
 def url_of(database: Database) -> str:
-    """The URL with its password, as an application would write it."""
+    """Return the URL with its password, as an application would write it."""
     return database.url.render_as_string(hide_password=False)
 
 
@@ -30,7 +30,7 @@ def application(database: Database, **settings: Any) -> Generator[Horae]:
 
 @contextmanager
 def own_engine(database: Database) -> Generator[Engine]:
-    """The application's own engine on the same database, made as anybody would make it."""
+    """The application's own engine on the same database, made as applications do."""
     engine = create_engine(database.url)
     try:
         yield engine
@@ -39,36 +39,36 @@ def own_engine(database: Database) -> Generator[Engine]:
 
 
 def claim_as_another_node(horae: Horae, limit: int = 100, queues: Sequence[str] | None = None) -> list[Claim]:
-    """Take what is due, as a node would that knows every type."""
+    """Claim the due jobs, as a node that knows every type."""
     scope = ClaimScope(node=ELSEWHERE, types=tuple(horae.registry.by_name), queues=queues)
     return horae.components.database.autocommit(claims.claim, scope, limit)
 
 
 def rows(horae: Horae, statement: str, **values: Any) -> list[Any]:
-    """What the database says, past all of Horae's code."""
+    """Query the database without Horae's code."""
     return horae.components.database.autocommit(lambda connection: list(connection.execute(text(statement), values)))
 
 
 def execute(horae: Horae, statement: str, **values: Any) -> None:
-    """Change the database behind Horae's back."""
+    """Change the database without Horae's code."""
     with horae.components.database.engine.begin() as connection:
         connection.execute(text(statement), values)
 
 
 def attempts_of(horae: Horae, job_id: int) -> list[str]:
-    """The outcomes of all attempts, oldest first."""
+    """Return the outcomes of all attempts, oldest first."""
     return [attempt.outcome.value for attempt in horae.jobs.attempts(job_id)]
 
 
 def live_rows(horae: Horae, job_ids: Sequence[int]) -> int:
-    """How many reports and requests the live store keeps of these jobs."""
+    """Return how many reports and requests the live store has for these jobs."""
     ids = [JobId(job_id) for job_id in job_ids]
     return len(horae.components.live.read(ids)) + len(horae.components.live.cancel_requests(ids))
 
 
 @contextmanager
 def counted_statements(horae: Horae) -> Generator[list[str]]:
-    """The statements that this application sends to its database inside the block."""
+    """Collect the statements that this application sends to its database inside the block."""
     seen: list[str] = []
 
     def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
@@ -84,8 +84,8 @@ def counted_statements(horae: Horae) -> Generator[list[str]]:
             event.remove(engine, "before_cursor_execute", note)
 
 
-class Ears:
-    """Hears every hint that this process sends or receives."""
+class ReceivedHints:
+    """Records every hint that this process sends or receives."""
 
     def __init__(self, horae: Horae) -> None:
         self.hints: list[Hint] = []

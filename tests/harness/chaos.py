@@ -1,4 +1,4 @@
-"""Nodes that are killed and stopped at random while they work, and what must hold afterwards."""
+"""Nodes that are killed and stopped at random while they work, and the rules that must hold afterwards."""
 
 import time
 from collections.abc import Callable
@@ -14,14 +14,17 @@ from sqlalchemy.exc import DBAPIError
 
 from horae import Horae
 from horae.storage.engine.database import Database
+from tests.harness.fault_application import SCHEMA, fault_application
 from tests.harness.figures import quantiles
-from tests.harness.labours import SCHEMA, labours
-from tests.harness.node_processes import NodeProcess, look_until
+from tests.harness.node_processes import NodeProcess, wait_until
 
 KINDS: Final = ("threaded", "looped", "fragile")
 PENDING_AT_LEAST: Final = 60
+"""Pending jobs below which more are added, so that no node is idle."""
 BATCH: Final = 30
+"""Jobs of each kind that are added at once."""
 DEAD_CONNECTIONS: Final = 20
+"""Connections of the pool that a restart of the server may have ended."""
 
 HELD: Final = text("SELECT count(*) FROM horae_jobs WHERE node_id = :node")
 STARTED: Final = text("SELECT count(*) FROM horae_jobs WHERE node_id = :node AND state = 'started'")
@@ -58,7 +61,7 @@ BROKEN: Final = {
 
 @dataclass
 class Chaos:
-    """A few nodes on one database, work for them, and faults drawn from a seed."""
+    """Some nodes on one database, work for them, and random faults from a seed."""
 
     database: Database
     logs: Path
@@ -73,7 +76,7 @@ class Chaos:
         self.draw = Random(self.seed)
         self._stack = ExitStack()
         self.database.transact(lambda connection: connection.execute(text(SCHEMA)))
-        self.horae: Horae = labours(self.database.url.render_as_string(hide_password=False))
+        self.horae: Horae = fault_application(self.database.url.render_as_string(hide_password=False))
         self._stack.callback(self.horae.close)
         self.processes = [self._started() for _ in range(self.nodes)]
         for process in self.processes:
@@ -84,17 +87,16 @@ class Chaos:
         self._stack.close()
 
     def feed(self) -> None:
-        """Keep enough work waiting."""
+        """Add jobs if too few are pending."""
         if self._one(PENDING) < PENDING_AT_LEAST:
             for kind in KINDS:
                 seeds = [{"seed": self.draw.randrange(1_000_000)} for _ in range(BATCH)]
                 self._again(partial(self.horae.jobs.start_many, kind, seeds))
 
     def kill(self) -> None:
-        """Kill a node that has work, and measure how long its jobs stay its own.
+        """Kill a node that has work, and measure how long it takes until its jobs are rescued.
 
-        All others have started: where the draw ended each node before its replacement was there, the figure was the
-        time that a process takes to start.
+        All others have started before: else the figure could be the time that a replacement takes to start.
         """
         for living in self.processes:
             living.ready()
@@ -104,11 +106,11 @@ class Chaos:
         begun = time.monotonic()
         self.kills += 1
         self._replace(process)
-        look_until(lambda: not self._one(HELD, node=node))
+        wait_until(lambda: not self._one(HELD, node=node))
         self.recoveries.append(time.monotonic() - begun)
 
     def kill_quickly(self) -> None:
-        """Kill a node wherever it is, perhaps before it has begun."""
+        """Kill a node at any moment, perhaps while it starts."""
         process = self.draw.choice(self.processes)
         self._pause(self.draw.uniform(0.0, 0.5))
         process.kill()
@@ -116,7 +118,7 @@ class Chaos:
         self._replace(process)
 
     def stop_and_go_on(self) -> None:
-        """Stop a node that has work for longer than the silence that counts as death."""
+        """Stop a node that has work until others consider it dead, and continue it."""
         process = self.draw.choice(self.processes)
         self._busy(process)
         process.stop()
@@ -127,18 +129,18 @@ class Chaos:
             process.go_on()
 
     def finish(self) -> None:
-        """Let everything that was started come to its end, and the nodes leave in order."""
-        look_until(lambda: not self._one(ACTIVE), within=90)
+        """Wait until all jobs have ended, and stop the nodes in order."""
+        wait_until(lambda: not self._one(ACTIVE), within=90)
         for process in self.processes:
             process.end()
 
     def problems(self) -> dict[str, list[Any]]:
-        """What does not hold, with the jobs concerned."""
+        """Return the rules that are violated, with the jobs concerned."""
         found = {name: self._all(text(query)) for name, query in BROKEN.items()}
         return {name: jobs for name, jobs in found.items() if jobs}
 
     def summary(self) -> str:
-        """What was done and what came of it."""
+        """Summarize the faults and the outcomes of the jobs."""
         ended = ", ".join(f"{kind} {state} {count}" for kind, state, count in self._all(STATES))
         crashes = self._one(CRASHES)
         faults = f"{self.kills} kills, {self.stops} stops, {crashes} attempts crashed"
@@ -151,20 +153,20 @@ class Chaos:
         self.processes[self.processes.index(process)] = self._started()
 
     def _busy(self, process: NodeProcess) -> str:
-        """Wait until the node has jobs under way; its id."""
+        """Wait until the node runs jobs, and return its id."""
 
         def working() -> str | None:
             self.feed()
             node = process.node
             return node if node is not None and self._one(STARTED, node=node) else None
 
-        found = look_until(working, within=60)
+        found = wait_until(working, within=60)
         assert found is not None
         return found
 
     def _pause(self, seconds: float) -> None:
         end = time.monotonic() + seconds
-        look_until(lambda: time.monotonic() >= end, within=seconds + 60)
+        wait_until(lambda: time.monotonic() >= end, within=seconds + 60)
 
     def _one(self, statement: Any, **values: Any) -> int:
         return int(self._ask(lambda connection: connection.execute(statement, values).scalar_one()))
@@ -176,7 +178,7 @@ class Chaos:
         return self._again(lambda: self.database.autocommit(question))
 
     def _again(self, call: Callable[[], Any]) -> Any:
-        """Call, and once more for each connection that has died with a server that was restarted."""
+        """Call, and repeat the call for each connection that the restart of a server has ended."""
         for _ in range(DEAD_CONNECTIONS):
             with suppress(DBAPIError):
                 return call()

@@ -1,4 +1,4 @@
-"""Names the tests that failed last, one a line: `python -m tests.harness.failed`."""
+"""List the tests that failed last, one a line: `python -m tests.harness.failed`."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ CACHE = Path(__file__).parents[2] / ".pytest_cache" / "v" / "cache" / "lastfaile
 
 
 def failed_last(cache: Path) -> list[str]:
-    """What pytest remembers; nothing where it failed before it came to a test."""
+    """Return the failed tests of pytest's cache; none if it failed before the first test."""
     return sorted(json.loads(cache.read_text(encoding="utf-8"))) if cache.exists() else []
 
 

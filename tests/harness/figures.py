@@ -1,4 +1,4 @@
-"""Measured figures: `pytest -s` shows them, and so does a test that fails."""
+"""Measured figures, shown by `pytest -s` and by failed tests."""
 
 import sys
 from collections.abc import Sequence
@@ -6,12 +6,12 @@ from math import ceil
 
 
 def figure(text: str) -> None:
-    """Show one figure."""
+    """Print one figure."""
     sys.stdout.write(f"\nmeasured: {text}\n")
 
 
 def quantiles(seconds: Sequence[float]) -> str:
-    """The median, the 99th percentile and the longest of some durations."""
+    """Describe the median, the 99th percentile and the longest of some durations."""
     if not seconds:
         return "none"
     ordered = sorted(seconds)

@@ -1,4 +1,4 @@
-"""A network between a client and a server that fails as it is told to: silent, refusing, cut."""
+"""A proxy between a client and a server that simulates network faults: silence, refused and reset connections."""
 
 import selectors
 import socket
@@ -9,11 +9,11 @@ from types import TracebackType
 from typing import Final, Self
 
 CHUNK: Final = 65_536
-RESET: Final = struct.pack("ii", 1, 0)  # to close such a socket is to reset the connection
+RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER with zero seconds: closing the socket resets the connection
 
 
 class Network:
-    """Passes on what both sides say, on a port of its own."""
+    """Forwards the bytes of both sides, on a port of its own."""
 
     def __init__(self, server_port: int) -> None:
         self._server_port = server_port
@@ -38,18 +38,18 @@ class Network:
         self.cut()
 
     def silence(self) -> None:
-        """Nothing arrives on either side, and nobody is told; new connections are made and stay silent, too."""
+        """Stop forwarding, without an error on either side; new connections are accepted and stay silent as well."""
         self._passing.clear()
 
     def resume(self) -> None:
-        """All is well again: also what was said meanwhile arrives."""
+        """Forward again, also the bytes that were sent meanwhile."""
         self._passing.set()
         if self._listener is None:
             self._listener = socket.create_server(("127.0.0.1", self.port))
             self._start(self._accept)
 
     def refuse(self) -> None:
-        """Refuse new connections; those that there are stay as they are."""
+        """Refuse new connections; existing ones are left as they are."""
         listener, self._listener = self._listener, None
         if listener is not None:
             with suppress(OSError):

@@ -1,7 +1,7 @@
-"""A node in a process of its own, to be killed and stopped: `python -m tests.harness.node_process URL CONCURRENCY`.
+"""A node in a separate process, for tests that kill and stop it: `python -m tests.harness.node_process URL CONCURRENCY`.
 
-It ends with its standard input, so that none outlives a test that died. `HORAE_TEST_SILENCE` shortens the silence that
-counts as death.
+It ends when its standard input is closed, so that it cannot outlive the test. `HORAE_TEST_SILENCE` shortens the silence
+after which a node counts as dead.
 """
 
 import asyncio
@@ -13,14 +13,14 @@ import threading
 from typing import Final
 
 from horae.domain.cluster.liveness import Limits
-from tests.harness.labours import labours
+from tests.harness.fault_application import fault_application
 
 SILENCE_VARIABLE: Final = "HORAE_TEST_SILENCE"
 
 
 async def run(url: str, concurrency: int) -> None:
     """Run a node until SIGTERM."""
-    horae = labours(url)
+    horae = fault_application(url)
     silence = float(os.environ.get(SILENCE_VARIABLE, Limits().silence))
     node = horae.node(concurrency=concurrency, liveness=shrunk(silence))
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, node.stop)
@@ -29,7 +29,7 @@ async def run(url: str, concurrency: int) -> None:
 
 
 def shrunk(silence: float) -> Limits:
-    """The limits of a node, in proportion to its silence."""
+    """Return the limits of a node, shortened in proportion to its silence."""
     usual = Limits()
     share = silence / usual.silence
     return Limits(
@@ -40,7 +40,7 @@ def shrunk(silence: float) -> Limits:
 
 
 def end_with_the_parent() -> None:
-    """Wait for the end of the input, which the system closes even if the parent is killed."""
+    """End this process when its input ends, which the system closes even if the parent is killed."""
     sys.stdin.read()
     os._exit(1)
 

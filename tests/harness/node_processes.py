@@ -1,4 +1,4 @@
-"""Starts, kills, stops and continues nodes that run in processes of their own."""
+"""Nodes in separate processes that tests start, kill, stop and continue."""
 
 import os
 import signal
@@ -18,22 +18,23 @@ from tests.harness.node_process import SILENCE_VARIABLE
 T = TypeVar("T")
 
 ROOT: Final = Path(__file__).parents[2]
-PAUSE: Final = 0.01
+POLL: Final = 0.01
+"""Seconds between two checks of a condition."""
 OF_PROCESS: Final = text("SELECT id FROM horae_nodes WHERE pid = :pid ORDER BY started_at DESC")
 
 
-def look_until(condition: Callable[[], T], within: float = 30.0) -> T:
-    """Look until the condition is true, and return what it said; raises TimeoutError."""
+def wait_until(condition: Callable[[], T], within: float = 30.0) -> T:
+    """Poll until the condition returns a true value, and return that; raises TimeoutError."""
     deadline = time.monotonic() + within
     while not (found := condition()):
         if time.monotonic() > deadline:
             raise TimeoutError(f"not within {within:g} s")
-        time.sleep(PAUSE)
+        time.sleep(POLL)
     return found
 
 
 class NodeProcess:
-    """One process; in a `with` block it is gone at the end."""
+    """One node in a process, which is killed at the end of its `with` block."""
 
     def __init__(self, database: Database, logs: Path, *, concurrency: int = 4, silence: float | None = None) -> None:
         self._database = database
@@ -57,7 +58,7 @@ class NodeProcess:
 
     @property
     def node(self) -> str | None:
-        """The id of its newest incarnation that others can see."""
+        """Return the id of its newest node row, None before there is one."""
 
         def newest(connection: object) -> str | None:
             return connection.execute(OF_PROCESS, {"pid": self.process.pid}).scalar()  # type: ignore[attr-defined, no-any-return]
@@ -65,27 +66,27 @@ class NodeProcess:
         return self._database.autocommit(newest)
 
     def ready(self) -> str:
-        """Wait until others can see it; its id."""
-        node = look_until(lambda: self.node or self.process.poll() is not None)
+        """Wait until other nodes can see it, and return its id."""
+        node = wait_until(lambda: self.node or self.process.poll() is not None)
         if isinstance(node, bool):
             raise RuntimeError(f"the node ended by itself with {self.process.returncode}")  # noqa: TRY004 - it ended
         return str(node)
 
     def kill(self) -> None:
-        """SIGKILL, which also ends a stopped process."""
+        """Send SIGKILL, which also ends a stopped process."""
         if self.process.poll() is None:
             self.process.kill()
         self.process.communicate()
 
     def stop(self) -> None:
-        """SIGSTOP: it is there, and does nothing."""
+        """Send SIGSTOP: the process exists, but does nothing."""
         self.process.send_signal(signal.SIGSTOP)
 
     def go_on(self) -> None:
-        """SIGCONT."""
+        """Send SIGCONT."""
         self.process.send_signal(signal.SIGCONT)
 
     def end(self, within: float = 30.0) -> int:
-        """SIGTERM and wait; its exit code."""
+        """Send SIGTERM, wait, and return the exit code."""
         self.process.terminate()
         return self.process.wait(within)

@@ -1,4 +1,4 @@
-"""Nodes inside the test's own loop, and waits that end with what they wait for."""
+"""Nodes on the event loop of the test, and functions that wait for a condition."""
 
 import asyncio
 import inspect
@@ -12,15 +12,15 @@ from horae.runtime.node.node import Node
 from horae.runtime.signals import Signal, Signals
 
 PATIENCE: Final = 20.0
-"""Seconds after which a wait has failed: a bound, never a measure."""
+"""Seconds after which a wait has failed: an upper bound, not a measurement."""
 
-PAUSE: Final = 0.01
-"""Seconds between two looks at what nobody announces."""
+POLL: Final = 0.01
+"""Seconds between two checks of a condition that no event announces."""
 
 
 @asynccontextmanager
 async def running_node(horae: Horae, **options: Any) -> AsyncGenerator[Node]:
-    """A node that is ready when the block begins, and has left when it is over."""
+    """Run a node that is ready when the block begins, and stop it at its end."""
     chosen: dict[str, Any] = {"grace": timedelta(seconds=5), **options}
     node = horae.node(**chosen)
     async with asyncio.TaskGroup() as group:
@@ -40,9 +40,9 @@ def signals_of(node: Node) -> Signals:
 
 
 async def until(condition: Callable[[], Any], within: float = PATIENCE, after: Signal[...] | None = None) -> Any:
-    """Look until the condition is true, and return what it said; raises TimeoutError.
+    """Poll until the condition returns a true value, and return that; raises TimeoutError.
 
-    `after`: the signal that announces the change, so that the condition is checked then and not again and again.
+    `after`: the signal that announces the change. The condition is checked after each of these instead of polled.
     """
     async with asyncio.timeout(within):
         while True:
@@ -51,7 +51,7 @@ async def until(condition: Callable[[], Any], within: float = PATIENCE, after: S
             found = await answer if inspect.isawaitable(answer) else answer
             if found:
                 return found
-            await (asyncio.sleep(PAUSE) if changed is None else changed)
+            await (asyncio.sleep(POLL) if changed is None else changed)
 
 
 async def until_state(horae: Horae, job_id: int, *states: str, within: float = PATIENCE) -> Job:

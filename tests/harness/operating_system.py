@@ -1,4 +1,4 @@
-"""What a server under test needs of the operating system: its programs, a user, a port, an end."""
+"""The operating system's part of a server under test: its programs, a user, a port, and its end."""
 
 import os
 import pwd
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-# Below the range that Linux hands to outgoing connections, so that none can take the port while
+# Below the range that Linux assigns to outgoing connections, so that none can take the port while
 # a server restarts.
 PORTS: Final = range(15_000, 32_000)
 
@@ -40,7 +40,7 @@ def find_postgres_programs() -> Path:
 
 
 def free_loopback_port() -> int:
-    """Return a port of 127.0.0.1 on which nobody listens.
+    """Return a port of 127.0.0.1 on which nothing listens.
 
     The choice ignores the seeded `random`, or two test runs of one seed would pick the same port.
     """
@@ -61,7 +61,7 @@ class ServerUser:
 
     @classmethod
     def choose(cls) -> Self | None:
-        """Return `postgres` or `nobody` when we are root, None when we may stay who we are."""
+        """Return `postgres` or `nobody` for root, None for other users, who can run the server themselves."""
         if os.geteuid() != 0:
             return None
         accounts = {account.pw_name: account for account in pwd.getpwall()}
@@ -71,7 +71,7 @@ class ServerUser:
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """A folder, and the user who owns it and runs programs in it."""
+    """A folder, and the user that owns it and runs programs in it."""
 
     folder: Path
     user: ServerUser | None
@@ -85,7 +85,7 @@ class Workplace:
         return cls(folder, user)
 
     def start(self, command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
-        """Start a program apart from our terminal: an interrupt is ours to pass on."""
+        """Start a program in a new session: an interrupt of the terminal must only reach the tests."""
         with log.open("ab") as output:
             return subprocess.Popen(
                 command,
@@ -102,14 +102,14 @@ class Workplace:
 
 
 def environment_without_postgres_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """Leave out what would redirect PostgreSQL's programs, such as PGDATA or PGPORT."""
+    """Return the environment without variables that affect PostgreSQL's programs, such as PGDATA or PGPORT."""
     return {name: value for name, value in environment.items() if not name.startswith("PG")}
 
 
 class EndGuard:
-    """A small process that ends a server, and removes its folder, when our own process is gone.
+    """A small process that ends a server, and removes its folder, when this process has ended.
 
-    It waits for the end of its input, which the system closes even if we are killed.
+    It waits for the end of its input, which the system closes even if this process is killed.
     """
 
     def __init__(self, pid: int, folder: Path) -> None:
@@ -120,6 +120,6 @@ class EndGuard:
         )
 
     def dismiss(self) -> None:
-        """Send the guard away: the server was stopped in the ordinary way."""
+        """End the guard: the server was stopped in the usual way."""
         self._process.kill()
         self._process.communicate()

@@ -1,4 +1,4 @@
-"""PgBouncer in transaction mode before a PostgreSQL server: its own program, on a free port, as an ordinary user."""
+"""PgBouncer in transaction mode before a PostgreSQL server: the real program, on a free port, as an ordinary user."""
 
 import shutil
 import tempfile
@@ -62,7 +62,7 @@ class PgBouncer:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def url(self, direct: str) -> str:
-        """The way through the pooler to the database of a URL of the server."""
+        """Return the URL that connects through the pooler to the database of this URL."""
         return make_url(direct).set(port=self.port).render_as_string(hide_password=False)
 
     def _answers(self) -> bool:

@@ -33,16 +33,16 @@ STOP_SIGNAL: Final[Mapping[StopMode, signal.Signals]] = MappingProxyType(
 )
 
 AS_SHIPPED: Final[Mapping[str, str]] = MappingProxyType({})
-"""No settings but the port: what a benchmark must measure."""
+"""The default settings: what a benchmark must measure."""
 
 THROW_AWAY: Final[Mapping[str, str]] = MappingProxyType({"fsync": "off", "full_page_writes": "off"})
-"""Quick, and safe unless the machine itself stops: commits still survive `kill()`."""
+"""Settings for speed. Commits survive `kill()`, but not a failure of the machine."""
 
 PATIENCE: Final = 60.0
 """Seconds to wait for a start or a stop."""
 
 PAUSE: Final = 0.02
-"""Seconds between two looks at a server that starts."""
+"""Seconds between two checks whether a server has started."""
 
 PREDECESSOR_ALIVE: Final = "pre-existing shared memory block"
 
@@ -84,7 +84,7 @@ class PostgresServer:
 
     @property
     def log(self) -> str:
-        """All that the server has written so far."""
+        """Return the log of the server so far."""
         path = self.folder / "server.log"
         return path.read_text(errors="replace") if path.exists() else ""
 
@@ -96,7 +96,7 @@ class PostgresServer:
         """Start the server again after `halt` or `kill`, on the same port, and wait for it."""
         deadline = time.monotonic() + PATIENCE
         while not self._launch(deadline):
-            # The processes of a killed server take a moment to notice and to leave.
+            # The processes of a killed server take a moment to end.
             time.sleep(PAUSE)
 
     def halt(self, mode: StopMode = "fast") -> None:
@@ -104,7 +104,7 @@ class PostgresServer:
         self._end(STOP_SIGNAL[mode])
 
     def kill(self) -> None:
-        """End the server's main process without warning, as the kernel does when memory is out."""
+        """End the server's main process without warning, as the kernel does when memory runs out."""
         self._end(signal.SIGKILL)
 
     def restart(self, mode: StopMode = "fast") -> None:
@@ -113,7 +113,7 @@ class PostgresServer:
         self.start()
 
     def stop(self, mode: StopMode = "fast") -> None:
-        """Stop the server for good and remove its data; harmless if it is already stopped."""
+        """Stop the server for good and remove its data; does nothing if it is stopped already."""
         self.halt(mode)
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -128,7 +128,7 @@ class PostgresServer:
         return self.url(name)
 
     def drop_database(self, url: str) -> None:
-        """Drop a database, throwing out whoever is still connected."""
+        """Drop a database and end the remaining connections to it."""
         self._administer(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(database_name(url))))
 
     def _administer(self, statement: sql.Composed) -> None:
@@ -145,7 +145,7 @@ class PostgresServer:
             raise self._failure("initdb failed")
 
     def _launch(self, deadline: float) -> bool:
-        """Start once; false if the processes of a killed predecessor are still there."""
+        """Try to start; return False if processes of a killed predecessor are still running."""
         settings = {
             "port": str(self.port),
             "listen_addresses": "127.0.0.1",

@@ -1,4 +1,4 @@
-"""One PostgreSQL database for many tests, emptied before each: quicker than a new one, and alike for all they can see."""
+"""One PostgreSQL database for many tests, emptied before each: faster than a new one, and equivalent for them."""
 
 import shutil
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ TABLES = text("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
 
 @pytest.fixture(scope="session")
 def reused_postgres(postgres_server: PostgresServer, migrated_postgres: str) -> Iterator[str]:
-    """The URL of a database with all tables."""
+    """Return the URL of a database with all tables."""
     url = postgres_server.create_database(template=migrated_postgres)
     yield url
     postgres_server.drop_database(url)
@@ -38,7 +38,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
 
 
 def empty(connection: Connection) -> None:
-    """Drop what a test has made, and remove all rows of what the migrations made."""
+    """Drop the tables that a test has created, and delete all rows of those that the migrations have created."""
     there = set(connection.execute(TABLES).scalars())
     ours = there & {*metadata.tables, *live_metadata.tables}
     others = {name for name in there - ours if not name.startswith("horae_")}

@@ -1,4 +1,4 @@
-"""What `.ci/run` names at its end."""
+"""The failed tests that `.ci/run` lists at its end."""
 
 import subprocess
 import sys

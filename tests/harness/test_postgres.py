@@ -1,4 +1,4 @@
-"""The server under the tests is itself under test: a fault of it looks like a fault of ours."""
+"""Tests of the PostgreSQL server that other tests use: its faults would look like faults of Horae."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ UNTIL_GONE: Final = 'while [ -e "$1" ]; do sleep 0.02; done'
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[PostgresServer]:
-    """Not the shared one: these tests stop and kill it."""
+    """A separate server: these tests stop and kill it."""
     with PostgresServer(THROW_AWAY) as server:
         yield server
 
@@ -108,7 +108,7 @@ def test_the_server_ends_with_the_process_that_started_it() -> None:
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     url, folder = victim.stdout.split()
-    # Waiting for the guard without knowing it: the folder is the last thing that it removes.
+    # The guard is a process unknown to this test, so wait for the folder, which it removes last.
     subprocess.run(["/bin/sh", "-c", UNTIL_GONE, "wait", folder], check=True, timeout=30)
     with pytest.raises(psycopg.OperationalError, match="refused"):
         connect(url)

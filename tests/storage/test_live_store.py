@@ -14,8 +14,7 @@ from sqlalchemy.exc import IntegrityError
 from horae.domain.jobs.job import JobId
 from horae.errors import DatabaseBusy
 from horae.live import sidecar
-from horae.live.database import DatabaseLiveStore
-from horae.live.precedence import latest
+from horae.live.database import DatabaseLiveStore, latest
 from horae.live.store import CancelRequest, LiveReport, LiveStore
 from horae.storage.engine.database import Database
 from tests.harness.postgres import PostgresServer
@@ -43,6 +42,11 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LiveStore]
 def database(tmp_path: Path) -> Iterator[Database]:
     with closing(Database(f"sqlite:///{tmp_path}/horae.db")) as database:
         yield database
+
+
+def impatient(database: Database) -> DatabaseLiveStore:
+    """A store that does not wait long for a lock."""
+    return DatabaseLiveStore(database, busy_timeout=0.05)
 
 
 def report(percentage: int, *, job_id: JobId = FIRST, lease: int = 1, label: str | None = None) -> LiveReport:
@@ -117,8 +121,9 @@ def test_one_batch_may_have_several_reports_on_a_job(store: LiveStore) -> None:
 
 
 def test_every_batch_takes_the_rows_in_one_order() -> None:
-    """Else two publishers could hold what the other wants."""
-    assert list(latest([report(1, job_id=id_) for id_ in (THIRD, FIRST, SECOND)])) == [FIRST, SECOND, THIRD]
+    """In different orders two publishers could wait for each other's locks."""
+    reports = latest([report(1, job_id=id_) for id_ in (THIRD, FIRST, SECOND)])
+    assert [report.job_id for report in reports] == [FIRST, SECOND, THIRD]
 
 
 def test_a_stale_report_in_a_batch_harms_no_other(store: LiveStore) -> None:
@@ -230,7 +235,7 @@ def test_a_long_transaction_on_the_database_holds_nothing_up(database: Database)
 
 
 def delete(file: Path) -> None:
-    for suffix in sidecar.FAMILY:
+    for suffix in sidecar.SUFFIXES:
         Path(f"{file}{suffix}").unlink(missing_ok=True)
 
 
@@ -313,11 +318,10 @@ def test_a_wrong_value_costs_nobody_the_store(database: Database) -> None:
         assert shown(store) == report(10)
 
 
-def test_a_store_that_stays_locked_says_so(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sidecar, "BUSY_TIMEOUT", 0.05)
+def test_a_store_that_stays_locked_says_so(database: Database) -> None:
     with closing(DatabaseLiveStore(database)) as store:
         store.publish([report(10)])
-        with write_lock(f"{database.url.database}-live"), closing(DatabaseLiveStore(database)) as late:
+        with write_lock(f"{database.url.database}-live"), closing(impatient(database)) as late:
             with pytest.raises(DatabaseBusy, match="has held"):
                 late.publish([report(20)])
             assert shown(late) == report(10)
@@ -325,13 +329,12 @@ def test_a_store_that_stays_locked_says_so(database: Database, monkeypatch: pyte
         assert shown(store) == report(20)
 
 
-def test_a_file_that_cannot_be_examined_is_left_alone(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sidecar, "BUSY_TIMEOUT", 0.05)
+def test_a_file_that_cannot_be_examined_is_left_alone(database: Database) -> None:
     with closing(DatabaseLiveStore(database)) as store:
         store.publish([report(10)])
     with (
         write_lock(f"{database.url.database}-live", readers_too=True),
-        closing(DatabaseLiveStore(database)) as late,
+        closing(impatient(database)) as late,
         pytest.raises(DatabaseBusy, match="has held"),
     ):
         late.publish([report(20)])

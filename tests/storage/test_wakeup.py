@@ -17,7 +17,7 @@ from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 from horae.wakeup.local import LocalChannel
 from horae.wakeup.postgres import PostgresChannel
 from tests.harness.postgres import PostgresServer
-from tests.storage.ears import PATIENCE, Ear, cancel, ended, work
+from tests.storage.hint_recorder import PATIENCE, HintRecorder, cancel, ended, work
 
 MakeChannel = Callable[[], WakeupChannel]
 
@@ -29,13 +29,13 @@ import pathlib, sys, threading, sqlalchemy
 from horae.wakeup.channel import Hint, HintKind
 from horae.wakeup.local import LocalChannel
 from horae.wakeup.postgres import PostgresChannel
-from tests.storage.ears import Ear
+from tests.storage.hint_recorder import HintRecorder
 
 channel = {channel}
-ear = Ear.on(channel)
+recorder = HintRecorder.on(channel)
 print("ready", flush=True)
-ear.wait_until(lambda: bool(ear.ids()))
-channel.send(Hint(HintKind.ENDED, ear.heard[-1].job_ids))
+recorder.wait_until(lambda: bool(recorder.ids()))
+channel.send(Hint(HintKind.ENDED, recorder.received[-1].job_ids))
 channel.close()
 """
 
@@ -70,25 +70,25 @@ def make(medium: str, tmp_path: Path) -> Iterator[MakeChannel]:
 
 @pytest.mark.parametrize("hint", [work(1), cancel(2, 3), ended(2**63 - 1), work(), cancel(), ended()])
 def test_a_hint_reaches_another_process(make: MakeChannel, hint: Hint) -> None:
-    ear = Ear.on(make())
+    recorder = HintRecorder.on(make())
     make().send(hint)
-    ear.wait_for(hint)
-    assert ear.heard == [hint]
+    recorder.wait_for(hint)
+    assert recorder.received == [hint]
 
 
 def test_a_hint_reaches_everybody_once_the_sender_too(make: MakeChannel) -> None:
     here, there = make(), make()
-    own, other = Ear.on(here), Ear.on(there)
+    own, other = HintRecorder.on(here), HintRecorder.on(there)
     here.send(work(1))
     other.wait_for(work(1))
     there.send(ended(2))  # behind whatever of the first one is still on its way
-    own.wait_until(lambda: own.heard[-1:] == [ended(2)])
-    assert own.heard == [work(1), ended(2)]
+    own.wait_until(lambda: own.received[-1:] == [ended(2)])
+    assert own.received == [work(1), ended(2)]
 
 
 def test_all_listeners_of_a_process_are_called(make: MakeChannel) -> None:
     here = make()
-    first, second = Ear.on(here), Ear()
+    first, second = HintRecorder.on(here), HintRecorder()
     here.subscribe(second)
     make().send(work(1))
     first.wait_for(work(1))
@@ -96,18 +96,18 @@ def test_all_listeners_of_a_process_are_called(make: MakeChannel) -> None:
 
 
 def test_what_waits_is_merged(make: MakeChannel) -> None:
-    ear = Ear.on(make())
+    recorder = HintRecorder.on(make())
     sender = make()
     for id_ in range(1, 201):
         sender.send(work(id_))
-    ear.wait_until(lambda: len(ear.ids()) == 200)
-    assert len(ear.heard) < 200
+    recorder.wait_until(lambda: len(recorder.ids()) == 200)
+    assert len(recorder.received) < 200
 
 
 def test_more_ids_than_fit_are_left_out(make: MakeChannel) -> None:
-    ear = Ear.on(make())
+    recorder = HintRecorder.on(make())
     make().send(ended(*range(2**62, 2**62 + 900)))
-    ear.wait_for(ended())
+    recorder.wait_for(ended())
 
 
 def test_a_listener_that_raises_harms_nobody(make: MakeChannel, caplog: pytest.LogCaptureFixture) -> None:
@@ -117,18 +117,18 @@ def test_a_listener_that_raises_harms_nobody(make: MakeChannel, caplog: pytest.L
         raise ValueError(hint)
 
     here.subscribe(fail)
-    ear = Ear.on(here)
+    recorder = HintRecorder.on(here)
     for sender in (here, there):
         sender.send(work(1))
-        ear.wait_for(work(1))
+        recorder.wait_for(work(1))
         sender.send(work(2))
-        ear.wait_for(work(2))
+        recorder.wait_for(work(2))
     assert "a listener failed" in caplog.text
 
 
 def test_who_has_left_hears_nothing(make: MakeChannel) -> None:
     here, sender = make(), make()
-    stays, leaves = Ear.on(here), Ear()
+    stays, leaves = HintRecorder.on(here), HintRecorder()
     leave = here.subscribe(leaves)
     leave()
     leave()
@@ -136,43 +136,43 @@ def test_who_has_left_hears_nothing(make: MakeChannel) -> None:
     stays.wait_for(work(1))
     sender.send(work(2))  # whoever hears it has called everybody for the first one
     stays.wait_for(work(2))
-    assert leaves.has_heard_nothing()
+    assert leaves.is_empty()
 
 
 def test_the_same_function_may_listen_twice_and_leave_once(make: MakeChannel) -> None:
     here, sender = make(), make()
-    ear = Ear.on(here)
-    here.subscribe(ear)()
+    recorder = HintRecorder.on(here)
+    here.subscribe(recorder)()
     sender.send(work(1))
-    ear.wait_for(work(1))
+    recorder.wait_for(work(1))
     sender.send(work(2))
-    ear.wait_for(work(2))
-    assert ear.heard == [work(1), work(2)]
+    recorder.wait_for(work(2))
+    assert recorder.received == [work(1), work(2)]
 
 
 def test_close_sends_what_waits(make: MakeChannel) -> None:
-    ear = Ear.on(make())
+    recorder = HintRecorder.on(make())
     before = set(threading.enumerate())
     sender = make()
     for id_ in range(1, 101):
         sender.send(work(id_))
     sender.close()
     assert set(threading.enumerate()) <= before
-    ear.wait_until(lambda: len(ear.ids()) == 100)
+    recorder.wait_until(lambda: len(recorder.ids()) == 100)
 
 
 def test_a_closed_channel_is_silent_and_harmless(make: MakeChannel) -> None:
     closed, other = make(), make()
-    Ear.on(closed)
-    ear = Ear.on(other)
+    HintRecorder.on(closed)
+    recorder = HintRecorder.on(other)
     closed.close()
     closed.close()
     assert not closed.connected
     closed.send(work(1))
-    closed.subscribe(Ear())()
+    closed.subscribe(HintRecorder())()
     other.send(work(2))
-    ear.wait_for(work(2))
-    assert ear.heard == [work(2)]
+    recorder.wait_for(work(2))
+    assert recorder.received == [work(2)]
 
 
 def test_a_listener_may_send_subscribe_and_close(make: MakeChannel) -> None:
@@ -181,17 +181,17 @@ def test_a_listener_may_send_subscribe_and_close(make: MakeChannel) -> None:
 
     def answer(hint: Hint) -> None:
         if hint == work(1):
-            here.subscribe(Ear())
+            here.subscribe(HintRecorder())
             here.send(ended(1))
             here.close()
             closed.set()
 
-    Ear.on(here)
+    HintRecorder.on(here)
     here.subscribe(answer)
-    ear = Ear.on(there)
+    recorder = HintRecorder.on(there)
     there.send(work(1))
     assert closed.wait(PATIENCE)
-    ear.wait_for(ended(1))
+    recorder.wait_for(ended(1))
 
 
 def test_nothing_happens_until_there_is_a_need(make: MakeChannel) -> None:
@@ -203,14 +203,14 @@ def test_nothing_happens_until_there_is_a_need(make: MakeChannel) -> None:
 
 def test_a_channel_is_connected_while_others_can_reach_it(make: MakeChannel) -> None:
     channel = make()
-    Ear.on(channel)
+    HintRecorder.on(channel)
     assert channel.connected
     channel.close()
     assert not channel.connected
 
 
 def test_many_threads_may_send(make: MakeChannel) -> None:
-    ear = Ear.on(make())
+    recorder = HintRecorder.on(make())
     sender = make()
 
     def send(start: int) -> None:
@@ -219,27 +219,27 @@ def test_many_threads_may_send(make: MakeChannel) -> None:
 
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(send, range(1, 201, 25)))
-    ear.wait_until(lambda: len(ear.ids()) == 200)
+    recorder.wait_until(lambda: len(recorder.ids()) == 200)
 
 
 def test_a_real_process_hears_and_answers(make: MakeChannel, medium: str) -> None:
     channel = make()
-    ear = Ear.on(channel)
+    recorder = HintRecorder.on(channel)
     script = ECHOING_PROCESS.format(channel=medium)
     command = [sys.executable, "-c", script]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         channel.send(work(7, 8))
-        ear.wait_for(ended(7, 8))
+        recorder.wait_for(ended(7, 8))
         assert process.wait(PATIENCE) == 0
 
 
 def test_every_kind_goes_at_once_in_one_batch(make: MakeChannel, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
-    ear = Ear.on(make())
+    recorder = HintRecorder.on(make())
     sender = make()
     for kind in HintKind:
         sender.send(Hint(kind))
-    ear.wait_until(lambda: {hint.kind for hint in ear.heard} == set(HintKind))
+    recorder.wait_until(lambda: {hint.kind for hint in recorder.received} == set(HintKind))
     assert caplog.text == ""

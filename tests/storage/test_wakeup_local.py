@@ -14,7 +14,7 @@ import pytest
 
 from horae.wakeup.announcements import FOREIGN_LIFE, Announcement, Announcements, this_place
 from horae.wakeup.local import LOOPBACK, LocalChannel
-from tests.storage.ears import Ear, work
+from tests.storage.hint_recorder import HintRecorder, work
 
 LISTENING_PROCESS = """
 import pathlib, signal
@@ -66,14 +66,14 @@ def test_a_lone_sender_leaves_no_trace(directory: Path) -> None:
 
 
 def test_a_listener_is_announced_until_it_closes(directory: Path, listener: LocalChannel) -> None:
-    Ear.on(listener)
+    HintRecorder.on(listener)
     assert announced(directory).pid == os.getpid()
     listener.close()
     assert files(directory) == set()
 
 
 def test_garbage_is_ignored(directory: Path, listener: LocalChannel) -> None:
-    ear = Ear.on(listener)
+    recorder = HintRecorder.on(listener)
     found = announced(directory)
     secret = found.secret.encode()
     good = b' {"kind":"work","ids":[1]}'
@@ -95,8 +95,8 @@ def test_garbage_is_ignored(directory: Path, listener: LocalChannel) -> None:
         for datagram in [*garbage, *(secret + b" " + body for body in bodies)]:
             stranger.sendto(datagram, (LOOPBACK, found.port))
     send(directory, 2)
-    ear.wait_for(work(2))
-    assert ear.heard == [work(2)]
+    recorder.wait_for(work(2))
+    assert recorder.received == [work(2)]
     assert listener.connected
 
 
@@ -132,38 +132,38 @@ def test_a_port_that_has_another_owner_now_is_spared(directory: Path) -> None:
 
 
 def test_one_dead_listener_hides_no_other(directory: Path, listener: LocalChannel) -> None:
-    ear = Ear.on(listener)
+    recorder = HintRecorder.on(listener)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as closed:
         closed.bind((LOOPBACK, 0))
         Announcements(directory).add(Announcement.of_this_process(closed.getsockname()[1]))
     with closing(LocalChannel(directory)) as sender:
         for id_ in (1, 2, 3):
             sender.send(work(id_))
-            ear.wait_for(work(id_))
+            recorder.wait_for(work(id_))
 
 
 def test_a_listener_that_comes_later_is_found(directory: Path, listener: LocalChannel) -> None:
     with closing(LocalChannel(directory)) as sender, closing(LocalChannel(directory)) as late:
-        ear = Ear.on(listener)
+        recorder = HintRecorder.on(listener)
         sender.send(work(1))
-        ear.wait_for(work(1))
-        late_ear = Ear.on(late)
+        recorder.wait_for(work(1))
+        late_recorder = HintRecorder.on(late)
         sender.send(work(2))
-        late_ear.wait_for(work(2))
-        ear.wait_for(work(2))
+        late_recorder.wait_for(work(2))
+        recorder.wait_for(work(2))
 
 
 def test_a_listener_announces_itself_again(directory: Path, listener: LocalChannel) -> None:
-    ear = Ear.on(listener)
+    recorder = HintRecorder.on(listener)
     (directory / announced(directory).name).unlink()
     directory.rmdir()
     assert listener.connected
     send(directory, 1)
-    ear.wait_for(work(1))
+    recorder.wait_for(work(1))
 
 
 def test_other_files_and_other_places_are_left_alone(directory: Path, listener: LocalChannel) -> None:
-    ear = Ear.on(listener)
+    recorder = HintRecorder.on(listener)
     here = announced(directory)
     foreign = Announcement("another", dead_pid(), here.port, here.secret)  # which says nothing there
     Announcements(directory).add(foreign)
@@ -171,8 +171,8 @@ def test_other_files_and_other_places_are_left_alone(directory: Path, listener: 
     for name in strangers:
         (directory / name).touch()
     send(directory, 1)
-    ear.wait_for(work(1))
-    assert ear.heard == [work(1)]
+    recorder.wait_for(work(1))
+    assert recorder.received == [work(1)]
     assert files(directory) == {here.name, foreign.name} | strangers
 
 
@@ -188,11 +188,11 @@ def test_an_old_announcement_of_another_place_goes(directory: Path) -> None:
 def test_without_a_directory_hints_stay_in_the_process(directory: Path, caplog: pytest.LogCaptureFixture) -> None:
     directory.write_text("in the way")
     with closing(LocalChannel(directory)) as channel:
-        ear = Ear.on(channel)
+        recorder = HintRecorder.on(channel)
         assert not channel.connected
         channel.send(work(1))
-        ear.wait_for(work(1))
-    assert caplog.text.count("do not arrive") == 1
+        recorder.wait_for(work(1))
+    assert caplog.text.count("cannot receive hints") == 1
 
 
 def test_the_directory_is_read_only_when_it_has_changed(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from contextlib import ExitStack, closing
 from datetime import timedelta
 from logging.handlers import QueueHandler
 from queue import Queue
-from typing import Any
+from typing import Any, Final, Protocol
 
 import psycopg
 import pytest
@@ -18,16 +18,23 @@ from sqlalchemy import URL, make_url
 
 from horae.wakeup import postgres
 from horae.wakeup.payload import encode
-from horae.wakeup.postgres import PostgresChannel
+from horae.wakeup.postgres import PostgresChannel, PostgresTiming
 from tests.harness.network import Network
 from tests.harness.operating_system import free_loopback_port
 from tests.harness.postgres import PostgresServer
-from tests.storage.ears import PATIENCE, Ear, ended, work
+from tests.storage.hint_recorder import PATIENCE, HintRecorder, ended, work
 from tests.storage.pooler import Pooler
 
 pytestmark = pytest.mark.postgres
 
-Open = Callable[[URL], PostgresChannel]
+
+USUAL: Final = PostgresTiming()
+
+
+class Open(Protocol):
+    """Opens a channel, which is closed after the test."""
+
+    def __call__(self, url: URL, timing: PostgresTiming = USUAL) -> PostgresChannel: ...
 
 
 @pytest.fixture
@@ -48,11 +55,11 @@ def session(url: URL) -> Iterator[psycopg.Connection]:
 @pytest.fixture
 def channel_on() -> Iterator[Open]:
     with ExitStack() as channels:
-        yield lambda url: channels.enter_context(closing(PostgresChannel(url)))
+        yield lambda url, timing=USUAL: channels.enter_context(closing(PostgresChannel(url, timing=timing)))
 
 
 def test_garbage_is_ignored(url: URL, channel_on: Open, session: psycopg.Connection) -> None:
-    ear = Ear.on(channel_on(url))
+    recorder = HintRecorder.on(channel_on(url))
     for payload in (
         "",
         "garbage",
@@ -63,28 +70,28 @@ def test_garbage_is_ignored(url: URL, channel_on: Open, session: psycopg.Connect
     ):
         session.execute("SELECT pg_notify('horae', %s)", (payload,))
     channel_on(url).send(work(2))
-    ear.wait_for(work(2))
-    assert ear.heard == [work(2)]
+    recorder.wait_for(work(2))
+    assert recorder.received == [work(2)]
 
 
 def test_lost_connections_are_made_again(url: URL, channel_on: Open, session: psycopg.Connection) -> None:
     here, there = channel_on(url), channel_on(url)
-    own, other = Ear.on(here), Ear.on(there)
+    own, other = HintRecorder.on(here), HintRecorder.on(there)
     here.send(work(1))
     other.wait_for(work(1))
     session.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
         " WHERE application_name = 'horae hints' AND datname = current_database()"
     )
-    own.wait_for_anything()
-    other.wait_for_anything()
+    own.wait_until_listening()
+    other.wait_until_listening()
     assert here.connected
     assert there.connected
     here.send(work(2))  # its sending connection is gone, too
     other.wait_for(work(2))
     there.send(ended(3))
     own.wait_for(ended(3))
-    assert own.heard == [work(2), ended(3)]
+    assert own.received == [work(2), ended(3)]
 
 
 def test_without_a_server_hints_stay_in_the_process(
@@ -98,22 +105,22 @@ def test_without_a_server_hints_stay_in_the_process(
 
     monkeypatch.setattr(postgres, "retry_delay", soon)
     channel = channel_on(make_url(f"postgresql+psycopg://nobody@127.0.0.1:{free_loopback_port()}/none"))
-    ear = Ear()
-    channel.subscribe(ear)
+    recorder = HintRecorder()
+    channel.subscribe(recorder)
     for id_ in (1, 2, 3):
         channel.send(work(id_))
-        ear.wait_for(work(id_))
+        recorder.wait_for(work(id_))
     for _ in range(3):
         assert retries.acquire(timeout=PATIENCE)
     assert not channel.connected
     channel.close()
-    assert caplog.text.count("do not arrive") == 1
+    assert caplog.text.count("cannot receive hints") == 1
 
 
 def test_it_hears_again_after_a_lack_of_descriptors(
     url: URL, channel_on: Open, session: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ear = Ear.on(channel_on(url))
+    recorder = HintRecorder.on(channel_on(url))
     lacking, refused, make = threading.Event(), threading.Semaphore(0), selectors.DefaultSelector
 
     def take_one() -> selectors.BaseSelector:
@@ -138,7 +145,7 @@ def test_it_hears_again_after_a_lack_of_descriptors(
     for _ in range(3):
         assert refused.acquire(timeout=PATIENCE)
     lacking.clear()
-    ear.wait_for_anything()
+    recorder.wait_until_listening()
 
 
 @pytest.fixture
@@ -157,54 +164,50 @@ def test_both_directions_survive_a_restart_of_the_server(channel_on: Open, warni
     with PostgresServer() as server:
         url = make_url(server.url())
         listener, sender = channel_on(url), channel_on(url)
-        ear = Ear.on(listener)
+        recorder = HintRecorder.on(listener)
         sender.send(work(1))
-        ear.wait_for(work(1))
+        recorder.wait_for(work(1))
         server.halt("immediate")
-        assert "do not arrive" in warnings.get(timeout=PATIENCE).getMessage()
+        assert "cannot receive hints" in warnings.get(timeout=PATIENCE).getMessage()
         assert not listener.connected
         sender.send(work(2))
         server.start()
-        ear.wait_for_anything()
+        recorder.wait_until_listening()
         sender.send(work(3))  # perhaps with the one that waits; or that one came while nobody listened
-        ear.wait_until(lambda: 3 in ear.ids())
+        recorder.wait_until(lambda: 3 in recorder.ids())
         listener.close()
         sender.close()
 
 
-def test_a_pooler_that_swallows_notifications_is_found_out(
-    url: URL, channel_on: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(postgres, "PROOF_TIMEOUT", 0.05)
-    direct = Ear.on(channel_on(url))
+def test_a_pooler_that_swallows_notifications_is_found_out(url: URL, channel_on: Open) -> None:
+    direct = HintRecorder.on(channel_on(url))
     with Pooler(url.port or 0) as pooler:
         through = url.set(port=pooler.port).update_query_dict({"sslmode": "disable", "gssencmode": "disable"})
-        channel = channel_on(through)
-        ear = Ear()
-        channel.subscribe(ear)
+        channel = channel_on(through, PostgresTiming(proof_within=0.25))
+        recorder = HintRecorder()
+        channel.subscribe(recorder)
         for _ in range(3):  # LISTEN, its proof, and another try because that one has failed
             assert pooler.connections.acquire(timeout=PATIENCE)
         assert not channel.connected
         channel.send(work(1))
         direct.wait_for(work(1))
-        ear.wait_for(work(1))
-        assert ear.heard == [work(1)]
-        monkeypatch.setattr(postgres, "PROOF_TIMEOUT", 30.0)
+        recorder.wait_for(work(1))
+        assert recorder.received == [work(1)]
+
         pooler.swallows = False
-        ear.wait_for_anything()
+        recorder.wait_until_listening()
         assert channel.connected
         channel.close()
 
 
 def test_silence_is_found_out_and_ends_with_new_connections(
-    url: URL, channel_on: Open, session: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+    url: URL, channel_on: Open, session: psycopg.Connection
 ) -> None:
-    monkeypatch.setattr(postgres, "QUIET", 0.05)
-    monkeypatch.setattr(postgres, "PATIENCE", 1.5)
+    timing = PostgresTiming(silence=0.05, answer_within=1.5)
     assert url.port is not None
     with Network(url.port) as network:
-        channel = channel_on(url.set(port=network.port))
-        ear, other = Ear.on(channel), Ear.on(channel_on(url))
+        channel = channel_on(url.set(port=network.port), timing)
+        recorder, other = HintRecorder.on(channel), HintRecorder.on(channel_on(url))
         channel.send(work(1))
         other.wait_for(work(1))
         network.silence()
@@ -215,7 +218,7 @@ def test_silence_is_found_out_and_ends_with_new_connections(
         wait_until(lambda: channel.connected)
         other.wait_until(lambda: 2 in other.ids())  # with job 1 again if the answer about it was lost
         session.execute("SELECT pg_notify('horae', %s)", (encode("else", work(3), 1000),))
-        ear.wait_for(work(3))
+        recorder.wait_for(work(3))
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
@@ -229,16 +232,16 @@ def test_nothing_is_sent_inside_a_transaction_of_the_user(
     url: URL, channel_on: Open, session: psycopg.Connection
 ) -> None:
     """A notification inside it would come at its commit, and hold a lock of the whole server then."""
-    ear = Ear.on(channel_on(url))
+    recorder = HintRecorder.on(channel_on(url))
     with session.transaction():
         session.execute("CREATE TABLE anything ()")
         channel_on(url).send(work(1))
-        ear.wait_for(work(1))
+        recorder.wait_for(work(1))
 
 
 def test_close_does_not_wait_for_a_retry(channel_on: Open) -> None:
     channel = channel_on(make_url(f"postgresql+psycopg://nobody@127.0.0.1:{free_loopback_port()}/none"))
-    channel.subscribe(Ear())
+    channel.subscribe(HintRecorder())
     threads = [thread for thread in threading.enumerate() if thread.name == "horae-hints-receiver"]
     channel.close()
     assert [thread for thread in threads if thread.is_alive()] == []

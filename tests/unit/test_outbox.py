@@ -121,7 +121,7 @@ def test_close_does_not_wait_for_ever() -> None:
     outbox = Outbox("outbox", gate)
     outbox.put(work(1))
     gate.next()
-    assert not outbox.close(patience=0.001)
+    assert not outbox.close(within=0.001)
     gate.answers.put(None)
     assert outbox.close()
 

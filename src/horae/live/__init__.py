@@ -1,1 +1,1 @@
-"""A running job's live state and cancel requests."""
+"""The live state of running jobs, and requests to cancel them."""

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, Protocol, TypeAlias, TypeVar
 
@@ -25,8 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 
 from horae.domain.jobs.job import JobId
-from horae.live.precedence import latest
-from horae.live.sidecar import SideCar
+from horae.live.sidecar import BUSY_TIMEOUT, SideCar
 from horae.live.store import CancelRequest, LiveReport, LiveStore
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE, IdList, PerDialect, database_now, json_rows, member_of
@@ -50,16 +50,18 @@ class _Run(Protocol):
 class DatabaseLiveStore:
     """A `LiveStore` for all processes on one database; never waits for a transaction on its jobs."""
 
-    def __init__(self, database: Database) -> None:
-        """On SQLite the store is the file `<database>-live`, made again whenever it is lost."""
+    def __init__(self, database: Database, *, busy_timeout: float = BUSY_TIMEOUT) -> None:
+        """Use the database, on SQLite the file `<database>-live`, which is created again whenever it is lost."""
         self._run: _Run = database.autocommit
         self._side_car: SideCar | None = None
         if database.dialect == SQLITE:
-            self._side_car = SideCar(Path(f"{database.url.database}-live").absolute(), live_metadata)
+            self._side_car = SideCar(
+                Path(f"{database.url.database}-live").absolute(), live_metadata, busy_timeout=busy_timeout
+            )
             self._run = self._side_car.run
 
     def publish(self, reports: Sequence[LiveReport]) -> None:
-        """Write the reports that supersede what is there, in one statement."""
+        """Write the reports in one statement, except those that are older than the stored ones."""
         if reports:
             self._run(_publish, reports)
 
@@ -68,24 +70,24 @@ class DatabaseLiveStore:
         return self._run(_read, job_ids) if job_ids else {}
 
     def request_cancel(self, job_id: JobId, request: CancelRequest) -> None:
-        """Ask the body of this job to stop; who asked first is remembered, and force if anybody wants it."""
+        """Ask the body of this job to stop. The first name is kept; one forced request makes all of them forced."""
         self._run(_request_cancel, job_id, request)
 
     def cancel_requests(self, job_ids: Collection[JobId]) -> Mapping[JobId, CancelRequest]:
-        """Return which of these jobs are asked to stop, and by whom."""
+        """Return the cancel requests for these jobs."""
         return self._run(_cancel_requests, job_ids) if job_ids else {}
 
     def reported(self, after: JobId, limit: int) -> Sequence[JobId]:
-        """Return the jobs with reports, in the order of the ids."""
+        """Return the jobs after this id that have reports, in the order of the ids."""
         return self._run(_jobs_reported, after, limit)
 
     def forget(self, job_ids: Collection[JobId]) -> None:
-        """Drop the reports and requests of these jobs."""
+        """Delete the reports and requests of these jobs."""
         if job_ids:
             self._run(_forget, job_ids)
 
     def close(self) -> None:
-        """Close the connections to the side-car; the database is its owner's to close."""
+        """Close the connections to the side-car file; the database is closed by its owner."""
         if self._side_car is not None:
             self._side_car.close()
 
@@ -157,9 +159,17 @@ DROP: Final = PerDialect(_drop)
 
 
 def _publish(connection: Connection, reports: Sequence[LiveReport]) -> None:
-    # One row a job, or PostgreSQL refuses; by id, or two publishers could wait for each other.
-    batch = json.dumps([asdict(report) for report in latest(reports).values()], separators=(",", ":"))
+    batch = json.dumps([asdict(report) for report in latest(reports)], separators=(",", ":"))
     connection.execute(UPSERT.on(connection), {"reports": batch})
+
+
+def latest(reports: Sequence[LiveReport]) -> list[LiveReport]:
+    """Return the latest report of each job by the rule of `_upsert`, in the order of the ids.
+
+    PostgreSQL refuses two rows of one job. In any other order two publishers could wait for each other's locks.
+    """
+    ordered = sorted(reports, key=attrgetter("job_id", "lease", "progress_percentage"))
+    return list({report.job_id: report for report in ordered}.values())
 
 
 def _read(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, LiveReport]:

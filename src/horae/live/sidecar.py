@@ -1,7 +1,7 @@
-"""A small SQLite file beside the database, for what may be lost: made, and made again, by whoever needs it.
+"""A small SQLite file beside the database, for data that may be lost.
 
-It has its own write lock, so a long transaction on the database never holds it up, and it never waits for the disk.
-Whoever finds it missing, damaged or of another layout makes it anew, one process at a time.
+It has its own write lock, so a long transaction on the database never blocks it, and it never waits for the disk. A
+process that finds it missing, damaged or with other tables creates it again, one process at a time.
 """
 
 import sqlite3
@@ -27,14 +27,15 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 BUSY_TIMEOUT: Final = 2.0
-"""Seconds; nobody holds the lock for longer than one statement."""
+"""Seconds to wait for the lock, which is held for one statement at a time."""
+SUFFIXES: Final = ("", "-wal", "-shm")
+"""The files of a SQLite database."""
+Identity = tuple[int, int]
+"""The device and the inode of a file."""
 
 _of_the_parent: Final[list[object]] = []
-
-FAMILY: Final = ("", "-wal", "-shm")
-Identity = tuple[int, int]
-
-_QUESTIONS: Final = (
+"""Connection pools that a fork has copied: SQLite must not close their connections, not even as garbage."""
+_CHECKS: Final = (
     "PRAGMA user_version",
     "SELECT count(*) FROM sqlite_master WHERE type = 'table'",
     "PRAGMA quick_check(1)",
@@ -44,8 +45,10 @@ _QUESTIONS: Final = (
 class SideCar:
     """Runs functions of a Connection on the file; every statement commits by itself."""
 
-    def __init__(self, path: Path, metadata: MetaData) -> None:
+    def __init__(self, path: Path, metadata: MetaData, *, busy_timeout: float = BUSY_TIMEOUT) -> None:
+        """Use the file at this path with these tables, and wait at most `busy_timeout` seconds for its lock."""
         self._path = path
+        self._busy_timeout = busy_timeout
         self._metadata = metadata
         self._layout = _layout(metadata)
         self._opening = ForkSafeLock()
@@ -54,12 +57,12 @@ class SideCar:
         begins_anew_after_fork(self)
 
     def begin_anew(self) -> None:
-        """After a fork: the connections are the parent's, and are left alone, not even closed."""
+        """Start without connections after a fork: they are the parent's, and must not be closed here."""
         _of_the_parent.append(self._engine.pool)
         self._engine.dispose(close=False)
 
     def run(self, statement: Callable[Concatenate[Connection, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run `statement`, once more if the file was lost under it; raises `DatabaseBusy` past the bound."""
+        """Run `statement`, twice if the file was lost meanwhile; raises `DatabaseBusy` if it stays locked."""
         identity = self._open()
         try:
             return self._attempt(statement, *args, **kwargs)
@@ -71,7 +74,7 @@ class SideCar:
         return self._attempt(statement, *args, **kwargs)
 
     def close(self) -> None:
-        """Close all connections; the file stays for the other processes."""
+        """Close all connections; the file is left for the other processes."""
         self._engine.dispose()
 
     def _attempt(self, statement: Callable[Concatenate[Connection, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -84,14 +87,14 @@ class SideCar:
             raise
 
     def _open(self) -> Identity | None:
-        """Make sure that the file is there and is the one that the connections have open."""
+        """Make sure that the file exists and is the one that the connections have open."""
         identity = self._identity
         if identity is not None and identity == _identity(self._path):
             return identity
         with self._opening:
-            self._engine.dispose()  # of a file that is gone: SQLite would go on using it and say nothing
+            self._engine.dispose()  # SQLite would go on using a deleted file without an error
             try:
-                with FileLock(f"{self._path}.lock", timeout=BUSY_TIMEOUT, mode=mode_beside(self._path)):
+                with FileLock(f"{self._path}.lock", timeout=self._busy_timeout, mode=mode_beside(self._path)):
                     if not self._is_sound():
                         self._make()
                     self._identity = _identity(self._path)
@@ -100,30 +103,32 @@ class SideCar:
             return self._identity
 
     def _forget(self, identity: Identity | None) -> None:
-        """Let the next call examine the file, unless another thread has done so since."""
+        """Let the next call check the file, unless another thread has done so meanwhile."""
         with self._opening:
             if self._identity == identity:
                 self._identity = None
 
     def _connect(self, mode: str = "rw") -> sqlite3.Connection:
-        # Without leave to create it: an empty file must never stand where the next reader expects tables.
+        # "rw" does not create the file: an empty one must never be found where the next reader expects tables.
         uri = f"{self._path.as_uri()}?mode={mode}"
-        connection = sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
-        connection.execute("PRAGMA synchronous = OFF")  # whatever the power takes is made again
+        connection = sqlite3.connect(
+            uri, uri=True, timeout=self._busy_timeout, isolation_level=None, check_same_thread=False
+        )
+        connection.execute("PRAGMA synchronous = OFF")  # after a power failure the file is created again
         register_clock(connection)
         return connection
 
     def _is_sound(self) -> bool:
-        """Whether the file can be read and has the tables; one that is busy has."""
+        """Return whether the file can be read and has the tables; a locked file counts as sound."""
         try:
             with closing(self._connect()) as connection:
-                found = [connection.execute(question).fetchone()[0] for question in _QUESTIONS]
+                found = [connection.execute(check).fetchone()[0] for check in _CHECKS]
         except sqlite3.DatabaseError as error:
             return "locked" in str(error)
         return found == [self._layout, len(self._metadata.tables), "ok"]
 
     def _make(self) -> None:
-        for suffix in FAMILY:
+        for suffix in SUFFIXES:
             Path(f"{self._path}{suffix}").unlink(missing_ok=True)
         make_file(self._path, mode_beside(self._path))
         engine = create_engine("sqlite://", creator=lambda: self._connect("rwc"), poolclass=QueuePool)
@@ -131,20 +136,20 @@ class SideCar:
             with engine.begin() as connection:
                 connection.exec_driver_sql("PRAGMA journal_mode = WAL")
                 self._metadata.create_all(connection)
-                # Last: a file without it was left by a process that died here.
+                # Last: a file without it comes from a process that died while it created the tables.
                 connection.exec_driver_sql(f"PRAGMA user_version = {self._layout}")
         finally:
             engine.dispose()
 
     def _busy(self) -> DatabaseBusy:
-        return DatabaseBusy(f"another process has held {self._path} for {BUSY_TIMEOUT:g} s")
+        return DatabaseBusy(f"another process has held {self._path} for {self._busy_timeout:g} s")
 
 
 def _layout(metadata: MetaData) -> int:
-    """Return a number that changes with the tables."""
+    """Return a number that identifies the definitions of the tables."""
     dialect = sqlite_dialect.dialect()
     text = "".join(str(CreateTable(table).compile(dialect=dialect)) for table in metadata.sorted_tables)
-    return zlib.crc32(text.encode()) >> 1  # SQLite keeps 31 bits
+    return zlib.crc32(text.encode()) >> 1  # `user_version` has 31 bits
 
 
 def _identity(path: Path) -> Identity | None:
@@ -156,5 +161,5 @@ def _identity(path: Path) -> Identity | None:
 
 
 def _lost(error: DBAPIError) -> bool:
-    """Whether the file may be at fault; a wrong value never is."""
+    """Return whether the file may have caused the error; a wrong value has another class."""
     return type(error.orig) in (sqlite3.DatabaseError, sqlite3.OperationalError)

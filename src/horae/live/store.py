@@ -1,6 +1,6 @@
-"""A running job's live state, beside the row that its transaction may hide.
+"""The live state of running jobs, kept apart from their rows, whose changes an open transaction may hide.
 
-Losing the store loses what is shown for a moment, never a state and never a cancel: both are on the row.
+If the store is lost, progress is not shown for a moment. No state and no cancel is lost: both are stored in the row.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -12,7 +12,7 @@ from horae.domain.jobs.job import JobId
 
 @dataclass(frozen=True, slots=True)
 class LiveReport:
-    """What a running body says of itself; shown only while the lease is the row's."""
+    """The progress that a running body reports; shown only while the lease matches the row."""
 
     job_id: JobId
     lease: int
@@ -22,39 +22,39 @@ class LiveReport:
 
 @dataclass(frozen=True, slots=True)
 class CancelRequest:
-    """Who asks a body to stop. `forced`: it is not only told, but stopped by force where that can be done."""
+    """A request to stop a body. `forced`: the body is not only asked, but stopped by force where that is possible."""
 
     by: str | None = None
     forced: bool = False
 
 
 class LiveStore(Protocol):
-    """Reports and cancel requests, apart from each other so that no report can overwrite a request."""
+    """Stores reports and cancel requests, in separate tables so that no report can overwrite a request."""
 
     def publish(self, reports: Sequence[LiveReport]) -> None:
-        """Write the reports; one with an older lease, or a smaller percentage of the same lease, changes nothing."""
+        """Write the reports; one with an older lease, or with a smaller percentage of the same lease, is ignored."""
         ...
 
     def read(self, job_ids: Collection[JobId]) -> Mapping[JobId, LiveReport]:
-        """The latest reports of these jobs."""
+        """Return the latest reports of these jobs."""
         ...
 
     def request_cancel(self, job_id: JobId, request: CancelRequest) -> None:
-        """Ask the body of this job to stop; who asked first is remembered, and force if anybody wants it."""
+        """Ask the body of this job to stop. The first name is kept; one forced request makes all of them forced."""
         ...
 
     def cancel_requests(self, job_ids: Collection[JobId]) -> Mapping[JobId, CancelRequest]:
-        """Which of these jobs are asked to stop, and by whom."""
+        """Return the cancel requests for these jobs."""
         ...
 
     def reported(self, after: JobId, limit: int) -> Sequence[JobId]:
-        """The jobs that the store keeps a report of, by id, from behind this one on."""
+        """Return the jobs after this id whose reports the store has, in the order of the ids."""
         ...
 
     def forget(self, job_ids: Collection[JobId]) -> None:
-        """Drop reports and requests of jobs that have ended or were never cancelled after all."""
+        """Delete reports and requests of jobs that have ended, or whose cancel failed."""
         ...
 
     def close(self) -> None:
-        """Release what the store holds."""
+        """Close the connections of the store."""
         ...

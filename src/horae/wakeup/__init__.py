@@ -1,1 +1,1 @@
-"""Hints that there is work, or that something ended."""
+"""Hints between processes: there is work, a job has ended, a job is to stop."""

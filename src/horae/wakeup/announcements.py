@@ -1,8 +1,8 @@
-"""Who listens on this machine: one empty file for each listener, and its name says how to reach it.
+"""The listeners on this machine: one empty file for each, whose name contains the address.
 
-A name is `place-pid-port-secret`. The place tells one machine, container or network namespace from another, because a
-pid and a loopback port mean something in one of them only. The secret goes with every datagram: whoever cannot read the
-directory cannot wake anybody, and a port that has got another owner hears nothing of use.
+A name is `place-pid-port-secret`. The place identifies a machine, container or network namespace, because process ids
+and loopback ports are only valid within one of them. Each datagram contains the secret: a process that cannot read the
+directory cannot send hints, and a process that gets the port of an earlier listener can be told apart from it.
 """
 
 import contextlib
@@ -17,18 +17,19 @@ from typing import Final, Self
 
 from horae.storage.engine.sqlite.file_modes import PRIVATE, make_folder
 
-UNSETTLED: Final = 2_000_000_000
-"""Nanoseconds in which a directory may change again without a new time stamp."""
+TIMESTAMP_RESOLUTION: Final = 2_000_000_000
+"""Nanoseconds within which a directory may change again without a new modification time."""
 
 FOREIGN_LIFE: Final = 86_400.0
-"""Seconds after which an announcement of another place goes; a living listener there makes it again."""
+"""Seconds after which an announcement of another place is removed; a listener that is alive there writes it again."""
 
 PARTS: Final = 4
+"""Parts of an announcement's file name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """A listener, as the name of its file tells it."""
+    """A listener, as read from the name of its file."""
 
     place: str
     pid: int
@@ -37,12 +38,12 @@ class Announcement:
 
     @classmethod
     def of_this_process(cls, port: int) -> Self:
-        """Make a new one, with a secret of its own."""
+        """Return a new announcement with a new secret."""
         return cls(this_place(), os.getpid(), port, secrets.token_hex(8))
 
     @classmethod
     def parse(cls, name: str) -> Self | None:
-        """Read the name of a file; None if it is no announcement."""
+        """Parse the name of a file; return None if it is no announcement."""
         parts = name.split("-")
         if len(parts) != PARTS or not (parts[1].isdecimal() and parts[2].isdecimal()):
             return None
@@ -50,12 +51,12 @@ class Announcement:
 
     @property
     def name(self) -> str:
-        """The name of its file."""
+        """Return the name of its file."""
         return f"{self.place}-{self.pid}-{self.port}-{self.secret}"
 
 
 class Announcements:
-    """The directory; read again only when it has changed."""
+    """The directory of announcements, read again only when it has changed."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -64,24 +65,24 @@ class Announcements:
         self._known: tuple[Announcement, ...] = ()
 
     def add(self, announcement: Announcement) -> None:
-        """Announce a listener; raises `OSError` where the directory cannot be written."""
+        """Write an announcement; raises `OSError` if the directory cannot be written."""
         make_folder(self._directory)
         (self._directory / announcement.name).touch(mode=PRIVATE)
 
     def has(self, announcement: Announcement) -> bool:
-        """Whether the announcement is still there."""
+        """Return whether the announcement still exists."""
         return (self._directory / announcement.name).exists()
 
     def remove(self, announcement: Announcement) -> None:
-        """Take an announcement back, or that of a listener that is gone."""
+        """Remove an announcement: this process's own, or that of a listener that has ended."""
         with contextlib.suppress(OSError):
             (self._directory / announcement.name).unlink()
 
     def alive(self) -> list[Announcement]:
-        """All listeners of this place whose process runs; files of dead ones are removed."""
+        """Return the listeners of this place whose process is alive, and remove the files of dead ones."""
         found: list[Announcement] = []
         for announcement in self._current():
-            if _runs(announcement.pid):
+            if _is_alive(announcement.pid):
                 found.append(announcement)
             else:
                 self.remove(announcement)
@@ -93,8 +94,8 @@ class Announcements:
             if changed != self._read_at_change:
                 now = time.time_ns()
                 self._known = tuple(self._read())
-                self._read_at_change = changed if now - changed > UNSETTLED else None
-        except OSError:  # no directory: nobody has ever listened
+                self._read_at_change = changed if now - changed > TIMESTAMP_RESOLUTION else None
+        except OSError:  # no directory: there has never been a listener
             self._known, self._read_at_change = (), None
         return self._known
 
@@ -105,13 +106,13 @@ class Announcements:
                 if announcement is not None and announcement.place == self._place:
                     yield announcement
                 elif announcement is not None and _age(entry) > FOREIGN_LIFE:
-                    self.remove(announcement)  # nobody here can tell whether it lives
+                    self.remove(announcement)  # its process id means nothing here, so only its age counts
 
 
 def this_place() -> str:
-    """Where a pid and a loopback port mean what they mean here; the same after a reboot."""
+    """Return an identifier of the space in which process ids and loopback ports are valid; the same after a reboot."""
     parts: list[str] = []
-    with contextlib.suppress(OSError):  # off Linux there is one place only
+    with contextlib.suppress(OSError):  # other systems than Linux have one place only
         parts.append(Path("/etc/machine-id").read_text(encoding="ascii"))
     for namespace in ("pid", "net"):
         with contextlib.suppress(OSError):
@@ -126,7 +127,7 @@ def _age(entry: os.DirEntry[str]) -> float:
         return 0.0
 
 
-def _runs(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):

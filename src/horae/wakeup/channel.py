@@ -1,6 +1,6 @@
 """Hints between processes: "there is work", "stop that job", "that job has ended", "a node is gone".
 
-A hint makes things sooner, never right: it may be lost, doubled or late, and whoever waits for one also polls.
+Hints only reduce latency. A hint may be lost, duplicated or late, so every receiver also polls.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from horae.domain.jobs.job import JobId
 
 
 class HintKind(StrEnum):
-    """What a hint is about."""
+    """The subject of a hint."""
 
     WORK = "work"
     CANCEL = "cancel"
@@ -23,7 +23,7 @@ class HintKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """Something happened to these jobs, to schedules, or to a node; no ids means "to some, look for yourself"."""
+    """A change of these jobs, of schedules or of a node. Without ids any job may be concerned: query the database."""
 
     kind: HintKind
     job_ids: tuple[JobId, ...] = ()
@@ -37,17 +37,17 @@ class WakeupChannel(Protocol):
 
     @property
     def connected(self) -> bool:
-        """Whether hints of other processes arrive now; if not, poll more often."""
+        """Return whether hints of other processes arrive at present; if not, poll more often."""
         ...
 
     def send(self, hint: Hint) -> None:
-        """Pass the hint on soon. Coalesces; never blocks and never raises."""
+        """Send the hint soon, merged with others that wait. Never blocks and never raises."""
         ...
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` on a thread of the channel for each hint; the answer ends that."""
+        """Call `listener` on a thread of the channel for each hint. Return a function that ends the subscription."""
         ...
 
     def close(self) -> None:
-        """Send what waits, then stop."""
+        """Send the waiting hints, then stop."""
         ...

@@ -1,4 +1,4 @@
-"""Who wants to hear hints in this process."""
+"""The subscribers to hints in this process."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -10,19 +10,19 @@ _log = logging.getLogger(__name__)
 
 
 class Listeners:
-    """Calls every listener with every hint; one that raises harms nobody."""
+    """Calls every listener with every hint; an exception of one does not affect the others."""
 
     def __init__(self) -> None:
         self._lock = ForkSafeLock()
         self._listeners: dict[object, Listener] = {}
 
     def __bool__(self) -> bool:
-        """Whether anybody listens."""
+        """Return whether there is a listener."""
         return bool(self._listeners)
 
     def add(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` from now on; the answer ends that, and may be called twice."""
-        registration = object()  # the same function may listen twice
+        """Call `listener` from now on. Return a function that ends this; to call it twice does no harm."""
+        registration = object()  # the same function may be registered twice
         with self._lock:
             self._listeners = {**self._listeners, registration: listener}
 
@@ -33,10 +33,10 @@ class Listeners:
         return remove
 
     def call(self, hints: Iterable[Hint]) -> None:
-        """Call everybody who listens now, in the order of their coming."""
+        """Call all present listeners, in the order in which they were added."""
         for hint in hints:
             for listener in self._listeners.values():
                 try:
                     listener(hint)
-                except Exception:  # noqa: BLE001 - whatever it is, the others must hear the hint
-                    _log.exception("a listener failed on %s", hint)
+                except Exception:  # noqa: BLE001 - the other listeners must get the hint in any case
+                    _log.exception("a listener failed with the hint %s", hint)

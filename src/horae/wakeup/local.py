@@ -1,7 +1,7 @@
 """Hints between the processes of one machine: datagrams on the loopback interface.
 
-For SQLite, which cannot notify. Whoever listens has a socket and an announcement in a directory beside the database;
-whoever only sends has neither. Nothing polls, and no query is made.
+For SQLite, which has no notifications. A listening process has a socket and an announcement in a directory beside the
+database; a process that only sends has neither. Nothing polls, and no query is made.
 """
 
 import contextlib
@@ -21,9 +21,15 @@ from horae.wakeup.outbox import Merged, Outbox
 from horae.wakeup.payload import decode, encode
 
 LOOPBACK: Final = "127.0.0.1"
+"""Address of this machine alone, so that no other machine can send hints."""
 LARGEST_DATAGRAM: Final = 1200
-INTERVAL: Final = 0.005
+"""Bytes; every network interface carries that many without splitting the datagram."""
+SEND_INTERVAL: Final = 0.005
+"""Shortest time in seconds between two deliveries, so that hints of a busy process are merged."""
 MOST_AT_ONCE: Final = 1000
+"""Datagrams that are read before the listeners are called, so that a flood cannot delay them for ever."""
+CLOSE_WITHIN: Final = 5.0
+"""Seconds that `close` waits for the receiving thread, which may be within a listener."""
 
 _log = logging.getLogger(__name__)
 
@@ -32,7 +38,7 @@ class LocalChannel:
     """A `WakeupChannel` for the processes that see the same directory on one machine."""
 
     def __init__(self, directory: Path) -> None:
-        """`directory`: made when somebody listens; no other files belong in it."""
+        """Use this directory, which is made for the first listener and must not contain other files."""
         self._directory = Announcements(directory)
         self._lock = ForkSafeLock()
         self._closed = False
@@ -41,17 +47,17 @@ class LocalChannel:
         self._receiver: _Receiver | None = None
         self._sockets: dict[Announcement, socket.socket] = {}
         self._here = Outbox("horae-hints-here", self._listeners.call)
-        self._outbox = Outbox("horae-hints-sender", self._transmit, interval=INTERVAL)
+        self._outbox = Outbox("horae-hints-sender", self._transmit, interval=SEND_INTERVAL)
         begins_anew_after_fork(self)
 
     def begin_anew(self) -> None:
-        """After a fork: it was the parent that listened. Its sockets are left alone; only our copies are closed."""
+        """Start with no receiver after a fork: that is the parent's. Only the copies of its sockets are closed."""
         self._receiver = None
         self._forget(*self._sockets)
 
     @property
     def connected(self) -> bool:
-        """Whether this process can be found; it announces itself again if its file was removed."""
+        """Return whether other processes can find this one. Writes its announcement again if that was removed."""
         receiver = self._receiver
         if receiver is None or not receiver.alive:
             return False
@@ -60,13 +66,13 @@ class LocalChannel:
         return True
 
     def send(self, hint: Hint) -> None:
-        """Tell everybody on this machine soon, this process first."""
+        """Send the hint to all listeners on this machine soon, to those of this process first."""
         if self._listeners:
             self._here.put(hint)
         self._outbox.put(hint)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` for each hint, perhaps on two threads at once; the answer ends that."""
+        """Call `listener` for each hint, perhaps on two threads at once. Return a function that ends this."""
         remove = self._listeners.add(listener)
         with self._lock:
             if self._receiver is None and not self._closed:
@@ -74,7 +80,7 @@ class LocalChannel:
         return remove
 
     def close(self) -> None:
-        """Send what waits, then stop; the listeners hear no more."""
+        """Send the waiting hints, then stop; the listeners are not called any more."""
         with self._lock:
             self._closed = True
             receiver, self._receiver = self._receiver, None
@@ -104,7 +110,7 @@ class LocalChannel:
 
     def _warn(self, error: OSError) -> None:
         if not self._warned:
-            _log.warning("hints of other processes do not arrive: %s", error)
+            _log.warning("cannot receive hints of other processes, so changes are noticed by polling: %s", error)
         self._warned = True
 
     def _transmit(self, hints: Sequence[Hint]) -> None:
@@ -113,10 +119,10 @@ class LocalChannel:
         self._forget(*(self._sockets.keys() - set(alive)))
         for announcement in alive:
             if receiver is None or announcement != receiver.announcement:
-                self._pass_on(announcement, hints)
+                self._send_to(announcement, hints)
 
-    def _pass_on(self, announcement: Announcement, hints: Sequence[Hint]) -> None:
-        """Send to one listener; a full buffer costs the hint, a closed port the announcement."""
+    def _send_to(self, announcement: Announcement, hints: Sequence[Hint]) -> None:
+        """Send to one listener. If its buffer is full the hint is lost; if its port is closed it is removed."""
         try:
             peer = self._sockets.get(announcement) or self._connect(announcement)
             for hint in hints:
@@ -125,14 +131,14 @@ class LocalChannel:
         except ConnectionRefusedError:
             refused = True
         except OSError as error:
-            _log.debug("a hint for process %d is lost: %s", announcement.pid, error)
+            _log.debug("lost a hint for process %d: %s", announcement.pid, error)
             refused = False
         if refused:
             self._directory.remove(announcement)
             self._forget(announcement)
 
     def _connect(self, announcement: Announcement) -> socket.socket:
-        """Make a connected socket: only that kind hears that nobody is there any more."""
+        """Return a connected socket: only these report that nothing listens on the port any more."""
         peer = self._sockets[announcement] = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         peer.settimeout(0)
         peer.connect((LOOPBACK, announcement.port))
@@ -165,24 +171,24 @@ class _Receiver:
     def alive(self) -> bool:
         return self._thread.is_alive()
 
-    def close(self, patience: float = 5.0) -> None:
+    def close(self) -> None:
         self._closing = True
         with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
-            own.sendto(b"", self._address)  # `recv` returns
+            own.sendto(b"", self._address)  # makes `recv` return
         if self._thread is not threading.current_thread():
-            self._thread.join(patience)
+            self._thread.join(CLOSE_WITHIN)
 
     def _run(self) -> None:
         with self._socket:
             while not self._closing:
                 merged = Merged()
-                for hint in self._waiting():
+                for hint in self._receive():
                     merged.add(hint)
                 if not self._closing:
                     self._listeners.call(merged.take())
 
-    def _waiting(self) -> Iterator[Hint]:
-        """Wait for a datagram, then take all that have come: slow listeners get fewer hints, not late ones."""
+    def _receive(self) -> Iterator[Hint]:
+        """Wait for a datagram, then read all that have arrived: slow listeners get fewer hints, not late ones."""
         flags = 0
         for _ in range(MOST_AT_ONCE):
             try:

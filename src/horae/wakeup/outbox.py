@@ -1,7 +1,7 @@
-"""Coalescing: hints that wait become one of each kind, and leave on a thread of the outbox.
+"""A queue that merges the waiting hints into one of each kind and delivers them on a thread of its own.
 
-The first hint leaves at once. Whatever comes while one is leaving, or within `interval` seconds after it, waits and
-merges. So a quiet system adds no latency, and a busy one sends no more often than the interval allows.
+The first hint is delivered at once. Hints that are added during a delivery, or within `interval` seconds after it, wait
+and are merged. So a quiet system adds no latency, and a busy one sends no more often than the interval allows.
 """
 
 import logging
@@ -17,25 +17,29 @@ from horae.forking import begins_anew_after_fork
 from horae.wakeup.channel import Hint, HintKind
 
 MOST_IDS: Final = 1000
-"""Past this a hint says "look for yourself": an outage must not fill the memory."""
+"""Job ids in one hint. Above this it has none, which means any job: an outage must not fill the memory."""
 
 BACKOFF: Final = Backoff(base=timedelta(milliseconds=100), cap=timedelta(seconds=5), jitter=0.5)
+"""Delays between attempts to reach the server, short at first because most failures are."""
+
+CLOSE_WITHIN: Final = 5.0
+"""Seconds that `close` waits for the last delivery."""
 
 _log = logging.getLogger(__name__)
 
 
 class Merged:
-    """At most one hint of each kind, with the ids of all that were added."""
+    """At most one hint of each kind, with the ids of all hints that were added."""
 
     def __init__(self) -> None:
         self._ids: dict[HintKind, dict[JobId, None] | None] = {}
 
     def __bool__(self) -> bool:
-        """Whether there is a hint in it."""
+        """Return whether there is a hint."""
         return bool(self._ids)
 
     def add(self, hint: Hint) -> None:
-        """Unite the hint with what is there; without ids it swallows those of its kind."""
+        """Merge a hint with the one of its kind; if either has no ids, neither has the result."""
         ids = self._ids.setdefault(hint.kind, {})
         if ids is None:
             return
@@ -44,7 +48,7 @@ class Merged:
             self._ids[hint.kind] = None
 
     def take(self) -> list[Hint]:
-        """Hand over all hints, and be empty."""
+        """Remove and return all hints."""
         taken, self._ids = self._ids, {}
         return [Hint(kind, tuple(ids or ())) for kind, ids in taken.items()]
 
@@ -52,15 +56,15 @@ class Merged:
 class Outbox:
     """Calls `deliver` with merged hints, on a thread that starts with the first one.
 
-    If `deliver` raises, the hints stay, merge with what comes, and are tried again with back-off.
+    If `deliver` raises, the hints are merged with later ones and tried again with back-off.
     """
 
     def __init__(self, name: str, deliver: Callable[[Sequence[Hint]], None], *, interval: float = 0.0) -> None:
-        """`interval`: the shortest time in seconds between two deliveries."""
+        """Leave at least `interval` seconds between two deliveries."""
         self._name = name
         self._deliver = deliver
         self._interval = interval
-        self._random = Random()  # noqa: S311 - spreads rivals, guards nothing
+        self._random = Random()  # noqa: S311 - spreads the retries of many processes, protects nothing
         self._begin(threading.Event())
         begins_anew_after_fork(self)
 
@@ -72,14 +76,14 @@ class Outbox:
         self._failures = 0
 
     def begin_anew(self) -> None:
-        """After a fork: what waits there, the parent sends."""
+        """Start empty after a fork: the parent delivers the waiting hints."""
         closing = threading.Event()
         if self._closing.is_set():
             closing.set()
         self._begin(closing)
 
     def put(self, hint: Hint) -> None:
-        """Let the hint leave soon; after `close` it is dropped. Never blocks and never raises."""
+        """Deliver the hint soon; after `close` it is dropped. Never blocks and never raises."""
         with self._filled:
             if self._closing.is_set():
                 return
@@ -88,8 +92,8 @@ class Outbox:
             if self._thread is None or not self._thread.is_alive():  # not alive: after a fork made in C
                 self._start()
 
-    def close(self, patience: float = 5.0) -> bool:
-        """Deliver what waits and stop; whether the thread has ended within `patience` seconds."""
+    def close(self, within: float = CLOSE_WITHIN) -> bool:
+        """Deliver the waiting hints and stop. Return whether the thread has ended within so many seconds."""
         with self._filled:
             self._closing.set()
             self._filled.notify()
@@ -97,7 +101,7 @@ class Outbox:
         if thread is None:
             return True
         if thread is not threading.current_thread():
-            thread.join(patience)
+            thread.join(within)
         return not thread.is_alive()
 
     def _start(self) -> None:
@@ -119,7 +123,7 @@ class Outbox:
                 self._closing.wait(self._interval)
 
     def _next(self) -> list[Hint]:
-        """Wait for hints; none once closed."""
+        """Wait for hints and return them; an empty list once the outbox is closed."""
         with self._filled:
             self._filled.wait_for(lambda: self._merged or self._closing.is_set())
             return self._merged.take()
@@ -127,9 +131,9 @@ class Outbox:
     def _attempt(self, hints: Sequence[Hint]) -> None:
         try:
             self._deliver(hints)
-        except Exception as error:  # noqa: BLE001 - hints are never worth a thread
+        except Exception as error:  # noqa: BLE001 - the thread must survive: hints are optional
             if not self._failures:
-                _log.warning("%s cannot pass hints on, and goes on trying: %s", self._name, error)
+                _log.warning("%s cannot send hints and keeps trying: %s", self._name, error)
             self._failures += 1
             self._keep(hints)
         else:
@@ -137,7 +141,7 @@ class Outbox:
 
     def _keep(self, hints: Sequence[Hint]) -> None:
         with self._filled:
-            if self._closing.is_set():  # that was the last try
+            if self._closing.is_set():  # that was the last attempt
                 self._merged = Merged()
                 return
             for hint in hints:

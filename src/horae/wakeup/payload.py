@@ -1,4 +1,4 @@
-"""A hint as a short text, behind a tag that tells whose it is."""
+"""Hints as short texts, each after a tag that identifies the sender or proves that it may send."""
 
 import json
 from collections.abc import Mapping
@@ -8,19 +8,21 @@ from horae.domain.jobs.job import JobId
 from horae.wakeup.channel import Hint, HintKind
 
 CHANNEL: Final = "horae"
+"""The channel of PostgreSQL's NOTIFY."""
 LARGEST_PAYLOAD: Final = 7999
-"""Where PostgreSQL carries hints, and how many bytes it takes: it refuses 8000."""
+"""Bytes in one notification; PostgreSQL refuses 8000."""
 LARGEST_ID: Final = 2**63 - 1
+"""The largest value of the column; a larger one would make a query fail."""
 
 
 def encode(tag: str, hint: Hint, limit: int) -> str:
-    """Write the hint in at most `limit` ASCII characters, without its ids if they do not fit."""
+    """Encode a hint in at most `limit` ASCII characters, without its ids if they do not fit."""
     text = _text(tag, {"kind": hint.kind, "ids": hint.job_ids})
     return text if len(text) <= limit else _text(tag, {"kind": hint.kind})
 
 
 def decode(text: str) -> tuple[str, Hint] | None:
-    """Read what `encode` wrote; None for anything else, for anybody may write to a channel."""
+    """Decode a text of `encode` to tag and hint; None for any other text, because any client may use the channel."""
     tag, _, body = text.partition(" ")
     try:
         fields: Any = json.loads(body)
@@ -30,7 +32,7 @@ def decode(text: str) -> tuple[str, Hint] | None:
 
 
 def _job_ids(ids: list[object]) -> tuple[JobId, ...]:
-    """Check what claims to be a list of ids; a string or a number fails here too."""
+    """Check that this is a list of job ids; a string or a number raises as well."""
     return tuple(_job_id(id_) for id_ in ids)
 
 

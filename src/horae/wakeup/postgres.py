@@ -1,9 +1,9 @@
-"""Hints through PostgreSQL's LISTEN and NOTIFY, on connections of their own.
+"""Hints through PostgreSQL's LISTEN and NOTIFY, on separate connections.
 
-A transaction that notifies takes a lock of the whole server when it commits. So hints are merged, sent at most every
-few milliseconds, and never inside anybody's transaction. A pooler that lends its connections by the transaction
-swallows notifications without an error. So a listening connection counts only once a notification from another session
-has arrived; behind a pooler that is known as one, nothing listens. To notify works through a pooler, too.
+The commit of a transaction that notifies takes a lock of the whole server. So hints are merged, sent at most every few
+milliseconds, and never within another transaction. A pooler in transaction mode drops notifications without an error.
+So a connection counts as listening only after a notification of another session has arrived; behind a pooler that is
+configured as such, nothing listens. NOTIFY also works through a pooler.
 """
 
 import logging
@@ -13,6 +13,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,27 +28,40 @@ from horae.wakeup.listeners import Listeners
 from horae.wakeup.outbox import BACKOFF, Outbox
 from horae.wakeup.payload import CHANNEL, LARGEST_PAYLOAD, decode, encode
 
-INTERVAL: Final = 0.005
-PROOF_TIMEOUT: Final = 5.0
-ANYTHING: Final = tuple(Hint(kind) for kind in HintKind)
-QUIET: Final = 15.0
-PATIENCE: Final = 5.0
-"""Seconds without a notification after which the connection is tried; for an answer of the server."""
-
+ALL_KINDS: Final = tuple(Hint(kind) for kind in HintKind)
+"""The hints for a time in which any change may have been missed."""
 CONNECTION_OPTIONS: Final = {**SERVICE_BOUNDS, "application_name": "horae hints"}
 
 _of_the_parent: Final[list[object]] = []
+"""Connections that a fork has copied: to close one, even as garbage, would end the parent's session."""
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PostgresTiming:
+    """The timing of a channel, in seconds."""
+
+    send_interval: float = 0.005
+    """Shortest time between two notifications, because each takes a lock of the whole server."""
+    proof_within: float = 5.0
+    """How long a test notification may take to arrive, before the connection counts as deaf."""
+    silence: float = 15.0
+    """How long no notification may arrive, before a query checks the connection."""
+    answer_within: float = 5.0
+    """How long the server may take to answer, before the connection counts as lost."""
+    close_within: float = 10.0
+    """How long `close` waits for the listening thread, which may be connecting."""
 
 
 class PostgresChannel:
     """A `WakeupChannel` for all processes on one PostgreSQL database."""
 
-    def __init__(self, url: URL, *, listens: bool = True) -> None:
-        """`url`: as for SQLAlchemy; the first connection is made when there is a need.
+    def __init__(self, url: URL, *, listens: bool = True, timing: PostgresTiming = PostgresTiming()) -> None:
+        """Take a URL of SQLAlchemy; the first connection is made when it is needed.
 
         Without `listens` hints are only sent, and those of other processes do not arrive.
         """
+        self._timing = timing
         self._listens = listens
         self._options = _connection_options(url)
         self._token = secrets.token_hex(8)
@@ -57,40 +71,40 @@ class PostgresChannel:
         self._receiver: _Receiver | None = None
         self._sending: psycopg.Connection | None = None
         self._here = Outbox("horae-hints-here", self._listeners.call)
-        self._outbox = Outbox("horae-hints-sender", self._transmit, interval=INTERVAL)
+        self._outbox = Outbox("horae-hints-sender", self._transmit, interval=timing.send_interval)
         begins_anew_after_fork(self)
 
     def begin_anew(self) -> None:
-        """After a fork: it was the parent that listened, and the connection is the parent's, so it is not closed."""
+        """Start without connections after a fork: they are the parent's, and must not be closed here."""
         _of_the_parent.append(self._sending)
         self._receiver = self._sending = None
 
     @property
     def connected(self) -> bool:
-        """Whether notifications of other sessions arrive: tried out, not assumed."""
+        """Return whether notifications of other sessions arrive, as a test notification has shown."""
         receiver = self._receiver
         return receiver is not None and receiver.proven
 
     def send(self, hint: Hint) -> None:
-        """Tell every process soon, this one at once and only once."""
+        """Send the hint to every process soon; this one gets it at once, and only once."""
         if self._listeners:
             self._here.put(hint)
         self._outbox.put(hint)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` for each hint, perhaps on two threads at once; the answer ends that.
+        """Call `listener` for each hint, perhaps on two threads at once. Return a function that ends this.
 
-        Each time the server can be heard again, it is called once for every kind, without ids: while it was not
-        heard, anything may have happened.
+        Each time the connection listens again, the listener is called once for every kind, without ids: any change may
+        have been missed meanwhile.
         """
         remove = self._listeners.add(listener)
         with self._lock:
             if self._listens and self._receiver is None and not self._closed:
-                self._receiver = _Receiver(self._options, self._hear)
+                self._receiver = _Receiver(self._options, self._timing, self._on_payloads)
         return remove
 
     def close(self) -> None:
-        """Send what waits, then stop; the listeners hear no more."""
+        """Send the waiting hints, then stop; the listeners are not called any more."""
         with self._lock:
             self._closed = True
             receiver, self._receiver = self._receiver, None
@@ -98,57 +112,60 @@ class PostgresChannel:
             receiver.close()
         self._here.close()
         if self._outbox.close():
-            self._hang_up()
+            self._disconnect()
 
-    def _hear(self, payloads: Iterable[str] | None) -> None:
+    def _on_payloads(self, payloads: Iterable[str] | None) -> None:
         if payloads is None:
-            self._listeners.call(ANYTHING)
+            self._listeners.call(ALL_KINDS)
             return
         found = (decode(payload) for payload in payloads)
-        # The server sends our own hints back; our listeners have them already.
+        # The server also returns the hints of this process, whose listeners have been called already.
         self._listeners.call(hint[1] for hint in found if hint and hint[0] != self._token)
 
     def _transmit(self, hints: Sequence[Hint]) -> None:
         payloads = [encode(self._token, hint, LARGEST_PAYLOAD) for hint in hints]
         if self._sending is not None:
             try:
-                _notify(self._sending, payloads)
-            except (psycopg.Error, OSError):  # an old connection may have ended since; a new one tells
-                self._hang_up()
+                _notify(self._sending, payloads, self._timing.answer_within)
+            except (psycopg.Error, OSError):  # the connection may have ended meanwhile: try once more with a new one
+                self._disconnect()
             else:
                 return
         self._sending = _connect(self._options)
-        _notify(self._sending, payloads)
+        _notify(self._sending, payloads, self._timing.answer_within)
 
-    def _hang_up(self) -> None:
+    def _disconnect(self) -> None:
         if self._sending is not None:
             self._sending.close()
         self._sending = None
 
 
 class _Receiver:
-    """The thread that listens, and connects again for ever."""
+    """The thread that listens, and reconnects for as long as it lives."""
 
-    def __init__(self, options: dict[str, Any], hear: Callable[[Iterable[str] | None], None]) -> None:
-        """`hear` gets the payloads that came, and None when the server can be heard again."""
+    def __init__(
+        self, options: dict[str, Any], timing: PostgresTiming, on_payloads: Callable[[Iterable[str] | None], None]
+    ) -> None:
+        """Call `on_payloads` with the payloads that arrive, and with None when the connection listens again."""
         self.proven = False
         self._options = options
-        self._hear = hear
+        self._timing = timing
+        self._on_payloads = on_payloads
         self._closing = False
         self._failures = 0
-        self._random = Random()  # noqa: S311 - spreads rivals, guards nothing
-        self._bell, self._ear = socket.socketpair()  # rings once: to close
+        self._random = Random()  # noqa: S311 - spreads the retries of many processes, protects nothing
+        self._closer, self._closed = socket.socketpair()  # the end of the first makes the second readable
         self._thread = threading.Thread(target=self._run, name="horae-hints-receiver", daemon=True)
         self._thread.start()
 
-    def close(self, patience: float = 10.0) -> None:
+    def close(self) -> None:
         self._closing = True
-        self._bell.close()
+        self._closer.close()
         if self._thread is not threading.current_thread():
-            self._thread.join(patience)
+            self._thread.join(self._timing.close_within)
 
     def _run(self) -> None:
-        with self._ear:
+        with self._closed:
             while not self._closing:
                 try:
                     self._listen()
@@ -162,20 +179,20 @@ class _Receiver:
             try:
                 self._prove(connection)
                 self.proven, self._failures = True, 0
-                self._hear(None)
+                self._on_payloads(None)
                 while not self._closing:
-                    self._hear([notice.payload for notice in connection.notifies(timeout=0)])
-                    if not self._wait(connection, QUIET):
-                        ask(connection, "SELECT 1", (), PATIENCE)
+                    self._on_payloads([notice.payload for notice in connection.notifies(timeout=0)])
+                    if not self._wait(connection, self._timing.silence):
+                        ask(connection, "SELECT 1", (), self._timing.answer_within)
             finally:
                 self.proven = False
 
     def _prove(self, connection: psycopg.Connection) -> None:
-        """Let another session notify this one; what else arrives meanwhile is covered by `hear(None)`."""
+        """Notify this session from another one. What else arrives meanwhile is covered by `on_payloads(None)`."""
         proof = secrets.token_hex(8)
         with _connect(self._options) as other:
-            _notify(other, [proof])
-        deadline = time.monotonic() + PROOF_TIMEOUT
+            _notify(other, [proof], self._timing.answer_within)
+        deadline = time.monotonic() + self._timing.proof_within
         while not self._closing and (left := deadline - time.monotonic()) > 0:
             if any(notice.payload == proof for notice in connection.notifies(timeout=0)):
                 return
@@ -183,16 +200,16 @@ class _Receiver:
         raise _NotProvenError("notifications do not arrive; is there a pooler in between?")
 
     def _wait(self, connection: psycopg.Connection | None, seconds: float) -> bool:
-        """Until something arrives, the bell rings, or the time is over, which is False."""
-        with selectors.PollSelector() as selector:  # needs no descriptor, which may be what is lacking
-            selector.register(self._ear, selectors.EVENT_READ)
+        """Wait until something arrives or the receiver is closed; return False after so many seconds."""
+        with selectors.PollSelector() as selector:  # needs no file descriptor: the process may have none left
+            selector.register(self._closed, selectors.EVENT_READ)
             if connection is not None:
                 selector.register(connection.fileno(), selectors.EVENT_READ)
             return bool(selector.select(seconds))
 
     def _wait_after(self, error: Exception) -> None:
         if not self._failures:
-            _log.warning("hints of other processes do not arrive, until a retry helps: %s", error)
+            _log.warning("cannot receive hints of other processes and keeps trying: %s", error)
         self._failures += 1
         delay = retry_delay(self._failures, BACKOFF, self._random)
         self._wait(None, delay.total_seconds())
@@ -203,24 +220,24 @@ class _NotProvenError(Exception):
 
 
 def _connection_options(url: URL) -> dict[str, Any]:
-    """Return what psycopg needs; what the URL says goes before our own choice."""
+    """Return the arguments of psycopg; those of the URL override our own."""
     dialect = url.get_dialect()()
     options = dialect.create_connect_args(url)[1]
     return {**CONNECTION_OPTIONS, **options}
 
 
 def _connect(options: dict[str, Any]) -> psycopg.Connection:
-    # No prepared statements: a pooler may lend another server connection for each statement.
+    # No prepared statements: a pooler may use another server connection for each statement.
     return psycopg.connect(**options, autocommit=True, prepare_threshold=None)
 
 
-def _notify(connection: psycopg.Connection, payloads: Sequence[str]) -> None:
+def _notify(connection: psycopg.Connection, payloads: Sequence[str], within: float) -> None:
     numbers = range(2, len(payloads) + 2)
     ask(
         connection,
         f"SELECT {', '.join(f'pg_notify($1, ${number})' for number in numbers)}",
         (CHANNEL, *payloads),
-        PATIENCE,
+        within,
     )
 
 

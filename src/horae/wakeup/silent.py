@@ -1,4 +1,4 @@
-"""No hints between processes, only within this one: everybody else polls."""
+"""A channel without hints between processes, only within this one: the others poll."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ from horae.wakeup.outbox import Outbox
 
 
 class SilentChannel:
-    """A `WakeupChannel` that reaches nobody else."""
+    """A `WakeupChannel` that reaches no other process."""
 
     connected = False
 
@@ -18,16 +18,16 @@ class SilentChannel:
         self._here = Outbox("horae-hints-here", self._listeners.call)
 
     def send(self, hint: Hint) -> None:
-        """Tell this process."""
+        """Call the listeners of this process soon."""
         if self._listeners:
             self._here.put(hint)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` for each hint of this process."""
+        """Call `listener` for each hint of this process. Return a function that ends this."""
         return self._listeners.add(listener)
 
     def close(self) -> None:
-        """Pass on what waits."""
+        """Deliver the waiting hints, then stop."""
         self._here.close()
 
 

@@ -18,7 +18,7 @@ from horae import Horae
 from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
 from tests.faults.measure import bodies
-from tests.harness.node_processes import ROOT, look_until
+from tests.harness.node_processes import ROOT, wait_until
 
 JOBS = text("SELECT id, state, attempt, max_attempts, node_id FROM horae_jobs")
 ACTIVE = text("SELECT count(*) FROM horae_jobs WHERE finished_at IS NULL OR node_id IS NOT NULL")
@@ -73,7 +73,7 @@ class Scene:
         with log.open("wb") as output:
             process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=output)
         self.nodes.append(process)
-        look_until(lambda: b"is ready" in log.read_bytes() or process.poll() is not None)
+        wait_until(lambda: b"is ready" in log.read_bytes() or process.poll() is not None)
         if process.poll() is not None:
             raise RuntimeError(f"the node did not start:\n{log.read_text()}")
         return process
@@ -88,12 +88,12 @@ class Scene:
 
     def until_begun(self, count: int, within: float = 60.0) -> None:
         """Wait until so many bodies have begun."""
-        look_until(lambda: self.begun() >= count, within)
+        wait_until(lambda: self.begun() >= count, within)
 
     def until_over(self, within: float = 120.0) -> float:
         """Wait until no job is active; seconds that it took."""
         began = time.monotonic()
-        look_until(lambda: not self._one(ACTIVE), within)
+        wait_until(lambda: not self._one(ACTIVE), within)
         return time.monotonic() - began
 
     def node_count(self) -> int:

@@ -1,4 +1,4 @@
-"""The application of the fault tests: jobs that leave one row for each time that they think they have finished."""
+"""The application of the fault tests: its jobs insert one row each time that their body finishes."""
 
 import asyncio
 import ctypes
@@ -16,12 +16,13 @@ from horae import Backoff, Horae, JobContext
 
 SCHEMA: Final = "CREATE TABLE effects (job BIGINT NOT NULL, attempt INTEGER NOT NULL)"
 EFFECT: Final = text("INSERT INTO effects VALUES (:job, :attempt)")
-SOON: Final = Backoff(base=timedelta(milliseconds=20), cap=timedelta(milliseconds=200))
-PATIENT: Final = 1_000
+SHORT_BACKOFF: Final = Backoff(base=timedelta(milliseconds=20), cap=timedelta(milliseconds=200))
+MANY_ATTEMPTS: Final = 1_000
+"""More than any test needs, so that only success ends these jobs."""
 
 
-def labours(url: str) -> Horae:
-    """An application on a migrated database that has the table of effects."""
+def fault_application(url: str) -> Horae:
+    """Return an application on a migrated database that has the table of effects."""
     horae = Horae(url, grace=timedelta(seconds=5))
     _declare_lasting(horae)
     _declare_fragile(horae)
@@ -32,9 +33,9 @@ def labours(url: str) -> Horae:
 
 
 def _declare_lasting(horae: Horae) -> None:
-    """Jobs that are tried until they finish; what they do is bound to their end."""
+    """Declare jobs that are retried until they finish; their effect is committed together with their end."""
 
-    @horae.job(transaction="read committed", max_attempts=PATIENT, backoff=SOON, max_count=None)
+    @horae.job(transaction="read committed", max_attempts=MANY_ATTEMPTS, backoff=SHORT_BACKOFF, max_count=None)
     def threaded(job: JobContext, seed: int) -> int:
         draw = Random(seed + job.attempt)
         time.sleep(draw.uniform(0.0, 0.1))
@@ -43,7 +44,7 @@ def _declare_lasting(horae: Horae) -> None:
         time.sleep(draw.choice([0.0, 0.0, 0.005, 0.02]))
         return job.attempt
 
-    @horae.job(transaction="read committed", max_attempts=PATIENT, backoff=SOON, max_count=None)
+    @horae.job(transaction="read committed", max_attempts=MANY_ATTEMPTS, backoff=SHORT_BACKOFF, max_count=None)
     async def looped(job: JobContext, seed: int) -> int:
         draw = Random(seed + job.attempt)
         await asyncio.sleep(draw.uniform(0.0, 0.1))
@@ -54,7 +55,7 @@ def _declare_lasting(horae: Horae) -> None:
 
 
 def _declare_fragile(horae: Horae) -> None:
-    """Jobs that are tried once, and that leave nothing."""
+    """Declare jobs that are tried once and have no effect."""
 
     @horae.job(max_count=None)
     def fragile(job: JobContext, seed: int) -> None:
@@ -63,7 +64,7 @@ def _declare_fragile(horae: Horae) -> None:
 
 
 def _declare_noted(horae: Horae) -> None:
-    """Jobs that are tried once and note in a file that they have begun; one of them kills its process in the middle."""
+    """Declare jobs that are tried once and record their begin in a file; one kills its process meanwhile."""
 
     @horae.job(max_count=None)
     async def quick(job: JobContext, notes: str, *, deadly: bool = False) -> None:
@@ -76,7 +77,7 @@ def _declare_noted(horae: Horae) -> None:
 
 
 def note(job: JobContext, notes: str, *, deadly: bool) -> None:
-    """Write down that the body has begun, in a way that survives the process."""
+    """Record that the body has begun, in a file that outlives the process."""
     descriptor = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.write(descriptor, f"{job.id}\n".encode())
     os.close(descriptor)
@@ -85,11 +86,11 @@ def note(job: JobContext, notes: str, *, deadly: bool) -> None:
 
 
 def _declare_stalling(horae: Horae) -> None:
-    """A job whose first attempt goes on when the file `gate` is there; later ones do not wait for it."""
+    """Declare a job whose first attempt waits for the file `gate`; later attempts do not."""
 
-    @horae.job(transaction="read committed", max_attempts=PATIENT, backoff=SOON)
+    @horae.job(transaction="read committed", max_attempts=MANY_ATTEMPTS, backoff=SHORT_BACKOFF)
     def stalling(job: JobContext, gate: str, *, early: bool) -> int:
-        """`early`: it has written before it waits, and so holds locks meanwhile."""
+        """`early`: write before the wait, and so hold locks meanwhile."""
         if early:
             job.connection.execute(EFFECT, {"job": job.id, "attempt": job.attempt})
         job.progress.set(10, "waiting at the gate")
@@ -101,9 +102,9 @@ def _declare_stalling(horae: Horae) -> None:
 
 
 def _declare_holding(horae: Horae) -> None:
-    """A job that lets nothing else of its process run, as a call of a C extension may."""
+    """Declare a job that keeps the interpreter's lock, as a call of a C extension may."""
 
-    @horae.job(max_attempts=PATIENT, backoff=SOON, max_count=None)
+    @horae.job(max_attempts=MANY_ATTEMPTS, backoff=SHORT_BACKOFF, max_count=None)
     def holding(job: JobContext, seconds: float) -> int:
-        ctypes.PyDLL(None).usleep(int(seconds * 1_000_000))  # unlike CDLL it keeps the interpreter's lock
+        ctypes.PyDLL(None).usleep(int(seconds * 1_000_000))  # unlike CDLL this keeps the interpreter's lock
         return job.attempt

@@ -1,4 +1,4 @@
-"""A past for the pictures: what ended in the last hours, and what became of the times of schedules."""
+"""An invented history for the screenshots: jobs that ended in the last hours, and ticks of schedules."""
 
 import math
 from collections.abc import Iterator
@@ -19,11 +19,13 @@ TYPES: Final = (
 )
 OWNERS: Final = ("alice", "bob", "chloe", None)
 MINUTES: Final = 60
+"""Minutes of job history, as many as the overview shows."""
 RUNS: Final = 30
+"""Ticks of each schedule, more than one page shows."""
 DECLINED: Final = "The bank has declined the card of order 8120; ask the customer for another one."
 
 
-def write_past(connection: Connection, now: datetime, rng: Random) -> None:
+def write_history(connection: Connection, now: datetime, rng: Random) -> None:
     """Fill the tables with an hour of jobs, and with the history of each schedule."""
     for moment in _busy_minutes(now, rng):
         _ended_job(connection, moment, rng)
@@ -41,7 +43,7 @@ def write_past(connection: Connection, now: datetime, rng: Random) -> None:
 
 
 def _busy_minutes(now: datetime, rng: Random) -> Iterator[datetime]:
-    """Moments of the last hour, more of them in its waves."""
+    """Yield moments of the last hour, in waves."""
     for minute in range(MINUTES, 0, -1):
         wave = 7 + 4 * math.sin(minute / 7) + 3 * math.sin(minute / 3)
         for _ in range(max(1, round(wave + rng.random() * 3))):
@@ -50,8 +52,8 @@ def _busy_minutes(now: datetime, rng: Random) -> Iterator[datetime]:
 
 def _ended_job(connection: Connection, ended: datetime, rng: Random) -> None:
     kind, queue, seconds = rng.choice(TYPES)
-    fate = rng.random()
-    state = "failed" if fate > 0.97 else "cancelled" if fate > 0.95 else "finished"
+    chance = rng.random()
+    state = "failed" if chance > 0.97 else "cancelled" if chance > 0.95 else "finished"
     values: dict[str, Any] = {"type": kind, "queue": queue, "owner": rng.choice(OWNERS)}
     if state == "failed":
         values |= {"type": "charge_card", "error": "CardDeclined: 8120", "human_readable_error": DECLINED}
@@ -61,7 +63,7 @@ def _ended_job(connection: Connection, ended: datetime, rng: Random) -> None:
 
 
 def _insert(connection: Connection, values: dict[str, Any], ended: datetime, took: timedelta, waited: timedelta) -> int:
-    """One job that has ended, with its attempt; its id."""
+    """Insert a job that has ended, with its attempt. Return its id."""
     started = ended - took
     due = started - waited
     done = 100 if values["state"] == "finished" else 62
@@ -80,7 +82,7 @@ def _insert(connection: Connection, values: dict[str, Any], ended: datetime, too
 
 
 def _history(connection: Connection, schedule: Any, now: datetime, rng: Random) -> None:
-    """Every quarter of an hour, now and then with a reason why nothing ran."""
+    """Insert a tick for every quarter of an hour; some did not run, with a reason."""
     times = [now.replace(minute=0, second=0, microsecond=0) - timedelta(minutes=15 * step) for step in range(1, RUNS)]
     fired = failures = 0
     for step, nominal in enumerate(times):
