@@ -4,10 +4,10 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 
 import type { Plugin } from 'vite'
 
-/** Below this, what is saved is less than what a second file costs. */
-const LEAST_BYTES = 500
+/** Smaller files are not compressed: the gain would be less than the cost of another file. */
+const MIN_BYTES = 500
 
-/** Lay each asset beside itself compressed, so that the server only has to pick the file that a browser accepts. */
+/** Write compressed copies of all assets, so that the server only has to choose the file that a browser accepts. */
 export function compressed(): Plugin {
   return {
     name: 'horae-compressed',
@@ -21,7 +21,7 @@ export function compressed(): Plugin {
 
 async function compress(file: string): Promise<void> {
   const content = await readFile(file)
-  if (content.length < LEAST_BYTES) return
+  if (content.length < MIN_BYTES) return
   const quality = {
     [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY,
     [constants.BROTLI_PARAM_SIZE_HINT]: content.length,

@@ -9,7 +9,7 @@ const path = (relative: string): string => fileURLToPath(new URL(relative, impor
 
 export default defineConfig({
   plugins: [vue(), compressed()],
-  // Wherever the application is mounted: the server says where that is by a `<base>`.
+  // Relative, because the application can be mounted anywhere: the server adds a `<base>` with its address.
   base: './',
   resolve: {
     alias: { '@horae/vue': path('../packages/vue/src/entry.ts'), '@': path('./src') },
@@ -18,11 +18,11 @@ export default defineConfig({
   build: {
     outDir: path('../../src/horae/api/static'),
     emptyOutDir: true,
-    // The licences of the libraries in the bundle, which the wheel has to carry with them.
+    // The licences of the bundled libraries, which the wheel must contain.
     license: { fileName: 'licenses.md' },
-    // A data: address in a style sheet would need an exception in the content security policy.
+    // A `data:` URL in a style sheet would need an exception in the content security policy.
     assetsInlineLimit: 0,
-    // Few files: below some kilobytes a request costs more than what it brings. Charts are only the overview's.
+    // Few files: a request for a few kilobytes costs more than it saves. Only the overview needs charts.
     cssCodeSplit: false,
     rolldownOptions: {
       output: {

@@ -1,6 +1,6 @@
 import '@/styles/tokens.css'
 import '@/styles/base.css'
-import '@/styles/parts.css'
+import '@/styles/components.css'
 import '@/styles/names.css'
 
 import { createHorae } from '@horae/vue'
@@ -9,12 +9,16 @@ import { createApp } from 'vue'
 
 import App from '@/App.vue'
 import { client } from '@/api/server'
-import { createPages, fetchViews } from '@/router'
-import { followTheme } from '@/theme/theme'
+import { createDashboardRouter, prefetchViews } from '@/router'
+import { applyTheme } from '@/theme/theme'
 
-/** Milliseconds that the first view has for itself. */
-const UNHURRIED = 500
+/** The delay before the other views are prefetched, in milliseconds, so that the first view loads undisturbed. */
+const PREFETCH_DELAY = 500
 
-followTheme()
-createApp(App).use(createPinia()).use(createHorae({ client })).use(createPages()).mount('#app')
-addEventListener('load', () => setTimeout(fetchViews, UNHURRIED))
+applyTheme()
+createApp(App)
+  .use(createPinia())
+  .use(createHorae({ client }))
+  .use(createDashboardRouter())
+  .mount('#app')
+addEventListener('load', () => setTimeout(prefetchViews, PREFETCH_DELAY))

@@ -3,7 +3,7 @@ import { createRouter, createWebHistory, type RouteRecordRaw, type Router } from
 import { mountPath, server } from '@/api/server'
 import { errorText, notify } from '@/notices/notices'
 
-/** A job and a schedule know their own title; the others have it here. */
+/** Pages without a title set their own, such as the name of a schedule. */
 const routes: RouteRecordRaw[] = [
   {
     path: '/',
@@ -61,29 +61,32 @@ const routes: RouteRecordRaw[] = [
   },
   {
     path: '/:rest(.*)*',
-    name: 'nowhere',
-    component: () => import('@/views/NowherePage.vue'),
+    name: 'not-found',
+    component: () => import('@/views/NotFoundPage.vue'),
     meta: { title: 'Page not found' },
   },
 ]
 
-export function createPages(): Router {
+export function createDashboardRouter(): Router {
   const router = createRouter({
     history: createWebHistory(mountPath()),
     routes,
     scrollBehavior: (to, from, saved) => saved ?? (to.path === from.path ? false : { top: 0 }),
   })
   router.afterEach(({ meta }) => {
-    if (typeof meta['title'] === 'string') titlePage(meta['title'])
+    if (typeof meta['title'] === 'string') setPageTitle(meta['title'])
   })
   router.onError((_error, to, from) => {
-    if (from.matched.length > 0) void openAnew(router.resolve(to).href)
+    if (from.matched.length > 0) void reload(router.resolve(to).href)
   })
   return router
 }
 
-/** A view could not be fetched: the server is away, or it is a newer one with other files. */
-async function openAnew(address: string): Promise<void> {
+/**
+ * Load the page again after a view could not be fetched: a newer version of the server has other files. If the server
+ * does not answer, show the error.
+ */
+async function reload(address: string): Promise<void> {
   try {
     await server.me()
     location.assign(address)
@@ -92,19 +95,19 @@ async function openAnew(address: string): Promise<void> {
   }
 }
 
-/** Fetch the views that nobody has opened yet, so that they open at once, and even while the server is away. */
-export function fetchViews(): void {
+/** Fetch all views in advance, so that they open immediately, even if the server is not available then. */
+export function prefetchViews(): void {
   for (const { component } of routes) {
     if (typeof component === 'function') (component as () => Promise<unknown>)().catch(ignore)
   }
 }
 
-/** Whoever opens that view is told. */
+/** An error is reported when the view is opened. */
 function ignore(): void {
   return
 }
 
-/** Name the page in its tab. */
-export function titlePage(title: string): void {
+/** Set the title of the browser tab. */
+export function setPageTitle(title: string): void {
   document.title = `${title} · Horae`
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 
 import type { Minute, Overview } from '@/api/model'
 import { secondsToClear } from '@/charts/backlog'
-import { latenessOf, stacked, throughputOf } from '@/charts/series'
+import { startDelayOf, stacked, throughputOf } from '@/charts/series'
 
 const AT = '2030-01-01T12:00:30Z'
 
@@ -20,7 +20,7 @@ function minute(time: string, finished: number, failed = 0): Minute {
 describe('the last hour', () => {
   const minutes = [minute('11:01', 3), minute('12:00', 7, 1), minute('09:00', 99)]
 
-  it('has sixty minutes, the present one last', () => {
+  it('has sixty minutes, the current one last', () => {
     const { times, series } = throughputOf(minutes, AT)
     expect(times).toHaveLength(60)
     expect(times[59]).toBe(Date.parse('2030-01-01T12:00:00Z') / 1000)
@@ -29,14 +29,14 @@ describe('the last hour', () => {
     expect(series[0]?.values[0]).toBe(3)
   })
 
-  it('has nothing where nothing ended: no jobs, and no lateness', () => {
+  it('has zero jobs and no start delay for minutes in which no job ended', () => {
     expect(throughputOf(minutes, AT).series[0]?.values[30]).toBe(0)
-    expect(latenessOf(minutes, AT).series[0]?.values[30]).toBeNull()
-    expect(latenessOf(minutes, AT).series[1]?.values[59]).toBe(0.5)
+    expect(startDelayOf(minutes, AT).series[0]?.values[30]).toBeNull()
+    expect(startDelayOf(minutes, AT).series[1]?.values[59]).toBe(0.5)
   })
 })
 
-it('bars stand on one another', () => {
+it('bars are stacked', () => {
   const series = [
     { label: 'a', color: '', values: [1, 2] },
     { label: 'b', color: '', values: [3, null] },
@@ -53,12 +53,12 @@ describe('the time until the backlog is done', () => {
   const overview = (ready: number, throughput: Minute[]): Overview =>
     ({ at: AT, ready, states: { pending: ready + 999 }, throughput }) as unknown as Overview
 
-  it('goes by what ended in the last ten minutes', () => {
+  it('is estimated from the jobs that ended in the last ten minutes', () => {
     const seen = overview(50, [minute('11:55', 60), minute('11:56', 30, 10), minute('11:20', 9999)])
     expect(secondsToClear(seen)).toBe(300)
   })
 
-  it('is not known when nothing ends', () => {
+  it('is not known if no job ended', () => {
     expect(secondsToClear(overview(50, []))).toBeNull()
   })
 })

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { effectScope, shallowRef, type EffectScope } from 'vue'
 
 import { isAnonymous } from '@/api/server'
-import { readChoice } from '@/refresh/preference'
+import { parseRefreshChoice } from '@/refresh/interval'
 import { useResource, type Resource, type ResourceOptions } from '@/refresh/useResource'
 
 let scope: EffectScope
@@ -23,7 +23,7 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
-function see(visible: boolean): void {
+function setVisible(visible: boolean): void {
   hidden = !visible
   document.dispatchEvent(new Event('visibilitychange'))
 }
@@ -37,8 +37,8 @@ function resource<Value>(
   return scope.run(() => useResource(read, options))!
 }
 
-describe('something that is looked at again', () => {
-  it('is read at once and then every few seconds', async () => {
+describe('a resource', () => {
+  it('is read immediately and then at the interval', async () => {
     const read = vi.fn(() => Promise.resolve(read.mock.calls.length))
     const { data } = resource(read)
     await pass(0)
@@ -47,21 +47,21 @@ describe('something that is looked at again', () => {
     expect(data.value).toBe(3)
   })
 
-  it('rests in a hidden tab, and is read when somebody comes back', async () => {
+  it('is not read in a hidden tab, and is read when the tab is shown again', async () => {
     const read = vi.fn(() => Promise.resolve(1))
     resource(read)
     await pass(0)
-    see(false)
+    setVisible(false)
     await pass(600_000)
     expect(read).toHaveBeenCalledTimes(1)
-    see(true)
+    setVisible(true)
     await pass(0)
     expect(read).toHaveBeenCalledTimes(2)
     await pass(5000)
     expect(read).toHaveBeenCalledTimes(3)
   })
 
-  it('is read only when asked if the user wants it so', async () => {
+  it('is read only on request if the user has chosen that', async () => {
     const seconds = shallowRef(0)
     const read = vi.fn(() => Promise.resolve(1))
     const { refresh } = resource(read, { seconds })
@@ -75,21 +75,21 @@ describe('something that is looked at again', () => {
     expect(read).toHaveBeenCalledTimes(3)
   })
 
-  it('rests when there is nothing left to look for', async () => {
+  it('is not read again when it is final', async () => {
     const read = vi.fn(() => Promise.resolve(1))
-    resource(read, { seconds: shallowRef(5), rest: () => true })
+    resource(read, { seconds: shallowRef(5), isFinal: () => true })
     await pass(600_000)
     expect(read).toHaveBeenCalledTimes(1)
   })
 
-  it('keeps what was seen when it cannot be read, and tries ever more rarely', async () => {
+  it('keeps its data after an error, and increases the interval', async () => {
     let broken = false
-    const read = vi.fn(() => (broken ? Promise.reject(new Error('down')) : Promise.resolve('seen')))
+    const read = vi.fn(() => (broken ? Promise.reject(new Error('down')) : Promise.resolve('data')))
     const { data, error } = resource(read)
     await pass(0)
     broken = true
     await pass(5000)
-    expect([data.value, error.value]).toEqual(['seen', new Error('down')])
+    expect([data.value, error.value]).toEqual(['data', new Error('down')])
     const before = read.mock.calls.length
     await pass(10_000 + 20_000 + 30_000)
     expect(read).toHaveBeenCalledTimes(before + 3)
@@ -98,7 +98,7 @@ describe('something that is looked at again', () => {
     expect(error.value).toBeNull()
   })
 
-  it('waits while nobody is logged in', async () => {
+  it('is not read while authentication is required', async () => {
     const read = vi.fn(() => Promise.resolve(1))
     resource(read)
     await pass(0)
@@ -110,18 +110,18 @@ describe('something that is looked at again', () => {
     expect(read).toHaveBeenCalledTimes(2)
   })
 
-  it('begins anew with another subject, and takes no answer for the one before', async () => {
-    const subject = shallowRef(1)
+  it('is read again for a new key, and ignores the response for the previous one', async () => {
+    const key = shallowRef(1)
     const answers = new Map<number, (text: string) => void>()
     const { data } = resource(
       () => {
-        const asked = subject.value
+        const asked = key.value
         return new Promise<string>((resolve) => answers.set(asked, resolve))
       },
-      { subject, seconds: shallowRef(5) },
+      { key, seconds: shallowRef(5) },
     )
     await pass(0)
-    subject.value = 2
+    key.value = 2
     await pass(0)
     answers.get(1)?.('one')
     await pass(0)
@@ -131,7 +131,7 @@ describe('something that is looked at again', () => {
     expect(data.value).toBe('two')
   })
 
-  it('is not available where the server has no such thing', async () => {
+  it('is not available if the server does not have it', async () => {
     const { unavailable } = resource(() =>
       Promise.reject(new HoraeError(404, 'ERROR_NOT_FOUND', 'no')),
     )
@@ -139,7 +139,7 @@ describe('something that is looked at again', () => {
     expect(unavailable.value).toBe(true)
   })
 
-  it('is left alone once nobody shows it', async () => {
+  it('is not read after its scope ends', async () => {
     const read = vi.fn(() => Promise.resolve(1))
     resource(read)
     await pass(0)
@@ -149,8 +149,11 @@ describe('something that is looked at again', () => {
   })
 })
 
-it('a choice that is none is the default', () => {
-  expect([readChoice('15'), readChoice('0'), readChoice(null), readChoice('7')]).toEqual([
-    15, 0, 5, 5,
-  ])
+it('an invalid stored interval is replaced by the default', () => {
+  expect([
+    parseRefreshChoice('15'),
+    parseRefreshChoice('0'),
+    parseRefreshChoice(null),
+    parseRefreshChoice('7'),
+  ]).toEqual([15, 0, 5, 5])
 })

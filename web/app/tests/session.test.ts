@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { isAnonymous, mountPath, server } from '@/api/server'
 import { loginFailure, useSession } from '@/session/session'
 
-const LOOKER = {
+const READ_ONLY_USER = {
   id: 'eve',
   roles: ['read_only'],
   sees_all: true,
@@ -20,14 +20,14 @@ beforeEach(() => {
 afterEach(() => vi.restoreAllMocks())
 
 describe('the session', () => {
-  it('knows who may only look', async () => {
-    vi.spyOn(server, 'me').mockResolvedValue(LOOKER)
+  it('recognizes a read-only user', async () => {
+    vi.spyOn(server, 'me').mockResolvedValue(READ_ONLY_USER)
     const session = useSession()
     await session.load()
     expect([session.readOnly, session.seesAll, session.changesOwn]).toEqual([true, true, false])
   })
 
-  it('asks for a token when the server knows nobody', async () => {
+  it('asks for a token when authentication is required', async () => {
     vi.spyOn(server, 'me').mockRejectedValue(new HoraeError(401, 'ERROR_NOT_AUTHENTICATED', ''))
     const session = useSession()
     await session.load()
@@ -35,7 +35,7 @@ describe('the session', () => {
     expect(session.readOnly).toBe(false)
   })
 
-  it('does not take a server that is down for one that wants a token', async () => {
+  it('does not ask for a token when the server does not answer', async () => {
     vi.spyOn(server, 'me').mockRejectedValue(new Unreachable('down'))
     const session = useSession()
     await session.load()
@@ -43,15 +43,15 @@ describe('the session', () => {
     expect(session.unreachable).toBeInstanceOf(Unreachable)
   })
 
-  it('begins with a token that is known', async () => {
+  it('starts with a valid token', async () => {
     isAnonymous.value = true
-    vi.spyOn(server, 'logIn').mockResolvedValue({ ...LOOKER, changes_all: true })
+    vi.spyOn(server, 'logIn').mockResolvedValue({ ...READ_ONLY_USER, changes_all: true })
     const session = useSession()
     await session.logIn('secret')
     expect([session.needsToken, session.me?.id, session.changesAll]).toEqual([false, 'eve', true])
   })
 
-  it('says what is wrong with a login', () => {
+  it('explains why a login failed', () => {
     expect(loginFailure(new HoraeError(401, 'ERROR_NOT_AUTHENTICATED', ''))).toContain('not valid')
     expect(loginFailure(new HoraeError(400, 'ERROR_NO_TOKENS', ''))).toContain('no tokens')
     expect(loginFailure(new Error('boom'))).toBe('boom')
@@ -59,7 +59,7 @@ describe('the session', () => {
 })
 
 describe('where the application is mounted', () => {
-  it('is what the server says, or the root', () => {
+  it('is read from <base>, or is the root', () => {
     const page = document.implementation.createHTMLDocument()
     expect(mountPath(page)).toBe('/')
     page.head.innerHTML = '<base href="https://example.org/tools/horae/">'

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { effectScope, type EffectScope } from 'vue'
 
-import { activeShortcuts, press, useShortcuts } from '@/keyboard/shortcuts'
+import { activeShortcuts, handleKey, useShortcuts } from '@/keyboard/shortcuts'
 
 let scope: EffectScope
 const runs = { go: vi.fn(), next: vi.fn(), help: vi.fn() }
@@ -10,9 +10,9 @@ beforeEach(() => {
   scope = effectScope(true)
   scope.run(() =>
     useShortcuts([
-      { keys: 'g j', does: 'Go to jobs', run: runs.go },
-      { keys: 'j', does: 'Next', run: runs.next },
-      { keys: '?', does: 'Help', run: runs.help },
+      { keys: 'g j', description: 'Go to jobs', run: runs.go },
+      { keys: 'j', description: 'Next', run: runs.next },
+      { keys: '?', description: 'Help', run: runs.help },
     ]),
   )
 })
@@ -23,7 +23,7 @@ afterEach(() => {
   document.body.replaceChildren()
 })
 
-/** Press a key where the focus is; true if it stood for something. */
+/** Press a key on the focused element. Returns whether it is a shortcut. */
 function key(name: string, more: KeyboardEventInit & { at?: number; on?: string } = {}): boolean {
   const { at = 0, on = '<main></main>', ...init } = more
   document.body.innerHTML = on
@@ -31,14 +31,14 @@ function key(name: string, more: KeyboardEventInit & { at?: number; on?: string 
   let found = false
   const event = new KeyboardEvent('keydown', { key: name, bubbles: true, composed: true, ...init })
   Object.defineProperty(event, 'timeStamp', { value: at })
-  const listen = (pressed: KeyboardEvent): void => void (found = press(pressed))
+  const listen = (pressed: KeyboardEvent): void => void (found = handleKey(pressed))
   document.addEventListener('keydown', listen, { once: true })
   target.dispatchEvent(event)
   return found
 }
 
 describe('shortcuts', () => {
-  it('are one key, or two in a row', () => {
+  it('are one key, or a sequence of two', () => {
     expect(key('?')).toBe(true)
     key('g', { at: 100 })
     key('j', { at: 500 })
@@ -47,7 +47,7 @@ describe('shortcuts', () => {
     expect(runs.next).not.toHaveBeenCalled()
   })
 
-  it('of two keys must not take too long', () => {
+  it('of two keys time out', () => {
     key('g', { at: 100 })
     key('j', { at: 5000 })
     expect(runs.go).not.toHaveBeenCalled()
@@ -55,7 +55,7 @@ describe('shortcuts', () => {
   })
 
   it.each([{ ctrlKey: true }, { metaKey: true }, { altKey: true }])(
-    'leave %o to the browser',
+    'ignore keys with %o',
     (modifier) => {
       expect(key('j', modifier)).toBe(false)
     },
@@ -65,23 +65,23 @@ describe('shortcuts', () => {
     '<input data-focus>',
     '<textarea data-focus></textarea>',
     '<dialog><p data-focus></p></dialog>',
-  ])('leave keys to %s', (on) => {
+  ])('ignore keys in %s', (on) => {
     expect(key('j', { on })).toBe(false)
   })
 
-  it('work on a checkbox, which takes no letters', () => {
+  it('work on a checkbox, which has no text input', () => {
     expect(key('j', { on: '<input type="checkbox" data-focus>' })).toBe(true)
   })
 
-  it('leave Enter to a link that has the focus', () => {
-    scope.run(() => useShortcuts([{ keys: 'Enter', does: 'Open', run: runs.go }]))
+  it('ignore Enter on a focused link', () => {
+    scope.run(() => useShortcuts([{ keys: 'Enter', description: 'Open', run: runs.go }]))
     expect(key('Enter', { on: '<a href="#" data-focus>x</a>' })).toBe(false)
     expect(key('Enter')).toBe(true)
   })
 
-  it('are listed, the innermost first, and end with their view', () => {
+  it('are listed with the innermost first, and end with their view', () => {
     const inner = effectScope(true)
-    inner.run(() => useShortcuts([{ keys: 'x', does: 'Select', run: runs.go }]))
+    inner.run(() => useShortcuts([{ keys: 'x', description: 'Select', run: runs.go }]))
     expect(activeShortcuts().map(({ keys }) => keys)).toEqual(['x', 'g j', 'j', '?'])
     inner.stop()
     expect(key('x')).toBe(false)

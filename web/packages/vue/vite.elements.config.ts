@@ -1,7 +1,7 @@
 import vue from '@vitejs/plugin-vue'
 import { defineConfig } from 'vite'
 
-/** One file with Vue inside, for pages that have none. */
+/** Builds one file that contains Vue, for pages without Vue. */
 export default defineConfig({
   plugins: [vue()],
   define: { 'process.env.NODE_ENV': '"production"', __VUE_OPTIONS_API__: 'false' },

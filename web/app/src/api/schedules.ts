@@ -6,15 +6,15 @@ type Schemas = components['schemas']
 
 export type Schedule = Readonly<Schemas['ScheduleItem']>
 export type ScheduleDetail = Readonly<Schemas['ScheduleDetail']>
-/** A page of schedules, by module and name; `next` is the cursor of the next page, or null on the last. */
+/** A page of schedules, ordered by module and name. `next` is the cursor of the next page, or null on the last page. */
 export type SchedulePage = Readonly<Schemas['ScheduleList']>
-/** What was decided about a nominal time, or about several in a row. */
+/** The decision about a scheduled time, or about several consecutive times. */
 export type Tick = Readonly<Schemas['TickItem']>
 export type TickList = Readonly<Schemas['TickList']>
-/** One version of a module's declared schedules. */
+/** One version of the schedules that a module declares. */
 export type Deployment = Readonly<Schemas['DeploymentItem']>
 
-/** Which schedules to list; what is null is no filter. */
+/** A filter for the list of schedules. Null fields do not filter. */
 export interface ScheduleQuery {
   readonly name: string | null
   readonly enabled: boolean | null

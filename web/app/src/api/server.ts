@@ -3,13 +3,13 @@ import { shallowRef } from 'vue'
 
 import type { AuditPage, Me, NodeList, Overview, Queue } from './model'
 
-/** Where the application is mounted, with a slash at the end: the server says so by a `<base>`. */
+/** Return the path at which the application is mounted, with a trailing slash. The server sends it as `<base>`. */
 export function mountPath(page: Document = document): string {
   const base = page.querySelector('base')?.href
   return base ? new URL(base).pathname : '/'
 }
 
-/** The server did not know who asked; the page then asks for a token. */
+/** Whether the server requires authentication. The page then shows the login form. */
 export const isAnonymous = shallowRef(false)
 
 export const client: HoraeClient = createClient({
@@ -19,7 +19,7 @@ export const client: HoraeClient = createClient({
 
 const { json } = client.transport
 
-/** What the dashboard asks beside jobs. */
+/** The requests of the dashboard except those about jobs and schedules. */
 export const server = {
   me: (signal?: AbortSignal) => json<Me>('GET', '/api/session/', { signal }),
   logIn: (token: string) => json<Me>('POST', '/api/session/', { body: { token } }),

@@ -9,25 +9,30 @@ interface Sample {
   readonly running: number
 }
 
-/** Samples that are kept: an hour at a look every five seconds. */
-const KEPT = 720
+/** The number of samples to keep: one hour with a sample every five seconds. */
+const MAX_SAMPLES = 720
 
 const samples = shallowRef<readonly Sample[]>([])
 
-/** Remember how much waits and runs; the server keeps no history of it. */
-export function sampleBacklog(overview: Overview): void {
+/** Record how many jobs are waiting and running, because the server keeps no history of it. */
+export function recordBacklog(overview: Overview): void {
   const at = Date.parse(overview.at) / 1000
   if (samples.value.at(-1)?.at === at) return
   const { pending: waiting, started: running } = overview.states
-  samples.value = [...samples.value, { at, waiting, running }].slice(-KEPT)
+  samples.value = [...samples.value, { at, waiting, running }].slice(-MAX_SAMPLES)
 }
 
-/** How much waited and ran since the page was opened; a line needs two moments. */
+/**
+ * Return the recorded samples as chart data. A line needs two points, so an empty one is added before a single
+ * sample.
+ */
 export function backlogSeries(): ChartData {
-  const seen = samples.value
+  const recorded = samples.value
   const before =
-    seen.length === 1 ? seen.map(({ at }) => ({ at: at - 60, waiting: null, running: null })) : []
-  const shown = [...before, ...seen]
+    recorded.length === 1
+      ? recorded.map(({ at }) => ({ at: at - 60, waiting: null, running: null }))
+      : []
+  const shown = [...before, ...recorded]
   return {
     times: shown.map(({ at }) => at),
     series: [
@@ -37,7 +42,10 @@ export function backlogSeries(): ChartData {
   }
 }
 
-/** Seconds until what waits for a slot is done, at the pace of the last ten minutes; null if nothing ended in them. */
+/**
+ * Estimate the seconds until the ready jobs are done, from the throughput of the last ten minutes. Null if no job
+ * ended in that time.
+ */
 export function secondsToClear(overview: Overview): number | null {
   const since = Date.parse(overview.at) - 600_000
   const ended = overview.throughput

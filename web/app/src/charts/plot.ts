@@ -3,21 +3,26 @@ import uPlot from 'uplot'
 import { clockText } from '@/format/moment'
 import { stacked, type ChartData } from './series'
 
-/** `bars`: counts on top of one another; `counts` and `seconds`: lines beside one another. */
+/** `bars` are stacked counts; `counts` and `seconds` are lines. */
 export type ChartKind = 'bars' | 'counts' | 'seconds'
 
+/** The height of a chart, in pixels. */
 const HEIGHT = 180
-/** Steps between the lines of an axis of counts: half a job is none. */
+/** The steps of an axis of counts: only whole numbers. */
 const WHOLE_STEPS = [1, 10, 100, 1e3, 1e4, 1e5, 1e6].flatMap((size) => [size, 2 * size, 5 * size])
-/** So few values make no line that could be seen. */
-const FEW = 12
-/** Pixels beside the labels of an axis, and what it has at least. */
+/** With fewer values than this a line is hardly visible, so its points are drawn as well. */
+const SPARSE_BELOW = 12
+/** The space beside the labels of an axis, in pixels. */
 const AXIS_GAPS = 14
-const LEAST_AXIS = 44
+/** The minimum width of an axis, in pixels. */
+const MIN_AXIS_WIDTH = 44
 const FONT = '12px system-ui, sans-serif'
 
-/** What uPlot paints. Stacked bars are sums, painted from the highest down, so that each covers the one before. */
-export function paintedOf(data: ChartData, kind: ChartKind): uPlot.AlignedData {
+/**
+ * Return the data for uPlot. Stacked bars are sums, drawn from the highest to the lowest, so that each covers part of
+ * the previous one.
+ */
+export function plotDataOf(data: ChartData, kind: ChartKind): uPlot.AlignedData {
   const values =
     kind === 'bars' ? stacked(data.series).reverse() : data.series.map((each) => [...each.values])
   return [[...data.times], ...values]
@@ -26,21 +31,21 @@ export function paintedOf(data: ChartData, kind: ChartKind): uPlot.AlignedData {
 export function optionsOf(
   data: ChartData,
   kind: ChartKind,
-  place: HTMLElement,
+  container: HTMLElement,
   format: (value: number | null) => string,
-  point: (index: number | null) => void,
+  onHover: (index: number | null) => void,
 ): uPlot.Options {
-  const color = colorsOf(place)
-  const least = kind === 'seconds' ? 0.01 : 4
+  const color = colorsOf(container)
+  const minimumHeight = kind === 'seconds' ? 0.01 : 4
   return {
-    width: place.clientWidth,
+    width: container.clientWidth,
     height: HEIGHT,
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false }, points: { show: kind !== 'bars' } },
-    hooks: { setCursor: [(plot) => point(plot.cursor.idx ?? null)] },
+    hooks: { setCursor: [(plot) => onHover(plot.cursor.idx ?? null)] },
     scales: {
-      x: { range: (_plot, from, to) => spanOf(from, to, kind) },
-      y: { range: (_plot, _least, most) => [0, Math.max(most * 1.1, least)] },
+      x: { range: (_plot, from, to) => timeRangeOf(from, to, kind) },
+      y: { range: (_plot, _min, max) => [0, Math.max(max * 1.1, minimumHeight)] },
     },
     axes: [
       { ...axis(color), size: 30, values: (_plot, ticks) => timeTexts(ticks) },
@@ -55,13 +60,13 @@ export function optionsOf(
   }
 }
 
-/** Room for the longest label of an axis, whole; measured, since a duration may be `12 min 30 s`. */
+/** Measure the width that an axis needs for its longest label, which may be as long as `12 min 30 s`. */
 function widthOf(values: readonly string[] | null, plot: uPlot): number {
   plot.ctx.save()
   plot.ctx.font = FONT
   const longest = Math.max(0, ...(values ?? []).map((text) => plot.ctx.measureText(text).width))
   plot.ctx.restore()
-  return Math.max(LEAST_AXIS, Math.ceil(longest) + AXIS_GAPS)
+  return Math.max(MIN_AXIS_WIDTH, Math.ceil(longest) + AXIS_GAPS)
 }
 
 type Color = (name: string) => string
@@ -84,22 +89,22 @@ function linesOf(data: ChartData, color: Color): uPlot.Series[] {
     stroke: color(name),
     width: 2,
     spanGaps: true,
-    points: { show: (plot, place) => isSparse(plot.data[place] ?? []) },
+    points: { show: (plot, series) => isSparse(plot.data[series] ?? []) },
     ...(index === 0 && { fill: color('--chart-fill') }),
   }))
 }
 
 function isSparse(values: ArrayLike<number | null | undefined>): boolean {
-  return Array.from(values).filter((value) => typeof value === 'number').length < FEW
+  return Array.from(values).filter((value) => typeof value === 'number').length < SPARSE_BELOW
 }
 
-/** At least a minute, and with room for the half of a bar at either end. */
-function spanOf(from: number, to: number, kind: ChartKind): [number, number] {
-  const least = Math.min(from, to - 60)
-  return kind === 'bars' ? [least - 30, to + 30] : [least, to]
+/** Return a time range of at least a minute. Bars need additional space for half a bar at both ends. */
+function timeRangeOf(from: number, to: number, kind: ChartKind): [number, number] {
+  const start = Math.min(from, to - 60)
+  return kind === 'bars' ? [start - 30, to + 30] : [start, to]
 }
 
-/** Each minute is named once, where it begins. */
+/** Label each minute only at its first tick. */
 function timeTexts(ticks: readonly number[]): string[] {
   const texts = ticks.map((seconds) => clockText(new Date(seconds * 1000).toISOString()))
   return texts.map((text, index) => (text === texts[index - 1] ? '' : text))
@@ -115,15 +120,15 @@ function axis(color: Color): uPlot.Axis {
   }
 }
 
-/** The colours of the theme as a canvas understands them: it knows neither variables nor `light-dark()`. */
-function colorsOf(place: HTMLElement): Color {
+/** Resolve the colours of the theme for a canvas, which supports neither CSS variables nor `light-dark()`. */
+function colorsOf(container: HTMLElement): Color {
   const probe = document.createElement('span')
-  place.append(probe)
-  const known = new Map<string, string>()
+  container.append(probe)
+  const colors = new Map<string, string>()
   for (const name of ['--chart-1', '--chart-2', '--chart-3', '--chart-fill', '--line', '--muted']) {
     probe.style.color = `var(${name})`
-    known.set(name, getComputedStyle(probe).color)
+    colors.set(name, getComputedStyle(probe).color)
   }
   probe.remove()
-  return (name) => known.get(name) ?? 'gray'
+  return (name) => colors.get(name) ?? 'gray'
 }

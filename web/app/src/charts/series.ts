@@ -1,22 +1,23 @@
 import type { Minute } from '@/api/model'
 
-/** One line or part of a bar; a value for each moment, null where there is none. */
+/** One line, or one part of stacked bars. */
 export interface Series {
   readonly label: string
-  /** The name of a colour of the theme. */
+  /** The name of the theme's colour variable. */
   readonly color: string
+  /** A value for each time; null if there is none. */
   readonly values: readonly (number | null)[]
 }
 
 export interface ChartData {
-  /** Seconds since 1970, ascending. */
+  /** Unix timestamps in seconds, ascending. */
   readonly times: readonly number[]
   readonly series: readonly Series[]
 }
 
 const MINUTES = 60
 
-/** The last hour minute by minute, with nothing where the server has left a minute out. */
+/** Return the minutes of the last hour, with null for those that the server has omitted. */
 export function everyMinute(minutes: readonly Minute[], at: string): (Minute | null)[] {
   const known = new Map(
     minutes.map((minute) => [Math.floor(Date.parse(minute.minute) / 60_000), minute]),
@@ -33,7 +34,7 @@ export function timesOf(at: string): number[] {
   return Array.from({ length: MINUTES }, (_, index) => (last - MINUTES + 1 + index) * 60)
 }
 
-/** How many jobs ended in each minute, by how. */
+/** Return the number of jobs that ended in each minute, by outcome. */
 export function throughputOf(minutes: readonly Minute[], at: string): ChartData {
   const every = everyMinute(minutes, at)
   const of = (name: 'finished' | 'failed' | 'cancelled'): number[] =>
@@ -48,8 +49,8 @@ export function throughputOf(minutes: readonly Minute[], at: string): ChartData 
   }
 }
 
-/** How long jobs waited after they were due, in seconds. */
-export function latenessOf(minutes: readonly Minute[], at: string): ChartData {
+/** Return the time from due to started in each minute, in seconds. */
+export function startDelayOf(minutes: readonly Minute[], at: string): ChartData {
   const every = everyMinute(minutes, at)
   return {
     times: timesOf(at),
@@ -68,7 +69,7 @@ export function latenessOf(minutes: readonly Minute[], at: string): ChartData {
   }
 }
 
-/** Each series on top of those before it, for bars that are painted from the highest down. */
+/** Add up the series for stacked bars: each result is the sum of a series and all previous ones. */
 export function stacked(series: readonly Series[]): number[][] {
   const sums: number[] = []
   return series.map(({ values }) =>

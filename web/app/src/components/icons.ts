@@ -1,4 +1,4 @@
-/** The strokes of each icon, on a square of 20. */
+/** The path of each icon, in a 20 by 20 view box. */
 export const ICONS = {
   overview: 'M3 11.5 10 4l7 7.5M5 9.5V16h10V9.5',
   jobs: 'M4 5h12M4 10h12M4 15h7',

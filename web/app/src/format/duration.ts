@@ -5,7 +5,7 @@ const UNITS = [
   ['s', 1],
 ] as const
 
-/** A length of time in at most two units: `3 d 4 h`, `2 min 5 s`, `1.4 s`, `350 ms`. */
+/** Format a duration in at most two units: `3 d 4 h`, `2 min 5 s`, `1.4 s`, `350 ms`. */
 export function durationText(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return '–'
   if (seconds < 0) return `−${durationText(-seconds)}`
@@ -26,7 +26,7 @@ function unitsText(seconds: number): string {
   return parts.filter(Boolean).join(' ')
 }
 
-/** Seconds between two moments of the API; null unless both are known. */
+/** Return the seconds between two timestamps of the API; null unless both are known. */
 export function secondsBetween(
   from: string | null | undefined,
   to: string | number | null | undefined,

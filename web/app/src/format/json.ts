@@ -5,7 +5,7 @@ export interface JsonToken {
 
 const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|-?\d[\d.eE+-]*|true|false|null/g
 
-/** Split JSON into pieces to colour; put together they are the text again. */
+/** Split JSON into tokens for syntax highlighting. Joined together, the tokens are the original text. */
 export function jsonTokens(text: string): JsonToken[] {
   const tokens: JsonToken[] = []
   let end = 0
@@ -20,12 +20,12 @@ export function jsonTokens(text: string): JsonToken[] {
   return tokens
 }
 
-/** Characters of a text that are shown before somebody asks for more: some hundred pieces. */
-export const SHOWN_AT_FIRST = 4000
+/** The maximum length of a preview, in characters. It has a few hundred tokens. */
+export const PREVIEW_LENGTH = 4000
 
-/** The beginning of a text, cut where a line ends. */
-export function beginningOf(text: string, most = SHOWN_AT_FIRST): string {
-  if (text.length <= most) return text
-  const end = text.lastIndexOf('\n', most)
-  return text.slice(0, end > 0 ? end : most)
+/** Return the beginning of a text, cut at the end of a line if possible. */
+export function previewOf(text: string, maxLength = PREVIEW_LENGTH): string {
+  if (text.length <= maxLength) return text
+  const end = text.lastIndexOf('\n', maxLength)
+  return text.slice(0, end > 0 ? end : maxLength)
 }

@@ -10,14 +10,17 @@ const DATE_AND_TIME: Intl.DateTimeFormatOptions = {
   timeZoneName: 'short',
 }
 
-/** A moment of the API with date, time and zone, in the reader's own or in a given one. */
+/** Format a timestamp of the API with date, time and time zone: the user's zone, or the given one. */
 export function momentText(moment: string | null | undefined, timeZone?: string): string {
   if (!moment) return '–'
   const zone = timeZone === undefined ? {} : { timeZone }
   return new Intl.DateTimeFormat(undefined, { ...DATE_AND_TIME, ...zone }).format(new Date(moment))
 }
 
-/** A moment as seen from `now` (milliseconds): `just now`, `3 min ago`, `in 2 h 5 min`; the past in one unit is enough. */
+/**
+ * Format a timestamp relative to `now` (in milliseconds): `just now`, `3 min ago`, `in 2 h 5 min`. Past times have
+ * one unit.
+ */
 export function agoText(moment: string | null | undefined, now: number): string {
   if (!moment) return '–'
   const seconds = (now - Date.parse(moment)) / 1000
@@ -28,12 +31,12 @@ export function agoText(moment: string | null | undefined, now: number): string 
   return seconds > 0 ? `${count} ${unit} ago` : `in ${[count, unit, ...rest].join(' ')}`
 }
 
-/** The time of day of a moment within a day of `now` (milliseconds), and the date too of one beyond. */
+/** Format a timestamp as the time of day, with the date if it is more than a day from `now` (in milliseconds). */
 export function soonText(moment: string, now: number): string {
   return Math.abs(Date.parse(moment) - now) < 86_400_000 ? clockText(moment) : momentText(moment)
 }
 
-/** The time of day, for axes and lists of one day. */
+/** Format the time of day of a timestamp. */
 export function clockText(moment: string): string {
   return new Intl.DateTimeFormat(undefined, { timeStyle: 'short', hourCycle: 'h23' }).format(
     new Date(moment),

@@ -7,19 +7,19 @@ import { errorText } from '@/notices/notices'
 export interface BulkAction {
   readonly name: 'cancel' | 'retry' | 'delete'
   readonly title: string
-  /** What was done, after `3 jobs `. */
+  /** The past participle for messages such as `3 jobs cancelled`. */
   readonly done: string
-  /** Whether it makes sense for a job. */
+  /** Whether the action is possible for a job. */
   readonly applies: (job: Job) => boolean
   readonly run: (id: JobId) => Promise<unknown>
 }
 
-/** Delete an ended job; raises where it has to wait. */
-export async function remove(id: JobId): Promise<void> {
-  if ((await client.jobs.delete(id)) !== undefined) throw new Error(LEFT_TO_OTHERS)
+/** Delete an ended job. Throws if another node has to delete it. */
+export async function deleteJob(id: JobId): Promise<void> {
+  if ((await client.jobs.delete(id)) !== undefined) throw new Error(DELETED_LATER)
 }
 
-const LEFT_TO_OTHERS =
+const DELETED_LATER =
   'this server does not know the job type; a node that knows it will delete the job'
 
 export const BULK_ACTIONS: readonly BulkAction[] = [
@@ -42,66 +42,67 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
     title: 'Delete',
     done: 'deleted',
     applies: (job) => hasEnded(job),
-    run: remove,
+    run: deleteJob,
   },
 ]
 
 export interface BulkResult {
   readonly done: number
-  /** How many were refused, by reason. */
-  readonly refused: ReadonlyMap<string, number>
+  /** The number of jobs for which the action failed, by reason. */
+  readonly failures: ReadonlyMap<string, number>
 }
 
-const AT_ONCE = 4
+/** The number of requests in progress at a time. */
+const CONCURRENCY = 4
 
-/** Do it to each, a few at a time; one that is refused stops none of the others. */
-export async function doAll(
+/** Run an action for each job, a few at a time. A failure does not stop the others. */
+export async function runForEach(
   ids: readonly JobId[],
   run: (id: JobId) => Promise<unknown>,
 ): Promise<BulkResult> {
-  const waiting = [...ids]
-  const refused = new Map<string, number>()
+  const remaining = [...ids]
+  const failures = new Map<string, number>()
   let done = 0
 
-  async function work(): Promise<void> {
-    for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
+  async function worker(): Promise<void> {
+    for (let id = remaining.shift(); id !== undefined; id = remaining.shift()) {
       try {
         await run(id)
         done += 1
       } catch (error) {
         const reason = errorText(error)
-        refused.set(reason, (refused.get(reason) ?? 0) + 1)
+        failures.set(reason, (failures.get(reason) ?? 0) + 1)
       }
     }
   }
 
-  await Promise.all(Array.from({ length: AT_ONCE }, work))
-  return { done, refused }
+  await Promise.all(Array.from({ length: CONCURRENCY }, worker))
+  return { done, failures }
 }
 
-/** What came of it, in a sentence. */
+/** Describe the result of an action. */
 export function resultText(
-  { done, refused }: BulkResult,
+  { done, failures }: BulkResult,
   action: Pick<BulkAction, 'done'>,
 ): string {
   const text = `${plural(done, 'job')} ${action.done}.`
-  const reasons = [...refused].map(
+  const reasons = [...failures].map(
     ([reason, count]) => `${plural(count, 'job')} not ${action.done}: ${reason}`,
   )
   return [text, ...reasons].join(' ')
 }
 
-/** More than a hand may hold at once. */
-export const MOST = 5000
+/** The largest number of jobs that can be selected. */
+export const MAX_SELECTION = 5000
 
-/** Every job that matches, up to a bound. */
-export async function allMatching(question: JobQuery): Promise<Job[]> {
+/** Read all jobs that match a query, up to `MAX_SELECTION`. */
+export async function allMatching(query: JobQuery): Promise<Job[]> {
   const found: Job[] = []
   let cursor: string | null = null
   do {
-    const page = await client.jobs.list({ ...question, limit: 500, cursor })
+    const page = await client.jobs.list({ ...query, limit: 500, cursor })
     found.push(...page.jobs)
     cursor = page.next
-  } while (cursor !== null && found.length < MOST)
-  return found.slice(0, MOST)
+  } while (cursor !== null && found.length < MAX_SELECTION)
+  return found.slice(0, MAX_SELECTION)
 }

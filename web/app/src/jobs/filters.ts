@@ -4,7 +4,7 @@ import type { LocationQuery, LocationQueryRaw } from 'vue-router'
 export const PAGE_SIZES = [25, 50, 100, 200] as const
 const DEFAULT_SIZE = 50
 
-/** Which jobs a list shows; the same in the address of the page, so that it can be sent to somebody. */
+/** Which jobs a list shows. The filters are part of the page's address, so that a link to the list can be shared. */
 export interface JobFilters {
   readonly states: readonly JobState[]
   readonly type: string
@@ -23,15 +23,15 @@ export const NO_FILTERS: JobFilters = {
   cursor: null,
 }
 
-/** Read an address; what cannot be understood is no filter. */
+/** Parse the filters from an address. Invalid values are ignored. */
 export function filtersOf(query: LocationQuery): JobFilters {
   const text = (name: string): string => {
     const value = query[name]
     return (Array.isArray(value) ? value[0] : value) ?? ''
   }
-  const asked = text('states').split(',')
+  const names = text('states').split(',')
   return {
-    states: JOB_STATES.filter((state) => asked.includes(state)),
+    states: JOB_STATES.filter((state) => names.includes(state)),
     type: text('type'),
     queue: text('queue'),
     owner: text('owner'),
@@ -40,8 +40,8 @@ export function filtersOf(query: LocationQuery): JobFilters {
   }
 }
 
-/** The address of filters, as short as can be. */
-export function queryOf(filters: JobFilters): LocationQueryRaw {
+/** Convert filters to the query of an address, without default values. */
+export function routeQueryOf(filters: JobFilters): LocationQueryRaw {
   const { states, type, queue, owner, size, cursor } = filters
   return {
     ...(states.length > 0 && { states: states.join(',') }),
@@ -53,8 +53,8 @@ export function queryOf(filters: JobFilters): LocationQueryRaw {
   }
 }
 
-/** What to ask the server for. Types and queues may be several, separated by commas. */
-export function questionOf(filters: JobFilters): JobQuery {
+/** Convert filters to a query for the server. Type and queue may each be several names, separated by commas. */
+export function jobQueryOf(filters: JobFilters): JobQuery {
   const { states, type, queue, owner, size, cursor } = filters
   return {
     limit: size,
@@ -70,17 +70,17 @@ export function isFiltered({ states, type, queue, owner }: JobFilters): boolean 
   return states.length > 0 || [type, queue, owner].some((text) => text !== '')
 }
 
-/** Whether a job that has changed belongs on the list. */
-export function fits(
+/** Whether a job matches the filters. */
+export function matches(
   job: { state: JobState; type: string; queue: string; owner: string | null },
   filters: JobFilters,
 ): boolean {
-  const among = (wanted: string, value: string | null): boolean =>
+  const isListed = (wanted: string, value: string | null): boolean =>
     wanted.trim() === '' || wanted.split(',').some((part) => part.trim() === value)
   return (
     (filters.states.length === 0 || filters.states.includes(job.state)) &&
-    among(filters.type, job.type) &&
-    among(filters.queue, job.queue) &&
+    isListed(filters.type, job.type) &&
+    isListed(filters.queue, job.queue) &&
     (filters.owner.trim() === '' || filters.owner.trim() === job.owner)
   )
 }

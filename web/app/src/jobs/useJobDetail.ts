@@ -14,23 +14,24 @@ import { client } from '@/api/server'
 import { errorText, notify } from '@/notices/notices'
 import { useResource, type Resource } from '@/refresh/useResource'
 
-export interface JobStory {
+export interface JobWithAttempts {
   readonly job: JobDetail
   readonly attempts: readonly JobAttempt[]
 }
 
 export interface UseJobDetailReturn {
-  readonly story: Resource<JobStory>
-  /** The job as it is known best: read with all there is to it, and moved by events. */
+  /** The job as last read, with its attempts. */
+  readonly detail: Resource<JobWithAttempts>
+  /** The newest known version of the job: as read from the server, updated by events. */
   readonly job: ComputedRef<JobDetail | null>
   readonly isGone: ComputedRef<boolean>
   readonly cancelling: Readonly<Ref<boolean>>
   readonly cancel: () => Promise<void>
 }
 
-/** One job with its attempts, parameters and result, live. */
+/** Read one job with its attempts, parameters and result, and keep it up to date. */
 export function useJobDetail(id: () => number): UseJobDetailReturn {
-  const story: Resource<JobStory> = useResource(
+  const detail: Resource<JobWithAttempts> = useResource(
     async (signal) => {
       const [job, attempts] = await Promise.all([
         client.jobs.get(id(), signal),
@@ -38,27 +39,27 @@ export function useJobDetail(id: () => number): UseJobDetailReturn {
       ])
       return { job, attempts }
     },
-    // An ended job changes no more; but for a moment after a cancel its body may not have stopped.
-    { subject: id, rest: () => story.data.value !== null && isOver(story.data.value.job) },
+    // An ended job does not change. But after a cancellation its function may still run for a moment.
+    { key: id, isFinal: () => detail.data.value !== null && isSettled(detail.data.value.job) },
   )
-  // Events are of use only until the end.
+  // Only a job that has not ended needs events.
   const runningId = (): number | null =>
-    story.data.value && !hasEnded(story.data.value.job) ? story.data.value.job.id : null
+    detail.data.value && !hasEnded(detail.data.value.job) ? detail.data.value.job.id : null
   const { job: live, jobIsGone } = useJob(runningId)
-  // What the events do not tell, as the result and the attempts, is read when the state changes.
-  watch(() => live.value && `${stateOf(live.value)} ${live.value.attempt}`, story.refresh)
+  // Events do not contain the result and the attempts, so these are read when the state changes.
+  watch(() => live.value && `${stateOf(live.value)} ${live.value.attempt}`, detail.refresh)
 
   return {
-    story,
-    job: computed(() => merged(story.data.value?.job ?? null, live.value)),
-    isGone: computed(() => jobIsGone.value || story.unavailable.value),
-    ...useCancel(id, story),
+    detail,
+    job: computed(() => merged(detail.data.value?.job ?? null, live.value)),
+    isGone: computed(() => jobIsGone.value || detail.unavailable.value),
+    ...useCancel(id, detail),
   }
 }
 
 function useCancel(
   id: () => number,
-  story: Resource<JobStory>,
+  detail: Resource<JobWithAttempts>,
 ): Pick<UseJobDetailReturn, 'cancel' | 'cancelling'> {
   const store = useJobStore()
   const cancelling = shallowRef(false)
@@ -67,24 +68,24 @@ function useCancel(
     cancelling.value = true
     try {
       const job = await store.cancel(id())
-      const seen = story.data.value
-      if (seen) story.put({ ...seen, job: { ...seen.job, ...job } })
+      const current = detail.data.value
+      if (current) detail.set({ ...current, job: { ...current.job, ...job } })
     } catch (error) {
       notify('failed', errorText(error))
     } finally {
       cancelling.value = false
-      story.refresh()
+      detail.refresh()
     }
   }
 
   return { cancel, cancelling }
 }
 
-function isOver(job: JobDetail): boolean {
+function isSettled(job: JobDetail): boolean {
   return hasEnded(job) && job.node === null
 }
 
-function merged(detail: JobDetail | null, live: Job | null): JobDetail | null {
-  if (detail === null || live?.id !== detail.id || isOutdated(live, detail)) return detail
-  return { ...detail, ...live }
+function merged(read: JobDetail | null, live: Job | null): JobDetail | null {
+  if (read === null || live?.id !== read.id || isOutdated(live, read)) return read
+  return { ...read, ...live }
 }

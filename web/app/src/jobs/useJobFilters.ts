@@ -1,15 +1,15 @@
 import { computed, type ComputedRef } from 'vue'
 import { useRoute, useRouter } from 'vue-router'
 
-import { filtersOf, queryOf, type JobFilters } from './filters'
+import { filtersOf, routeQueryOf, type JobFilters } from './filters'
 
 export interface UseJobFiltersReturn {
   readonly filters: ComputedRef<JobFilters>
-  /** Change some; whatever changes but the cursor leads back to the first page. */
+  /** Change some filters. Unless the change is a cursor, the list returns to its first page. */
   readonly change: (changed: Partial<JobFilters>) => void
 }
 
-/** The filters in the address of the page, which is their only home. */
+/** Read and change the filters in the address of the page, which is the only place where they are stored. */
 export function useJobFilters(): UseJobFiltersReturn {
   const route = useRoute()
   const router = useRouter()
@@ -17,8 +17,8 @@ export function useJobFilters(): UseJobFiltersReturn {
   return {
     filters,
     change: (changed) => {
-      const query = queryOf({ ...filters.value, cursor: null, ...changed })
-      // Pages are steps that the back button takes back; typing into a filter is one step only.
+      const query = routeQueryOf({ ...filters.value, cursor: null, ...changed })
+      // The back button returns to the previous page of the list. Changes of a filter do not add to the history.
       void ('cursor' in changed ? router.push({ query }) : router.replace({ query }))
     },
   }

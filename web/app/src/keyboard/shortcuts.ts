@@ -1,56 +1,62 @@
 import { onScopeDispose } from 'vue'
 
-/** A key, or two one after the other such as `g j`, and what it does. */
+/** One key, or a sequence of two such as `g j`, with the action that it runs. */
 export interface Shortcut {
   readonly keys: string
-  readonly does: string
+  readonly description: string
   readonly run: () => void
 }
 
-/** Milliseconds within which the second key of two must come. */
-const PATIENCE = 1200
+/** The time for the second key of a sequence, in milliseconds. */
+const SEQUENCE_TIMEOUT = 1200
 
 const active: Shortcut[][] = []
 let prefix = ''
-let pressed = 0
+let lastKeyAt = 0
 
-/** The shortcuts that work now, those of the innermost view first. */
+/** Return the active shortcuts, those of the innermost view first. */
 export function activeShortcuts(): Shortcut[] {
   return [...active].reverse().flat()
 }
 
-/** Let these keys work while the scope lives. */
+/** Activate shortcuts until the scope ends. */
 export function useShortcuts(shortcuts: readonly Shortcut[]): void {
   const own = [...shortcuts]
   active.push(own)
   onScopeDispose(() => active.splice(active.indexOf(own), 1))
 }
 
-/** Run what a key stands for; true if it stood for something. */
-export function press(event: KeyboardEvent): boolean {
-  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) {
+/** Run the shortcut of a key. Returns whether there is one. */
+export function handleKey(event: KeyboardEvent): boolean {
+  if (
+    event.defaultPrevented ||
+    event.ctrlKey ||
+    event.metaKey ||
+    event.altKey ||
+    isHandledByElement(event)
+  ) {
     return false
   }
-  const pending = event.timeStamp - pressed < PATIENCE ? prefix : ''
+  const pending = event.timeStamp - lastKeyAt < SEQUENCE_TIMEOUT ? prefix : ''
   const shortcuts = activeShortcuts()
   const found =
     shortcuts.find(({ keys }) => pending !== '' && keys === `${pending} ${event.key}`) ??
     shortcuts.find(({ keys }) => keys === event.key)
   prefix = found ? '' : event.key
-  pressed = event.timeStamp
+  lastKeyAt = event.timeStamp
   found?.run()
   return found !== undefined
 }
 
-/** Keys that go into a field, or belong to a dialog, are no shortcuts. */
-function isTyping(event: KeyboardEvent): boolean {
+/** Whether a key belongs to an input field, a dialog or a focused button, so that it must not run a shortcut. */
+function isHandledByElement(event: KeyboardEvent): boolean {
   const target = event.composedPath()[0]
   if (!(target instanceof HTMLElement)) return false
-  const ownKeys = target.closest('input, textarea, select, [contenteditable], dialog')
-  // Enter and the space bar press what has the focus.
-  const presses =
+  const field = target.closest('input, textarea, select, [contenteditable], dialog')
+  // Enter and the space bar activate the focused element.
+  const activates =
     ['Enter', ' '].includes(event.key) && target.closest('a, button, summary') !== null
-  return (ownKeys !== null && !isCheckbox(ownKeys)) || presses
+  return (field !== null && !isCheckbox(field)) || activates
 }
 
 function isCheckbox(element: Element): boolean {

@@ -7,6 +7,7 @@ export interface Notice {
   readonly text: string
 }
 
+/** How long notices are shown, in milliseconds. */
 const SHOWN_FOR = { done: 4000, failed: 12_000 }
 
 const notices = shallowRef<readonly Notice[]>([])
@@ -18,18 +19,18 @@ export function dismiss(id: number): void {
   notices.value = notices.value.filter((notice) => notice.id !== id)
 }
 
-/** Say for some seconds what has come of something. */
+/** Show the result of an action for some seconds. */
 export function notify(kind: Notice['kind'], text: string): void {
   const id = ++last
   notices.value = [...notices.value, { id, kind, text }]
   setTimeout(() => dismiss(id), SHOWN_FOR[kind])
 }
 
-/** Do something for the user and say what came of it; true if it was done. */
-export async function perform(action: () => Promise<unknown>, done: string): Promise<boolean> {
+/** Run an action of the user and show its result. Returns whether it succeeded. */
+export async function perform(action: () => Promise<unknown>, message: string): Promise<boolean> {
   try {
     await action()
-    notify('done', done)
+    notify('done', message)
     return true
   } catch (error) {
     notify('failed', errorText(error))
@@ -37,6 +38,7 @@ export async function perform(action: () => Promise<unknown>, done: string): Pro
   }
 }
 
+/** Describe an error for the user. */
 export function errorText(error: unknown): string {
   const { error: title, message } = shownError(error, messagesFor('en'))
   return `${title}: ${message}`

@@ -2,9 +2,9 @@ import type { ServerSentEvent } from '@horae/vue'
 import { onScopeDispose, watch } from 'vue'
 
 import { client, isAnonymous } from '@/api/server'
-import { usePageVisible } from './visibility'
+import { usePageVisible } from './usePageVisible'
 
-/** Hear what the server tells, while somebody sees the page. */
+/** Receive the events of the server while the page is visible. */
 export function useEvents(onEvent: (event: ServerSentEvent) => void): void {
   const visible = usePageVisible()
   let unsubscribe: (() => void) | null = null

@@ -1,4 +1,4 @@
-import { HoraeError, Loop } from '@horae/vue'
+import { HoraeError, PollLoop } from '@horae/vue'
 import {
   computed,
   onScopeDispose,
@@ -10,111 +10,114 @@ import {
 } from 'vue'
 
 import { isAnonymous } from '@/api/server'
-import { useAsking } from './asking'
-import { refreshSeconds } from './preference'
-import { usePageVisible } from './visibility'
+import { refreshSeconds } from './interval'
+import { useManualRefresh } from './manualRefresh'
+import { usePageVisible } from './usePageVisible'
 
-const LONGEST_WAIT = 30_000
+/** The longest interval after errors, in milliseconds. */
+const MAX_INTERVAL = 30_000
 
 export interface ResourceOptions {
-  /** Begin anew when this changes, */
-  readonly subject?: WatchSource
-  /** and show what was there until there is something new. */
-  readonly keep?: boolean
-  /** Seconds between two looks; the user's choice unless given. */
+  /** What the data depends on, such as an id: it is read again when this changes. */
+  readonly key?: WatchSource
+  /** Whether to show the previous data until the data for a new key has arrived. */
+  readonly keepData?: boolean
+  /** Seconds between two requests; the user's choice by default. */
   readonly seconds?: Ref<number>
-  /** Whether there is anything left to look for. */
-  readonly rest?: () => boolean
+  /** Whether the data can no longer change, so that polling stops. */
+  readonly isFinal?: () => boolean
 }
 
-/** Something the server knows, looked at again and again while somebody sees it. */
+/** Data of the server that is read repeatedly while the page is visible. */
 export interface Resource<Value> {
   readonly data: Readonly<Ref<Value | null>>
-  /** Why the last look failed; what was seen before it stays. */
+  /** The error of the last request. Data from earlier requests is kept. */
   readonly error: Readonly<Ref<unknown>>
-  /** This server has no such thing. */
+  /** The server does not have the data. */
   readonly unavailable: ComputedRef<boolean>
-  /** Look now. */
+  /** Read the data now. */
   readonly refresh: () => void
-  /** Show this until the next look, as after a change. */
-  readonly put: (value: Value) => void
+  /** Replace the data until the next request, for example after a change. */
+  readonly set: (value: Value) => void
 }
 
 export function useResource<Value>(
-  read: (signal: AbortSignal) => Promise<Value>,
+  request: (signal: AbortSignal) => Promise<Value>,
   options: ResourceOptions = {},
 ): Resource<Value> {
-  const { data, error, failures, look, reset } = useReading(read)
+  const { data, error, failures, read, reset } = useRequest(request)
   const visible = usePageVisible()
   const seconds = options.seconds ?? refreshSeconds
-  const loop = new Loop({ work: look, delay })
+  const loop = new PollLoop({ work: read, delay })
 
   function delay(): number | null {
     if (!visible.value || isAnonymous.value || seconds.value === 0) return null
-    const gap = seconds.value * 1000
-    if (failures.value > 0) return Math.min(gap * 2 ** failures.value, LONGEST_WAIT)
-    return options.rest?.() ? null : gap
+    const interval = seconds.value * 1000
+    if (failures.value > 0) return Math.min(interval * 2 ** failures.value, MAX_INTERVAL)
+    return options.isFinal?.() ? null : interval
   }
 
-  function begin(): void {
+  function start(): void {
     loop.stop()
-    reset(options.keep ?? false)
-    loop.hurry()
+    reset(options.keepData ?? false)
+    loop.runNow()
   }
 
-  begin()
-  if (options.subject) watch(options.subject, begin)
-  // Whoever comes back, or logs in, sees what is so now.
+  start()
+  if (options.key) watch(options.key, start)
+  // A user who returns to the page or logs in must not see old data.
   watch([visible, isAnonymous], () => {
-    if (visible.value && !isAnonymous.value) loop.hurry()
-    else loop.poke()
+    if (visible.value && !isAnonymous.value) loop.runNow()
+    else loop.reschedule()
   })
-  watch(seconds, () => loop.poke())
-  useAsking(() => loop.hurry())
+  watch(seconds, () => loop.reschedule())
+  useManualRefresh(() => loop.runNow())
   onScopeDispose(() => loop.stop())
 
   return {
     data,
     error,
     unavailable: computed(() => error.value instanceof HoraeError && error.value.status === 404),
-    refresh: () => loop.hurry(),
-    put: (value) => (data.value = value),
+    refresh: () => loop.runNow(),
+    set: (value) => (data.value = value),
   }
 }
 
-interface Reading<Value> {
+interface UseRequestReturn<Value> {
   readonly data: Ref<Value | null>
   readonly error: Ref<unknown>
-  /** How many looks in a row have failed. */
+  /** The number of consecutive errors. */
   readonly failures: Ref<number>
-  readonly look: (signal: AbortSignal) => Promise<void>
-  readonly reset: (keep: boolean) => void
+  readonly read: (signal: AbortSignal) => Promise<void>
+  readonly reset: (keepData: boolean) => void
 }
 
-function useReading<Value>(read: (signal: AbortSignal) => Promise<Value>): Reading<Value> {
+function useRequest<Value>(
+  request: (signal: AbortSignal) => Promise<Value>,
+): UseRequestReturn<Value> {
   const data = shallowRef<Value | null>(null)
   const error = shallowRef<unknown>(null)
   const failures = shallowRef(0)
 
-  async function look(signal: AbortSignal): Promise<void> {
+  async function read(signal: AbortSignal): Promise<void> {
     try {
-      const value = await read(signal)
+      const value = await request(signal)
       if (signal.aborted) return
       data.value = value
       error.value = null
       failures.value = 0
-    } catch (problem) {
+    } catch (caught) {
       if (signal.aborted) return
-      error.value = problem
+      error.value = caught
       failures.value += 1
     }
   }
 
-  function reset(keep: boolean): void {
-    if (!keep) data.value = null
+  function reset(keepData: boolean): void {
+    if (!keepData) data.value = null
     error.value = null
     failures.value = 0
   }
 
-  return { data, error, failures, look, reset }
+  return { data, error, failures, read, reset }
 }

@@ -2,7 +2,7 @@ import type { LocationQuery, LocationQueryRaw } from 'vue-router'
 
 import type { Schedule, ScheduleQuery } from '@/api/schedules'
 
-/** Read an address; what cannot be understood is no filter. */
+/** Parse the filters from an address. Invalid values are ignored. */
 export function scheduleQueryOf(query: LocationQuery): ScheduleQuery {
   const text = (name: string): string | null => {
     const value = query[name]
@@ -18,8 +18,8 @@ export function scheduleQueryOf(query: LocationQuery): ScheduleQuery {
   }
 }
 
-/** The address of a question, as short as can be. */
-export function addressOf({ name, enabled, cursor }: ScheduleQuery): LocationQueryRaw {
+/** Convert filters to the query of an address, without default values. */
+export function routeQueryOf({ name, enabled, cursor }: ScheduleQuery): LocationQueryRaw {
   return {
     ...(name !== null && { name }),
     ...(enabled !== null && { enabled: String(enabled) }),
@@ -27,14 +27,14 @@ export function addressOf({ name, enabled, cursor }: ScheduleQuery): LocationQue
   }
 }
 
-/** An answer may be older than an event that came while it travelled. */
+/** Return the newer version of a schedule: a response may be older than an event that arrived during the request. */
 export function newestOf(schedule: Schedule, known: readonly Schedule[]): Schedule {
   const row = known.find(({ id }) => id === schedule.id)
   return row !== undefined && row.version > schedule.version ? row : schedule
 }
 
-/** Whether a list that was asked for so shows the schedule, on this page or on another. */
-export function isWanted(schedule: Schedule, { name, enabled }: ScheduleQuery): boolean {
+/** Whether a schedule matches the filters. */
+export function matches(schedule: Schedule, { name, enabled }: ScheduleQuery): boolean {
   if (enabled !== null && schedule.enabled !== enabled) return false
   return name === null || schedule.name.toLowerCase().includes(name.toLowerCase())
 }

@@ -3,17 +3,18 @@ import { hasEnded, stateOf, type Job } from '@horae/vue'
 import type { Tick } from '@/api/schedules'
 import { secondsBetween } from '@/format/duration'
 
-/** A nominal time with what became of it. */
-export interface Happening {
+/** A scheduled time with the decision about it and its job. */
+export interface HistoryEntry {
   readonly tick: Tick
   readonly job: Job | null
-  /** What the badge says: how the run went, or the decision if there was none. */
+  /** The label of the badge: the state of the job, or the decision if no job was started. */
   readonly outcome: string
+  /** The duration of the run; null if it has not ended. */
   readonly seconds: number | null
 }
 
-/** Put ticks and the jobs that they started together. */
-export function historyOf(ticks: readonly Tick[], jobs: readonly Job[]): Happening[] {
+/** Combine ticks with the jobs that they started. */
+export function historyOf(ticks: readonly Tick[], jobs: readonly Job[]): HistoryEntry[] {
   const known = new Map(jobs.map((job) => [job.id, job]))
   return ticks.map((tick) => {
     const job = tick.job_id === null ? null : (known.get(tick.job_id) ?? null)
@@ -27,19 +28,19 @@ export function historyOf(ticks: readonly Tick[], jobs: readonly Job[]): Happeni
   })
 }
 
-/** What a badge says of an outcome. */
-export function outcomeWord(outcome: string): string {
+/** Return the label of an outcome. */
+export function outcomeLabel(outcome: string): string {
   return outcome.charAt(0).toUpperCase() + outcome.slice(1)
 }
 
-/** The bars of a small chart of runs, oldest first: heights in percent of the longest. */
+/** Return the bars of a small chart of runs, oldest first. Heights are in percent of the longest run. */
 export function runBars(
-  history: readonly Happening[],
-  most = 40,
+  history: readonly HistoryEntry[],
+  limit = 40,
 ): { key: string; outcome: string; height: number }[] {
-  const shown = history.slice(0, most).reverse()
-  const longest = Math.max(...shown.map((each) => each.seconds ?? 0), 0.001)
-  return shown.map((each) => ({
+  const runs = history.slice(0, limit).reverse()
+  const longest = Math.max(...runs.map((each) => each.seconds ?? 0), 0.001)
+  return runs.map((each) => ({
     key: each.tick.nominal_time,
     outcome: each.outcome,
     height: Math.max(12, Math.round(((each.seconds ?? 0) / longest) * 100)),

@@ -1,7 +1,7 @@
 import type { Tick } from '@/api/schedules'
 import { plural } from '@/format/number'
 
-/** Why each decision was made, in words that answer "why did it not run?". */
+/** Explains each decision and reason, to answer the question "why did it not run?". */
 const REASONS: Readonly<Record<string, string>> = {
   'fired on_time': 'Started on time.',
   'fired late': 'Started late: no node could start it on time.',
@@ -48,7 +48,7 @@ const CATCH_UPS: Readonly<Record<string, string>> = {
   all: 'every missed time is run late',
 }
 
-/** The policies of a schedule, in words. */
+/** Describe the overlap and catch-up policies of a schedule. */
 export function policyText(overlap: string, catchUp: string): string {
   return `${OVERLAPS[overlap] ?? overlap}; ${CATCH_UPS[catchUp] ?? catchUp}`
 }

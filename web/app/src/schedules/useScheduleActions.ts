@@ -9,12 +9,12 @@ export interface ScheduleActions {
   readonly runNow: (schedule: Schedule) => Promise<void>
 }
 
-/** What can be done to a schedule; `changed` is called after what has worked. */
-export function useScheduleActions(changed: () => void): ScheduleActions {
+/** Return the actions on a schedule. `onChange` is called after each action that succeeded. */
+export function useScheduleActions(onChange: () => void): ScheduleActions {
   const router = useRouter()
 
-  async function act(action: () => Promise<unknown>, done: string): Promise<void> {
-    if (await perform(action, done)) changed()
+  async function act(action: () => Promise<unknown>, message: string): Promise<void> {
+    if (await perform(action, message)) onChange()
   }
 
   return {

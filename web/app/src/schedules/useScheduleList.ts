@@ -3,11 +3,11 @@ import type { Ref } from 'vue'
 import { schedules, type SchedulePage, type ScheduleQuery } from '@/api/schedules'
 import { useEvents } from '@/refresh/useEvents'
 import { useResource, type Resource } from '@/refresh/useResource'
-import { useSoon } from '@/refresh/useSoon'
-import { isWanted, newestOf } from './filters'
-import { newsOf } from './news'
+import { useThrottled } from '@/refresh/useThrottled'
+import { matches, newestOf } from './filters'
+import { parseScheduleEvent } from './scheduleEvents'
 
-/** The page of schedules that is asked for, kept up to date by events and by looking again. */
+/** Read the page of schedules that matches the query, and keep it up to date by events and polling. */
 export function useScheduleList(query: Ref<ScheduleQuery>): Resource<SchedulePage> {
   const list: Resource<SchedulePage> = useResource(
     async (signal) => {
@@ -15,28 +15,28 @@ export function useScheduleList(query: Ref<ScheduleQuery>): Resource<SchedulePag
       const known = list.data.value?.schedules ?? []
       return { ...page, schedules: page.schedules.map((row) => newestOf(row, known)) }
     },
-    { subject: () => JSON.stringify(query.value), keep: true },
+    { key: () => JSON.stringify(query.value), keepData: true },
   )
-  const readSoon = useSoon(list.refresh)
+  const refreshSoon = useThrottled(list.refresh)
 
   useEvents((event) => {
-    const { schedule, gone, missed } = newsOf(event)
+    const { schedule, gone, missed } = parseScheduleEvent(event)
     const page = list.data.value
-    if (missed) readSoon()
+    if (missed) refreshSoon()
     if (page === null) return
     const rows = page.schedules
     if (schedule !== null) {
-      const shown = rows.some(({ id }) => id === schedule.id)
-      const wanted = isWanted(schedule, query.value)
-      if (shown) {
-        list.put({
+      const isShown = rows.some(({ id }) => id === schedule.id)
+      const belongs = matches(schedule, query.value)
+      if (isShown) {
+        list.set({
           ...page,
           schedules: rows.map((row) => (row.id === schedule.id ? schedule : row)),
         })
       }
-      if (shown !== wanted) readSoon()
+      if (isShown !== belongs) refreshSoon()
     }
-    if (gone !== null) list.put({ ...page, schedules: rows.filter(({ id }) => id !== gone) })
+    if (gone !== null) list.set({ ...page, schedules: rows.filter(({ id }) => id !== gone) })
   })
   return list
 }

@@ -7,10 +7,10 @@ import { client, isAnonymous, server } from '@/api/server'
 
 const NO_TOKENS = 'ERROR_NO_TOKENS'
 
-/** Who looks at the page, and what the server lets them do. */
+/** The user of the page and their permissions. */
 export const useSession = defineStore('session', () => {
   const me = shallowRef<Me | null>(null)
-  /** Nothing can be said of the user before the server has answered. */
+  /** The error if the user could not be read; null otherwise. */
   const unreachable = shallowRef<unknown>(null)
 
   async function load(): Promise<void> {
@@ -24,31 +24,31 @@ export const useSession = defineStore('session', () => {
     }
   }
 
-  /** Hand a token to the server, which keeps it in a cookie. @throws {HoraeError} it is not known. */
+  /** Log in with a token, which the server stores in a cookie. @throws {HoraeError} The token is not valid. */
   async function logIn(token: string): Promise<void> {
     me.value = await server.logIn(token)
     unreachable.value = null
     isAnonymous.value = false
-    client.authorize(null) // the cookie speaks now; whoever waits may go on
+    client.authorize(null) // the cookie replaces the token; waiting requests may continue
   }
 
   async function logOut(): Promise<void> {
     await server.logOut()
     useJobStore().clear()
     me.value = null
-    client.authorize(null) // other tabs must not go on with what was this user's
-    await load() // where a token is not needed one is somebody all the same
+    client.authorize(null) // other tabs must not continue with the data of this user
+    await load() // a server that requires no token has a user even without a login
   }
 
   return {
     me,
     unreachable,
-    /** Whether a token must be given before anything is shown. */
+    /** Whether the user must log in with a token first. */
     needsToken: computed(() => isAnonymous.value),
     seesAll: computed(() => me.value?.sees_all ?? false),
     changesAll: computed(() => me.value?.changes_all ?? false),
     changesOwn: computed(() => me.value?.changes_own ?? false),
-    /** Somebody who may look and change nothing. */
+    /** Whether the user may view everything but change nothing. */
     readOnly: computed(() => me.value !== null && !me.value.changes_own && !me.value.changes_all),
     load,
     logIn,
@@ -56,7 +56,7 @@ export const useSession = defineStore('session', () => {
   }
 })
 
-/** Why a login failed, for people. */
+/** Describe for the user why a login failed. */
 export function loginFailure(error: unknown): string {
   if (error instanceof HoraeError && error.status === 401) return 'This token is not valid.'
   if (error instanceof HoraeError && error.code === NO_TOKENS) {

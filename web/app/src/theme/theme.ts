@@ -5,15 +5,15 @@ export type Theme = (typeof THEMES)[number]
 
 const KEY = 'horae.theme'
 
-export function readTheme(text: string | null): Theme {
+export function parseTheme(text: string | null): Theme {
   return THEMES.find((theme) => theme === text) ?? 'system'
 }
 
-/** What the user has chosen; the operating system decides unless they have. */
-export const theme = shallowRef<Theme>(readTheme(localStorage.getItem(KEY)))
+/** The selected theme. `system` follows the operating system. */
+export const theme = shallowRef<Theme>(parseTheme(localStorage.getItem(KEY)))
 
-/** Let the page follow the choice, now and later. */
-export function followTheme(root: HTMLElement = document.documentElement): void {
+/** Apply the selected theme to the page, now and after each change. */
+export function applyTheme(root: HTMLElement = document.documentElement): void {
   watch(
     theme,
     (chosen) => {
@@ -25,7 +25,10 @@ export function followTheme(root: HTMLElement = document.documentElement): void 
   )
 }
 
-/** Call back when the looks may have changed: by choice, or by the operating system. */
+/**
+ * Call `listener` when the user or the operating system may have changed the theme. Returns a function that removes
+ * it.
+ */
 export function onThemeChange(listener: () => void): () => void {
   const system = matchMedia('(prefers-color-scheme: dark)')
   system.addEventListener('change', listener)

@@ -3,9 +3,12 @@ import { defineCustomElement } from 'vue'
 import type { ClientOptions } from './client/client'
 import JobElement from './elements/JobElement.vue'
 import ProgressElement from './elements/ProgressElement.vue'
-import { configureElements } from './elements/keepers'
+import { configureElements } from './elements/jobSources'
 
-/** Define `<horae-job>` and `<horae-progress>`; a second call only changes how new elements speak to their servers. */
+/**
+ * Define `<horae-job>` and `<horae-progress>`. A second call only changes the options of elements that are created
+ * later.
+ */
 export function defineHoraeElements(options: Omit<ClientOptions, 'baseUrl'> = {}): void {
   configureElements(options)
   if (customElements.get('horae-job')) return

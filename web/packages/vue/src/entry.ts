@@ -1,4 +1,5 @@
-// What is built: the front door, and the looks that its types must not import.
+// The entry point of the build. The styles are imported here because the type declarations of index.ts must not import
+// CSS.
 import './components/progress-bar.css'
 
 export * from './index'

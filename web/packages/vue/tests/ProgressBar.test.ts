@@ -16,7 +16,7 @@ function bar(props: object) {
 }
 
 describe('the progress bar', () => {
-  it('shows a rounded percentage and the state in words', () => {
+  it('shows a rounded percentage and the state as text', () => {
     const { text, fill, role } = bar({ value: 33.4, status: 'Importing' })
     expect(text).toBe('33% · Importing')
     expect(fill?.style.width).toBe('33.4%')
@@ -30,13 +30,13 @@ describe('the progress bar', () => {
     expect(bar({ value: 5, status: 'Soon', showValue: false }).text).toBe('Soon')
   })
 
-  it('stays within its track unless told otherwise', () => {
+  it('stays within its track by default', () => {
     expect(bar({ value: 130 }).fill?.style.width).toBe('100%')
     expect(bar({ value: -5 }).fill?.style.width).toBe('0%')
     expect(bar({ value: 130 }).role?.getAttribute('aria-valuenow')).toBe('100')
   })
 
-  it('grows and warns above 100 when told to', () => {
+  it('extends beyond its track and warns above 100 with showOverflow', () => {
     const { fill } = bar({ value: 130, showOverflow: true })
     expect(fill?.style.width).toBe('130%')
     expect(fill?.classList).toContain('horae-progress__bar--over')
@@ -50,7 +50,7 @@ describe('the progress bar', () => {
     [1, false],
     [99, false],
     [100, true],
-  ])('at %i jumps: %s', (value, jumps) => {
-    expect(bar({ value }).fill?.classList.contains('horae-progress__bar--still')).toBe(jumps)
+  ])('at %i changes without animation: %s', (value, notAnimated) => {
+    expect(bar({ value }).fill?.classList.contains('horae-progress__bar--still')).toBe(notAnimated)
   })
 })

@@ -2,9 +2,9 @@ import { describe, expect, it, vi } from 'vitest'
 
 import { createClient, HoraeError, Unauthorized, Unreachable } from '../src'
 import { queryText } from '../src/client/transport'
-import { json, jobOf, refusal } from './fakes'
+import { json, jobOf, errorResponse } from './fakes'
 
-function clientThatGets(response: () => Response): {
+function clientReceiving(response: () => Response): {
   client: ReturnType<typeof createClient>
   fetch: ReturnType<typeof vi.fn<typeof globalThis.fetch>>
 } {
@@ -13,16 +13,16 @@ function clientThatGets(response: () => Response): {
 }
 
 describe('the client', () => {
-  it('sends the token, and lists with commas', async () => {
-    const { client, fetch } = clientThatGets(() => json({ jobs: [], next: null }))
+  it('sends the token, and joins lists by commas', async () => {
+    const { client, fetch } = clientReceiving(() => json({ jobs: [], next: null }))
     await client.jobs.list({ states: ['pending', '!failed'], types: [], cursor: null, limit: 10 })
     const [url, init] = fetch.mock.calls[0] ?? []
     expect(url).toBe('/horae/api/jobs/?states=pending%2C%21failed&limit=10')
     expect(new Headers(init?.headers).get('Authorization')).toBe('Bearer secret')
   })
 
-  it('says with every change that it is JSON, so that no form can forge one', async () => {
-    const { client, fetch } = clientThatGets(() => json(jobOf(1, 'cancelled')))
+  it('sends every change as JSON, which an HTML form of another site cannot', async () => {
+    const { client, fetch } = clientReceiving(() => json(jobOf(1, 'cancelled')))
     await client.jobs.cancel(1)
     await client.jobs.create('a b/c', { path: 'x' })
     expect(fetch.mock.calls.map(([url]) => url)).toEqual([
@@ -35,9 +35,9 @@ describe('the client', () => {
     expect(fetch.mock.calls[1]?.[1]?.body).toBe('{"path":"x"}')
   })
 
-  it('turns a refusal into an error with its code', async () => {
-    const { client } = clientThatGets(() =>
-      refusal(400, 'ERROR_MAX_JOB_COUNT_EXCEEDED', 'one at a time'),
+  it('converts an error response into an error with its code', async () => {
+    const { client } = clientReceiving(() =>
+      errorResponse(400, 'ERROR_MAX_JOB_COUNT_EXCEEDED', 'one at a time'),
     )
     const error: unknown = await client.jobs.create('x').catch((caught: unknown) => caught)
     expect(error).toBeInstanceOf(HoraeError)
@@ -48,30 +48,31 @@ describe('the client', () => {
     })
   })
 
-  it('understands an answer that is not of the API', async () => {
-    const { client } = clientThatGets(() => new Response('<h1>Bad gateway</h1>', { status: 502 }))
+  it('handles a response that is not from the API', async () => {
+    const { client } = clientReceiving(() => new Response('<h1>Bad gateway</h1>', { status: 502 }))
     await expect(client.jobs.get(1)).rejects.toMatchObject({ code: 'ERROR_HTTP_502', status: 502 })
   })
 
-  it('tells when the server knows nobody', async () => {
+  it('reports that authentication is required', async () => {
     const onUnauthorized = vi.fn()
-    const fetch = (): Promise<Response> => Promise.resolve(refusal(401, 'ERROR_NOT_AUTHENTICATED'))
+    const fetch = (): Promise<Response> =>
+      Promise.resolve(errorResponse(401, 'ERROR_NOT_AUTHENTICATED'))
     const client = createClient({ fetch, onUnauthorized })
     await expect(client.jobs.get(1)).rejects.toBeInstanceOf(Unauthorized)
     expect(onUnauthorized).toHaveBeenCalledOnce()
   })
 
-  it('calls a success that is no JSON unreachable', async () => {
-    const { client } = clientThatGets(() => new Response('<html>', { status: 200 }))
+  it('reports a successful response without JSON as unreachable', async () => {
+    const { client } = clientReceiving(() => new Response('<html>', { status: 200 }))
     await expect(client.jobs.get(1)).rejects.toBeInstanceOf(Unreachable)
   })
 
-  it('reads nothing from an empty answer', async () => {
-    const { client } = clientThatGets(() => new Response(null, { status: 204 }))
+  it('returns undefined for an empty response', async () => {
+    const { client } = clientReceiving(() => new Response(null, { status: 204 }))
     await expect(client.jobs.delete(1)).resolves.toBeUndefined()
   })
 
-  it('leaves out of a query what is not given', () => {
+  it('omits missing values from the query string', () => {
     expect(queryText({ a: null, b: undefined, c: '', d: [] })).toBe('')
     expect(queryText({ a: 0, b: false })).toBe('?a=0&b=false')
   })

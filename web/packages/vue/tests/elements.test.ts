@@ -25,11 +25,11 @@ async function place(html: string): Promise<{ element: HTMLElement; root: Shadow
 }
 
 describe('<horae-job>', () => {
-  it('follows a job to its end and tells it by an event', async () => {
+  it('follows a job until it ends, and dispatches an event', async () => {
     server.put(jobOf(5, 'started', { progress_percentage: 20 }))
     const { element, root } = await place('<horae-job job-id="5" lang="de"></horae-job>')
-    const told = vi.fn<(event: Event) => void>()
-    document.body.addEventListener('horae-finished', told, { once: true })
+    const listener = vi.fn<(event: Event) => void>()
+    document.body.addEventListener('horae-finished', listener, { once: true })
     await pass(200)
     expect(root.textContent).toContain('20% · Läuft')
     expect(root.querySelector('button')?.textContent.trim()).toBe('Abbrechen')
@@ -37,12 +37,12 @@ describe('<horae-job>', () => {
     await pass(5000)
     expect(root.textContent).toContain('100% · Fertig')
     expect(root.querySelector('button')).toBeNull()
-    expect(told).toHaveBeenCalledOnce()
-    expect((told.mock.calls[0]?.[0] as CustomEvent<{ id: number }>).detail.id).toBe(5)
+    expect(listener).toHaveBeenCalledOnce()
+    expect((listener.mock.calls[0]?.[0] as CustomEvent<{ id: number }>).detail.id).toBe(5)
     expect(element.isConnected).toBe(true)
   })
 
-  it('asks the server that its base-url names', async () => {
+  it('sends requests to the server of its base-url', async () => {
     server.put(jobOf(5, 'started'))
     await place('<horae-job job-id="5" base-url="http://elsewhere.test/horae"></horae-job>')
     await pass(200)
@@ -60,7 +60,7 @@ describe('<horae-job>', () => {
     expect(root.textContent).toContain('Cancelled')
   })
 
-  it('shows why a job failed, and no button where nothing may be changed', async () => {
+  it('shows why a job failed, and no button when it is read-only', async () => {
     server.put(jobOf(5, 'started'), jobOf(6, 'failed', { human_readable_error: 'No such table.' }))
     const readOnly = await place('<horae-job job-id="5" read-only></horae-job>')
     await pass(200)
@@ -70,7 +70,7 @@ describe('<horae-job>', () => {
     expect(failed.root.querySelector('[role=alert]')?.textContent).toBe('No such table.')
   })
 
-  it('stops asking when it leaves the page', async () => {
+  it('stops polling when it is removed from the page', async () => {
     server.put(jobOf(5, 'started'))
     await place('<horae-job job-id="5"></horae-job>')
     await pass(200)
@@ -81,7 +81,7 @@ describe('<horae-job>', () => {
     expect(server.requests).toHaveLength(before)
   })
 
-  it('brings its looks without a style element, which a page may forbid', async () => {
+  it('has styles without a style element, which a content security policy may forbid', async () => {
     const { root } = await place('<horae-job job-id="5"></horae-job>')
     expect(root.querySelector('style')).toBeNull()
     expect(root.adoptedStyleSheets).toHaveLength(2)
@@ -97,7 +97,7 @@ describe('<horae-progress>', () => {
     expect(root.querySelector('.horae-progress__bar--over')).not.toBeNull()
   })
 
-  it('can hide its number', async () => {
+  it('can hide the percentage', async () => {
     const { root } = await place('<horae-progress value="12" show-value="false"></horae-progress>')
     expect(root.textContent).toBe('')
   })

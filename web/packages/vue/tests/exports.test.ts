@@ -2,10 +2,11 @@ import { expect, it } from 'vitest'
 
 import * as horae from '../src'
 
-it('exports what the README names and nothing by accident', () => {
+it('exports exactly the public names', () => {
   expect(Object.keys(horae).sort()).toMatchInlineSnapshot(`
     [
       "DEFAULT_PACE",
+      "DEFAULT_POLLING",
       "ENDED_STATES",
       "ERROR_JOB_DOES_NOT_EXIST",
       "ERROR_JOB_NOT_CANCELLABLE",
@@ -15,6 +16,7 @@ it('exports what the README names and nothing by accident', () => {
       "JobTracker",
       "Loop",
       "MESSAGES",
+      "PollLoop",
       "ProgressBar",
       "StreamFeed",
       "Unauthorized",
@@ -29,6 +31,7 @@ it('exports what the README names and nothing by accident', () => {
       "jobMixin",
       "jobsOfEvent",
       "messagesFor",
+      "parseJobEvent",
       "shownError",
       "stateOf",
       "useHorae",
@@ -36,4 +39,18 @@ it('exports what the README names and nothing by accident', () => {
       "useJobStore",
     ]
   `)
+})
+
+/* eslint-disable @typescript-eslint/no-deprecated -- these tests are about the previous names */
+
+it('still exports the previous names', () => {
+  expect([horae.Loop, horae.jobsOfEvent, horae.DEFAULT_PACE]).toEqual([
+    horae.PollLoop,
+    horae.parseJobEvent,
+    horae.DEFAULT_POLLING,
+  ])
+})
+
+it('still accepts polling options under their previous name', () => {
+  expect(horae.createHorae({ pace: { first: 50 } }).polling).toEqual({ first: 50 })
 })

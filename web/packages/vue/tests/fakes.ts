@@ -4,25 +4,25 @@ import { createClient, type ClientOptions, type HoraeClient, type Job } from '..
 
 const EPOCH = Date.UTC(2030, 0, 1)
 
-/** A job as the API shows it. `age`: seconds by which `updated_on` is later than the others'. */
+/** A job as the API returns it, with `updated_on` the given `age` in seconds after the others'. */
 export function jobOf(
   id: number,
   state = 'pending',
   more: Partial<Job> & { age?: number } = {},
 ): Job {
   const { age = 0, ...rest } = more
-  const moment = (seconds: number): string => new Date(EPOCH + seconds * 1000).toISOString()
+  const timestamp = (seconds: number): string => new Date(EPOCH + seconds * 1000).toISOString()
   return {
     id,
     type: 'import_csv',
     state,
     progress_percentage: 0,
     human_readable_error: '',
-    created_on: moment(0),
-    updated_on: moment(age),
+    created_on: timestamp(0),
+    updated_on: timestamp(age),
     started_on: null,
     finished_on: null,
-    due_on: moment(0),
+    due_on: timestamp(0),
     label: null,
     owner: 'alice',
     queue: 'default',
@@ -43,7 +43,7 @@ export interface FakeRequest {
   readonly at: number
 }
 
-/** An open stream of events. */
+/** An open event stream. */
 export interface FakeStream {
   readonly lastEventId: string | null
   send: (text: string) => void
@@ -53,19 +53,19 @@ export interface FakeStream {
 
 type Answer = Response | Error
 
-/** A server in memory: holds jobs, answers or fails as told, and can be slow. */
+/** A server in memory whose responses can be errors or be delayed. */
 export class FakeServer {
   readonly jobs = new Map<number, Job>()
   readonly requests: FakeRequest[] = []
   readonly streams: FakeStream[] = []
   me = { id: 'alice', roles: [], sees_all: false, changes_all: false, changes_own: true }
-  /** Whether there is a stream of events. */
+  /** Whether the server offers an event stream. */
   streaming = false
-  /** In place of the next answers, one each. */
+  /** Replacements for the next responses. */
   readonly failures: (() => Answer)[] = []
-  /** In place of every answer. */
+  /** Replaces all responses. */
   broken: (() => Answer) | null = null
-  readonly #gates: Promise<void>[] = []
+  readonly #delays: Promise<void>[] = []
 
   get polls(): FakeRequest[] {
     return this.requests.filter(
@@ -81,11 +81,11 @@ export class FakeServer {
     return createClient({ fetch: this.fetch, shareEvents: false, ...options })
   }
 
-  /** Make the answer to the next request when it comes, and give it when the returned function is called. */
+  /** Compute the response to the next request when it arrives, but send it when the returned function is called. */
   hold(): () => void {
-    let open: () => void = () => undefined
-    this.#gates.push(new Promise((resolve) => (open = resolve)))
-    return () => open()
+    let release: () => void = () => undefined
+    this.#delays.push(new Promise((resolve) => (release = resolve)))
+    return () => release()
   }
 
   readonly fetch = vi.fn(
@@ -99,9 +99,9 @@ export class FakeServer {
         at: Date.now(),
       }
       this.requests.push(request)
-      const gate = request.path === '/api/events/' ? undefined : this.#gates.shift()
+      const delay = request.path === '/api/events/' ? undefined : this.#delays.shift()
       const answer = this.#failure(request.path) ?? this.#answer(request, init)
-      await gate
+      await delay
       if (init.signal?.aborted) throw new DOMException('aborted', 'AbortError')
       if (answer instanceof Error) throw answer
       return answer
@@ -119,7 +119,7 @@ export class FakeServer {
     if (request.path === '/api/session/') return json(this.me)
     if (request.path === '/api/jobs/') return this.#list(request.query)
     const job = this.jobs.get(Number(id))
-    if (!job) return refusal(404, 'ERROR_JOB_DOES_NOT_EXIST')
+    if (!job) return errorResponse(404, 'ERROR_JOB_DOES_NOT_EXIST')
     return action === 'cancel' ? this.#cancel(job) : json(job)
   }
 
@@ -133,7 +133,7 @@ export class FakeServer {
 
   #cancel(job: Job): Response {
     if (job.state === 'finished' || job.state === 'failed') {
-      return refusal(400, 'ERROR_JOB_NOT_CANCELLABLE')
+      return errorResponse(400, 'ERROR_JOB_NOT_CANCELLABLE')
     }
     const cancelled = { ...job, state: 'cancelled' }
     this.jobs.set(job.id, cancelled)
@@ -141,7 +141,7 @@ export class FakeServer {
   }
 
   #open(request: FakeRequest, signal: AbortSignal | null): Answer {
-    if (!this.streaming) return refusal(404, 'ERROR_NOT_FOUND')
+    if (!this.streaming) return errorResponse(404, 'ERROR_NOT_FOUND')
     const encoder = new TextEncoder()
     let controller: ReadableStreamDefaultController<Uint8Array>
     const body = new ReadableStream<Uint8Array>({ start: (given) => (controller = given) })
@@ -162,15 +162,15 @@ export function json(value: unknown, status = 200): Response {
   return new Response(JSON.stringify(value), { status, headers })
 }
 
-export function refusal(status: number, error: string, detail = 'no'): Response {
+export function errorResponse(status: number, error: string, detail = 'no'): Response {
   return json({ error, detail }, status)
 }
 
 /** The network is down. */
 export const offline = (): Error => new TypeError('Failed to fetch')
-export const unauthorized = (): Response => refusal(401, 'ERROR_NOT_AUTHENTICATED')
+export const unauthorized = (): Response => errorResponse(401, 'ERROR_NOT_AUTHENTICATED')
 
-/** Let that much time go by, and everything that it brings about. */
+/** Advance the fake timers, and run everything that is due. */
 export async function pass(milliseconds = 0): Promise<void> {
   await vi.advanceTimersByTimeAsync(milliseconds)
 }

@@ -9,7 +9,7 @@ export interface Mounted {
   unmount: () => void
 }
 
-/** Mount a component as an application would, with Pinia and Horae. */
+/** Mount a component with Pinia and the Horae plugin. */
 export function mount(component: Component, options: HoraeOptions, props: object = {}): Mounted {
   const element = document.createElement('div')
   document.body.append(element)
@@ -25,7 +25,7 @@ export function mount(component: Component, options: HoraeOptions, props: object
   }
 }
 
-/** Mount a component that only runs a setup function, and hand back what it returns. */
+/** Mount a component that only runs a setup function, and return its result. */
 export function withSetup<Result>(
   setup: () => Result,
   options: HoraeOptions,

@@ -1,4 +1,4 @@
-/** One value that a change has replaced; undefined where there was none, or is none any more. */
+/** One changed value. `before` or `after` is undefined if the value was added or removed. */
 export interface ChangedValue {
   readonly name: string
   readonly before: unknown
@@ -11,20 +11,20 @@ const CHANNELS: Readonly<Record<string, string>> = {
   python: 'via Python',
 }
 
-/** How a change was asked for. */
+/** Describe the interface through which a change was made. */
 export function channelText(channel: string): string {
   return CHANNELS[channel] ?? channel
 }
 
-/** What differs between the two, by name. */
+/** Return the values that differ, by name. */
 export function changedValues(before: unknown, after: unknown): ChangedValue[] {
-  const [old, now] = [fieldsOf(before), fieldsOf(after)]
-  return [...new Set([...Object.keys(old), ...Object.keys(now)])]
-    .filter((name) => JSON.stringify(old[name]) !== JSON.stringify(now[name]))
-    .map((name) => ({ name, before: old[name], after: now[name] }))
+  const [oldFields, newFields] = [fieldsOf(before), fieldsOf(after)]
+  return [...new Set([...Object.keys(oldFields), ...Object.keys(newFields)])]
+    .filter((name) => JSON.stringify(oldFields[name]) !== JSON.stringify(newFields[name]))
+    .map((name) => ({ name, before: oldFields[name], after: newFields[name] }))
 }
 
-/** A value as a line can show it. */
+/** Format a value on one line. */
 export function valueText(value: unknown): string {
   if (value === undefined || value === null) return 'none'
   return typeof value === 'string' ? value : JSON.stringify(value)

@@ -1,18 +1,19 @@
 import type { Queue } from '@/api/model'
 import { countText } from '@/format/number'
 
+/** The largest limit that the database can store. */
 export const LARGEST_LIMIT = 2 ** 31 - 1
 
-/** How many jobs run, and of how many that may. */
+/** Format the number of running jobs and the limit, if there is one. */
 export function runningText(queue: Pick<Queue, 'started' | 'concurrency_limit'>): string {
   const running = countText(queue.started)
-  const most = queue.concurrency_limit
-  return most === null ? running : `${running} of ${countText(most)}`
+  const limit = queue.concurrency_limit
+  return limit === null ? running : `${running} of ${countText(limit)}`
 }
 
-/** A limit as it was typed: null for none, undefined where it cannot be one. */
-export function readLimit(typed: string | number): number | null | undefined {
-  const text = String(typed).trim()
+/** Parse a limit. Returns null for an empty input (no limit), and undefined for an invalid one. */
+export function parseLimit(input: string | number): number | null | undefined {
+  const text = String(input).trim()
   if (text === '') return null
   const limit = /^\d+$/.test(text) ? Number(text) : 0
   return limit >= 1 && limit <= LARGEST_LIMIT ? limit : undefined

@@ -5,21 +5,22 @@ import { secondsToClear } from '@/charts/backlog'
 import { durationText } from '@/format/duration'
 import { countText } from '@/format/number'
 
-/** A figure, what it is of, and where to see more of it. */
+/** A figure of the overview, with a link to more details. */
 export interface Tile {
   readonly name: string
   readonly figure: string
-  readonly more: string
+  /** A text below the figure. */
+  readonly details: string
   readonly to: RouteLocationRaw
   readonly bad?: boolean
-  readonly moreIsBad?: boolean
+  readonly detailsAreBad?: boolean
 }
 
 export function tilesOf(overview: Overview): Tile[] {
-  return [...loadTiles(overview), ...endTiles(overview), ...serviceTiles(overview)]
+  return [...loadTiles(overview), ...outcomeTiles(overview), ...serviceTiles(overview)]
 }
 
-function jobsIn(states: string): RouteLocationRaw {
+function jobsInState(states: string): RouteLocationRaw {
   return { name: 'jobs', query: { states } }
 }
 
@@ -29,37 +30,45 @@ function loadTiles(overview: Overview): Tile[] {
     {
       name: 'Waiting',
       figure: countText(pending),
-      more: waitText(overview),
-      to: jobsIn('pending'),
+      details: waitText(overview),
+      to: jobsInState('pending'),
     },
     {
       name: 'Running',
       figure: countText(started),
-      more: `of ${countText(overview.slots)} slots`,
-      to: jobsIn('started'),
+      details: `of ${countText(overview.slots)} slots`,
+      to: jobsInState('started'),
     },
   ]
 }
 
-/** What waits for a slot; the rest is due later, or in a paused queue. */
+/** Describe the jobs that are ready to start, and those that are due later or in a paused queue. */
 function waitText(overview: Overview): string {
   const { ready } = overview
   const held = overview.states.pending - ready
   if (ready === 0) return held > 0 ? 'due later or paused' : 'nothing to start'
-  const clears = secondsToClear(overview)
+  const seconds = secondsToClear(overview)
   const work =
-    clears === null ? `${countText(ready)} ready to start` : `about ${durationText(clears)} of work`
+    seconds === null
+      ? `${countText(ready)} ready to start`
+      : `about ${durationText(seconds)} of work`
   return held > 0 ? `${work}, ${countText(held)} due later or paused` : work
 }
 
-function endTiles({ throughput }: Overview): Tile[] {
+function outcomeTiles({ throughput }: Overview): Tile[] {
   const sum = (name: 'finished' | 'failed'): number =>
     throughput.reduce((total, minute) => total + minute[name], 0)
-  const more = 'in the last hour'
+  const details = 'in the last hour'
   const failed = sum('failed')
   return [
-    { name: 'Finished', figure: countText(sum('finished')), more, to: jobsIn('finished') },
-    { name: 'Failed', figure: countText(failed), more, to: jobsIn('failed'), bad: failed > 0 },
+    { name: 'Finished', figure: countText(sum('finished')), details, to: jobsInState('finished') },
+    {
+      name: 'Failed',
+      figure: countText(failed),
+      details,
+      to: jobsInState('failed'),
+      bad: failed > 0,
+    },
   ]
 }
 
@@ -68,15 +77,15 @@ function serviceTiles({ pick_up, nodes_alive, nodes_dead }: Overview): Tile[] {
     {
       name: 'Median start delay',
       figure: durationText(pick_up.p50_seconds),
-      more: `99th percentile ${durationText(pick_up.p99_seconds)}`,
+      details: `p99: ${durationText(pick_up.p99_seconds)}`,
       to: { name: 'queues' },
     },
     {
       name: 'Nodes',
       figure: countText(nodes_alive),
-      more: nodes_dead > 0 ? `${countText(nodes_dead)} dead` : 'all alive',
+      details: nodes_dead > 0 ? `${countText(nodes_dead)} dead` : 'all alive',
       to: { name: 'nodes' },
-      moreIsBad: nodes_dead > 0,
+      detailsAreBad: nodes_dead > 0,
     },
   ]
 }

@@ -4,30 +4,30 @@ type Schemas = components['schemas']
 
 export type JobId = number
 
-/** A job as lists and events show it, with what its type adds. */
+/** A job as in lists and events, with the fields that its job type adds. */
 export type Job = Readonly<Schemas['JobView']>
 
-/** A job as its own page shows it: with parameters and result. */
+/** A job with its parameters and its result. */
 export type JobDetail = Readonly<Schemas['JobDetail']>
 
-/** A page of jobs, the newest first; `next` is the cursor of the next page, or null on the last. */
+/** A page of jobs, newest first. `next` is the cursor of the next page, or null on the last page. */
 export type JobPage = Readonly<Schemas['JobList']>
 
 /** How one attempt at a job ended. */
 export type JobAttempt = Readonly<Schemas['AttemptView']>
 
-/** Who somebody is to the server, and what they may see and change. */
+/** The user as the server knows them, with their permissions. */
 export type Me = Readonly<Schemas['Me']>
 
-/** Which jobs to list; what is left out is no filter. */
+/** A filter for lists of jobs. Jobs must match all fields that are given. */
 export interface JobQuery {
-  /** The answer to a question with ids is never cut short. */
+  /** Only jobs with these ids. `limit` does not apply then. */
   readonly job_ids?: readonly JobId[]
-  /** States, each with `!` in front to leave it out. */
+  /** Only jobs in these states. A state that starts with `!` is excluded. */
   readonly states?: readonly string[]
   readonly types?: readonly string[]
   readonly queues?: readonly string[]
-  /** Whose jobs; for staff. */
+  /** Only jobs of this user. For staff. */
   readonly owner?: string
   readonly limit?: number
   readonly cursor?: string | null

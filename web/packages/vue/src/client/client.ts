@@ -1,56 +1,57 @@
 import type { JobAttempt, JobDetail, JobId, JobPage, JobQuery, Me } from '../api/model'
 import type { EventFeed } from '../events/feed'
-import type { Channel } from '../events/share'
-import { SharedFeed } from '../events/shared'
+import type { Channel } from '../events/streamLease'
+import { SharedFeed } from '../events/sharedFeed'
 import { HoraeError, Unauthorized } from './errors'
 import { createTransport, type Transport, type TransportOptions } from './transport'
 
 export interface JobsApi {
   list: (query?: JobQuery, signal?: AbortSignal) => Promise<JobPage>
-  /** A job with its parameters and result. */
+  /** Read a job with its parameters and result. */
   get: (id: JobId, signal?: AbortSignal) => Promise<JobDetail>
   attempts: (id: JobId, signal?: AbortSignal) => Promise<readonly JobAttempt[]>
   /** Start a job of a public type. */
   create: (type: string, parameters?: Readonly<Record<string, unknown>>) => Promise<JobDetail>
   cancel: (id: JobId) => Promise<JobDetail>
-  /** Start a failed or cancelled job anew; the answer is the new job. */
+  /** Retry a failed or cancelled job. Returns the new job. */
   retry: (id: JobId) => Promise<JobDetail>
-  /** Delete an ended job. Gives the job where the server does not know its type and leaves it to a node that does. */
+  /** Delete an ended job. Returns the job if the server does not know its type, so that another node will delete it. */
   delete: (id: JobId) => Promise<JobDetail | undefined>
 }
 
-/** One server, as a page sees it. */
+/** The client of one server. */
 export interface HoraeClient {
   readonly transport: Transport
   readonly jobs: JobsApi
   readonly events: EventFeed
-  /** Who the server takes the user for. */
+  /** Read who the user is, and their permissions. */
   readonly me: () => Promise<Me>
-  /** Use this token from now on and tell all who wait for one; null forgets it. */
+  /** Use this token from now on, and notify the listeners of `onAuthorized`. Null removes the token. */
   authorize: (token: string | null) => void
-  /** Be told of every `authorize`. */
+  /** Call the listener after each `authorize`. Returns a function that removes it. */
   onAuthorized: (listener: () => void) => () => void
 }
 
 export interface ClientOptions extends Omit<TransportOptions, 'token'> {
-  /** The first token, or how to find the present one. */
+  /** The initial token, or a function that returns the current one. */
   readonly token?: string | null | (() => string | null)
-  /** In place of the server's own stream of events. */
+  /** A replacement for the server's event stream. */
   readonly feed?: EventFeed
-  /** One stream of events for all tabs of a user, true unless given; false: one a tab. */
+  /** Whether all tabs of a user share one event stream. True by default. */
   readonly shareEvents?: boolean
 }
 
 export function createClient(options: ClientOptions = {}): HoraeClient {
-  const { token: given, feed, shareEvents = true, ...rest } = options
+  const { token: initial, feed, shareEvents = true, ...rest } = options
   const listeners = new Set<() => void>()
-  let token = typeof given === 'function' ? null : (given ?? null)
-  const present = (): string | null => token ?? (typeof given === 'function' ? given() : null)
-  const transport = createTransport({ ...rest, token: present })
+  let token = typeof initial === 'function' ? null : (initial ?? null)
+  const currentToken = (): string | null =>
+    token ?? (typeof initial === 'function' ? initial() : null)
+  const transport = createTransport({ ...rest, token: currentToken })
   const events =
     feed ??
     new SharedFeed({
-      open: (last, signal) => openEvents(transport, last, signal),
+      open: (lastEventId, signal) => openEvents(transport, lastEventId, signal),
       audience: () => audienceOf(transport, rest.baseUrl ?? ''),
       channel: shareEvents ? openChannel() : null,
     })
@@ -59,7 +60,7 @@ export function createClient(options: ClientOptions = {}): HoraeClient {
     transport,
     jobs: jobsApi(transport),
     events,
-    me: () => whoAmI(transport),
+    me: () => readUser(transport),
     authorize: (next) => {
       token = next
       events.reconnect()
@@ -99,15 +100,15 @@ function openEvents(
   return transport.stream('/api/events/', { headers, signal })
 }
 
-function whoAmI(transport: Transport): Promise<Me> {
+function readUser(transport: Transport): Promise<Me> {
   return transport.json('GET', '/api/session/')
 }
 
-/** Whose events the server sends, and which server: tabs share a stream only where both are the same. */
+/** Return a key for the server and the user: tabs share an event stream only if both are the same. */
 async function audienceOf(transport: Transport, baseUrl: string): Promise<string | null> {
   const address = new URL(`${baseUrl.replace(/\/$/, '')}/api/events/`, document.baseURI)
   try {
-    const { id, sees_all } = await whoAmI(transport)
+    const { id, sees_all } = await readUser(transport)
     return JSON.stringify([address.href, id, sees_all])
   } catch (error) {
     if (error instanceof HoraeError && !(error instanceof Unauthorized)) return null

@@ -1,16 +1,16 @@
-/** The codes of the API that a page may want to tell apart. */
+/** Error codes of the API that a page may want to handle differently. */
 export const ERROR_JOB_NOT_CANCELLABLE = 'ERROR_JOB_NOT_CANCELLABLE'
 export const ERROR_JOB_DOES_NOT_EXIST = 'ERROR_JOB_DOES_NOT_EXIST'
 export const ERROR_MAX_JOB_COUNT_EXCEEDED = 'ERROR_MAX_JOB_COUNT_EXCEEDED'
 
-/** The server answered, and refused. */
+/** The server answered with an error. */
 export class HoraeError extends Error {
   override readonly name: string = 'HoraeError'
   /** The HTTP status. */
   readonly status: number
-  /** The code of the API, or `ERROR_HTTP_` and the status when something else answered. */
+  /** The error code of the API, or `ERROR_HTTP_` and the status if the answer is not from the API. */
   readonly code: string
-  /** A sentence, or for a refused body the faults by field. */
+  /** A sentence, or the errors by field if the request body is invalid. */
   readonly detail: unknown
 
   constructor(status: number, code: string, detail: unknown) {
@@ -21,17 +21,17 @@ export class HoraeError extends Error {
   }
 }
 
-/** The server does not know who asks: a token is missing or no longer good. */
+/** Authentication is required: the token is missing or no longer valid. */
 export class Unauthorized extends HoraeError {
   override readonly name = 'Unauthorized'
 }
 
-/** No answer came: the server is down, the network is, or the time was up. */
+/** The server did not answer: it is down, the network is down, or the request timed out. */
 export class Unreachable extends Error {
   override readonly name = 'Unreachable'
 }
 
-/** Turn an answer that is not a success into the error to throw. */
+/** Convert an error response into the error to throw. */
 export async function errorOf(response: Response): Promise<HoraeError> {
   const body: unknown = await response.json().catch(() => null)
   const { error, detail } = isRecord(body) ? body : { error: null, detail: null }

@@ -10,22 +10,22 @@ export interface RequestOptions {
 }
 
 export interface TransportOptions {
-  /** Where the API lives, without `/api`: `''` is the page's own origin. */
+  /** The address of the server without `/api`. An empty string is the page's own origin. */
   readonly baseUrl?: string
-  /** The token to send; asked before every request, so that a login is seen at once. */
+  /** Return the token to send. It is called before each request, so a login takes effect immediately. */
   readonly token?: () => string | null
-  /** More headers of every request. */
+  /** Return additional headers for each request. */
   readonly headers?: () => Record<string, string>
   readonly fetch?: typeof globalThis.fetch
-  /** Milliseconds after which a request counts as lost. */
+  /** Milliseconds after which a request is aborted; 30,000 by default. */
   readonly timeout?: number
-  /** Called whenever the server answers that it does not know who asks. */
+  /** Called when the server answers that authentication is required. */
   readonly onUnauthorized?: () => void
 }
 
-/** JSON over HTTP: values in, values or typed errors out. */
+/** JSON over HTTP with typed errors. */
 export interface Transport {
-  /** @throws {HoraeError} the server refused. @throws {Unreachable} no answer came. */
+  /** @throws {HoraeError} The server answered with an error. @throws {Unreachable} The server did not answer. */
   json: <Answer>(method: string, path: string, options?: RequestOptions) => Promise<Answer>
   /** Open a stream of server-sent events. */
   stream: (path: string, options: StreamOptions) => Promise<ReadableStream<Uint8Array>>
@@ -40,24 +40,24 @@ export function createTransport(options: TransportOptions = {}): Transport {
   const timeout = options.timeout ?? 30_000
   return {
     json: <Answer>(method: string, path: string, request: RequestOptions = {}) =>
-      withinTime(timeout, request.signal, async (signal) => {
+      withTimeout(timeout, request.signal, async (signal) => {
         const init = { ...initOf(method, request.body), signal }
         const response = await send(options, path + queryText(request.query), init)
         const empty = response.status === 204
-        return (empty ? undefined : await reached(() => response.json())) as Answer
+        return (empty ? undefined : await orUnreachable(() => response.json())) as Answer
       }),
     stream: async (path, { headers, signal }) => {
       const init = { headers: { Accept: 'text/event-stream', ...headers }, signal }
       const response = await send(options, path, init)
       const type = response.headers.get('Content-Type') ?? ''
       if (type.startsWith('text/event-stream') && response.body) return response.body
-      throw new Unreachable('the server gave no event stream')
+      throw new Unreachable('the server did not send an event stream')
     },
   }
 }
 
 function initOf(method: string, body: unknown): RequestInit {
-  // A change always carries this type, which no form of another site can send.
+  // This type on every change prevents cross-site request forgery: an HTML form of another site cannot send it.
   const type = method === 'GET' ? {} : { 'Content-Type': 'application/json' }
   const content = body === undefined ? {} : { body: JSON.stringify(body) }
   return { method, headers: { Accept: 'application/json', ...type }, ...content }
@@ -69,14 +69,14 @@ async function send(options: TransportOptions, path: string, init: RequestInit):
   if (token) headers.set('Authorization', `Bearer ${token}`)
   for (const [name, value] of Object.entries(options.headers?.() ?? {})) headers.set(name, value)
   const url = (options.baseUrl ?? '').replace(/\/$/, '') + path
-  const response = await reached(() => (options.fetch ?? fetch)(url, { ...init, headers }))
+  const response = await orUnreachable(() => (options.fetch ?? fetch)(url, { ...init, headers }))
   if (response.ok) return response
   const error = await errorOf(response)
   if (error instanceof Unauthorized) options.onUnauthorized?.()
   throw error
 }
 
-/** Lists are sent with commas; what is null, undefined or empty is left out. */
+/** Build the query string of a URL. Lists are joined by commas; null, undefined and empty values are left out. */
 export function queryText(query: Query = {}): string {
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
@@ -87,7 +87,8 @@ export function queryText(query: Query = {}): string {
   return text === '' ? '' : `?${text}`
 }
 
-async function reached<Value>(attempt: () => Promise<Value>): Promise<Value> {
+/** Report every failure of the request as `Unreachable`. */
+async function orUnreachable<Value>(attempt: () => Promise<Value>): Promise<Value> {
   try {
     return await attempt()
   } catch (cause) {
@@ -96,18 +97,18 @@ async function reached<Value>(attempt: () => Promise<Value>): Promise<Value> {
 }
 
 /** Abort after `limit` milliseconds, or when `outer` is aborted. */
-async function withinTime<Value>(
+async function withTimeout<Value>(
   limit: number,
   outer: AbortSignal | undefined,
   work: (signal: AbortSignal) => Promise<Value>,
 ): Promise<Value> {
-  const own = new AbortController()
-  const abort = (): void => own.abort(outer?.reason)
+  const controller = new AbortController()
+  const abort = (): void => controller.abort(outer?.reason)
   const timer = setTimeout(abort, limit)
   if (outer?.aborted) abort()
   outer?.addEventListener('abort', abort, { once: true })
   try {
-    return await work(own.signal)
+    return await work(controller.signal)
   } finally {
     clearTimeout(timer)
     outer?.removeEventListener('abort', abort)

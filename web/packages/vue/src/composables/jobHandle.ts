@@ -14,8 +14,8 @@ import { hasEnded, stateOf } from '../job/states'
 import { humanReadableState, shownError, type LabelText, type ShownError } from '../job/wording'
 import { useJobEnd, type JobEndCallbacks } from './useJobEnd'
 
-/** What a handle needs of a store or a tracker. */
-export interface JobKeeper {
+/** The functions of a store or a tracker that a job handle needs. */
+export interface JobSource {
   session: () => number
   get: (id: JobId) => Job | undefined
   isGone: (id: JobId) => boolean
@@ -25,11 +25,11 @@ export interface JobKeeper {
 }
 
 export interface UseJobOptions extends JobEndCallbacks {
-  /** The cancel request was refused, or got no answer. */
+  /** Called when a cancel request failed. */
   readonly onJobCancelFailed?: (error: unknown) => void
-  /** Show an error of `cancelJob` to the user. */
+  /** Called to show an error of `cancelJob` to the user. */
   readonly showError?: (error: ShownError) => void
-  /** Puts the job's own labels into words. */
+  /** Converts a label of the job into a text for the user. */
   readonly labelText?: LabelText | undefined
 }
 
@@ -45,24 +45,24 @@ export interface UseJobReturn {
   /** The server no longer has the job. */
   readonly jobIsGone: ComputedRef<boolean>
   readonly jobHumanReadableState: ComputedRef<string>
-  /** A cancel request is on its way. */
+  /** A cancel request is in progress. */
   readonly cancelLoading: Readonly<Ref<boolean>>
-  /** Follow a job that a request of the component has just started. */
+  /** Follow a job that the component has just started. */
   readonly createAndMonitorJob: (job: Job) => void
-  /** Cancel the job if it runs. Never throws: see `showError` and `onJobCancelFailed`. */
+  /** Cancel the job if it is running. Never throws; errors are passed to `showError` and `onJobCancelFailed`. */
   readonly cancelJob: () => Promise<void>
 }
 
-/** The behaviour of `useJob` over any keeper of jobs; it ends with the scope it is made in. */
+/** Implements `useJob` for any source of jobs. It stops with the scope in which it is created. */
 export function createJobHandle(
-  keeper: JobKeeper,
+  source: JobSource,
   messages: Ref<Messages>,
   given: MaybeRefOrGetter<JobId | null | undefined>,
   options: UseJobOptions,
 ): UseJobReturn {
-  const id = useFollowedId(keeper, given)
-  const job = computed(() => (id.value === null ? null : (keeper.get(id.value) ?? null)))
-  const jobIsGone = computed(() => id.value !== null && keeper.isGone(id.value))
+  const id = useFollowedId(source, given)
+  const job = computed(() => (id.value === null ? null : (source.get(id.value) ?? null)))
+  const jobIsGone = computed(() => id.value !== null && source.isGone(id.value))
   const state = computed(() => (job.value && !jobIsGone.value ? stateOf(job.value) : null))
   const jobIsRunning = computed(() => state.value === 'pending' || state.value === 'started')
   useJobEnd(id, job, jobIsGone, options)
@@ -79,25 +79,27 @@ export function createJobHandle(
       return job.value ? humanReadableState(job.value, messages.value, options.labelText) : ''
     }),
     createAndMonitorJob: (started) => {
-      keeper.track(started)
+      source.track(started)
       id.value = started.id
     },
-    ...useCancel(keeper, messages, id, jobIsRunning, options),
+    ...useCancel(source, messages, id, jobIsRunning, options),
   }
 }
 
-/** The id in use, followed while the scope lives. A new given id takes the place of a started job. */
+/**
+ * Return the id of the current job, and follow that job until the scope ends. A new given id replaces a started job.
+ */
 function useFollowedId(
-  keeper: JobKeeper,
+  source: JobSource,
   given: MaybeRefOrGetter<JobId | null | undefined>,
 ): Ref<JobId | null> {
   const current = shallowRef(toValue(given) ?? null)
-  // After a logout a started job belongs to somebody else; a given id may be asked for anew.
-  watch([() => toValue(given) ?? null, keeper.session], ([id]) => (current.value = id))
+  // After a logout a started job belongs to the previous user, so only the given id remains.
+  watch([() => toValue(given) ?? null, source.session], ([id]) => (current.value = id))
   watch(
-    [current, keeper.session] as const,
+    [current, source.session] as const,
     ([id], _previous, onCleanup) => {
-      if (id !== null) onCleanup(keeper.follow(id))
+      if (id !== null) onCleanup(source.follow(id))
     },
     { immediate: true },
   )
@@ -105,7 +107,7 @@ function useFollowedId(
 }
 
 function useCancel(
-  keeper: JobKeeper,
+  source: JobSource,
   messages: Ref<Messages>,
   id: Ref<JobId | null>,
   jobIsRunning: Ref<boolean>,
@@ -117,7 +119,7 @@ function useCancel(
     if (id.value === null || !jobIsRunning.value || cancelLoading.value) return
     cancelLoading.value = true
     try {
-      await keeper.cancel(id.value)
+      await source.cancel(id.value)
     } catch (error) {
       options.showError?.(shownError(error, messages.value))
       options.onJobCancelFailed?.(error)

@@ -6,8 +6,8 @@ import { useHorae } from '../store/plugin'
 import { createJobHandle, type UseJobOptions, type UseJobReturn } from './jobHandle'
 
 /**
- * One job of a component: the one given by id, or the one handed to `createAndMonitorJob`. It is followed until the
- * scope ends; each callback is called once for each job.
+ * Follow one job until the scope ends: the job with the given id, or the one passed to `createAndMonitorJob`. Each
+ * callback is called once per job.
  */
 export function useJob(
   id: MaybeRefOrGetter<JobId | null | undefined> = null,
@@ -16,6 +16,6 @@ export function useJob(
   const store = useJobStore()
   const { messages, labelText } = useHorae()
   const { get, isGone, track, follow, cancel } = store
-  const keeper = { session: () => store.session, get, isGone, track, follow, cancel }
-  return createJobHandle(keeper, messages, id, { labelText, ...options })
+  const source = { session: () => store.session, get, isGone, track, follow, cancel }
+  return createJobHandle(source, messages, id, { labelText, ...options })
 }

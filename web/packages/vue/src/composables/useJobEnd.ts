@@ -7,17 +7,17 @@ export interface JobEndCallbacks {
   readonly onJobFinished?: (job: Job) => void
   readonly onJobFailed?: (job: Job) => void
   readonly onJobCancelled?: (job: Job) => void
-  /** The server no longer has the job; null if it was never seen. */
+  /** The server no longer has the job. The argument is null if the job was never read. */
   readonly onJobGone?: (job: Job | null) => void
 }
 
 interface JobEnd {
   readonly id: JobId
-  readonly how: EndedState | 'gone'
+  readonly outcome: EndedState | 'gone'
   readonly job: Job | null
 }
 
-/** Call back once for each job that ends, also for one that had ended before it was given. */
+/** Call the callbacks once for each job that ends, and also for a job that had ended before it was passed. */
 export function useJobEnd(
   current: Ref<JobId | null>,
   job: Ref<Job | null>,
@@ -26,34 +26,34 @@ export function useJobEnd(
 ): void {
   const end = computed(() => endOf(current.value, job.value, isGone.value))
   const scope = getCurrentScope()
-  let told: JobId | null = null
+  let notifiedId: JobId | null = null
 
-  function tell(now: JobEnd | null): void {
-    if (now === null) {
-      told = null
-    } else if (told !== now.id) {
-      told = now.id
-      callBack(now, callbacks)
+  function notify(jobEnd: JobEnd | null): void {
+    if (jobEnd === null) {
+      notifiedId = null
+    } else if (notifiedId !== jobEnd.id) {
+      notifiedId = jobEnd.id
+      callBack(jobEnd, callbacks)
     }
   }
 
-  watch(end, tell)
-  // Not at once: what the callbacks use may be declared after this call.
+  watch(end, notify)
+  // Not immediately: the callbacks may use variables that the component declares after this call.
   void nextTick(() => {
-    if (scope?.active !== false) tell(end.value)
+    if (scope?.active !== false) notify(end.value)
   })
 }
 
 function endOf(id: JobId | null, job: Job | null, isGone: boolean): JobEnd | null {
   if (id === null) return null
-  if (isGone) return { id, how: 'gone', job }
-  return job && isEndedState(job.state) ? { id, how: job.state, job } : null
+  if (isGone) return { id, outcome: 'gone', job }
+  return job && isEndedState(job.state) ? { id, outcome: job.state, job } : null
 }
 
-function callBack({ how, job }: JobEnd, callbacks: JobEndCallbacks): void {
-  if (how === 'gone') callbacks.onJobGone?.(job)
+function callBack({ outcome, job }: JobEnd, callbacks: JobEndCallbacks): void {
+  if (outcome === 'gone') callbacks.onJobGone?.(job)
   if (job === null) return
-  if (how === 'finished') callbacks.onJobFinished?.(job)
-  if (how === 'failed') callbacks.onJobFailed?.(job)
-  if (how === 'cancelled') callbacks.onJobCancelled?.(job)
+  if (outcome === 'finished') callbacks.onJobFinished?.(job)
+  if (outcome === 'failed') callbacks.onJobFailed?.(job)
+  if (outcome === 'cancelled') callbacks.onJobCancelled?.(job)
 }

@@ -5,19 +5,22 @@ import elementStyle from './elements.css?inline'
 
 /** The custom element around a component. */
 export interface ElementHost {
-  /** Dispatch an event that bubbles out of the element. */
-  tell: (name: string, detail: unknown) => void
-  /** The language tag that holds where the element stands. */
+  /** Dispatch an event that bubbles and leaves the shadow tree. */
+  dispatch: (name: string, detail: unknown) => void
+  /** Return the language tag that applies to the element. */
   language: () => string
 }
 
-/** The element that the present component is; its looks are adopted, since a `<style>` may be forbidden. */
+/**
+ * Return the custom element of the current component, and adopt its styles: a content security policy may forbid
+ * `<style>`.
+ */
 export function useElement(): ElementHost {
   const host = useHost()
   const root = useShadowRoot()
   if (root) root.adoptedStyleSheets = styleSheets()
   return {
-    tell: (name, detail) =>
+    dispatch: (name, detail) =>
       void host?.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true })),
     language: () => host?.closest<HTMLElement>('[lang]')?.lang ?? 'en',
   }

@@ -2,7 +2,10 @@ import { shallowReadonly, shallowRef, type Ref } from 'vue'
 
 import { EventParser, type ServerSentEvent } from './parser'
 
-/** `connecting` until the first byte has come: a proxy that holds back the stream is no live feed. */
+/**
+ * `connecting` lasts until the first byte arrives, because some proxies hold a stream back. `waiting` is the time
+ * before a reconnection.
+ */
 export type FeedStatus = 'closed' | 'connecting' | 'open' | 'waiting'
 
 export interface FeedListener {
@@ -10,30 +13,33 @@ export interface FeedListener {
   readonly onStatus?: (status: FeedStatus) => void
 }
 
-/** News from the server, shared by all who listen. */
+/** A source of server-sent events for any number of listeners. It is connected while there are listeners. */
 export interface EventFeed {
   readonly status: Readonly<Ref<FeedStatus>>
   subscribe: (listener: FeedListener) => () => void
-  /** Connect anew at once, as after a login. */
+  /** Close the connection and open a new one now, for example after a login. */
   reconnect: () => void
 }
 
 export interface FeedOptions {
-  /** Open the stream; rejects when it cannot be had. */
+  /** Open the stream. Rejects when that fails. */
   readonly open: (
     lastEventId: string | null,
     signal: AbortSignal,
   ) => Promise<ReadableStream<Uint8Array>>
-  /** The first wait before a reconnection, in milliseconds; doubled up to `retryCeiling`. */
+  /**
+   * The delay before the first reconnection, in milliseconds. It doubles with each failure. The server can change it.
+   */
   readonly retry?: number
+  /** The longest delay before a reconnection, in milliseconds. */
   readonly retryCeiling?: number
-  /** A connection silent for so many milliseconds is dead: the server sends heartbeats. */
+  /** Milliseconds without data after which the connection counts as lost: the server sends heartbeats. */
   readonly silence?: number
 }
 
 const DEFAULTS = { retry: 1000, retryCeiling: 30_000, silence: 45_000 }
 
-/** Server-sent events by `fetch`, because an EventSource can send no token. */
+/** Reads server-sent events by `fetch`, because an `EventSource` cannot send an `Authorization` header. */
 export class StreamFeed implements EventFeed {
   readonly #settings: FeedOptions & typeof DEFAULTS
   readonly #listeners = new Set<FeedListener>()
@@ -59,36 +65,36 @@ export class StreamFeed implements EventFeed {
   }
 
   reconnect(): void {
-    this.#lastEventId = null // what was missed belongs to whoever was logged in before
+    this.#lastEventId = null // missed events belong to the user who was logged in before
     if (this.#listeners.size === 0) return
     this.#close()
     this.#connect()
   }
 
-  /** Let the next connection go on after this event; null: from now on. */
+  /** Let the next connection resume after this event. Null skips all earlier events. */
   resumeFrom(lastEventId: string | null): void {
     this.#lastEventId = lastEventId
   }
 
   #connect(): void {
-    const own = new AbortController()
-    this.#connection = own
-    this.#change('connecting')
-    const retry = (): void => this.#wait(own)
-    this.#read(own).then(retry, retry)
+    const connection = new AbortController()
+    this.#connection = connection
+    this.#setStatus('connecting')
+    const retry = (): void => this.#retryLater(connection)
+    this.#read(connection).then(retry, retry)
   }
 
-  async #read(own: AbortController): Promise<void> {
-    const stream = await this.#settings.open(this.#lastEventId, own.signal)
+  async #read(connection: AbortController): Promise<void> {
+    const stream = await this.#settings.open(this.#lastEventId, connection.signal)
     const reader = stream.getReader()
-    own.signal.addEventListener('abort', () => void reader.cancel().catch(() => undefined))
+    connection.signal.addEventListener('abort', () => void reader.cancel().catch(() => undefined))
     const decoder = new TextDecoder()
     const parser = new EventParser()
-    while (this.#connection === own) {
-      const { done, value } = await withinSilence(reader.read(), this.#settings.silence)
-      if (done || this.#connection !== own) return
+    while (this.#connection === connection) {
+      const { done, value } = await withTimeout(reader.read(), this.#settings.silence)
+      if (done || this.#connection !== connection) return
       this.#failures = 0
-      this.#change('open')
+      this.#setStatus('open')
       this.#deliver(parser.push(decoder.decode(value, { stream: true })))
       this.#retry = parser.retry ?? this.#retry
     }
@@ -101,10 +107,10 @@ export class StreamFeed implements EventFeed {
     }
   }
 
-  #wait(own: AbortController): void {
-    own.abort()
-    if (this.#connection !== own) return
-    this.#change('waiting')
+  #retryLater(connection: AbortController): void {
+    connection.abort()
+    if (this.#connection !== connection) return
+    this.#setStatus('waiting')
     const delay = Math.min(this.#retry * 2 ** this.#failures, this.#settings.retryCeiling)
     this.#timer = setTimeout(() => this.#connect(), delay)
     this.#failures += 1
@@ -115,24 +121,24 @@ export class StreamFeed implements EventFeed {
     this.#connection?.abort()
     this.#connection = null
     this.#failures = 0
-    this.#change('closed')
+    this.#setStatus('closed')
   }
 
-  #change(status: FeedStatus): void {
+  #setStatus(status: FeedStatus): void {
     if (this.#status.value === status) return
     this.#status.value = status
     for (const listener of [...this.#listeners]) listener.onStatus?.(status)
   }
 }
 
-/** Reject when nothing has come for `silence` milliseconds. */
-async function withinSilence<Value>(read: Promise<Value>, silence: number): Promise<Value> {
+/** Reject if `read` takes longer than `limit` milliseconds. */
+async function withTimeout<Value>(read: Promise<Value>, limit: number): Promise<Value> {
   let timer: ReturnType<typeof setTimeout> | undefined
-  const silent = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error('the event stream fell silent')), silence)
+  const timeout = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error('the event stream sent no data')), limit)
   })
   try {
-    return await Promise.race([read, silent])
+    return await Promise.race([read, timeout])
   } finally {
     clearTimeout(timer)
   }

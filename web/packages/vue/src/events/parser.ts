@@ -5,43 +5,43 @@ export interface ServerSentEvent {
   readonly id: string | null
 }
 
-/** Parses `text/event-stream` as the HTML standard (9.2.6) defines it, across any split of the text. */
+/** Parses `text/event-stream` as the HTML standard (section 9.2.6) defines it. The text may be split anywhere. */
 export class EventParser {
-  /** Milliseconds the server asks clients to wait before they reconnect, if it has said so. */
+  /** The delay before a reconnection that the server has requested, in milliseconds; null if it has not. */
   retry: number | null = null
-  #rest = ''
+  #buffer = ''
   #type = ''
   #data: string[] = []
   #id: string | null = null
 
-  /** Take the next piece of the stream; returns the events that it completes. */
+  /** Parse the next chunk of the stream. Returns the events that it completes. */
   push(chunk: string): ServerSentEvent[] {
-    // A carriage return at the end may be half of a line break, so it waits for the next piece.
-    const lines = (this.#rest + chunk).split(/\r\n|\n|\r(?!$)/)
-    this.#rest = lines.pop() ?? ''
-    return lines.flatMap((line) => this.#take(line))
+    // A carriage return at the end may be the first half of a line break, so it stays in the buffer.
+    const lines = (this.#buffer + chunk).split(/\r\n|\n|\r(?!$)/)
+    this.#buffer = lines.pop() ?? ''
+    return lines.flatMap((line) => this.#parseLine(line))
   }
 
-  #take(line: string): ServerSentEvent[] {
-    if (line === '') return this.#complete()
+  #parseLine(line: string): ServerSentEvent[] {
+    if (line === '') return this.#finishEvent()
     const colon = line.indexOf(':')
-    if (colon === -1) this.#set(line, '')
-    if (colon > 0) this.#set(line.slice(0, colon), line.slice(colon + 1).replace(/^ /, ''))
+    if (colon === -1) this.#setField(line, '')
+    if (colon > 0) this.#setField(line.slice(0, colon), line.slice(colon + 1).replace(/^ /, ''))
     return []
   }
 
-  #set(field: string, value: string): void {
+  #setField(field: string, value: string): void {
     if (field === 'event') this.#type = value
     else if (field === 'data') this.#data.push(value)
     else if (field === 'id' && !value.includes('\0')) this.#id = value
     else if (field === 'retry' && /^\d+$/.test(value)) this.retry = Number(value)
   }
 
-  #complete(): ServerSentEvent[] {
+  #finishEvent(): ServerSentEvent[] {
     const event = { type: this.#type || 'message', data: this.#data.join('\n'), id: this.#id }
-    const told = this.#data.length > 0
+    const hasData = this.#data.length > 0
     this.#type = ''
     this.#data = []
-    return told ? [event] : []
+    return hasData ? [event] : []
   }
 }

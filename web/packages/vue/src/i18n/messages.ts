@@ -1,6 +1,6 @@
 import type { JobState } from '../job/states'
 
-/** Every text that the package shows. */
+/** All texts that the package shows. */
 export interface Messages {
   readonly states: Readonly<Record<JobState | 'gone', string>>
   readonly progress: string
@@ -59,7 +59,7 @@ const de: Messages = {
 
 export const MESSAGES: Readonly<Record<string, Messages>> = { en, de }
 
-/** The texts for a language tag such as `de-AT`; English for a language that is not there. */
+/** Return the texts for a language tag such as `de-AT`. Unknown languages fall back to English. */
 export function messagesFor(
   locale: string,
   more: Readonly<Record<string, Messages>> = {},

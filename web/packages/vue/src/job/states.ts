@@ -1,6 +1,6 @@
 import type { Job } from '../api/model'
 
-/** The states of a job. While one runs, the server may show the job's own label in their place. */
+/** The states of a job. While a job runs, its `state` may be a label of its own instead of `started`. */
 export const JOB_STATES = ['pending', 'started', 'finished', 'failed', 'cancelled'] as const
 export const ENDED_STATES = ['finished', 'failed', 'cancelled'] as const
 
@@ -15,16 +15,16 @@ export function hasEnded(job: Pick<Job, 'state'>): boolean {
   return isEndedState(job.state)
 }
 
-/** The state behind what is shown: a label stands for `started`. */
+/** Return the state of a job: a label counts as `started`. */
 export function stateOf(job: Pick<Job, 'state'>): JobState {
   const shown = JOB_STATES.find((state) => state === job.state)
   return shown ?? 'started'
 }
 
 /**
- * Whether `report` was made before `known`.
+ * Whether `report` is older than `known`.
  *
- * Ends are final on the server, so nothing that still runs can be newer than an end.
+ * Final states never change on the server, so a report of a running job is always older than one of an ended job.
  */
 export function isOutdated(report: Job, known: Job): boolean {
   if (hasEnded(known)) {

@@ -3,10 +3,13 @@ import { HoraeError, ERROR_JOB_NOT_CANCELLABLE, Unreachable } from '../client/er
 import type { Messages } from '../i18n/messages'
 import { JOB_STATES } from './states'
 
-/** Puts a job's own label into words; undefined leaves it to the package. */
+/** Converts a label of a job into a text for the user. Returns undefined to use the default text. */
 export type LabelText = (label: string, job: Job) => string | undefined
 
-/** The state of a job for people. A label without words of its own reads as its name: `importing-table` → `Importing table`. */
+/**
+ * Return the state of a job as a text for the user. The default text of a label is its name: `importing-table` →
+ * `Importing table`.
+ */
 export function humanReadableState(job: Job, messages: Messages, labelText?: LabelText): string {
   const state = JOB_STATES.find((known) => known === job.state)
   if (state) return messages.states[state]
@@ -18,7 +21,7 @@ function sentenceOf(label: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-/** An error for people: what is wrong in a few words, and in a sentence. */
+/** An error as shown to the user: a short title and a message. */
 export interface ShownError {
   readonly error: string
   readonly message: string
@@ -32,27 +35,30 @@ export function shownError(error: unknown, messages: Messages): ShownError {
   return { error: messages.refused, message: sentence(reasonOf(error)) }
 }
 
-/** Why something was refused, in words; a code only where there is nothing else. */
+/** Return the reason of an error as a text. An error code is used only if there is nothing else. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof HoraeError)) return error instanceof Error ? error.message : String(error)
   const { detail, code, status } = error
   if (typeof detail === 'string' && detail !== '') return detail
-  const faults = typeof detail === 'string' ? [] : faultsOf(detail)
-  return faults.length > 0 ? faults.join('; ') : `the server answered with ${status} (${code})`
+  const fieldErrors = typeof detail === 'string' ? [] : fieldErrorsOf(detail)
+  return fieldErrors.length > 0
+    ? fieldErrors.join('; ')
+    : `the server answered with ${status} (${code})`
 }
 
-/** What is wrong with each field of a body that was refused. */
-function faultsOf(detail: unknown, name = ''): string[] {
+/** Return the errors of an invalid request body, one text for each field. */
+function fieldErrorsOf(detail: unknown, name = ''): string[] {
   if (typeof detail === 'string') return [name === '' ? detail : `${name}: ${detail}`]
-  if (Array.isArray(detail)) return detail.flatMap((each) => faultsOf(each, name))
+  if (Array.isArray(detail)) return detail.flatMap((each) => fieldErrorsOf(each, name))
   if (typeof detail !== 'object' || detail === null) return []
-  if ('error' in detail && typeof detail.error === 'string') return faultsOf(detail.error, name)
+  if ('error' in detail && typeof detail.error === 'string')
+    return fieldErrorsOf(detail.error, name)
   return Object.entries(detail).flatMap(([field, each]) =>
-    faultsOf(each, name === '' ? field : `${name}.${field}`),
+    fieldErrorsOf(each, name === '' ? field : `${name}.${field}`),
   )
 }
 
-/** With a full stop where there is none. */
+/** Add a full stop unless the text already ends a sentence. */
 function sentence(text: string): string {
   const words = text.trim()
   return /[.!?…]$/.test(words) ? words : `${words}.`

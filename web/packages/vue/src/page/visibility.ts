@@ -1,16 +1,16 @@
-/** Whether somebody may see the page. */
+/** The visibility of a page. */
 export interface PageVisibility {
   readonly isHidden: () => boolean
-  /** Call back when the page is shown or hidden, which is also the last that a closed page hears. */
-  readonly onChange: (call: () => void) => () => void
+  /** Call `listener` when the page is shown or hidden. This is also the last event of a page that is closed. */
+  readonly onChange: (listener: () => void) => () => void
 }
 
-/** The present page; where there is none, as on a server, somebody may see it. */
+/** The current page. Without a document, as in server-side rendering, it counts as visible. */
 export const PAGE: PageVisibility = {
   isHidden: () => typeof document !== 'undefined' && document.hidden,
-  onChange: (call) => {
+  onChange: (listener) => {
     if (typeof document === 'undefined') return () => undefined
-    document.addEventListener('visibilitychange', call)
-    return () => document.removeEventListener('visibilitychange', call)
+    document.addEventListener('visibilitychange', listener)
+    return () => document.removeEventListener('visibilitychange', listener)
   },
 }

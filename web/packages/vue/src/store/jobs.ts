@@ -4,10 +4,10 @@ import { onScopeDispose } from 'vue'
 import { JobTracker } from '../tracking/tracker'
 import { useHorae } from './plugin'
 
-/** The jobs that this page follows, whichever component started them; see `JobTracker` for each verb. */
+/** The jobs of all components of a page. `JobTracker` documents the functions. */
 export const useJobStore = defineStore('horae-jobs', () => {
-  const { client, pace } = useHorae()
-  const tracker = new JobTracker({ client, pace })
+  const { client, polling } = useHorae()
+  const tracker = new JobTracker({ client, polling })
   onScopeDispose(() => tracker.dispose())
 
   return {

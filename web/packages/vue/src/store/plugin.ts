@@ -11,44 +11,52 @@ import {
 import { createClient, type ClientOptions, type HoraeClient } from '../client/client'
 import { messagesFor, type Messages } from '../i18n/messages'
 import type { LabelText } from '../job/wording'
-import type { PaceOptions } from '../tracking/pace'
+import type { PollingOptions } from '../tracking/polling'
 
-/** What `createHorae` gives to every component and store of an application. */
+/** What `createHorae` provides to all components and stores of an application. */
 export interface Horae {
   readonly client: HoraeClient
   readonly messages: ComputedRef<Messages>
   readonly labelText: LabelText | undefined
-  readonly pace: Partial<PaceOptions>
+  readonly polling: Partial<PollingOptions>
+  /** @deprecated Renamed to `polling`. */
+  readonly pace: Partial<PollingOptions>
 }
 
 export interface HoraeOptions extends ClientOptions {
-  /** In place of a client made from the other options. */
+  /** The client to use. By default one is created from the other options. */
   readonly client?: HoraeClient
-  /** A language tag, `en` unless given. */
+  /** A language tag; `en` by default. */
   readonly locale?: MaybeRefOrGetter<string>
-  /** More languages, or other words, by language tag. */
+  /** Texts of further languages, or replacements, by language tag. */
   readonly messages?: Readonly<Record<string, Messages>>
   readonly labelText?: LabelText
-  readonly pace?: Partial<PaceOptions>
+  readonly polling?: Partial<PollingOptions>
+  /** @deprecated Renamed to `polling`. */
+  readonly pace?: Partial<PollingOptions>
 }
 
 export const horaeKey: InjectionKey<Horae> = Symbol('horae')
 
-/** The plugin: `app.use(createPinia()).use(createHorae({ baseUrl, token, locale }))`. */
+/** Create the plugin: `app.use(createPinia()).use(createHorae({ baseUrl, token, locale }))`. */
 export function createHorae(options: HoraeOptions = {}): Horae & Plugin {
-  const { client, locale = 'en', messages, labelText, pace = {}, ...clientOptions } = options
+  // eslint-disable-next-line @typescript-eslint/no-deprecated -- the previous name is still accepted
+  const { client, locale = 'en', messages, labelText, pace, polling, ...clientOptions } = options
+  const pollingOptions = polling ?? pace ?? {}
   const horae: Horae = {
     client: client ?? createClient(clientOptions),
     messages: computed(() => messagesFor(toValue(locale), messages)),
     labelText,
-    pace,
+    polling: pollingOptions,
+    // eslint-disable-next-line @typescript-eslint/no-deprecated -- the previous name is still provided
+    pace: pollingOptions,
   }
   return { ...horae, install: (app) => void app.provide(horaeKey, horae) }
 }
 
-/** What the application has installed. */
+/** Return what the plugin provides. @throws if the plugin is not installed. */
 export function useHorae(): Horae {
   const horae = inject(horaeKey, null)
-  if (!horae) throw new Error('app.use(createHorae(…)) is missing')
+  if (!horae) throw new Error('the Horae plugin is not installed: call app.use(createHorae(…))')
   return horae
 }

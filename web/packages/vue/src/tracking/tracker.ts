@@ -3,136 +3,142 @@ import { computed, type ComputedRef, type Ref } from 'vue'
 import type { Job, JobId, JobQuery } from '../api/model'
 import type { HoraeClient } from '../client/client'
 import { hasEnded } from '../job/states'
-import { DEFAULT_PACE, type PaceOptions } from './pace'
-import { Pursuit, type TrackerStatus } from './pursuit'
-import { listAll } from './questions'
-import { Shelf } from './shelf'
+import { JobCache } from './jobCache'
+import { JobPoller, type TrackerStatus } from './poller'
+import { DEFAULT_POLLING, type PollingOptions } from './polling'
+import { listAll } from './requests'
 
 export interface TrackerOptions {
   readonly client: HoraeClient
-  readonly pace?: Partial<PaceOptions>
-  /** Ended jobs that are remembered though nothing shows them. */
+  readonly polling?: Partial<PollingOptions>
+  /** @deprecated Renamed to `polling`. */
+  readonly pace?: Partial<PollingOptions>
+  /** How many ended jobs that no component follows are kept; 50 by default. */
   readonly remembered?: number
 }
 
-/** Follows jobs to their end, and acts on them. The store and the custom elements are made of it. */
+/** Follows jobs until they end, and starts, cancels and retries them. The store and the custom elements use it. */
 export class JobTracker {
   readonly status: Readonly<Ref<TrackerStatus>>
-  /** Counts the logouts (`clear`). */
+  /** The number of logouts (calls of `clear`). */
   readonly session: Readonly<Ref<number>>
-  /** Every job that is known, in the order of their ids. */
+  /** All known jobs, ordered by id. */
   readonly jobs: ComputedRef<readonly Job[]>
   readonly unfinishedJobs: ComputedRef<readonly Job[]>
   readonly #client: HoraeClient
-  readonly #shelf: Shelf
-  readonly #pursuit: Pursuit
+  readonly #cache: JobCache
+  readonly #poller: JobPoller
 
-  constructor({ client, pace, remembered }: TrackerOptions) {
+  // eslint-disable-next-line @typescript-eslint/no-deprecated -- the previous name is still accepted
+  constructor({ client, pace, polling = pace, remembered }: TrackerOptions) {
     this.#client = client
-    this.#shelf = new Shelf(remembered)
-    this.#pursuit = new Pursuit(client, this.#shelf, { ...DEFAULT_PACE, ...pace })
-    this.status = this.#pursuit.status
-    this.session = this.#pursuit.session
-    this.jobs = computed(() => sortedJobs(this.#shelf))
+    this.#cache = new JobCache(remembered)
+    this.#poller = new JobPoller(client, this.#cache, { ...DEFAULT_POLLING, ...polling })
+    this.status = this.#poller.status
+    this.session = this.#poller.session
+    this.jobs = computed(() => sortedJobs(this.#cache))
     this.unfinishedJobs = computed(() =>
       this.jobs.value.filter((job) => !hasEnded(job) && !this.isGone(job.id)),
     )
   }
 
   get(id: JobId): Job | undefined {
-    return this.#shelf.entries.get(id)?.job ?? undefined
+    return this.#cache.entries.get(id)?.job ?? undefined
   }
 
   /** Whether the server no longer has the job. */
   isGone(id: JobId): boolean {
-    return this.#shelf.entries.get(id)?.gone ?? false
+    return this.#cache.entries.get(id)?.gone ?? false
   }
 
-  /** Start a job of a public type and follow it to its end. */
+  /** Start a job of a public type and track it until it ends. */
   create(type: string, parameters: Readonly<Record<string, unknown>> = {}): Promise<Job> {
     return this.#act(this.#client.jobs.create(type, parameters))
   }
 
-  /** Follow a job that another request has started; returns the newest that is known of it. */
+  /** Track a job that another request has started until it ends. Returns the newest known version of it. */
   track(job: Job): Job {
-    const known = this.#shelf.keep(job, this.#shelf.now())
-    this.#pursuit.resume() // whoever could start a job is known to the server
+    const known = this.#cache.track(job, this.#cache.revision)
+    this.#poller.resume() // a user who has started a job is logged in
     return known
   }
 
-  /** Follow a job while something shows it; returns how to let go. */
+  /** Follow a job until the returned function is called. */
   follow(id: JobId): () => void {
     const session = this.session.value
-    let held = true
-    this.#shelf.hold(id)
-    this.#pursuit.update()
+    let isFollowing = true
+    this.#cache.follow(id)
+    this.#poller.update()
     return () => {
-      if (held && session === this.session.value) this.#shelf.release(id)
-      held = false
-      this.#pursuit.update()
+      if (isFollowing && session === this.session.value) this.#cache.unfollow(id)
+      isFollowing = false
+      this.#poller.update()
     }
   }
 
-  /** Follow all unfinished jobs of whoever asks, as after a login; of staff, who see everybody's, only their own. */
+  /**
+   * Track all unfinished jobs of the user, for example after a login. Jobs of other users, which staff can see, are
+   * left out.
+   */
   async load(): Promise<void> {
     const session = this.session.value
-    const asked = this.#shelf.now()
-    const unfinished = await listAll(this.#client.jobs, await this.#own())
+    const requestedAt = this.#cache.revision
+    const unfinished = await listAll(this.#client.jobs, await this.#ownJobsQuery())
     if (session !== this.session.value) return
-    for (const job of unfinished) this.#shelf.keep(job, asked)
-    this.#pursuit.resume()
+    for (const job of unfinished) this.#cache.track(job, requestedAt)
+    this.#poller.resume()
   }
 
   async cancel(id: JobId): Promise<Job> {
     try {
       return await this.#act(this.#client.jobs.cancel(id))
     } catch (error) {
-      this.#pursuit.refresh() // most likely the job has just ended
+      this.#poller.refresh() // most likely the job has just ended
       throw error
     }
   }
 
-  /** Start a failed or cancelled job anew and follow the new one. */
+  /** Retry a failed or cancelled job: start a new job with the same parameters, and track it. */
   retry(id: JobId): Promise<Job> {
     return this.#act(this.#client.jobs.retry(id))
   }
 
-  /** Ask about all active jobs at once. */
+  /** Read all active jobs now. */
   refresh(): void {
-    this.#pursuit.refresh()
+    this.#poller.refresh()
   }
 
   forget(id: JobId): void {
-    this.#shelf.remove(id)
-    this.#pursuit.update()
+    this.#cache.remove(id)
+    this.#poller.update()
   }
 
-  /** Forget everything, as after a logout. */
+  /** Forget all jobs, for example after a logout. */
   clear(): void {
-    this.#pursuit.clear()
+    this.#poller.clear()
   }
 
-  /** Clear, and listen to nothing any more. */
+  /** Forget all jobs and remove all listeners. */
   dispose(): void {
-    this.#pursuit.dispose()
+    this.#poller.dispose()
   }
 
-  /** A question for the unfinished jobs of whoever asks. */
-  async #own(): Promise<JobQuery> {
+  /** Build the query for the unfinished jobs of the user. */
+  async #ownJobsQuery(): Promise<JobQuery> {
     const states = ['!finished', '!failed', '!cancelled']
     const { id, sees_all } = await this.#client.me()
     return sees_all ? { states, owner: id } : { states }
   }
 
-  async #act(answer: Promise<Job>): Promise<Job> {
+  async #act(request: Promise<Job>): Promise<Job> {
     const session = this.session.value
-    const job = await answer
-    // An answer that comes after a logout belongs to whoever has left.
+    const job = await request
+    // A response that arrives after a logout belongs to the previous user.
     return session === this.session.value ? this.track(job) : job
   }
 }
 
-function sortedJobs(shelf: Shelf): Job[] {
-  const known = [...shelf.entries.values()].flatMap((entry) => entry.job ?? [])
+function sortedJobs(cache: JobCache): Job[] {
+  const known = [...cache.entries.values()].flatMap((entry) => entry.job ?? [])
   return known.sort((left, right) => left.id - right.id)
 }

@@ -1,0 +1,46 @@
+import type { Job, JobId } from '@horae/vue'
+import { computed, nextTick, shallowRef, watch, type ComputedRef, type Ref } from 'vue'
+import { useRouter } from 'vue-router'
+
+import { useShortcuts } from '@/keyboard/shortcuts'
+
+/** Move through a list of jobs by keyboard. Returns the id of the current job, or null. */
+export function useRowNavigation(
+  rows: Ref<readonly Job[]>,
+  toggle: (job: Job) => void,
+): { current: ComputedRef<JobId | null> } {
+  const router = useRouter()
+  const currentId = shallowRef<JobId | null>(null)
+  const currentIndex = computed(() => rows.value.findIndex((job) => job.id === currentId.value))
+  // If the current job leaves the list, no job is current: a shortcut must never apply to a job that was not selected.
+  watch(currentIndex, (index) => {
+    if (index < 0) currentId.value = null
+  })
+
+  function move(by: number): void {
+    const next = Math.max(0, Math.min(rows.value.length - 1, currentIndex.value + by))
+    currentId.value = rows.value[next]?.id ?? null
+    void nextTick(() =>
+      document.querySelector('tr[aria-current]')?.scrollIntoView({ block: 'nearest' }),
+    )
+  }
+
+  function withCurrent(action: (job: Job) => void): () => void {
+    return () => {
+      const job = rows.value[currentIndex.value]
+      if (job) action(job)
+    }
+  }
+
+  useShortcuts([
+    { keys: 'j', description: 'Next job', run: () => move(1) },
+    { keys: 'k', description: 'Previous job', run: () => move(-1) },
+    {
+      keys: 'Enter',
+      description: 'Open the job',
+      run: withCurrent(({ id }) => void router.push({ name: 'job', params: { id } })),
+    },
+    { keys: 'x', description: 'Select or deselect the job', run: withCurrent(toggle) },
+  ])
+  return { current: computed(() => rows.value[currentIndex.value]?.id ?? null) }
+}

@@ -1,0 +1,19 @@
+import { describe, expect, it } from 'vitest'
+
+import { previewOf, jsonTokens, PREVIEW_LENGTH } from '@/format/json'
+
+describe('a long text of JSON', () => {
+  const text = JSON.stringify({ rows: Array.from({ length: 50_000 }, (_, row) => row) }, null, 2)
+
+  it('has a preview that is cut at the end of a line', () => {
+    const preview = previewOf(text)
+    expect(preview.length).toBeLessThanOrEqual(PREVIEW_LENGTH)
+    expect(text.startsWith(`${preview}\n`)).toBe(true)
+    expect(jsonTokens(preview).length).toBeLessThan(1000)
+  })
+
+  it('has a preview even if it is one line, and the preview of a short text is the text', () => {
+    expect(previewOf('x'.repeat(9000))).toHaveLength(PREVIEW_LENGTH)
+    expect(previewOf('{}')).toBe('{}')
+  })
+})

@@ -1,0 +1,106 @@
+import type { JobAttempt } from '@horae/vue'
+import { describe, expect, it } from 'vitest'
+
+import { clockText, momentText } from '@/format/moment'
+import { timelineOf } from '@/jobs/timeline'
+import { at, jobOf, START } from '../jobFixtures'
+
+function attempt(number: number, from: number, to: number, outcome: string): JobAttempt {
+  return {
+    attempt: number,
+    node: 'n1',
+    started_on: at(from),
+    finished_on: at(to),
+    outcome,
+    error: null,
+    traceback: null,
+  }
+}
+
+function segments(...given: Parameters<typeof timelineOf>): string[] {
+  return timelineOf(...given).map(
+    ({ kind, from, to, open }) =>
+      `${kind} ${(from - START) / 1000}-${(to - START) / 1000}${open ? ' now' : ''}`,
+  )
+}
+
+const now = (seconds: number): number => START + seconds * 1000
+
+describe('the timeline of a job', () => {
+  it('that is waiting', () => {
+    expect(segments(jobOf(1), [], now(5))).toEqual(['waiting 0-5 now'])
+  })
+
+  it('that is not due yet', () => {
+    expect(segments(jobOf(1, 'pending', { due_on: at(60) }), [], now(5))).toEqual([
+      'delayed 0-5 now',
+    ])
+  })
+
+  it('that was due later, and has been waiting since', () => {
+    expect(segments(jobOf(1, 'pending', { due_on: at(60) }), [], now(65))).toEqual([
+      'delayed 0-60',
+      'waiting 60-65 now',
+    ])
+  })
+
+  it('that is running', () => {
+    const job = jobOf(1, 'copying-rows', { started_on: at(2), attempt: 1 })
+    expect(segments(job, [], now(9))).toEqual(['waiting 0-2', 'running 2-9 now'])
+  })
+
+  it('that has finished', () => {
+    const job = jobOf(1, 'finished', { started_on: at(2), finished_on: at(8), attempt: 1 })
+    expect(segments(job, [attempt(1, 2, 8, 'finished')], now(99))).toEqual([
+      'waiting 0-2',
+      'running 2-8',
+    ])
+  })
+
+  it('that has finished a moment after its attempt', () => {
+    const job = jobOf(1, 'finished', { started_on: at(2), finished_on: at(9), attempt: 1 })
+    expect(segments(job, [attempt(1, 2, 8, 'finished')], now(99))).toEqual([
+      'waiting 0-2',
+      'running 2-8',
+    ])
+  })
+
+  it('that failed, waited for its retry, and runs again', () => {
+    const job = jobOf(1, 'started', { started_on: at(30), due_on: at(28), attempt: 2 })
+    expect(segments(job, [attempt(1, 1, 4, 'failed')], now(40))).toEqual([
+      'waiting 0-1',
+      'failed 1-4',
+      'delayed 4-28',
+      'waiting 28-30',
+      'running 30-40 now',
+    ])
+  })
+
+  it('that was cancelled before it started', () => {
+    const job = jobOf(1, 'cancelled', { finished_on: at(3) })
+    expect(segments(job, [], now(99))).toEqual(['waiting 0-3'])
+  })
+
+  it('names the attempt and its outcome', () => {
+    const job = jobOf(1, 'pending', { due_on: at(90) })
+    const labels = timelineOf(job, [attempt(1, 1, 4, 'crashed')], now(10)).map(({ label }) => label)
+    expect(labels).toContain('Attempt 1: node lost')
+  })
+
+  it('gives the reason for waiting', () => {
+    const label = (...given: Parameters<typeof timelineOf>): string | undefined =>
+      timelineOf(...given).at(-1)?.label
+    const due = { due_on: at(90) }
+    const time = clockText(at(90))
+    expect(label(jobOf(1), [], now(5))).toBe('Waiting for a slot')
+    expect(label({ ...jobOf(1), queue_is_paused: true }, [], now(5))).toBe('Queue paused')
+    expect(label(jobOf(1, 'pending', due), [], now(5))).toBe(`Waiting until ${time}`)
+    const again = jobOf(1, 'pending', { ...due, attempt: 1, max_attempts: 5 })
+    expect(label(again, [attempt(1, 1, 4, 'failed')], now(5))).toBe(
+      `Waiting until ${time} (attempt 2 of 5)`,
+    )
+    expect(label({ ...again, queue_is_paused: true }, [], now(5))).toMatch(/; queue paused$/)
+    const later = jobOf(1, 'pending', { due_on: at(3 * 86_400) })
+    expect(label(later, [], now(5))).toBe(`Waiting until ${momentText(at(3 * 86_400))}`)
+  })
+})

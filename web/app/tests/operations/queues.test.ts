@@ -1,0 +1,112 @@
+import { createPinia, setActivePinia } from 'pinia'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createApp, h, nextTick, type App, type SetupContext } from 'vue'
+
+import type { Queue } from '@/api/model'
+import { server } from '@/api/server'
+import { useSession } from '@/session/session'
+import QueuesPage from '@/views/operations/QueuesPage.vue'
+import { parseLimit } from '@/views/operations/limits'
+
+const QUEUE: Queue = {
+  name: 'export',
+  paused: false,
+  paused_on: null,
+  note: null,
+  concurrency_limit: 3,
+  pending: 5,
+  due: 5,
+  started: 2,
+  oldest_seconds: 4,
+}
+const STAFF = { id: 'eve', roles: ['staff'], sees_all: true, changes_all: true, changes_own: true }
+
+let app: App | null = null
+
+async function shown(me: typeof STAFF, ...queues: Queue[]): Promise<HTMLElement> {
+  const pinia = createPinia()
+  setActivePinia(pinia)
+  vi.spyOn(server, 'me').mockResolvedValue(me)
+  vi.spyOn(server, 'queues').mockResolvedValue(queues)
+  await useSession().load()
+  const place = document.body.appendChild(document.createElement('div'))
+  app = createApp(QueuesPage)
+  app.use(pinia)
+  app.component('RouterLink', (_: unknown, { slots }: Pick<SetupContext, 'slots'>) =>
+    h('a', slots['default']?.()),
+  )
+  app.mount(place)
+  await vi.waitFor(() => expect(place.querySelector('[data-testid=queues]')).not.toBeNull())
+  return place
+}
+
+function row(place: HTMLElement, name: string): HTMLElement {
+  const found = place.querySelector<HTMLElement>(`[data-testid=queue-${name}]`)
+  if (found === null) throw new Error(`no row of ${name}`)
+  return found
+}
+
+function button(place: ParentNode, text: string): HTMLButtonElement | undefined {
+  return [...place.querySelectorAll('button')].find((each) => each.textContent.trim() === text)
+}
+
+async function type(place: HTMLElement, text: string): Promise<void> {
+  const field = place.querySelector<HTMLInputElement>('dialog input')
+  if (field === null) throw new Error('nothing to type into')
+  field.value = text
+  field.dispatchEvent(new Event('input'))
+  await nextTick()
+}
+
+beforeEach(() => {
+  document.body.replaceChildren()
+})
+afterEach(() => {
+  app?.unmount()
+  vi.restoreAllMocks()
+})
+
+describe('the queues', () => {
+  it('show the number of running jobs and the limit', async () => {
+    const place = await shown(STAFF, QUEUE, { ...QUEUE, name: 'mail', concurrency_limit: null })
+    const running = (name: string) =>
+      row(place, name).querySelector('[data-label=Running]')?.textContent
+    expect([running('export'), running('mail')]).toEqual(['2 of 3', '2'])
+  })
+
+  it('are limited by staff', async () => {
+    const place = await shown(STAFF, QUEUE)
+    const limit = vi.spyOn(server, 'limitQueue').mockResolvedValue(QUEUE)
+    button(row(place, 'export'), 'Limit')?.click()
+    await nextTick()
+    await nextTick()
+    expect(place.querySelector<HTMLInputElement>('dialog input')?.value).toBe('3')
+    await type(place, '0')
+    expect(button(place, 'Set')?.disabled).toBe(true)
+    await type(place, '7')
+    place.querySelector('dialog form')?.dispatchEvent(new Event('submit', { cancelable: true }))
+    await vi.waitFor(() => expect(limit).toHaveBeenCalledWith('export', 7))
+    await vi.waitFor(() => expect(server.queues).toHaveBeenCalledTimes(2))
+  })
+
+  it('cannot be limited by read-only users', async () => {
+    const place = await shown({ ...STAFF, roles: ['read_only'], changes_all: false }, QUEUE)
+    expect(button(row(place, 'export'), 'Limit')).toBeUndefined()
+  })
+})
+
+describe('the input of a limit', () => {
+  it.each([
+    ['3', 3],
+    [' 12 ', 12],
+    ['', null],
+    ['2147483647', 2147483647],
+    ['0', undefined],
+    ['-1', undefined],
+    ['1.5', undefined],
+    ['many', undefined],
+    ['2147483648', undefined],
+  ])('%j is parsed as %j', (typed, limit) => {
+    expect(parseLimit(typed)).toBe(limit)
+  })
+})

@@ -1,0 +1,12 @@
+import { computed, inject, type ComputedRef } from 'vue'
+
+import { messagesFor, type Messages } from '../i18n/messages'
+import { horaeKey } from '../store/plugin'
+
+/**
+ * Return the texts of the application. Without the plugin they are English, so that the progress bar also works
+ * alone.
+ */
+export function useMessages(): ComputedRef<Messages> {
+  return inject(horaeKey, null)?.messages ?? computed(() => messagesFor('en'))
+}

@@ -1,0 +1,29 @@
+import { createClient, type ClientOptions } from '../client/client'
+import type { JobSource } from '../composables/jobHandle'
+import { JobTracker } from '../tracking/tracker'
+
+const sources = new Map<string, JobSource>()
+let options: Omit<ClientOptions, 'baseUrl'> = {}
+
+/** Set the client options of elements that are created from now on. */
+export function configureElements(given: Omit<ClientOptions, 'baseUrl'>): void {
+  options = given
+  sources.clear()
+}
+
+/** Return the tracker for all elements of one server, so that they share one event stream and one polling loop. */
+export function jobSourceFor(baseUrl: string): JobSource {
+  const known = sources.get(baseUrl)
+  if (known) return known
+  const tracker = new JobTracker({ client: createClient({ ...options, baseUrl }) })
+  const source: JobSource = {
+    session: () => tracker.session.value,
+    get: (id) => tracker.get(id),
+    isGone: (id) => tracker.isGone(id),
+    track: (job) => tracker.track(job),
+    follow: (id) => tracker.follow(id),
+    cancel: (id) => tracker.cancel(id),
+  }
+  sources.set(baseUrl, source)
+  return source
+}
