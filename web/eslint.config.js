@@ -5,10 +5,10 @@ import { defineConfig } from 'eslint/config'
 import typescript from 'typescript-eslint'
 
 const shape = {
-  // 200 lines are the aim; 400 is where a file must be split. Bodies: 40 lines at most.
+  // Files should have about 200 lines, and must have at most 400. Functions have at most 40.
   'max-lines': ['error', { max: 400 }],
   'max-lines-per-function': ['error', { max: 40, skipBlankLines: true, skipComments: true }],
-  complexity: ['error', 10], // it counts every `?.` and `??` too
+  complexity: ['error', 10], // `?.` and `??` count as branches
   eqeqeq: 'error',
   'no-console': 'error',
 }
@@ -37,7 +37,7 @@ export default defineConfig(
       '@typescript-eslint/explicit-module-boundary-types': 'error',
       '@typescript-eslint/switch-exhaustiveness-check': 'error',
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
-      // Vue reads a missing value as undefined; `emit` and `defineProps` speak of void and {}.
+      // The types of `emit` and `defineProps` use void.
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
       'vue/block-lang': ['error', { script: { lang: 'ts' } }],
       'vue/block-order': ['error', { order: ['script', 'template', 'style'] }],

@@ -105,7 +105,7 @@ def test_an_import_that_is_cancelled_in_the_middle_leaves_no_rows(
     wait_until(lambda: percent(job) > first + 1)
     cancel(job)
     alice.reload()
-    expect(alice.get_by_text("None yet")).to_be_visible()
+    expect(alice.get_by_text("No tables yet")).to_be_visible()
     assert (stored(engine, Table), stored(engine, City)) == (0, 0)
 
 
@@ -162,7 +162,7 @@ def test_nobody_sees_the_running_job_of_somebody_else(
     with browser.new_context(base_url=node.url) as context:
         faults = Faults(context, node.url)
         bob = signed_in(context.new_page(), "bob")
-        expect(bob.get_by_text("None yet")).to_be_visible()
+        expect(bob.get_by_text("No tables yet")).to_be_visible()
         expect(bob.get_by_role("progressbar")).to_have_count(0)
         assert faults.seen == []
     assert jobs_of("bob", node) == []
@@ -181,7 +181,7 @@ def test_what_somebody_made_is_nobody_elses(alice: Page, node: TablesApp, engine
         table = session.scalars(select(Table.id)).one()
     alice.get_by_role("button", name="Sign out").click()
     signed_in(alice, "bob")
-    expect(alice.get_by_text("None yet")).to_be_visible()
+    expect(alice.get_by_text("No tables yet")).to_be_visible()
     expect(job_of(alice, "New table")).to_have_count(0)
     copied = ask(node, "bob", "POST", "background/api/jobs/types/duplicate_table/", {"table_id": table})
     assert (copied.status_code, copied.json()["error"]) == (404, "ERROR_TABLE_DOES_NOT_EXIST")

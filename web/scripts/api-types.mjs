@@ -1,4 +1,4 @@
-// Makes packages/vue/src/api/schema.ts from the API's OpenAPI document; `--check` only compares the two.
+// Generates packages/vue/src/api/schema.ts from the OpenAPI document of the API. `--check` only compares the two.
 import { readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 
@@ -6,23 +6,23 @@ import openapiTypes, { astToString } from 'openapi-typescript'
 
 const source = new URL('../../tests/api/openapi.json', import.meta.url)
 const target = new URL('../packages/vue/src/api/schema.ts', import.meta.url)
-const HEAD = '// Made from tests/api/openapi.json by `npm run api-types`; not to be edited.\n\n'
+const HEAD = '// Generated from tests/api/openapi.json by `npm run api-types`. Do not edit.\n\n'
 
-/** The document without the job types of the application that it was made from. */
+/** Return the document without the endpoints of the job types, which belong to the application that generated it. */
 function withoutJobTypes(document) {
   const paths = Object.fromEntries(
     Object.entries(document.paths).filter(([path]) => !path.startsWith('/api/jobs/types/')),
   )
-  const every = document.components.schemas
-  const used = namesUsedBy(paths, every)
-  const schemas = Object.fromEntries(Object.entries(every).filter(([name]) => used.has(name)))
+  const allSchemas = document.components.schemas
+  const used = namesUsedBy(paths, allSchemas)
+  const schemas = Object.fromEntries(Object.entries(allSchemas).filter(([name]) => used.has(name)))
   return { ...document, paths, components: { ...document.components, schemas } }
 }
 
-/** Every schema that a part of the document refers to, and what those refer to. */
-function namesUsedBy(part, every, used = new Set()) {
+/** Return the names of all schemas that a part of the document refers to, directly or indirectly. */
+function namesUsedBy(part, allSchemas, used = new Set()) {
   for (const [, name] of JSON.stringify(part).matchAll(/#\/components\/schemas\/([^"]+)/g)) {
-    if (!used.has(name)) namesUsedBy(every[name], every, used.add(name))
+    if (!used.has(name)) namesUsedBy(allSchemas[name], allSchemas, used.add(name))
   }
   return used
 }

@@ -7,7 +7,7 @@ const path = (relative: string): string => fileURLToPath(new URL(relative, impor
 
 export default defineConfig({
   plugins: [vue()],
-  // An application of its own installs the package; here it is taken from beside.
+  // A separate application would install the package. This one uses the source code in this repository.
   resolve: { alias: { '@horae/vue': path('../../packages/vue/src/entry.ts') } },
   build: { outDir: path('../../../examples/tables/static'), emptyOutDir: true },
 })

@@ -1,6 +1,6 @@
 /// <reference types="vite/client" />
 
-// For tools that read TypeScript without Vue.
+// For tools that do not understand Vue files.
 declare module '*.vue' {
   import type { Component } from 'vue'
 

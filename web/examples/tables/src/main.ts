@@ -6,7 +6,7 @@ import { createApp } from 'vue'
 
 import App from './App.vue'
 
-// `/background` is where app.py mounts Horae.
+// app.py mounts Horae at `/background`.
 createApp(App)
   .use(createPinia())
   .use(createHorae({ baseUrl: '/background' }))

@@ -1,4 +1,4 @@
-/** The application's own endpoints; those of jobs are in @horae/vue. */
+/** The endpoints of this application. The endpoints of jobs are called by @horae/vue. */
 
 export interface Table {
   readonly id: number
@@ -22,7 +22,7 @@ export const listTables = (): Promise<Table[]> => ask('GET', '/api/tables')
 export const firstRows = (id: number): Promise<Row[]> => ask('GET', `/api/tables/${id}/rows`)
 export const listExports = (): Promise<Export[]> => ask('GET', '/api/exports')
 
-/** Hand over a file and have it imported; the answer names the job. */
+/** Upload a file and start its import. The response contains the id of the job. */
 export const startImport = (file: File): Promise<{ job_id: number }> =>
   ask('POST', `/api/imports?name=${encodeURIComponent(file.name)}`, file)
 
@@ -40,5 +40,5 @@ async function ask<Answer>(method: string, path: string, body?: object): Promise
 
 function detailOf(answer: unknown): string {
   const detail = (answer as { detail?: unknown } | null)?.detail
-  return typeof detail === 'string' ? detail : 'That did not work; try again.'
+  return typeof detail === 'string' ? detail : 'The request failed. Please try again.'
 }

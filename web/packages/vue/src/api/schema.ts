@@ -1,4 +1,4 @@
-// Made from tests/api/openapi.json by `npm run api-types`; not to be edited.
+// Generated from tests/api/openapi.json by `npm run api-types`. Do not edit.
 
 export interface paths {
     "/api/audit/": {
