@@ -15,18 +15,18 @@ export interface Export {
 
 export type Row = readonly (string | number)[]
 
-export const whoIsSignedIn = (): Promise<{ name: string } | null> => ask('GET', '/api/session')
-export const signIn = (name: string): Promise<unknown> => ask('POST', '/api/session', { name })
-export const signOut = (): Promise<unknown> => ask('DELETE', '/api/session')
-export const listTables = (): Promise<Table[]> => ask('GET', '/api/tables')
-export const firstRows = (id: number): Promise<Row[]> => ask('GET', `/api/tables/${id}/rows`)
-export const listExports = (): Promise<Export[]> => ask('GET', '/api/exports')
+export const whoIsSignedIn = (): Promise<{ name: string } | null> => request('GET', '/api/session')
+export const signIn = (name: string): Promise<unknown> => request('POST', '/api/session', { name })
+export const signOut = (): Promise<unknown> => request('DELETE', '/api/session')
+export const listTables = (): Promise<Table[]> => request('GET', '/api/tables')
+export const firstRows = (id: number): Promise<Row[]> => request('GET', `/api/tables/${id}/rows`)
+export const listExports = (): Promise<Export[]> => request('GET', '/api/exports')
 
 /** Upload a file and start its import. The response contains the id of the job. */
 export const startImport = (file: File): Promise<{ job_id: number }> =>
-  ask('POST', `/api/imports?name=${encodeURIComponent(file.name)}`, file)
+  request('POST', `/api/imports?name=${encodeURIComponent(file.name)}`, file)
 
-async function ask<Answer>(method: string, path: string, body?: object): Promise<Answer> {
+async function request<Body>(method: string, path: string, body?: object): Promise<Body> {
   const isFile = body instanceof File
   const response = await fetch(path, {
     method,
@@ -35,7 +35,7 @@ async function ask<Answer>(method: string, path: string, body?: object): Promise
   })
   const answer: unknown = await response.json().catch(() => null)
   if (!response.ok) throw new Error(detailOf(answer))
-  return answer as Answer
+  return answer as Body
 }
 
 function detailOf(answer: unknown): string {

@@ -26,7 +26,7 @@ export interface TransportOptions {
 /** JSON over HTTP with typed errors. */
 export interface Transport {
   /** @throws {HoraeError} The server answered with an error. @throws {Unreachable} The server did not answer. */
-  json: <Answer>(method: string, path: string, options?: RequestOptions) => Promise<Answer>
+  json: <Body>(method: string, path: string, options?: RequestOptions) => Promise<Body>
   /** Open a stream of server-sent events. */
   stream: (path: string, options: StreamOptions) => Promise<ReadableStream<Uint8Array>>
 }
@@ -39,12 +39,12 @@ export interface StreamOptions {
 export function createTransport(options: TransportOptions = {}): Transport {
   const timeout = options.timeout ?? 30_000
   return {
-    json: <Answer>(method: string, path: string, request: RequestOptions = {}) =>
+    json: <Body>(method: string, path: string, request: RequestOptions = {}) =>
       withTimeout(timeout, request.signal, async (signal) => {
         const init = { ...initOf(method, request.body), signal }
         const response = await send(options, path + queryText(request.query), init)
         const empty = response.status === 204
-        return (empty ? undefined : await orUnreachable(() => response.json())) as Answer
+        return (empty ? undefined : await orUnreachable(() => response.json())) as Body
       }),
     stream: async (path, { headers, signal }) => {
       const init = { headers: { Accept: 'text/event-stream', ...headers }, signal }

@@ -57,10 +57,10 @@ export interface UseJobReturn {
 export function createJobHandle(
   source: JobSource,
   messages: Ref<Messages>,
-  given: MaybeRefOrGetter<JobId | null | undefined>,
+  requestedId: MaybeRefOrGetter<JobId | null | undefined>,
   options: UseJobOptions,
 ): UseJobReturn {
-  const id = useFollowedId(source, given)
+  const id = useFollowedId(source, requestedId)
   const job = computed(() => (id.value === null ? null : (source.get(id.value) ?? null)))
   const jobIsGone = computed(() => id.value !== null && source.isGone(id.value))
   const state = computed(() => (job.value && !jobIsGone.value ? stateOf(job.value) : null))
@@ -87,15 +87,15 @@ export function createJobHandle(
 }
 
 /**
- * Return the id of the current job, and follow that job until the scope ends. A new given id replaces a started job.
+ * Return the id of the current job, and follow that job until the scope ends. A new requested id replaces a started job.
  */
 function useFollowedId(
   source: JobSource,
-  given: MaybeRefOrGetter<JobId | null | undefined>,
+  requestedId: MaybeRefOrGetter<JobId | null | undefined>,
 ): Ref<JobId | null> {
-  const current = shallowRef(toValue(given) ?? null)
-  // After a logout a started job belongs to the previous user, so only the given id remains.
-  watch([() => toValue(given) ?? null, source.session], ([id]) => (current.value = id))
+  const current = shallowRef(toValue(requestedId) ?? null)
+  // After a logout a started job belongs to the previous user, so only the requested id remains.
+  watch([() => toValue(requestedId) ?? null, source.session], ([id]) => (current.value = id))
   watch(
     [current, source.session] as const,
     ([id], _previous, onCleanup) => {
