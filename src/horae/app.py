@@ -14,7 +14,7 @@ from typing_extensions import Unpack
 from horae.api.lazy import Interface, LazyInterface
 from horae.api.security.exposure import check_exposure
 from horae.api.security.tokens import tokens_of
-from horae.client.changes import PYTHON, Caller, acting
+from horae.client.changes import PYTHON, Caller, attributed_to
 from horae.client.jobs.async_jobs import AsyncJobs
 from horae.client.jobs.jobs import Jobs
 from horae.client.schedules.async_schedules import AsyncSchedules
@@ -246,7 +246,7 @@ class Horae:
 
         Every change is recorded (`GET /api/audit/`), but not that jobs are started.
         """
-        with acting(Caller(actor, PYTHON)):
+        with attributed_to(Caller(actor, PYTHON)):
             yield
 
     def migrate(self) -> None:

@@ -13,7 +13,7 @@ from horae import DatabaseBusy, Horae, InvalidRequest, MaxJobCountExceeded, Star
 from horae.api.problems import response_to
 from horae.client.jobs import async_jobs
 from horae.client.jobs.contention import BOUND as BOUND_OF_CALLS
-from horae.client.jobs.contention import patiently
+from horae.client.jobs.contention import with_retries
 from horae.storage.engine.database import Database
 from tests.harness.applications import execute, own_engine, rows
 
@@ -41,7 +41,7 @@ def shop(horae: Horae) -> Horae:
 @pytest.fixture
 def brief(shop: Horae, monkeypatch: pytest.MonkeyPatch) -> Horae:
     """The application with a bound that no test has to sit out."""
-    monkeypatch.setattr(shop.jobs, "_waits", lambda attempt: patiently(attempt, BOUND))
+    monkeypatch.setattr(shop.jobs, "_waits", lambda attempt: with_retries(attempt, BOUND))
     monkeypatch.setattr(async_jobs, "BOUND", BOUND)
     return shop
 

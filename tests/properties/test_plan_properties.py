@@ -123,7 +123,7 @@ def check_counts(made: Plan) -> None:
 
 def check_decisions(old: Rules, mark: datetime | None, made: Plan) -> None:
     """Every nominal time after the old watermark, up to the new one, has exactly one decision."""
-    if old.drifting is not None or mark is None or made.last_tick is None:
+    if old.finish_trigger is not None or mark is None or made.last_tick is None:
         return
     timeline, ticks = Timeline.of(old), [tick for tick in made.ticks if tick.reason not in BESIDES]
     moment = timeline.after(mark)
@@ -241,7 +241,7 @@ def test_who_resumes_makes_up_for_nothing(data: st.DataObject, of: Rules, seed: 
     assert made.last_tick == history.now
     assert made.statistics.consecutive_failures == made.statistics.consecutive_crashes == 0
     assert all(tick.decision is Decision.SKIPPED for tick in made.ticks)
-    assert made.next_start is None or made.next_start > history.now or history.snapshot.rules.drifting
+    assert made.next_start is None or made.next_start > history.now or history.snapshot.rules.finish_trigger
 
 
 @given(rules(fast_intervals()), st.lists(st.sampled_from(sorted(BAD)), min_size=1, max_size=12), waits, waits, seeds)
@@ -262,7 +262,7 @@ def test_a_back_off_ends_by_the_next_point_and_a_crash_waits_five_minutes(
         assert made.next_start is not None
         if outcome is RunOutcome.CRASHED:
             assert made.next_start >= up_since + CRASH_WAIT
-        elif of.drifting is None:
+        elif of.finish_trigger is None:
             following = Timeline.of(of).next_start(made.last_tick or history.now)
             assert following is not None
             assert made.next_start <= max(following, history.now)

@@ -11,8 +11,8 @@ from horae.domain.cron.counting import count_fires
 from horae.domain.cron.expression import CronExpression
 from horae.domain.cron.wall_clock import DstFold, DstGap
 from horae.domain.schedules.schedule import CatchUp, Overlap, Rules
-from horae.domain.schedules.tick import GRACE, REASONS, Judgement, backlog, judge_late, judge_overlapped
-from horae.domain.schedules.timeline import MICROSECOND, Timeline, spread
+from horae.domain.schedules.tick import ON_TIME_WITHIN, REASONS, Judgement, backlog, judge_late, judge_overlapped
+from horae.domain.schedules.timeline import MICROSECOND, Timeline, hashed_delay
 from horae.domain.schedules.trigger import Trigger, parse_trigger
 from tests.properties.cron_strategies import CHANGES, FOLDS, GAPS, expressions, fires, moments, times_near_a_change
 from tests.properties.schedule_strategies import START, any_triggers, jitters, rules, timed_triggers
@@ -108,9 +108,9 @@ def test_a_start_lies_between_its_time_and_the_next_one(
 @given(st.text(max_size=20), moments(), st.timedeltas(timedelta(0), timedelta(days=36_525)))
 @example("", START, timedelta(0))
 def test_jitter_spreads_over_less_than_its_room(key: str, moment: datetime, room: timedelta) -> None:
-    jitter = spread(key, moment, room)
+    jitter = hashed_delay(key, moment, room)
     assert timedelta(0) <= jitter < max(room, MICROSECOND)
-    assert jitter == spread(key, moment.astimezone(START.tzinfo), room)
+    assert jitter == hashed_delay(key, moment.astimezone(START.tzinfo), room)
 
 
 def assert_covers(judgement: Judgement, due: list[datetime]) -> None:
@@ -134,7 +134,7 @@ def test_what_is_late_is_dropped_or_kept_by_the_policy(of: Rules, offset: timede
     recent = [start for start in starts if start > now - of.catch_up_window]
     expected = {
         CatchUp.LAST: min(len(recent), 1),
-        CatchUp.NONE: int(bool(starts) and starts[-1] > now - GRACE),
+        CatchUp.NONE: int(bool(starts) and starts[-1] > now - ON_TIME_WITHIN),
         CatchUp.ALL: min(len(recent), of.catch_up_limit),
     }
     assert judgement.kept == expected[of.catch_up]

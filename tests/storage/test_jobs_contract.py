@@ -12,7 +12,7 @@ from sqlalchemy import Connection, event
 from typing_extensions import override
 
 from horae.client.jobs import creation as handler
-from horae.client.jobs.contention import patiently
+from horae.client.jobs.contention import with_retries
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import Claim, Job, JobId, JobState, Settlement
 from horae.errors import DuplicateJob, InvalidParameters, InvalidRequest, MaxJobCountExceeded
@@ -81,7 +81,7 @@ class Broken(Export):
 
 def create(database: Database, job_type: JobType[None], **options: Any) -> tuple[Job, bool]:
     wanted = handler.checked(job_type, StartOptions(**options), {})
-    return patiently(lambda: database.transact(handler.create, wanted), timedelta(seconds=30))
+    return with_retries(lambda: database.transact(handler.create, wanted), timedelta(seconds=30))
 
 
 def test_a_new_job(database: Database) -> None:

@@ -13,7 +13,7 @@ from horae.domain.schedules.planning_state import (
     Altered,
     Due,
     Event,
-    Moved,
+    NextStartSet,
     Plan,
     Resumed,
     RunByHand,
@@ -473,8 +473,8 @@ def test_a_new_interval_before_the_first_run_keeps_the_planned_start() -> None:
 
 def test_an_interval_from_the_finish_can_be_told_when_to_start_next() -> None:
     snapshot = idle(every("10m"))
-    assert ask(snapshot, Moved(after("3h")), NOON) == replace(Plan.unchanged(snapshot), next_start=after("3h"))
-    assert ask(snapshot, Moved(after("1m")), after("2m")).next_start == after("2m")
+    assert ask(snapshot, NextStartSet(after("3h")), NOON) == replace(Plan.unchanged(snapshot), next_start=after("3h"))
+    assert ask(snapshot, NextStartSet(after("1m")), after("2m")).next_start == after("2m")
 
 
 @pytest.mark.parametrize(
@@ -488,7 +488,7 @@ def test_an_interval_from_the_finish_can_be_told_when_to_start_next() -> None:
 )
 def test_a_next_start_is_refused_where_it_could_not_hold(snapshot: ScheduleSnapshot, words: str) -> None:
     with pytest.raises(InvalidRequest, match=words):
-        ask(snapshot, Moved(after("1m")), NOON)
+        ask(snapshot, NextStartSet(after("1m")), NOON)
 
 
 def test_a_new_interval_counts_from_the_last_finish() -> None:

@@ -86,7 +86,7 @@ def test_policies_that_could_never_matter_are_refused() -> None:
         Rules(key="shop.purge", trigger=DRIFTING, overlap=Overlap.BUFFER_ONE)
     with pytest.raises(InvalidRequest, match="catch_up 'none': expected last"):
         Rules(key="shop.purge", trigger=DRIFTING, catch_up=CatchUp.NONE)
-    assert Rules(key="shop.purge", trigger=FIXED, overlap=Overlap.BUFFER_ONE).drifting is None
+    assert Rules(key="shop.purge", trigger=FIXED, overlap=Overlap.BUFFER_ONE).finish_trigger is None
 
 
 def test_only_an_interval_is_retried_without_being_asked() -> None:

@@ -1,4 +1,4 @@
-"""What is decided about times that passed, by example; and how times are counted and spread."""
+"""What is decided about times that passed, by example; and how times are counted and hashed_delay."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from horae.domain.schedules.schedule import CatchUp, Overlap, Rules
 from horae.domain.schedules.tick import (
-    GRACE,
+    ON_TIME_WITHIN,
     REASONS,
     Decision,
     Reason,
@@ -69,8 +69,8 @@ def test_a_window_is_for_the_last_one() -> None:
 
 def test_none_runs_only_what_is_on_time() -> None:
     options = {"catch_up": CatchUp.NONE}
-    assert late(minutes(5) + GRACE, **options) == ([(1, 5, 5, "missed", "catch_up_none")], 0)
-    assert late(minutes(5) + GRACE - timedelta(microseconds=1), **options) == (
+    assert late(minutes(5) + ON_TIME_WITHIN, **options) == ([(1, 5, 5, "missed", "catch_up_none")], 0)
+    assert late(minutes(5) + ON_TIME_WITHIN - timedelta(microseconds=1), **options) == (
         [(1, 4, 4, "missed", "catch_up_none")],
         1,
     )

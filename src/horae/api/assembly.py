@@ -13,4 +13,4 @@ def assemble(
     settings: Settings, components: Components, handlers: Handlers, authenticate: Authenticate | None
 ) -> HttpInterface:  # fmt: skip
     """The ASGI application; raises `InvalidJobType` and `ConfigurationError`."""
-    return http_interface(Services(settings=settings, components=components, handlers=handlers, asked_by=authenticate))
+    return http_interface(Services(settings=settings, components=components, handlers=handlers, requested=authenticate))

@@ -17,7 +17,7 @@ from horae.api.stream.sources import JobSource, ScheduleSource, Source
 from horae.api.stream.watch import Watch
 from horae.api.views.jobs import JobViews
 from horae.api.views.schedules import ScheduleItems
-from horae.client.changes import DONE, Asked, asked_by
+from horae.client.changes import DONE, ChangeRequest, requested
 from horae.client.jobs.async_jobs import AsyncJobs
 from horae.client.jobs.jobs import Jobs
 from horae.client.operations.audit import Audit
@@ -50,17 +50,17 @@ class Handlers:
 
 @dataclass(frozen=True, kw_only=True)
 class Services:
-    """One application, as seen by its HTTP interface. `asked_by`: the application's own way to say who asks."""
+    """One application, as seen by its HTTP interface. `requested`: the application's own way to say who asks."""
 
     settings: Settings
     components: Components
     handlers: Handlers
-    asked_by: Authenticate | None = None
+    requested: Authenticate | None = None
 
     @cached_property
     def authenticate(self) -> Authenticate:
         """Says who asks; raises `ConfigurationError`."""
-        return self.asked_by or BuiltIn(self.settings, self.components.database)
+        return self.requested or BuiltIn(self.settings, self.components.database)
 
     def entrance(self) -> str:
         """Where a browser gets in, relative to where this is served: the page, or a link that is good once."""
@@ -70,7 +70,7 @@ class Services:
     @property
     def people_are_known(self) -> bool:
         """Whether something better than being on this machine says who asks."""
-        return self.asked_by is not None or bool(self.settings.tokens)
+        return self.requested is not None or bool(self.settings.tokens)
 
     @property
     def registry(self) -> Registry:
@@ -153,9 +153,9 @@ class Services:
     @asynccontextmanager
     async def audited(self, actor: Actor, action: str, target: str, note: str | None = None) -> AsyncGenerator[None]:
         """Write down what is changed in the block, in the transaction that changes it, or why nothing was changed."""
-        asked = Asked(actor.id, action, target, note)
+        asked = ChangeRequest(actor.id, action, target, note)
         try:
-            with asked_by(asked):
+            with requested(asked):
                 yield
         except DatabaseBusy as error:
             asked.written = None
@@ -167,7 +167,7 @@ class Services:
             raise
         await self._settle(asked)
 
-    async def _settle(self, asked: Asked, outcome: str = DONE) -> None:
+    async def _settle(self, asked: ChangeRequest, outcome: str = DONE) -> None:
         if asked.written is None:
             with suppress(DatabaseBusy):  # too many wait
                 await self.change(partial(self.audit.settle, asked, outcome))

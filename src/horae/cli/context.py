@@ -11,7 +11,7 @@ import typer
 
 from horae.app import Horae
 from horae.cli.loading import load
-from horae.client.changes import COMMAND_LINE, Caller, acting, this_host
+from horae.client.changes import COMMAND_LINE, Caller, attributed_to, this_host
 from horae.errors import ConfigurationError, NotFound
 from horae.storage.engine.database import normalised
 from horae.storage.engine.dialect import SQLITE
@@ -79,7 +79,7 @@ def opened(context: typer.Context) -> Generator[Horae]:
     """
     target = target_of(context)
     try:
-        with acting(Caller(operator(), COMMAND_LINE)):
+        with attributed_to(Caller(operator(), COMMAND_LINE)):
             yield target.existing
     finally:
         target.close()

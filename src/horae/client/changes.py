@@ -1,9 +1,9 @@
-"""Changes and their entries: what is changed by whom, through which channel, as it was before and as it is since.
+"""The audit log: records who changed what, through which channel, with the values before and after.
 
-An entry is written in the transaction of its change, so that nothing is changed that cannot be recorded. A call that
-changes something passes its statement through `recorded`. Over HTTP `asked_by` says who asks; on the command line
-`acting` does; elsewhere it is the `by` or `owner` of the call, the job whose body calls, or else this process. To start
-jobs is to use the system and not to change it: only what strangers start over HTTP is recorded.
+An entry is written in the transaction of its change, so nothing can change without a record. A call that changes
+something passes its statement through `recorded`. The actor of an entry is, over HTTP, that of `requested`; on the
+command line, that of `attributed_to`; elsewhere the `by` or `owner` of the call, the job whose body calls, or this
+process. Starting a job uses the system and does not change it, so only jobs started over HTTP are recorded.
 """
 
 import json
@@ -33,16 +33,20 @@ HTTP: Final = "http"
 COMMAND_LINE: Final = "cli"
 PYTHON: Final = "python"
 KEEP: Final = timedelta(days=365)
+"""How long entries are kept."""
 TIDY_EVERY: Final = 500
-"""Entries after which old ones are dropped: seldom, and by whoever writes that one."""
+"""Entries after which old ones are deleted, by the call that writes the last of them: rarely enough to cost nothing."""
 LONGEST_ACTOR: Final = 200
+"""Characters of an actor: the length of the column."""
 LONGEST_TARGET: Final = 300
+"""Characters of a target: the length of the column."""
 LONGEST_VALUE: Final = 1_000
+"""Characters of one value before or after; the log is for reading, not a backup."""
 
 
 @dataclass(slots=True)
-class Asked:
-    """What somebody asks for. `written`: the id of its entry, once the transaction that wrote it was begun."""
+class ChangeRequest:
+    """A requested change. `written`: the id of its entry, once the transaction that writes it has begun."""
 
     actor: str
     action: str
@@ -52,7 +56,7 @@ class Asked:
     written: int | None = None
 
     def entry(self, outcome: str, before: Values = None, after: Values = None) -> Mapping[str, Any]:
-        """What is written down of it."""
+        """Return the entry of this change, with texts cut to the length of their columns."""
         return {
             "actor": storable(self.actor)[:LONGEST_ACTOR],
             "action": self.action,
@@ -67,10 +71,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change as its call knows it: `queue.pause` of queue `mail`.
+    """A change as the call that makes it knows it, such as `queue.pause` of queue `mail`.
 
-    `before` reads what may change, `after` the same again, or what the result of the call says, both in the transaction
-    of the change. `actor`: who the call says it is for.
+    `before` reads the values that may change; `after` reads them again, or takes them from the result of the call. Both
+    run in the transaction of the change. `actor`: the `by` or `owner` of the call.
     """
 
     action: str
@@ -80,31 +84,31 @@ class Change:
     actor: str | None = None
 
     @classmethod
-    def of(cls, action: str, target: str, look: Callable[[Connection], Values]) -> "Change":
-        """A change of what `look` reads."""
-        return cls(action, target, look, lambda connection, _: look(connection))
+    def of(cls, action: str, target: str, read: Callable[[Connection], Values]) -> "Change":
+        """Return a change of the values that `read` returns."""
+        return cls(action, target, read, lambda connection, _: read(connection))
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls, through which channel."""
+    """The actor of a call and the channel it came through."""
 
     actor: str
     channel: str
 
 
-_asked: ContextVar[Asked | None] = ContextVar("horae_asked", default=None)
+_asked: ContextVar[ChangeRequest | None] = ContextVar("horae_asked", default=None)
 _caller: ContextVar[Caller | None] = ContextVar("horae_caller", default=None)
 
 
-def is_asked() -> bool:
-    """Whether the running call has to be recorded whatever it does."""
+def is_requested() -> bool:
+    """Return whether the running call came over HTTP, so that it is recorded whatever it does."""
     return _asked.get() is not None
 
 
 @contextmanager
-def asked_by(asked: Asked) -> Generator[None]:
-    """Record what is changed within the block, here and on the threads that it calls."""
+def requested(asked: ChangeRequest) -> Generator[None]:
+    """Record the changes made within the block, in this thread and in those it calls, under this request."""
     token = _asked.set(asked)
     try:
         yield
@@ -113,8 +117,8 @@ def asked_by(asked: Asked) -> Generator[None]:
 
 
 @contextmanager
-def acting(caller: Caller) -> Generator[None]:
-    """Record what is changed within the block as changed by `caller`."""
+def attributed_to(caller: Caller) -> Generator[None]:
+    """Record the changes made within the block as those of `caller`."""
     token = _caller.set(caller)
     try:
         yield
@@ -128,9 +132,9 @@ def recorded(
     *,
     changed: Callable[[T], bool] = lambda _: True,
 ) -> Callable[Concatenate[Connection, P], T]:
-    """`statement`, and in the same transaction the entry of the change, where it `changed` something.
+    """Return the statement with its audit entry, in one transaction; written only if the statement `changed` something.
 
-    Without a `change` it is recorded only if somebody asked for it over HTTP.
+    Without a `change` an entry is written only for a call over HTTP.
     """
 
     def make(connection: Connection, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -149,7 +153,7 @@ def recorded(
 
 
 def write(connection: Connection, entry: Mapping[str, Any]) -> int:
-    """Write an entry down, and drop old ones now and then; its id."""
+    """Insert an entry, delete old ones from time to time, and return the id of the entry."""
     identity = audit.add(connection, entry)
     if identity % TIDY_EVERY == 0:
         audit.expire(connection, KEEP.total_seconds())
@@ -157,7 +161,7 @@ def write(connection: Connection, entry: Mapping[str, Any]) -> int:
 
 
 def difference(before: Values, after: Values) -> tuple[Values, Values]:
-    """Of two looks at one thing what they differ in; all of it where there is only one."""
+    """Return the values that differ between the two; all of them if one side is missing."""
     if before is None or after is None:
         return before, after
     changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
@@ -165,15 +169,15 @@ def difference(before: Values, after: Values) -> tuple[Values, Values]:
 
 
 def this_host() -> str:
-    """The name of this machine."""
+    """Return the host name of this machine."""
     return socket.gethostname()
 
 
-def _asked_here(change: Change | None) -> Asked | None:
+def _asked_here(change: Change | None) -> ChangeRequest | None:
     if change is None:
         return None
     caller = _caller.get() or Caller(change.actor or _job_or_process(), PYTHON)
-    return Asked(caller.actor, change.action, change.target, channel=caller.channel)
+    return ChangeRequest(caller.actor, change.action, change.target, channel=caller.channel)
 
 
 def _job_or_process() -> str:
@@ -188,7 +192,7 @@ def _as_text(values: Values) -> str | None:
 
 
 def _bounded(value: Any) -> Any:
-    """The value as JSON has it; what is long is cut, as a text."""
+    """Return a value that JSON can hold; a long one becomes a text that is cut."""
     if isinstance(value, datetime):
         return value.isoformat()
     text = storable(value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False))

@@ -7,7 +7,7 @@ import typer
 from horae.cli.context import opened, operator, target_of
 from horae.cli.options import AsJson
 from horae.cli.printing.output import print_fields, print_json, print_table
-from horae.client.changes import COMMAND_LINE, Caller, acting
+from horae.client.changes import COMMAND_LINE, Caller, attributed_to
 from horae.client.schedules.ring import ring_of
 
 deployments_app = typer.Typer(help="See, scale and end deployments of modules.", no_args_is_help=True)
@@ -26,7 +26,7 @@ def schema(context: typer.Context, app: App, *, as_json: AsJson = False) -> None
 def deploy(context: typer.Context, app: App, *, min_replicas: Replicas = 1, as_json: AsJson = False) -> None:
     """Make what an application declares the current version of its module, even if it was replaced before."""
     horae = target_of(context).load(app)
-    with acting(Caller(operator(), COMMAND_LINE)):
+    with attributed_to(Caller(operator(), COMMAND_LINE)):
         result = horae.deploy(min_replicas=min_replicas)
     horae.close()
     if as_json:

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 
-from horae.client.hook_calls import Apart
-from horae.client.jobs.contention import BOUND, TryAgain, patiently_async
+from horae.client.daemon_threads import DaemonThreads
+from horae.client.jobs.contention import BOUND, TryAgain, with_retries_async
 from horae.client.jobs.jobs import Attempts, JobPage, Jobs
 from horae.client.jobs.waiting import until_ended_async
 from horae.domain.jobs.job import Job, JobId, JobState
@@ -29,16 +29,16 @@ class AsyncJobs:
     """Start, watch, cancel jobs from coroutines. Meanings, options and errors are those of `Jobs`."""
 
     def __init__(self, jobs: Jobs, database: Database, wakeup: WakeupChannel) -> None:
-        self._jobs, self._database, self._wakeup = jobs.impatient(), database, wakeup
-        self._apart = Apart()
+        self._jobs, self._database, self._wakeup = jobs.without_waiting(), database, wakeup
+        self._apart = DaemonThreads()
 
     async def start(self, job_type: JobTypeReference, /, *, session: AsyncWithin | None = None, **options: Any) -> Job:
         """Create a job; see `Jobs.start`."""
-        return await self._patiently(session, partial(self._jobs.start, job_type, **options))
+        return await self._with_retries(session, partial(self._jobs.start, job_type, **options))
 
     async def create(self, job_type: JobTypeReference, values: Mapping[str, Any], options: StartOptions) -> Job:
         """Create a job of parameters that a stranger gave; see `Jobs.create`."""
-        return await self._patiently(None, partial(self._jobs.create, job_type, values, options))
+        return await self._with_retries(None, partial(self._jobs.create, job_type, values, options))
 
     async def start_many(
         self, job_type: JobTypeReference, values: Iterable[Mapping[str, Any]], /, *, session: AsyncWithin | None = None,
@@ -46,13 +46,13 @@ class AsyncJobs:
     ) -> list[JobId]:  # fmt: skip
         """Create many jobs in one statement; see `Jobs.start_many`."""
         start_many = partial(self._jobs.start_many, job_type, values, owner=owner, options=options)
-        return await self._patiently(session, start_many)
+        return await self._with_retries(session, start_many)
 
-    async def _patiently(self, session: AsyncWithin | None, call: Callable[..., T]) -> T:
+    async def _with_retries(self, session: AsyncWithin | None, call: Callable[..., T]) -> T:
         if session is None:
             change = partial(self._database.in_thread, use=Use.CHANGE)
-            return await patiently_async(lambda: change(call), change, BOUND)
-        return await patiently_async(
+            return await with_retries_async(lambda: change(call), change, BOUND)
+        return await with_retries_async(
             lambda: session.run_sync(lambda within: call(session=within)),
             lambda again: session.run_sync(lambda _: again()),
             BOUND,
@@ -94,7 +94,7 @@ class AsyncJobs:
 
     async def retry(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
         """Start a failed or cancelled job anew; see `Jobs.retry`."""
-        return await self._patiently(None, partial(self._jobs.retry, job_id, owner=owner))
+        return await self._with_retries(None, partial(self._jobs.retry, job_id, owner=owner))
 
     async def delete(self, job_id: int, *, owner: Whose = EVERYBODY, without_hooks: bool = False) -> bool:
         """Delete an ended job; see `Jobs.delete`."""

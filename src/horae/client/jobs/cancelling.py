@@ -1,4 +1,4 @@
-"""Cancels jobs: the row and the request beside it, in an order that no cancel is lost in."""
+"""Cancels jobs: updates the row and stores the request to the body, in an order in which no cancel can be lost."""
 
 from collections.abc import Callable
 from copy import copy
@@ -6,7 +6,7 @@ from functools import partial
 
 from horae.client.changes import Change, recorded
 from horae.client.jobs.contention import TryAgain
-from horae.client.jobs.live_view import as_shown
+from horae.client.jobs.live_reports import with_live_reports
 from horae.domain.jobs.job import Job, JobId, JobState
 from horae.errors import DatabaseBusy, JobDoesNotExist, JobNotCancellable
 from horae.live.store import CancelRequest, LiveStore
@@ -19,16 +19,16 @@ from horae.types.hooks import Hooks
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
 
-class Cancels:
-    """Cancels jobs that were read before, and tells their bodies."""
+class JobCanceller:
+    """Cancels jobs that the caller has read, and asks their bodies to stop."""
 
     def __init__(self, database: Database, live: LiveStore, wakeup: WakeupChannel, hooks: Hooks) -> None:
         self._database, self._live, self._wakeup, self._hooks = database, live, wakeup, hooks
         self._call_hook: Callable[[JobId, str], None] = hooks.call_here
         self._may_wait = True
 
-    def impatient(self) -> "Cancels":
-        """The same for coroutines; see `Jobs.impatient`."""
+    def without_waiting(self) -> "JobCanceller":
+        """Return a copy for coroutines; see `Jobs.without_waiting`."""
         twin = copy(self)
         threads = HookThreads(self._hooks)
         twin._may_wait = False  # noqa: SLF001 - its own
@@ -36,15 +36,16 @@ class Cancels:
         return twin
 
     def cancel(self, job: Job, who: str | None) -> Job:
-        """The row first, so that no body is stopped by a cancel that cannot be made, or not be recorded.
+        """Cancel a job for `who` and return it as it is then. Raises `JobNotCancellable`, `JobDoesNotExist`.
 
-        But on SQLite the body's own transaction may hold the lock that this needs. Then the body hears of it beside the
-        row, rolls back, and lets go of the lock.
+        The row is updated first, so no body is stopped by a cancel that fails or cannot be recorded. The exception: on
+        SQLite the body's own transaction may hold the lock that the update needs. Then the request is stored beside the
+        row first; the body reads it, rolls back and releases the lock.
         """
         seen = {"state": job.state}
         change = Change("job.cancel", str(job.id), lambda _: seen, lambda *_: {"state": JobState.CANCELLED}, who)
         cancel = recorded(ending.cancel, change, changed=_is_made)
-        shown = as_shown(self._live, [job])[0]
+        shown = with_live_reports(self._live, [job])[0]
         owed = self._hooks.owes(job.type, ON_CANCELLED)
         try:
             cancelled = self._database.transact_at_once(cancel, job.id, who, shown, owed=owed)
@@ -55,13 +56,13 @@ class Cancels:
             def wait() -> Job | None:
                 return self._database.transact(cancel, job.id, who, shown, owed=owed)
 
-            rest = partial(self._cancel_patiently, job, who, wait)
+            rest = partial(self._cancel_after_waiting, job, who, wait)
             if not self._may_wait:
                 raise TryAgain(error, rest) from error
             return rest()
         return self._cancelled(job, who, cancelled)
 
-    def _cancel_patiently(self, job: Job, who: str | None, cancel: Callable[[], Job | None]) -> Job:
+    def _cancel_after_waiting(self, job: Job, who: str | None, cancel: Callable[[], Job | None]) -> Job:
         try:
             cancelled = cancel()
         except BaseException:
@@ -70,7 +71,7 @@ class Cancels:
         return self._cancelled(job, who, cancelled)
 
     def _cancelled(self, job: Job, who: str | None, cancelled: Job | None) -> Job:
-        """What follows from the row that a cancel has left."""
+        """Notify the body and the waiting callers after the row was updated; None: the job had ended or is gone."""
         if cancelled is None:
             return self._not_cancelled(job.id)
         if cancelled.node_id is None:
@@ -91,7 +92,7 @@ class Cancels:
         job = self._database.autocommit(reading.get, job_id)
         if job is None:
             raise JobDoesNotExist(job_id)
-        if not job.occupied:  # else the body has yet to hear of what somebody else has asked for
+        if not job.occupied:  # else another caller's request has not reached the body yet
             self._live.forget([job_id])
         if job.state is not JobState.CANCELLED:
             raise JobNotCancellable(job_id, job.state)

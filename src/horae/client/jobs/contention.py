@@ -1,6 +1,6 @@
-"""Waits, within a bound, for another transaction that creates a job under the same limit or unique key.
+"""Retries the creation of a job while another transaction creates one under the same limit or unique key.
 
-Nothing is held meanwhile, no thread in a coroutine and no connection but a caller's own: who waits holds nobody up.
+Between two tries it holds nothing: no thread for a coroutine, and no connection but the caller's own.
 """
 
 import asyncio
@@ -16,21 +16,23 @@ from horae.storage.jobs.creation import Contended
 T = TypeVar("T")
 
 BOUND: Final = timedelta(seconds=3)
+"""How long to retry before `DatabaseBusy`; a transaction that creates a job is usually over in milliseconds."""
 FIRST_PAUSE: Final = 0.002
+"""Seconds before the second try; each further pause doubles."""
 LONGEST_PAUSE: Final = 0.05
-"""Seconds between two tries, at first and at most."""
+"""Seconds between two tries at most."""
 
 
-class Waits(Protocol):
+class RunsAttempt(Protocol):
     """Runs an attempt that may raise `Contended`."""
 
     def __call__(self, attempt: Callable[[], T], /) -> T:
-        """What comes of it in the end."""
+        """Return the result of the attempt that succeeded."""
         ...
 
 
 class TryAgain(DatabaseBusy):
-    """Another transaction was in the way; `attempt` tries once more what has been checked already."""
+    """Another transaction blocked this one; `attempt` tries again without checking the arguments again."""
 
     def __init__(self, error: DatabaseBusy, attempt: Callable[[], Any]) -> None:
         super().__init__(str(error))
@@ -38,15 +40,15 @@ class TryAgain(DatabaseBusy):
 
 
 def once(attempt: Callable[[], T]) -> T:
-    """Try; raises `TryAgain`, and leaves the waiting to the caller."""
+    """Try once. Raises `TryAgain`, so that the caller does the waiting."""
     try:
         return attempt()
     except Contended as error:
         raise TryAgain(error, attempt) from error
 
 
-def patiently(attempt: Callable[[], T], bound: timedelta) -> T:
-    """Try until it works; raises `DatabaseBusy` past the bound."""
+def with_retries(attempt: Callable[[], T], bound: timedelta) -> T:
+    """Try until it succeeds. Raises `DatabaseBusy` after `bound`."""
     for pause in _pauses(bound):
         try:
             return attempt()
@@ -57,10 +59,10 @@ def patiently(attempt: Callable[[], T], bound: timedelta) -> T:
     raise AssertionError("unreachable: the last pause is None")
 
 
-async def patiently_async(
+async def with_retries_async(
     first: Callable[[], Awaitable[T]], again: Callable[[Callable[[], T]], Awaitable[T]], bound: timedelta
 ) -> T:
-    """The same without holding a thread: `first` tries, and `again` runs what a `TryAgain` brings."""
+    """Do the same without holding a thread: `first` tries, `again` runs the attempt that a `TryAgain` holds."""
     attempt = first
     for pause in _pauses(bound):
         try:

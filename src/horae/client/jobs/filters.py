@@ -1,4 +1,4 @@
-"""What callers may ask a list of jobs for, and what no job can be."""
+"""Parses the filters of a list of jobs; values that no row can have are refused before the database is asked."""
 
 from collections.abc import Collection
 from datetime import timedelta
@@ -12,11 +12,11 @@ from horae.errors import InvalidRequest, quoted
 from horae.types.arguments import LARGEST_ID, LARGEST_NUMBER, of_kind
 
 MOST_LISTED: Final = 16 * 1024 * 1024
-"""Bytes of JSON in one list of jobs, however long each parameter and result may be."""
+"""Bytes of JSON in one list of jobs; longer values are left out, so that a list cannot fill the memory."""
 
 
 def owner_of(whose: Whose) -> str | None:
-    """The owner to look for, None for everybody; raises `InvalidRequest` for what is neither."""
+    """Return the owner to look for, None for all owners. Raises `InvalidRequest`."""
     if whose is EVERYBODY:
         return None
     try:
@@ -26,7 +26,7 @@ def owner_of(whose: Whose) -> str | None:
 
 
 def before_cursor(cursor: str | None) -> JobId | None:
-    """The id that a page begins below; raises `InvalidRequest` for what is no cursor."""
+    """Return the id below which a page begins. Raises `InvalidRequest` for a text that is no cursor."""
     if cursor is None:
         return None
     of_kind("cursor", cursor, str, "a text")
@@ -36,7 +36,7 @@ def before_cursor(cursor: str | None) -> JobId | None:
 
 
 def possible_ids(ids: Collection[int] | None) -> list[JobId] | None:
-    """The ids that a database can have; raises `InvalidRequest` for what is no id."""
+    """Return the ids that fit the column; a larger one cannot exist. Raises `InvalidRequest`."""
     if ids is None:
         return None
     of_kind("ids", ids, Collection, "a list of whole numbers")
@@ -57,7 +57,7 @@ def kept_seconds(older_than: Duration | None, keep: timedelta) -> float:
 
 
 def names_of(name: str, given: Collection[str] | None) -> list[str] | None:
-    """The names to look for; raises `InvalidRequest` for a text, whose letters would be taken for names."""
+    """Return the names to look for. Raises `InvalidRequest`, also for one text, whose letters would count as names."""
     if given is None:
         return None
     if isinstance(given, str):
@@ -67,7 +67,7 @@ def names_of(name: str, given: Collection[str] | None) -> list[str] | None:
 
 
 def page_length(limit: int) -> int:
-    """How many to read at once; raises `InvalidRequest`."""
+    """Return the number of rows of a page. Raises `InvalidRequest`."""
     of_kind("limit", limit, int, "a whole number")
     if limit < 1:
         raise InvalidRequest(f"limit is {limit}, expected 1 or more")

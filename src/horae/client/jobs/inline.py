@@ -1,4 +1,4 @@
-"""Jobs that run in the thread that starts them, with all their attempts."""
+"""Runs a job with all its attempts in the thread that starts it (`sync=True`)."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,28 +13,29 @@ from horae.storage.engine.database import Database
 from horae.wakeup.channel import WakeupChannel
 
 LONGEST_WAIT: Final = 60.0
+"""Seconds to wait for the next attempt; one that is due later is left to the nodes."""
 ALMOST_DUE: Final = 0.02
-"""Seconds that a next attempt is waited for, and between tries to begin it once it is due."""
+"""Seconds between tries to begin an attempt that is due: the database's clock may be slightly behind this one."""
 
 
 class RunsInline(Protocol):
-    """Takes a job in the transaction that creates it, and runs it in this thread."""
+    """Claims a job in the transaction that creates it, and runs it in this thread."""
 
     def join(self) -> None:
-        """Become a node, outside of any transaction."""
+        """Register this process as a node; outside of any transaction."""
         ...
 
     def claim(self, connection: Connection, job_id: JobId) -> Claim:
-        """Take the job."""
+        """Claim the job."""
         ...
 
     def run(self, claim: Claim) -> None:
-        """Run its body and settle it."""
+        """Run the body and settle the job."""
         ...
 
 
 def retried_inline(database: Database, wakeup: WakeupChannel, inline: RunsInline, read: Callable[[], Job]) -> Job:
-    """Run the further attempts at a job here too, each when it is due; where a node takes one, wait for it."""
+    """Run the further attempts of a job here too, each when it is due; if a node claims one, wait for its end."""
     waited = False
     while not (job := read()).ended:
         wait = (job.run_at - job.updated_at).total_seconds() if job.state is JobState.PENDING else None
@@ -44,7 +45,7 @@ def retried_inline(database: Database, wakeup: WakeupChannel, inline: RunsInline
             until_ended(database, wakeup, job.id, ALMOST_DUE if waited and wait is not None else wait)
             continue
         waited = True
-        with suppress(JobDoesNotExist):  # a node was quicker, or it is not quite due
+        with suppress(JobDoesNotExist):  # a node claimed it first, or it is not due yet
             inline.run(database.transact(inline.claim, job.id))
             waited = False
     return job

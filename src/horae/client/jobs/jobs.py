@@ -11,14 +11,14 @@ from pydantic import TypeAdapter
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
-from horae.client.changes import Change, Values, is_asked, recorded
+from horae.client.changes import Change, Values, is_requested, recorded
 from horae.client.jobs import creation, filters
-from horae.client.jobs.cancelling import Cancels
-from horae.client.jobs.contention import BOUND, Waits, once, patiently
+from horae.client.jobs.cancelling import JobCanceller
+from horae.client.jobs.contention import BOUND, RunsAttempt, once, with_retries
 from horae.client.jobs.creation import Creation
 from horae.client.jobs.filters import before_cursor, owner_of, possible_ids
 from horae.client.jobs.inline import RunsInline, retried_inline
-from horae.client.jobs.live_view import as_shown
+from horae.client.jobs.live_reports import with_live_reports
 from horae.client.jobs.states import wanted_states
 from horae.client.jobs.waiting import until_ended
 from horae.domain.backoff import Backoff
@@ -73,8 +73,8 @@ class Jobs:
         self._keep, self._inline = keep, inline
         self._same_database = SameDatabase(database)
         self._hooks = Hooks(database, registry)
-        self._waits: Waits = partial(patiently, bound=BOUND)
-        self._cancels = Cancels(database, live, wakeup, self._hooks)
+        self._run_attempt: RunsAttempt = partial(with_retries, bound=BOUND)
+        self._canceller = JobCanceller(database, live, wakeup, self._hooks)
 
     def start(  # noqa: PLR0913 - the options of a job
         self, job_type: JobTypeReference, /, *, session: Within | None = None, owner: str | None = None,
@@ -106,7 +106,7 @@ class Jobs:
             return self._start_inline(wanted, session)
         if session is not None:
             return self._within_caller_s(session, partial(creation.create, wanted=wanted))[0]
-        if wanted.is_plain and not is_asked():
+        if wanted.is_plain and not is_requested():
             job = self._database.autocommit(creation.create_plain, wanted)
         else:
             job, _ = self._alone(partial(recorded(creation.create, changed=_is_new), wanted=wanted))
@@ -144,7 +144,7 @@ class Jobs:
 
     def get(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
         """The job, with its live label and percentage; raises `JobDoesNotExist`, also for another owner's."""
-        return as_shown(self._live, [self._stored(job_id, owner)])[0]
+        return with_live_reports(self._live, [self._stored(job_id, owner)])[0]
 
     def list(  # noqa: PLR0913 - the filters of a list
         self, *, states: Iterable[str] | None = None, types: Collection[str] | None = None,
@@ -161,7 +161,7 @@ class Jobs:
         )  # fmt: skip
         found = self._database.autocommit(reading.page, wanted)
         more = ids is None and len(found) > limit
-        page = as_shown(self._live, found[:limit] if more else found)
+        page = with_live_reports(self._live, found[:limit] if more else found)
         return JobPage(list(page), str(page[-1].id) if more else None)
 
     def attempts(self, job_id: int, *, owner: Whose = EVERYBODY) -> Attempts:
@@ -210,7 +210,7 @@ class Jobs:
         job = self._stored(job_id, owner)
         if job.state is JobState.CANCELLED:
             return job
-        return self._cancels.cancel(job, by or owner_of(owner))
+        return self._canceller.cancel(job, by or owner_of(owner))
 
     def retry(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
         """Start a new job with the parameters and options of a failed or cancelled one, which stays as it ended.
@@ -276,18 +276,18 @@ class Jobs:
         found = self._database.autocommit(owed_hooks.left, list(self._registry.by_name), keep)
         return {item.type: item.past_keeping for item in found if item.past_keeping}
 
-    def impatient(self) -> "Jobs":
+    def without_waiting(self) -> "Jobs":
         """The same for coroutines, whose threads are few.
 
         It raises `TryAgain` where it would wait for another transaction, and calls `on_cancelled` on other threads.
         """
         twin = copy(self)
-        twin._waits = once  # noqa: SLF001 - its own
-        twin._cancels = self._cancels.impatient()  # noqa: SLF001 - its own
+        twin._run_attempt = once  # noqa: SLF001 - its own
+        twin._canceller = self._canceller.without_waiting()  # noqa: SLF001 - its own
         return twin
 
     def _alone(self, insert: Callable[[Connection], T]) -> T:
-        return self._waits(partial(self._database.transact, insert))
+        return self._run_attempt(partial(self._database.transact, insert))
 
     def _within_caller_s(self, session: Within, insert: Callable[[Connection], T]) -> T:
         connection = self._within(session)
@@ -298,7 +298,7 @@ class Jobs:
             after_commit(session, partial(self._wakeup.send, WORK))
             return created
 
-        return self._waits(attempt)
+        return self._run_attempt(attempt)
 
     def _start_inline(self, wanted: Creation, session: Within | None) -> Job:
         if session is not None:

@@ -1,4 +1,4 @@
-"""The filter by states: `pending`, `!failed`, and labels that count as started; in any order the same."""
+"""The filter by states, such as `pending` or `!failed`; the order of its parts does not matter."""
 
 from collections.abc import Iterable
 
@@ -8,9 +8,9 @@ from horae.types.arguments import of_kind
 
 
 def wanted_states(texts: Iterable[str] | None) -> frozenset[JobState] | None:
-    """The states that the filter lets through; None for no filter, none for an empty one.
+    """Return the states that match; None is no filter, an empty filter matches nothing.
 
-    Plain ones are those wanted, or all if there is none; those with `!` are taken away. Raises `InvalidRequest`.
+    Texts without `!` are the states wanted, by default all; those with `!` are excluded. Raises `InvalidRequest`.
     """
     if texts is None:
         return None

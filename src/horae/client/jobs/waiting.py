@@ -1,4 +1,4 @@
-"""Waits for the end of a job: woken by its hint, and looking by itself ever more rarely in case none comes."""
+"""Waits for the end of a job: woken by a hint, and polling with growing pauses in case no hint arrives."""
 
 import asyncio
 import threading
@@ -14,16 +14,18 @@ from horae.types.context import JobContext
 from horae.types.logging import current_context
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
-FIRST_LOOK: Final = 0.05
-LAST_LOOK: Final = 1.0
-ORDERS_EVERY: Final = 0.1
-"""Seconds between looks at the row: at first, and at most; and between looks whether the body that waits is to stop."""
+FIRST_POLL: Final = 0.05
+"""Seconds before the second look at the row; each further pause doubles."""
+LONGEST_POLL: Final = 1.0
+"""Seconds between two looks at the row at most."""
+CHECK_EVERY: Final = 0.1
+"""Seconds between checks whether the body that waits was told to stop itself."""
 
 
 def until_ended(database: Database, wakeup: WakeupChannel, job_id: JobId, timeout: float | None) -> None:
-    """Wait in this thread; raises `WaitTimeout` or `JobDoesNotExist`.
+    """Wait in this thread. Raises `WaitTimeout` or `JobDoesNotExist`.
 
-    Within a body also what stops it: a cancel, or the end of its time.
+    Within the body of another job it also raises what stops that body: its cancel or its time limit.
     """
     context = current_context()
     hinted = threading.Event()
@@ -39,13 +41,13 @@ def until_ended(database: Database, wakeup: WakeupChannel, job_id: JobId, timeou
 
 
 def _wait(hinted: threading.Event, seconds: float, context: JobContext[Any] | None) -> None:
-    """Wait for the hint, looking now and then whether the body that waits is to stop."""
+    """Wait for the hint; within a body check regularly whether that body is to stop."""
     if context is None:
         hinted.wait(seconds)
         return
     deadline = time.monotonic() + seconds
     context.check()
-    while not hinted.wait(max(0.0, min(ORDERS_EVERY, deadline - time.monotonic()))) and time.monotonic() < deadline:
+    while not hinted.wait(max(0.0, min(CHECK_EVERY, deadline - time.monotonic()))) and time.monotonic() < deadline:
         context.check()
     context.check()
 
@@ -54,7 +56,7 @@ async def until_ended_async(database: Database, wakeup: WakeupChannel, job_id: J
     """Wait in this task."""
     hinted, loop = asyncio.Event(), asyncio.get_running_loop()
 
-    def look() -> Mapping[JobId, JobState]:
+    def read_state() -> Mapping[JobId, JobState]:
         return database.autocommit(reading.states, [job_id])
 
     def listen(hint: Hint) -> None:
@@ -64,7 +66,7 @@ async def until_ended_async(database: Database, wakeup: WakeupChannel, job_id: J
     end = wakeup.subscribe(listen)
     try:
         for pause in _pauses(job_id, timeout):
-            if _has_ended(await database.in_thread(look), job_id):
+            if _has_ended(await database.in_thread(read_state), job_id):
                 return
             try:
                 async with asyncio.timeout(pause):
@@ -87,12 +89,12 @@ def _has_ended(states: Mapping[JobId, JobState], job_id: JobId) -> bool:
 
 
 def _pauses(job_id: JobId, timeout: float | None) -> Iterator[float]:
-    """How long to wait after each look; raises `WaitTimeout` after the look that the deadline allows last."""
+    """Yield the seconds to wait after each poll. Raises `WaitTimeout` after the last poll before the deadline."""
     deadline = None if timeout is None else time.monotonic() + timeout
-    pause = FIRST_LOOK
+    pause = FIRST_POLL
     while True:
-        left = LAST_LOOK if deadline is None else deadline - time.monotonic()
+        left = LONGEST_POLL if deadline is None else deadline - time.monotonic()
         yield max(0.0, min(pause, left))
         if deadline is not None and time.monotonic() >= deadline and left <= 0:
             raise WaitTimeout(job_id, timeout or 0.0)
-        pause = min(pause * 2, LAST_LOOK)
+        pause = min(pause * 2, LONGEST_POLL)

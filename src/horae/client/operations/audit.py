@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from horae.client.changes import DONE, Asked, write
+from horae.client.changes import DONE, ChangeRequest, write
 from horae.storage.engine.database import Database
 from horae.storage.engine.failures import is_transient
 from horae.storage.operations import audit
@@ -28,7 +28,7 @@ class Audit:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def settle(self, asked: Asked, outcome: str = DONE) -> None:
+    def settle(self, asked: ChangeRequest, outcome: str = DONE) -> None:
         """Log what came of it, and write down what changed nothing: that is not undone if it cannot be written."""
         self.log(asked, outcome)
         entry = asked.entry(outcome)
@@ -41,7 +41,7 @@ class Audit:
             else:
                 log.exception("this entry could not be written: %s", entry)
 
-    def log(self, asked: Asked, outcome: str = DONE) -> None:
+    def log(self, asked: ChangeRequest, outcome: str = DONE) -> None:
         """Only log what came of it."""
         log.info("%s", in_one_line(asked.entry(outcome)))
 

@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import Connection
 
 from horae.domain.cluster.ring import partition_of
-from horae.domain.schedules.firing import AT_ONCE
-from horae.domain.schedules.planning_state import Activated, Altered, Event, Moved, Plan, Resumed, RunByHand
+from horae.domain.schedules.firing import MAX_CLOCK_STEP_BACK
+from horae.domain.schedules.planning_state import Activated, Altered, Event, NextStartSet, Plan, Resumed, RunByHand
 from horae.domain.schedules.schedule import DisabledReason, Overlap, Rules
 from horae.domain.schedules.trigger import CronTrigger
 from horae.errors import ScheduleAlreadyExists, ScheduleDoesNotExist, ScheduleIsDeclared, ScheduleIsRunning
@@ -87,7 +87,7 @@ def _moved(connection: Connection, decided: Decided, next_start: datetime | None
         return decided
     if row.run_token is not None:
         raise ScheduleIsRunning(row.name, row.run_token)
-    return runs.decide(connection, row, Moved(next_start))
+    return runs.decide(connection, row, NextStartSet(next_start))
 
 
 def _with_runs(connection: Connection, row: StoredSchedule, before: Overlap, after: Overlap) -> StoredSchedule:
@@ -128,7 +128,7 @@ def resume(connection: Connection, reference: int | str) -> Decided:
 def run_now(connection: Connection, reference: int | str) -> Decided:
     """Start a run besides the schedule. Raises `ScheduleIsRunning` where only one may run."""
     row = locked(connection, reference)
-    latest = ticks.latest(connection, row.id, row.now + AT_ONCE)
+    latest = ticks.latest(connection, row.id, row.now + MAX_CLOCK_STEP_BACK)
     decided = runs.decide(connection, row, RunByHand(latest))
     if decided.fired is None:
         raise ScheduleIsRunning(row.name, row.run_token or 0)

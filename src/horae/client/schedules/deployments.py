@@ -114,10 +114,10 @@ class Deployments:
 
 
 def _change(action: str, key: str) -> Change:
-    return Change.of(action, key, partial(_standing, key=key))
+    return Change.of(action, key, partial(_deployment_state, key=key))
 
 
-def _standing(connection: Connection, key: str) -> Mapping[str, Any] | None:
+def _deployment_state(connection: Connection, key: str) -> Mapping[str, Any] | None:
     found = deployments.by_key(connection, key)
     return None if found is None else {"min_replicas": found.min_replicas, "ended_at": found.ended_at}
 

@@ -5,7 +5,15 @@ from datetime import UTC, datetime
 from typing import assert_never
 
 from horae.domain.schedules.from_finish import delayed, start_after_finish
-from horae.domain.schedules.planning_state import Activated, Altered, Change, Moved, Plan, Resumed, ScheduleSnapshot
+from horae.domain.schedules.planning_state import (
+    Activated,
+    Altered,
+    Change,
+    NextStartSet,
+    Plan,
+    Resumed,
+    ScheduleSnapshot,
+)
 from horae.domain.schedules.schedule import DisabledReason, Rules
 from horae.domain.schedules.tick import Reason, passed_over
 from horae.domain.schedules.timeline import Timeline
@@ -22,7 +30,7 @@ def change(snapshot: ScheduleSnapshot, event: Change, now: datetime) -> Plan:
             return resume(snapshot, now)
         case Altered(before):
             return alter(snapshot, before, now)
-        case Moved(next_start):
+        case NextStartSet(next_start):
             return move(snapshot, next_start, now)
         case _:
             assert_never(event)
@@ -48,12 +56,14 @@ def alter(snapshot: ScheduleSnapshot, before: Rules, now: datetime) -> Plan:
     unchanged = Plan.unchanged(snapshot)
     if snapshot.disabled or snapshot.last_tick is None or _times_of(rules) == _times_of(before):
         return unchanged
-    if (trigger := rules.drifting) is not None:
-        return replace(unchanged, next_start=_drifting_after_change(snapshot, trigger, before, now))
+    if (trigger := rules.finish_trigger) is not None:
+        return replace(unchanged, next_start=_start_from_finish_after_change(snapshot, trigger, before, now))
     if rules.trigger == before.trigger:  # only the jitter is another
         changed = replace(unchanged, next_start=_upcoming(snapshot, snapshot.last_tick, now))
     else:
-        ticks = () if before.drifting else passed_over(Timeline.of(before), snapshot.last_tick, now, Reason.ALTERED)
+        ticks = (
+            () if before.finish_trigger else passed_over(Timeline.of(before), snapshot.last_tick, now, Reason.ALTERED)
+        )
         start = _held_after_crash(snapshot, _upcoming(snapshot, now, now))
         changed = replace(unchanged, ticks=ticks, last_tick=now, next_start=start)
     return changed if snapshot.executing else changed.unless_exhausted()
@@ -67,12 +77,12 @@ def move(snapshot: ScheduleSnapshot, next_start: datetime, now: datetime) -> Pla
 
 
 def _problem_with_moving(snapshot: ScheduleSnapshot) -> str | None:
-    if snapshot.rules.drifting is None and snapshot.rules.trigger.kind == "cron":
+    if snapshot.rules.finish_trigger is None and snapshot.rules.trigger.kind == "cron":
         return (
             "does not go with cron, whose times are those of the expression: "
             "to start later, pause it until then; to run it once more, run it by hand"
         )
-    if snapshot.rules.drifting is None:
+    if snapshot.rules.finish_trigger is None:
         return "does not go with fixed: initial_start moves the grid; to run it once more, run it by hand"
     if snapshot.disabled is not None:
         return f"has no effect on a schedule that is disabled ({snapshot.disabled}); resume it first"
@@ -83,9 +93,9 @@ def _begin(snapshot: ScheduleSnapshot, now: datetime, reason: Reason) -> Plan:
     """Start afresh from now: nothing that passed is made up for."""
     rules, mark = snapshot.rules, snapshot.last_tick
     begun = replace(Plan.unchanged(snapshot), disabled=None, last_tick=now)
-    if (trigger := rules.drifting) is not None:
+    if (trigger := rules.finish_trigger) is not None:
         executing = snapshot.executing
-        start = start_after_finish(rules, trigger, now) if executing else _drifting_start(snapshot, trigger, now)
+        start = start_after_finish(rules, trigger, now) if executing else _start_from_finish(snapshot, trigger, now)
         return replace(begun, next_start=start)
     timeline = Timeline.of(rules)
     ticks = () if mark is None else passed_over(timeline, mark, now, reason)
@@ -93,7 +103,7 @@ def _begin(snapshot: ScheduleSnapshot, now: datetime, reason: Reason) -> Plan:
     return begun if snapshot.executing else begun.unless_exhausted()
 
 
-def _drifting_start(snapshot: ScheduleSnapshot, trigger: IntervalTrigger, now: datetime) -> datetime:
+def _start_from_finish(snapshot: ScheduleSnapshot, trigger: IntervalTrigger, now: datetime) -> datetime:
     """An interval after the last finish; for a schedule that never ran, its initial start, or now."""
     finish = snapshot.statistics.last_finish
     if finish is not None:
@@ -101,15 +111,15 @@ def _drifting_start(snapshot: ScheduleSnapshot, trigger: IntervalTrigger, now: d
     return delayed(snapshot.rules, trigger, max(trigger.initial_start or now, now).astimezone(UTC))
 
 
-def _drifting_after_change(
+def _start_from_finish_after_change(
     snapshot: ScheduleSnapshot, trigger: IntervalTrigger, before: Rules, now: datetime
 ) -> datetime | None:
     if snapshot.executing:
         return start_after_finish(snapshot.rules, trigger, now)
     never_ran = snapshot.statistics.last_finish is None
-    if never_ran and before.drifting and before.drifting.initial_start == trigger.initial_start:
+    if never_ran and before.finish_trigger and before.finish_trigger.initial_start == trigger.initial_start:
         return snapshot.next_start
-    return _held_after_crash(snapshot, _drifting_start(snapshot, trigger, now))
+    return _held_after_crash(snapshot, _start_from_finish(snapshot, trigger, now))
 
 
 def _upcoming(snapshot: ScheduleSnapshot, mark: datetime, now: datetime) -> datetime | None:

@@ -7,11 +7,11 @@ from typing import Final
 from horae.domain.schedules.from_finish import start_after_finish
 from horae.domain.schedules.planning_state import Plan, ScheduleSnapshot, Stop
 from horae.domain.schedules.schedule import CatchUp, Overlap, Rules
-from horae.domain.schedules.tick import GRACE, Judgement, Reason, Ticks, backlog, judge_late
+from horae.domain.schedules.tick import ON_TIME_WITHIN, Judgement, Reason, Ticks, backlog, judge_late
 from horae.domain.schedules.timeline import MICROSECOND, Timeline
 from horae.domain.schedules.trigger import IntervalTrigger
 
-AT_ONCE: Final = timedelta(seconds=1)
+MAX_CLOCK_STEP_BACK: Final = timedelta(seconds=1)
 """A clock that has stepped back by more than this is not followed."""
 _STOPS: Final = {Overlap.CANCEL_OTHER: Stop.CANCEL, Overlap.TERMINATE_OTHER: Stop.TERMINATE}
 
@@ -21,8 +21,8 @@ def fire_due(snapshot: ScheduleSnapshot, now: datetime) -> Plan:
     unchanged = Plan.unchanged(snapshot)
     if snapshot.disabled or snapshot.next_start is None or snapshot.next_start > now:
         return unchanged
-    if (trigger := snapshot.rules.drifting) is not None:
-        return unchanged if snapshot.executing else _fire_drifting(snapshot, trigger, snapshot.next_start, now)
+    if (trigger := snapshot.rules.finish_trigger) is not None:
+        return unchanged if snapshot.executing else _fire_from_finish(snapshot, trigger, snapshot.next_start, now)
     timeline = Timeline.of(snapshot.rules)
     mark = snapshot.last_tick or now
     if snapshot.started is not None and snapshot.executing:
@@ -38,7 +38,7 @@ def fire_by_hand(snapshot: ScheduleSnapshot, decided: datetime | None, now: date
     if snapshot.executing:
         return unchanged
     nominal = _after(decided, now)
-    if snapshot.rules.drifting is not None:
+    if snapshot.rules.finish_trigger is not None:
         while nominal in {snapshot.last_tick, snapshot.next_start}:
             nominal += MICROSECOND
     else:
@@ -48,7 +48,7 @@ def fire_by_hand(snapshot: ScheduleSnapshot, decided: datetime | None, now: date
 
 def _after(decided: datetime | None, now: datetime) -> datetime:
     """Two who run it by hand within one microsecond must not mean the same time."""
-    return decided + MICROSECOND if decided is not None and timedelta(0) <= decided - now < AT_ONCE else now
+    return decided + MICROSECOND if decided is not None and timedelta(0) <= decided - now < MAX_CLOCK_STEP_BACK else now
 
 
 def _fire_nominal(snapshot: ScheduleSnapshot, timeline: Timeline, mark: datetime, now: datetime) -> Plan:
@@ -60,7 +60,7 @@ def _fire_nominal(snapshot: ScheduleSnapshot, timeline: Timeline, mark: datetime
     tick: Ticks | None
     if judgement.kept:
         mark = timeline.nth(mark, 1, now)
-        late = now - timeline.start_of(mark) > GRACE
+        late = now - timeline.start_of(mark) > ON_TIME_WITHIN
         tick = Ticks.fired(mark, _reason_of_waiting(rules) if waiting else _reason(rules, judgement, late=late))
     else:
         tick = _retry(snapshot, timeline, mark)
@@ -72,9 +72,9 @@ def _fire_nominal(snapshot: ScheduleSnapshot, timeline: Timeline, mark: datetime
     return replace(plan, next_start=timeline.next_start_past(mark, now))
 
 
-def _fire_drifting(snapshot: ScheduleSnapshot, trigger: IntervalTrigger, nominal: datetime, now: datetime) -> Plan:
+def _fire_from_finish(snapshot: ScheduleSnapshot, trigger: IntervalTrigger, nominal: datetime, now: datetime) -> Plan:
     """Fire at the planned start, however late: it is the only time there is."""
-    reason = Reason.LATE if now - nominal > GRACE else Reason.ON_TIME
+    reason = Reason.LATE if now - nominal > ON_TIME_WITHIN else Reason.ON_TIME
     if snapshot.statistics.streak():
         reason = Reason.RETRY
     fired = _fired(Plan.unchanged(snapshot), Ticks.fired(nominal, reason))

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from horae.domain.schedules.schedule import Rules
-from horae.domain.schedules.timeline import spread
+from horae.domain.schedules.timeline import hashed_delay
 from horae.domain.schedules.trigger import IntervalTrigger
 
 
@@ -14,4 +14,4 @@ def start_after_finish(rules: Rules, trigger: IntervalTrigger, finish: datetime)
 
 def delayed(rules: Rules, trigger: IntervalTrigger, moment: datetime) -> datetime:
     """Add the jitter, less than an interval of it."""
-    return moment + spread(rules.key, moment, min(rules.jitter, trigger.interval.nominal))
+    return moment + hashed_delay(rules.key, moment, min(rules.jitter, trigger.interval.nominal))

@@ -39,7 +39,7 @@ from horae.domain.schedules.planning_state import (
     Altered,
     Due,
     Event,
-    Moved,
+    NextStartSet,
     Plan,
     Resumed,
     RunByHand,
@@ -59,7 +59,7 @@ def plan(snapshot: ScheduleSnapshot, event: Event, now: datetime, rng: Random) -
         raise InvalidRequest(f"{now!r}: expected a datetime with a time zone")
     now = now.astimezone(UTC)
     match event:
-        case Activated() | Resumed() | Altered() | Moved():
+        case Activated() | Resumed() | Altered() | NextStartSet():
             return change(snapshot, event, now)
         case Due():
             return fire_due(snapshot, now)

@@ -53,7 +53,7 @@ class Altered:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class NextStartSet:
     """Somebody says when an interval counted from the finish is to start next; a moment that is over means now."""
 
     next_start: datetime
@@ -68,7 +68,7 @@ class Due:
 class RunByHand:
     """Somebody wants a run now, besides the schedule; refused (no `fire`) while another executes.
 
-    `decided`: the latest nominal time that has a decision, up to `AT_ONCE` from now.
+    `decided`: the latest nominal time that has a decision, up to `MAX_CLOCK_STEP_BACK` from now.
     """
 
     decided: datetime | None = None
@@ -91,7 +91,7 @@ class RunEnded:
     scheduler_started: datetime | None = None
 
 
-Change: TypeAlias = Activated | Resumed | Altered | Moved
+Change: TypeAlias = Activated | Resumed | Altered | NextStartSet
 Event: TypeAlias = Change | Due | RunByHand | RunEnded
 
 

@@ -28,7 +28,7 @@ def end_run(snapshot: ScheduleSnapshot, end: RunEnded, now: datetime, rng: Rando
     if snapshot.disabled is not None:
         return replace(Plan.unchanged(after), next_start=None)
     ended = replace(Plan.unchanged(after), next_start=None)
-    if snapshot.rules.drifting is None:
+    if snapshot.rules.finish_trigger is None:
         mark = snapshot.last_tick or now
         judgement = _judgement(snapshot.rules, end, mark, now)
         ended = replace(ended, ticks=judgement.dropped, last_tick=judgement.mark_after(mark))
@@ -48,7 +48,7 @@ def leaves_plan_alone(rules: Rules, last_tick: datetime, next_start: datetime, n
 
     So that for most ends of a crowd there is nothing to plan.
     """
-    if rules.drifting is not None or rules.overlap is Overlap.ALLOW_ALL or next_start <= now:
+    if rules.finish_trigger is not None or rules.overlap is Overlap.ALLOW_ALL or next_start <= now:
         return False
     return Timeline.of(rules).next_start(last_tick) == next_start
 
@@ -85,7 +85,7 @@ def _next_start(after: ScheduleSnapshot, ended: Plan, end: RunEnded, now: dateti
 
 def _planned(after: ScheduleSnapshot, ended: Plan, end: RunEnded, now: datetime, rng: Random) -> datetime | None:
     """Find the next start, before a crash holds it back."""
-    rules, trigger, planned = after.rules, after.rules.drifting, after.next_start
+    rules, trigger, planned = after.rules, after.rules.finish_trigger, after.next_start
     # A run by hand leaves the plan alone; only a nominal time that passed during it needs another.
     if end.by_hand and planned is not None and (trigger is not None or planned > now):
         return max(planned, now)

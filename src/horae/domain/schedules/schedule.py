@@ -143,7 +143,7 @@ class Rules:
         self._refuse_policies_without_effect()
 
     @property
-    def drifting(self) -> IntervalTrigger | None:
+    def finish_trigger(self) -> IntervalTrigger | None:
         """The trigger, if the next time is known only when a run has ended; None if it has a timeline."""
         return self.trigger if isinstance(self.trigger, IntervalTrigger) and not self.trigger.fixed else None
 
@@ -155,7 +155,7 @@ class Rules:
         return self.retry_period
 
     def _refuse_policies_without_effect(self) -> None:
-        if self.drifting is None:
+        if self.finish_trigger is None:
             return
         for name, value, default in (
             ("overlap", self.overlap, Overlap.SKIP),

@@ -22,7 +22,7 @@ from horae.domain.schedules.schedule import CatchUp, Overlap, Rules
 from horae.domain.schedules.timeline import Timeline
 
 # So late a time still counts as on time: longer than it takes to see that a node is dead.
-GRACE: Final = timedelta(seconds=30)
+ON_TIME_WITHIN: Final = timedelta(seconds=30)
 
 
 class Decision(StrEnum):
@@ -111,7 +111,7 @@ def judge_late(rules: Rules, timeline: Timeline, mark: datetime, now: datetime) 
             cuts = [_Cut(due - 1, Decision.COALESCED, Reason.CATCH_UP)] if kept else []
             cuts.append(_Cut(due - kept, Decision.MISSED, Reason.WINDOW))
         case CatchUp.NONE:
-            late = timeline.due(mark, now - GRACE)
+            late = timeline.due(mark, now - ON_TIME_WITHIN)
             kept = min(due - late, 1)
             cuts = [_Cut(late, Decision.MISSED, Reason.CATCH_UP_NONE)]
             cuts.append(_Cut(due - kept, Decision.COALESCED, Reason.LATE))

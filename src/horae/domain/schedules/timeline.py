@@ -53,7 +53,7 @@ class Timeline:
             return nominal
         following = self.after(nominal)
         room = self.jitter if following is None else min(self.jitter, following - nominal)
-        return nominal + spread(self.key, nominal, room)
+        return nominal + hashed_delay(self.key, nominal, room)
 
     def next_start(self, mark: datetime) -> datetime | None:
         """Tell when the first nominal time after a mark is due."""
@@ -120,7 +120,7 @@ def _fire_after(expression: CronExpression, moment: datetime) -> datetime | None
     return None if fire is None else fire.astimezone(UTC)
 
 
-def spread(key: str, moment: datetime, room: timedelta) -> timedelta:
+def hashed_delay(key: str, moment: datetime, room: timedelta) -> timedelta:
     """Spread schedules over `room`, less than all of it: a hash of the schedule and the moment."""
     micros = (moment - EPOCH) // MICROSECOND
     number = int.from_bytes(blake2b(f"{key} {micros}".encode(), digest_size=8).digest())

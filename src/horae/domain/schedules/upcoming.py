@@ -18,7 +18,7 @@ def upcoming(
     """
     if next_start is None:
         return []
-    if rules.drifting is not None:
+    if rules.finish_trigger is not None:
         return [] if executing else [next_start][:count]
     return list(islice(_starts(Timeline.of(rules), next_start, now), count))
 

@@ -36,7 +36,7 @@ from horae.domain.jobs.job import JobId, JobState, NodeId
 from horae.domain.schedules.plan import plan
 from horae.domain.schedules.planning_state import Due, Plan
 from horae.domain.schedules.schedule import NEXT_STATE, Overlap, ScheduleEvent, ScheduleState
-from horae.domain.schedules.tick import GRACE, Decision, Reason
+from horae.domain.schedules.tick import ON_TIME_WITHIN, Decision, Reason
 from horae.storage.engine.dialect import (
     IdList,
     Instant,
@@ -185,12 +185,12 @@ def plan_ahead(connection: Connection, ids: Collection[int]) -> dict[int, Planne
 def _planned(dialect: str, row: StoredSchedule) -> PlannedFire | None:
     due = row.next_start
     snapshot = None if due is None or not row.enabled else runs.readable(row)
-    if snapshot is None or due is None or snapshot.rules.drifting or snapshot.rules.overlap is Overlap.ALLOW_ALL:
+    if snapshot is None or due is None or snapshot.rules.finish_trigger or snapshot.rules.overlap is Overlap.ALLOW_ALL:
         return None
     made = plan(snapshot, Due(), due, _ANY)
     if not _is_plain(made):
         return None
-    until = due + min(GRACE, snapshot.rules.catch_up_window)
+    until = due + min(ON_TIME_WITHIN, snapshot.rules.catch_up_window)
     job = runs.job_of(row, made)
     nominal = json_moment(dialect, job["nominal_time"])
     marks = {"mark": json_moment(dialect, made.last_tick), "next": json_moment(dialect, made.next_start)}

@@ -1,4 +1,4 @@
-"""Jobs as they are shown: a running one with what its body has last reported of itself."""
+"""Adds to running jobs the label and the percentage that their bodies reported last."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,8 +7,8 @@ from horae.domain.jobs.job import Job, JobState
 from horae.live.store import LiveStore
 
 
-def as_shown(live: LiveStore, jobs: Sequence[Job]) -> Sequence[Job]:
-    """These jobs with their live labels and percentages, as far as the leases of the reports are still theirs."""
+def with_live_reports(live: LiveStore, jobs: Sequence[Job]) -> Sequence[Job]:
+    """Return the jobs with their live labels and percentages; a report under an earlier lease is ignored."""
     running = {job.id: job.lease for job in jobs if job.state is JobState.STARTED}
     reports = live.read(list(running)) if running else {}
     current = {job_id: report for job_id, report in reports.items() if report.lease == running[job_id]}
