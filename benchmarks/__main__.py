@@ -34,7 +34,7 @@ BENCHMARKS: Mapping[str, Callable[[Grounds, Scale], list[Figure]]] = {
 
 QUICK = Scale(rounds=1, jobs=2000)
 PAGE = 150
-"""Columns where there is no terminal to ask."""
+"""Columns of the output if it goes to no terminal."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""The application that is measured: job types that do nothing, or next to it."""
+"""The application that is measured: job types that do nothing or very little."""
 
 import itertools
 import time
@@ -10,7 +10,7 @@ from horae import Horae, JobContext
 
 
 class Measured:
-    """An application on one database, with counters of what its bodies did."""
+    """An application on one database that counts the bodies it has run."""
 
     def __init__(self, url: str, **settings: Any) -> None:
         self.horae = Horae(url, **settings)
@@ -26,7 +26,7 @@ class Measured:
         self.count_to = self.horae.job(name="count_to")(self._count_to)
 
     def reset(self) -> None:
-        """Begin to count anew."""
+        """Reset the counters."""
         self._counter, self.begun = itertools.count(1), 0
 
     async def _begin(self) -> None:
@@ -36,7 +36,7 @@ class Measured:
         self.begun = next(self._counter)
 
     def _noop_function(self) -> None:
-        self.begun = next(self._counter)  # threads lose no count this way, as they would with +=
+        self.begun = next(self._counter)  # unlike +=, this is exact with threads
 
     async def _stamp(self, asked_at: int) -> None:
         self.stamped(time.monotonic_ns() - asked_at)
@@ -50,4 +50,4 @@ class Measured:
 
 
 def _drop(_moment: float) -> None:
-    """Nobody listens."""
+    """Ignore the hint."""

@@ -1,4 +1,4 @@
-"""What a reader must know to compare figures: the machine, the versions, the settings."""
+"""The conditions of a measurement: the machine, the versions, the settings."""
 
 import os
 import platform
@@ -12,7 +12,7 @@ PACKAGES = ("horae", "sqlalchemy", "psycopg", "pydantic")
 
 
 def conditions(grounds: Grounds, scale: Scale) -> dict[str, str]:
-    """Everything by name."""
+    """Return the conditions by name."""
     load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
     return {
         "date": f"{datetime.now(UTC):%Y-%m-%d}",

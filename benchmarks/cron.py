@@ -33,7 +33,7 @@ SECONDS_A_ROUND = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Fires a second of every library, for one pattern in one zone."""
+    """Measure the fires per second of every library, for one pattern in one zone."""
 
     zone: str
     pattern: str
@@ -72,7 +72,7 @@ def by_cronsim(pattern: str, start: datetime, _zone: str) -> Walk:
 
 
 def by_apscheduler(pattern: str, start: datetime, zone: str) -> Walk:
-    # Its own numbers of weekdays begin on Monday; one less, then, means the same days.
+    # Its weekdays begin with Monday as 0, so subtract one for the same days.
     trigger = CronTrigger.from_crontab(pattern.replace("1-5", "0-4"), timezone=ZoneInfo(zone))
     fire: datetime | None = trigger.get_next_fire_time(None, start)
     while fire is not None:
@@ -89,11 +89,11 @@ LIBRARIES: dict[str, Start] = {
 
 
 def rate(start: Callable[[], Walk]) -> float:
-    """Fires a second over one round of short walks."""
+    """Return the fires per second over one round of short sequences."""
     spent, fires = 0.0, 0
     while spent < SECONDS_A_ROUND:
         walk = start()
-        next(walk)  # generators begin here
+        next(walk)  # starts the generator
         began = time.perf_counter()
         fires += sum(1 for _ in islice(walk, STEPS))
         spent += time.perf_counter() - began

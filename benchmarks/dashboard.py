@@ -41,7 +41,7 @@ WATCH: Final = """
 
 
 def main() -> int:
-    """Print the figures; 1 if the median of a view is over the budget."""
+    """Print the figures. Return 1 if the median of a view exceeds the budget."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     rounds: int = parser.parse_args().rounds
@@ -63,7 +63,7 @@ def main() -> int:
 
 @contextmanager
 def databases() -> Generator[list[tuple[str, str, Path]]]:
-    """A new one of each kind: its name, its URL, and a folder for logs."""
+    """Yield a new database of each kind: its name, its URL, and a folder for logs."""
     with TemporaryDirectory(prefix="horae-first-view-") as place, PostgresServer() as server:
         folder = Path(place)
         yield [
@@ -73,13 +73,13 @@ def databases() -> Generator[list[tuple[str, str, Path]]]:
 
 
 def fill(connection: Connection, now: datetime) -> None:
-    """All ended, half of them in the last hour."""
+    """Insert jobs that have ended, half of them in the last hour."""
     random = Random(7)
     connection.execute(insert(jobs), [ended_job(number, now, random) for number in range(JOBS)])
 
 
 def ended_job(number: int, now: datetime, random: Random) -> dict[str, object]:
-    """A row; every fortieth failed."""
+    """Return a row; every fortieth job has failed."""
     ended = now - timedelta(seconds=random.random() * (3600 if number % 2 else 86_400))
     started = ended - timedelta(seconds=random.random() * 30)
     failed = number % 40 == 0
@@ -100,7 +100,7 @@ def ended_job(number: int, now: datetime, random: Random) -> dict[str, object]:
 
 
 def first_view(browser: Browser, url: str, path: str, selector: str) -> float:
-    """Milliseconds until a browser that has never been here shows what it was sent for."""
+    """Return the milliseconds until a browser with an empty cache shows the view."""
     with browser.new_context(base_url=url) as context:
         context.add_init_script(WATCH.replace("SELECTOR", repr(selector)))
         page = context.new_page()

@@ -1,4 +1,4 @@
-"""Draining a backlog of jobs that do nothing, by one node in one process."""
+"""Draining a backlog of no-op jobs by one node in one process."""
 
 import time
 from typing import Any
@@ -9,13 +9,14 @@ from benchmarks.running import drain
 from horae.types.function import JobFunction
 
 BATCHES = (100, 200, 500, 1000)
+"""Jobs in one batch of the raw loop; the fastest size counts."""
 CONCURRENCY = 10
 BESIDE_BARE_LOOP = Budget("ratio at least", 0.5)
 BESIDE_POSTGRESQL = Budget("ratio at least", 0.8)
 
 
 def coroutines(grounds: Grounds, scale: Scale) -> list[Figure]:
-    """Coroutine functions, beside the bare loop that claims a batch and completes it; its best batch size counts."""
+    """Measure coroutine functions beside a raw loop that claims and completes batches of the best size."""
     bare: dict[str, dict[int, list[float]]] = {ground.name: {size: [] for size in BATCHES} for ground in grounds}
     ours: dict[str, list[float]] = {ground.name: [] for ground in grounds}
     for _ in range(scale.rounds):
@@ -28,7 +29,7 @@ def coroutines(grounds: Grounds, scale: Scale) -> list[Figure]:
 
 
 def functions(grounds: Grounds, scale: Scale) -> list[Figure]:
-    """Functions, which run on threads."""
+    """Measure functions, which run on threads."""
     figures: list[Figure] = []
     for ground in grounds:
         rates = [_drained(ground, scale.jobs, ground.application.noop_function) for _ in range(scale.rounds)]

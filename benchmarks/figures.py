@@ -1,4 +1,4 @@
-"""What a benchmark says: samples of both sides, their ratio, and the budget that it must keep."""
+"""The result of a benchmark: samples of both sides, their ratio, and the budget for it."""
 
 import math
 import statistics
@@ -63,7 +63,7 @@ class Figure:
 
     @property
     def kept(self) -> bool | None:
-        """Whether the budget is kept; None without one."""
+        """Return whether the result is within the budget; None without one."""
         if self.budget is None:
             return None
         value = self.ratio if self.budget.bound == "ratio at least" else self.horae.median
@@ -86,7 +86,7 @@ class Figure:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest value that `share` of all do not exceed."""
+    """Return the smallest value that a `share` of all values do not exceed."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, max(0, math.ceil(share * len(ordered)) - 1))]
 

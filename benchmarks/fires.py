@@ -8,7 +8,7 @@ BUDGET = Budget("ratio at least", cron.TARGET)
 
 
 def next_after(grounds: Grounds, scale: Scale) -> list[Figure]:
-    """Fires a second; the pattern with the lowest ratio speaks for all."""
+    """Measure fires per second; the pattern with the lowest ratio counts."""
     del grounds
     measured = [cron.measure(pattern, zone, scale.rounds) for zone in cron.ZONES for pattern in cron.PATTERNS]
     worst = min(measured, key=lambda figure: figure.ratio)

@@ -1,4 +1,4 @@
-"""Whether a node keeps its pace: over a table full of ended jobs, before a long queue, under an old transaction."""
+"""Whether throughput stays constant: with many ended jobs, many pending jobs, or an old open transaction."""
 
 import asyncio
 import contextlib
@@ -13,15 +13,18 @@ from benchmarks.ground import Ground, Grounds, Scale
 from benchmarks.running import PAUSE, run_until
 
 TIMES = 25
-"""How many times as many jobs lie there as are run."""
+"""How many times as many jobs the table contains as are run."""
 CHUNK = 10_000
+"""Jobs that are created in one statement."""
 FLAT = Budget("ratio at least", 0.9)
+"""Throughput with a full table against that with an empty one."""
 UNTOUCHED = Budget("ratio at least", 0.95)
+"""Throughput under an old transaction against that without one."""
 Laden = Callable[[Ground, int], contextlib.AbstractContextManager[None]]
 
 
 def flatness(grounds: Grounds, scale: Scale) -> list[Figure]:
-    """Each case beside the same work on an empty table, in turns."""
+    """Measure each case beside the same work on an empty table, in turns."""
     figures: list[Figure] = []
     for ground in grounds:
         figures.append(_beside_empty(ground, scale, "ended jobs", _ended, FLAT))
@@ -46,7 +49,7 @@ def _beside_empty(ground: Ground, scale: Scale, what: str, laden: Laden, budget:
 
 
 def _rate(ground: Ground, jobs: int) -> float:
-    """Start jobs and run as many; jobs a second until the last of them has begun."""
+    """Start jobs and run as many. Return the jobs per second until the last of them has begun."""
     _start(ground, jobs)
     ground.application.reset()
 
@@ -79,7 +82,7 @@ def _waiting(ground: Ground, jobs: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _held(ground: Ground, jobs: int) -> Iterator[None]:
-    """As if the jobs had been claimed while somebody's report was under way."""
+    """End as many jobs as usual while another transaction, as of a long report, keeps their old rows visible."""
     with psycopg.connect(ground.url.replace("+psycopg", "")) as reader:
         reader.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         reader.execute("SELECT 1 FROM horae_jobs")

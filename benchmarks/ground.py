@@ -1,4 +1,4 @@
-"""Where both sides meet: one database, the application on it, and a raw connection to it."""
+"""The common ground of both sides: one database, the application on it, and a raw connection to it."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -42,12 +42,12 @@ class Scale:
 
 Grounds = Sequence[Ground]
 SAMPLE = 1000
-"""Rows of which the databases take their statistics, as PostgreSQL does by itself within a minute."""
+"""Rows that are inserted before the databases collect statistics, as autovacuum does within a minute."""
 
 
 @contextmanager
 def open_grounds() -> Iterator[Grounds]:
-    """A PostgreSQL server as it is shipped, and a SQLite file, on the same disk."""
+    """Yield a PostgreSQL server with default settings and a SQLite file, on the same disk."""
     with ExitStack() as stack:
         server = stack.enter_context(PostgresServer())
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="horae-benchmarks-")))

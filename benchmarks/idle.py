@@ -1,4 +1,4 @@
-"""What a node costs that has nothing to do: statements a second, counted here and by the server."""
+"""The cost of an idle node: statements per second, counted here and by the server."""
 
 import asyncio
 import time
@@ -13,11 +13,11 @@ from benchmarks.running import run_until
 
 BUDGET = Budget("at most", 2)
 SETTLING = 2.0
-"""Seconds after the start that do not count, and that the server may take to report."""
+"""Seconds after the start that do not count, and that the server's statistics may be late."""
 
 
 def idle(grounds: Grounds, scale: Scale) -> list[Figure]:
-    """Count the statements of all engines in this process, while one idle node is all that uses them."""
+    """Count the statements of all engines in this process while one idle node runs."""
     seconds = scale.share(1000, least=1)
     figures: list[Figure] = []
     for ground in grounds:
@@ -45,7 +45,7 @@ async def _count(ground: Ground, seconds: int, reported: list[float]) -> float:
     event.remove(Engine, "before_cursor_execute", one_more)
     after = await _transactions(ground)
     if before is not None and after is not None:
-        reported.append((after[0] - before[0] - 1) / (after[1] - before[1]))  # less one: the question itself
+        reported.append((after[0] - before[0] - 1) / (after[1] - before[1]))  # minus one: this query itself
     return rate
 
 

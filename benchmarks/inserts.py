@@ -14,14 +14,14 @@ SLICES = 20
 
 
 def single(grounds: Grounds, scale: Scale) -> list[Figure]:
-    """Start jobs one by one, each committed, beside an insert of an equivalent row."""
+    """Measure starting jobs one by one, each committed, beside an insert of an equivalent row."""
     count = scale.share(20)
     sides = [_side_by_side(ground, scale.rounds, count, SLICES, (_start, _insert)) for ground in grounds]
     return [_figure("single inserts", count, ground, side, SINGLE) for ground, side in zip(grounds, sides, strict=True)]
 
 
 def batch(grounds: Grounds, scale: Scale) -> list[Figure]:
-    """Start half of the jobs at once, beside one statement with as many rows."""
+    """Measure starting half of the jobs at once, beside one statement with as many rows."""
     count = scale.share(2)
     sides = [_side_by_side(ground, scale.rounds, count, 1, (_start_many, _insert_many)) for ground in grounds]
     return [_figure("batch insert", count, ground, side, BATCH) for ground, side in zip(grounds, sides, strict=True)]
@@ -34,7 +34,7 @@ def _figure(name: str, count: int, ground: Ground, sides: tuple[Samples, Samples
 def _side_by_side(
     ground: Ground, rounds: int, count: int, turns: int, sides: tuple[Work, Work]
 ) -> tuple[Samples, Samples]:
-    """Jobs a second of both, in turns of a small share each, so that a busy moment of the machine meets both alike."""
+    """Return the jobs per second of both, in short turns, so that load on the machine affects both alike."""
     found: tuple[list[float], list[float]] = [], []
     share = -(-count // turns)
     for round_ in range(rounds + 1):
@@ -47,7 +47,7 @@ def _side_by_side(
             spent[side] += time.perf_counter() - began
         for side in (0, 1):
             found[side].append(share * turns / spent[side])
-    return Samples.of(found[0][1:]), Samples.of(found[1][1:])  # the first round warms up
+    return Samples.of(found[0][1:]), Samples.of(found[1][1:])  # the first round is a warm-up
 
 
 def _start(ground: Ground, count: int) -> None:

@@ -1,4 +1,4 @@
-"""How long a job waits for an idle node in another process: from the call that starts it to its first line."""
+"""The latency of an idle node in another process, from the call that starts a job to the first line of its body."""
 
 import random
 import time
@@ -11,12 +11,13 @@ from horae.runtime.claims.worker import POLL_WITH_HINTS
 MEDIAN = Budget("at most", 5)
 TAIL = Budget("at most", 25)
 PATIENCE = 30
+"""Seconds after which a measurement has failed."""
 NANOSECONDS = 1e6
-"""In a millisecond."""
+"""Nanoseconds in a millisecond."""
 
 
 def pick_up(grounds: Grounds, scale: Scale) -> list[Figure]:
-    """Start a job at all moments of a poll period, on a node that does nothing else."""
+    """Start jobs at moments spread over a poll period, on an otherwise idle node."""
     figures: list[Figure] = []
     for ground in grounds:
         ground.clear()
@@ -34,7 +35,7 @@ def _latencies(ground: Ground, count: int) -> list[float]:
     jobs, stamp = ground.application.horae.jobs, ground.application.stamp
     found: list[float] = []
     with node_process(ground.url) as node:
-        for pause in (0.5, *pauses):  # the first job warms both sides up
+        for pause in (0.5, *pauses):  # the first job is a warm-up
             time.sleep(pause)
             jobs.start(stamp, asked_at=time.monotonic_ns())
             if not node.poll(PATIENCE):

@@ -1,4 +1,4 @@
-"""What a progress call costs: one that publishes nothing, alone and inside a running job."""
+"""The cost of a progress call that publishes nothing, alone and within a running job."""
 
 import asyncio
 import time
@@ -14,7 +14,7 @@ CALLS_PER_JOB = 10
 
 
 def progress(grounds: Grounds, scale: Scale) -> list[Figure]:
-    """Count steps that change no percentage, and a loop in a body whose progress is published as it goes."""
+    """Measure steps that change no percentage, and a loop in a body whose progress is published."""
     calls = scale.jobs * CALLS_PER_JOB
     alone = Samples.of([_alone(calls) for _ in range(scale.rounds)])
     figures = [Figure("progress call, nothing to publish", "-", "calls/s", alone, None, BUDGET)]

@@ -1,4 +1,4 @@
-"""The other side: the same work by raw statements, psycopg 3 and sqlite3 without any layer above them.
+"""The reference: the same work by raw statements of psycopg 3 and sqlite3.
 
 The bare loop is the least that a batched queue can do: claim a batch, complete it by id, both durable.
 """
@@ -29,7 +29,7 @@ class Raw(Protocol):
         ...
 
     def fill(self, count: int) -> None:
-        """Put jobs into the bare table."""
+        """Insert jobs into the bare table."""
         ...
 
     def claim(self, limit: int) -> Sequence[int]:
@@ -45,11 +45,11 @@ class Raw(Protocol):
         ...
 
     def end_all(self) -> None:
-        """End every one of Horae's jobs that waits, and tidy up after that as far as can be."""
+        """End all pending jobs of Horae, and clean up as far as the database can."""
         ...
 
     def analyze(self) -> None:
-        """Let the planner know the tables."""
+        """Collect the planner's statistics."""
         ...
 
     def clear(self) -> None:
@@ -57,7 +57,7 @@ class Raw(Protocol):
         ...
 
     def about(self) -> dict[str, str]:
-        """Say what this database is."""
+        """Describe the database."""
         ...
 
     def close(self) -> None: ...
@@ -204,7 +204,7 @@ class RawSqlite:
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def analyze(self) -> None:
-        """SQLite does it only when told to, and nobody tells it."""
+        """Do nothing: SQLite collects statistics only on request, and applications do not ask for it."""
 
     def clear(self) -> None:
         for table in CLEARED:

@@ -1,4 +1,4 @@
-"""Runs a node: in this thread until something is done, or in a process of its own."""
+"""Nodes under measurement: in this thread until something is done, or in a separate process."""
 
 import asyncio
 import contextlib
@@ -13,10 +13,11 @@ from horae.cli.serving.memory import settle_in
 from horae.runtime.node.node import Node
 
 PAUSE = 0.002
+"""Seconds between two checks whether all jobs have ended."""
 
 
 def run_until(ground: Ground, done: Callable[[], Awaitable[float]], concurrency: int) -> float:
-    """Run a node in this process until `done` has returned, which gives a figure."""
+    """Run a node in this process until `done` returns the figure."""
     return asyncio.run(_run_until(ground.application.horae.node(concurrency=concurrency), done))
 
 
@@ -32,13 +33,13 @@ async def _run_until(node: Node, done: Callable[[], Awaitable[float]]) -> float:
 
 
 def drain(ground: Ground, jobs: int, concurrency: int) -> float:
-    """Run what waits; jobs a second, from the moment a node is ready to the commit of the last end."""
+    """Run the pending jobs. Return the jobs per second, from the readiness of the node to the commit of the last end."""
     application = ground.application
     application.reset()
 
     async def all_ended() -> float:
         began = time.perf_counter()
-        # Nobody asks the database before it may be over. Not an event: each body would have to look who is the last.
+        # Query the database only when all may have ended. An event would make each body check whether it is the last.
         while application.begun < jobs or ground.raw.unfinished():  # noqa: ASYNC110
             await asyncio.sleep(PAUSE)
         return jobs / (time.perf_counter() - began)
@@ -48,7 +49,7 @@ def drain(ground: Ground, jobs: int, concurrency: int) -> float:
 
 @contextlib.contextmanager
 def node_process(url: str) -> Iterator[Connection]:
-    """A node in a process of its own; the connection tells what its `stamp` bodies measured, in nanoseconds."""
+    """Run a node in a separate process; the connection delivers the times of its `stamp` bodies, in nanoseconds."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(url, theirs), daemon=True)

@@ -1,4 +1,4 @@
-"""Schedules: a crowd that is due in the same second; as many as there may be, registered and not due."""
+"""Schedules: many that are due in the same second, and very many that are registered and not due."""
 
 import asyncio
 import resource
@@ -41,7 +41,7 @@ FROM (WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers
 
 
 def crowd(grounds: Grounds, scale: Scale) -> list[Figure]:
-    """When the bodies of all that is due in one second began: the last of them, and the lateness of most."""
+    """Measure when the bodies of all schedules due in one second began: the last one, the median and the 99th percentile."""
     count = scale.share(2)
     figures: list[Figure] = []
     for ground in grounds:
@@ -57,7 +57,7 @@ def crowd(grounds: Grounds, scale: Scale) -> list[Figure]:
 
 
 def _burst(ground: Ground, count: int) -> list[float]:
-    """Seconds from the due time to the begin of each body, in order."""
+    """Return the seconds from the due time to the begin of each body, sorted."""
     _clear([ground])
     database = ground.application.horae.components.database
     began: list[float] = []
@@ -82,7 +82,7 @@ def _burst(ground: Ground, count: int) -> list[float]:
 
 
 def registered(grounds: Grounds, scale: Scale) -> list[Figure]:
-    """What an idle node costs that has many schedules to look after, none of them due within days."""
+    """Measure the cost of an idle node with many schedules, none of them due within days."""
     figures: list[Figure] = []
     for ground in grounds:
         for count in (0, scale.share(1) * 5, scale.share(1) * 50):
@@ -110,7 +110,7 @@ def _idle(ground: Ground, count: int, seconds: int) -> list[Figure]:
 
 
 async def _watch(measured: dict[str, float], seconds: int) -> float:
-    """CPU time and statements of this process, in which one idle node runs."""
+    """Measure the CPU time and the statements of this process, in which one idle node runs."""
     count = 0
 
     def one_more(*_: object) -> None:
@@ -128,7 +128,7 @@ async def _watch(measured: dict[str, float], seconds: int) -> float:
 
 
 def _reload_time(ground: Ground, nodes: int) -> float:
-    """Seconds to load what is due soon of the partitions of one of so many nodes."""
+    """Measure the seconds to load the schedules that are due soon, for one of so many nodes."""
     names = [NodeId(f"n{number}") for number in range(nodes)]
     mine = Ring(names).partitions_of(names[0])
     times: list[float] = []
@@ -140,7 +140,7 @@ def _reload_time(ground: Ground, nodes: int) -> float:
 
 
 def _register(connection: Connection, count: int, due: datetime) -> None:
-    """Write many schedules by plain SQL: how they got there is not what is measured."""
+    """Insert many schedules by plain SQL: their creation is not measured."""
     postgres = connection.dialect.name == "postgresql"
     statement = REGISTER.format(
         json="jsonb" if postgres else "text",
@@ -157,7 +157,7 @@ def _register(connection: Connection, count: int, due: datetime) -> None:
 
 
 def _clear(grounds: Grounds) -> None:
-    """Forget all schedules and jobs."""
+    """Delete all schedules and jobs."""
     for ground in grounds:
         ground.clear()
         ground.application.horae.components.database.transact(_forget)
@@ -173,6 +173,6 @@ def _forget(connection: Connection) -> None:
 
 
 def _resident() -> float:
-    """Resident memory of this process, in MiB."""
+    """Return the resident memory of this process, in MiB."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 2**20

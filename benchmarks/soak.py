@@ -26,7 +26,7 @@ HELD = "every job ended, none finished twice, one effect for each that finished"
 
 
 def main() -> int:
-    """Soak each database for its share of the time."""
+    """Run the faults on each database for its share of the time."""
     arguments = _arguments()
     seed = arguments.seed if arguments.seed is not None else Random().randrange(1_000_000)
     databases = [arguments.only] if arguments.only else ["sqlite", "postgresql"]

@@ -1,1 +1,1 @@
-"""Programs to read and run."""
+"""Example programs."""

@@ -1,1 +1,1 @@
-"""The demonstration: one node, one SQLite file, and what goes wrong on purpose. Run it with `make demo`."""
+"""The demonstration: one node, one SQLite file, and some deliberate failures. Run it with `make demo`."""

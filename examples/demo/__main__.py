@@ -12,12 +12,14 @@ console = Console(highlight=False)
 
 
 def main() -> int:
-    """Run the parts; 0 only if each came out right."""
+    """Run the parts. Return 0 only if each went as expected."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--once", action="store_true", help="end after the parts")
     once: bool = arguments.parse_args().once
     folder = Path(tempfile.mkdtemp(prefix="horae-demo-"))
-    os.environ["HORAE_DATABASE"] = f"sqlite:///{folder / 'horae.db'}"  # also for the nodes, which are processes
+    os.environ["HORAE_DATABASE"] = (
+        f"sqlite:///{folder / 'horae.db'}"  # also for the nodes, which run in separate processes
+    )
     console.print(f"A new database: {folder / 'horae.db'}\n")
     try:
         return 0 if demonstrate(folder, once=once) else 1
@@ -27,7 +29,7 @@ def main() -> int:
 
 
 def demonstrate(folder: Path, *, once: bool) -> bool:
-    """Show the parts under the eyes of the dashboard; whether each came out right."""
+    """Run the parts while the dashboard is served. Return whether each went as expected."""
     from examples.demo import parts  # noqa: PLC0415 - its application reads the environment
 
     with parts.dashboard(console):

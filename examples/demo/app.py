@@ -1,4 +1,4 @@
-"""The application of the demonstration: it keeps an index of Python modules in two tables of its own."""
+"""The application of the demonstration: it stores an index of Python modules in two tables."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ horae = Horae()
 
 
 class Base(DeclarativeBase):
-    """The application's tables, in the same database as the jobs."""
+    """The base class of the application's tables, which are in the database of the jobs."""
 
 
 class Module(Base):
@@ -28,7 +28,7 @@ class Module(Base):
 
 
 class Definition(Base):
-    """A class or function in it."""
+    """A class or function of a Python file."""
 
     __tablename__ = "definitions"
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -39,12 +39,12 @@ class Definition(Base):
 
 
 class NotADirectory(Exception):
-    """There is nothing to index."""
+    """The folder contains nothing to index."""
 
 
 @horae.job(transaction="read committed", exceptions_map={NotADirectory: "There is no folder {e}; choose another one."})
 def index_modules(job: JobContext, folder: str = str(standard_library())) -> dict[str, int]:
-    """Read every Python file under `folder` and write its outline; all of it, or nothing."""
+    """Read every Python file under `folder` and store its outline; all of them, or none."""
     root = Path(folder)
     if not root.is_dir():
         raise NotADirectory(folder)
@@ -63,7 +63,7 @@ def index_modules(job: JobContext, folder: str = str(standard_library())) -> dic
 
 
 def outlines(job: JobContext, root: Path, files: list[Path]) -> Iterator[Outline]:
-    """The outline of each file; the label names the package that is being read."""
+    """Yield the outline of each file; the label names the package that is being read."""
     for file in job.progress.track(files):
         outline = outline_of(root, file)
         job.progress.increment(0, label=f"reading-{outline.name.partition('.')[0]}")
@@ -72,18 +72,18 @@ def outlines(job: JobContext, root: Path, files: list[Path]) -> Iterator[Outline
 
 @horae.job(max_attempts=3)
 def count_lines(job: JobContext) -> int:
-    """Count the lines of the standard library: long enough to be killed in the middle, harmless to begin again."""
+    """Count the lines of the standard library: long enough to be killed meanwhile, and safe to repeat."""
     return sum(len(file.read_bytes().splitlines()) for file in job.progress.track(files_under(standard_library()) * 3))
 
 
 @horae.cron("* * * * * *")
 def every_second() -> None:
-    """Due at each full second; what it could not run is in the ledger, with the reason."""
+    """Due at each full second; the ticks show what did not run, with the reason."""
 
 
 @horae.every("3s", retry_period="1s", max_retries=5)
 def unlucky() -> None:
-    """Three seconds after each finish; fails twice at first, so it is tried again sooner, ever later."""
+    """Due three seconds after each finish; fails twice at first, so that retries with growing delays are shown."""
     runs = horae.schedules.statistics("unlucky").total_runs
     if runs <= 2:
         raise ConnectionError(f"run {runs} had no luck")

@@ -1,4 +1,4 @@
-"""The parts of the demonstration. Each says what it shows, shows it, and answers whether it came out right."""
+"""The parts of the demonstration. Each describes what it shows, runs it, and returns whether it went as expected."""
 
 import re
 import socket
@@ -25,17 +25,19 @@ engine = create_engine(horae.settings.database)
 
 @contextmanager
 def dashboard(console: Console) -> Generator[None]:
-    """The dashboard, as a process of its own, for as long as the block runs."""
+    """Run the dashboard in a separate process while the block runs."""
     horae.open()
     with running("--no-worker", "--no-scheduler", "--port", str(free_port())) as process:
         ready = process.stdout.readline().decode() if process.stdout else ""
         console.print("The dashboard, to watch what follows; this link lets one browser in, once:")
-        console.print(f"   {' '.join(re.findall('http:.*', ready))}\n", soft_wrap=True)  # in one piece, to be clicked
+        console.print(
+            f"   {' '.join(re.findall('http:.*', ready))}\n", soft_wrap=True
+        )  # unwrapped, so that it can be clicked
         yield
 
 
 def free_port() -> int:
-    """The usual port, or any (0) if somebody has it."""
+    """Return the usual port, or 0 (any free one) if that is taken."""
     try:
         socket.create_server(("127.0.0.1", PORT)).close()
     except OSError:
@@ -44,7 +46,7 @@ def free_port() -> int:
 
 
 def show(console: Console) -> bool:
-    """All parts, each with a node running."""
+    """Run all parts, each with a node."""
     Base.metadata.create_all(engine)
     with node() as first:
         right = [finishes(console), is_cancelled(console), fails(console), survives(console, first)]
@@ -53,17 +55,17 @@ def show(console: Console) -> bool:
 
 
 def node() -> AbstractContextManager[subprocess.Popen[bytes]]:
-    """A node of the application that runs jobs and fires schedules."""
+    """Run a node of the application, which runs jobs and fires schedules."""
     return running("--no-api")
 
 
 @contextmanager
 def running(*options: str) -> Generator[subprocess.Popen[bytes]]:
-    """A `horae run` as a process of its own, ended after the block."""
+    """Run `horae run` in a separate process, which is stopped after the block."""
     process = subprocess.Popen([*RUN, *options], stdout=subprocess.PIPE)
     try:
         yield process
-    except KeyboardInterrupt:  # a terminal sends it to all of us, and a second signal would end the node at once
+    except KeyboardInterrupt:  # a terminal sends it to all processes, and a second signal would end the node at once
         with suppress(subprocess.TimeoutExpired):
             process.wait(LONGEST_GOODBYE)
         raise
@@ -73,7 +75,7 @@ def running(*options: str) -> Generator[subprocess.Popen[bytes]]:
 
 
 def finishes(console: Console) -> bool:
-    """A long job with progress, whose tables appear when it commits."""
+    """Run a long job with progress, whose tables appear when it commits."""
     console.rule("1. index the standard library, in one transaction")
     job = horae.jobs.start(index_modules, owner="demo")
     watch(console, job, lambda now: now.ended)
@@ -83,7 +85,7 @@ def finishes(console: Console) -> bool:
 
 
 def is_cancelled(console: Console) -> bool:
-    """The same again, cancelled after its first rows are written: none is there."""
+    """Cancel the same job after it has written its first rows: none of them exists afterwards."""
     console.rule("2. the same again, cancelled in the middle")
     job = horae.jobs.start(index_modules, owner="demo")
     watch(console, job, lambda now: now.progress_percentage >= 5)
@@ -95,7 +97,7 @@ def is_cancelled(console: Console) -> bool:
 
 
 def fails(console: Console) -> bool:
-    """A job that fails with a text for people, and one for programmers."""
+    """Run a job that fails with one text for users and one for programmers."""
     console.rule("3. a job that fails")
     job = horae.jobs.start(index_modules, folder="/no/such/folder", owner="demo")
     try:
@@ -107,7 +109,7 @@ def fails(console: Console) -> bool:
 
 
 def survives(console: Console, first: subprocess.Popen[bytes]) -> bool:
-    """A job whose node is killed: another node takes it up again."""
+    """Kill the node of a job: another node runs the job again."""
     console.rule("4. kill the node in the middle of a job")
     job = horae.jobs.start(count_lines)
     watch(console, job, lambda now: now.progress_percentage >= 10)
@@ -123,7 +125,7 @@ def survives(console: Console, first: subprocess.Popen[bytes]) -> bool:
 
 
 def keeps_time(console: Console) -> bool:
-    """A cron schedule and one counted from the finish, with what was decided about each of their times."""
+    """Run a cron schedule and an interval schedule, and show the decision about each of their times."""
     console.rule("5. schedules: every second, and three seconds after a finish, with bad luck at first")
     while horae.schedules.statistics("unlucky").total_successes == 0:
         time.sleep(0.2)
@@ -140,14 +142,14 @@ def keeps_time(console: Console) -> bool:
 
 
 def ledger_gaps(name: str) -> int:
-    """How many full seconds between the first and the last decision have none."""
+    """Return how many full seconds between the first and the last decision have none."""
     ticks = horae.schedules.ticks(name, limit=10_000)
     span = round((ticks[0].until - ticks[-1].nominal_time).total_seconds()) + 1
     return span - sum(tick.count for tick in ticks if tick.reason != "manual")
 
 
 def watch(console: Console, job: Job, until: Callable[[Job], bool]) -> None:
-    """A bar that follows the job through the live store, until a condition holds or the job has ended."""
+    """Show the job's progress from the live store, until a condition holds or the job has ended."""
     columns = (TextColumn("   {task.description:<32}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
     with Progress(*columns, TimeElapsedColumn(), console=console) as bars:
         bar = bars.add_task("pending", total=100)
@@ -161,13 +163,13 @@ def watch(console: Console, job: Job, until: Callable[[Job], bool]) -> None:
 
 
 def rows(job: Job) -> int:
-    """How many modules the job has written, as everybody else sees it."""
+    """Return how many modules the job has written, as other connections see it."""
     with engine.connect() as connection:
         return connection.execute(select(func.count()).where(Module.job_id == job.id)).scalar_one()
 
 
 def stay(console: Console, folder: Path) -> None:
-    """Leave a node running, to be looked at."""
+    """Leave a node running, so that the user can explore the dashboard."""
     console.print("\nThe dashboard stays, and a node goes on running, until Ctrl-C. In another terminal:")
     for line in (
         f"export HORAE_DATABASE=sqlite:///{folder / 'horae.db'} HORAE_APP=examples.demo.app:horae",
@@ -175,6 +177,6 @@ def stay(console: Console, folder: Path) -> None:
         ".venv/bin/horae jobs start index_modules --wait",
         ".venv/bin/horae doctor",
     ):
-        console.print(f"   {line}", soft_wrap=True)  # to be copied whole
+        console.print(f"   {line}", soft_wrap=True)  # unwrapped, so that it can be copied
     with node() as process:
         process.wait()

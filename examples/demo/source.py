@@ -1,4 +1,4 @@
-"""Python files and what is in them."""
+"""The definitions in Python files."""
 
 import ast
 import sysconfig
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Outline:
-    """The definitions of one module: kind, name, line."""
+    """The definitions in one module: kind, name, line."""
 
     name: str
     lines: int
@@ -16,17 +16,17 @@ class Outline:
 
 
 def standard_library() -> Path:
-    """The folder of this interpreter's standard library."""
+    """Return the folder of this interpreter's standard library."""
     return Path(sysconfig.get_path("stdlib"))
 
 
 def files_under(root: Path) -> list[Path]:
-    """Every Python file, but not those of installed packages."""
+    """Return every Python file, except those of installed packages."""
     return sorted(file for file in root.rglob("*.py") if "site-packages" not in file.parts)
 
 
 def outline_of(root: Path, file: Path) -> Outline:
-    """Read one file; some files of the tests of Python are broken on purpose and count as empty."""
+    """Parse one file; some files of Python's own tests are invalid on purpose and count as empty."""
     source = file.read_bytes()
     name = ".".join(file.relative_to(root).with_suffix("").parts)
     try:

@@ -1,1 +1,1 @@
-"""A small application with tables of cities: what takes its time is a job. Run it with `python -m examples.tables`."""
+"""A small application with tables of cities, whose long-running work is done by jobs. Run it with `python -m examples.tables`."""

@@ -15,17 +15,17 @@ from examples.tables.tables import DATABASE, create_tables
 
 NODE = (sys.executable, "-m", "horae", "run", "examples.tables.app:horae", "--port", "0", "--log-level", "warning")
 LAST_REQUESTS = 2
-"""Seconds for requests to end; a page that listens to events would never end its own."""
+"""Seconds that requests have to end at shutdown; the event stream of a page would never end by itself."""
 
 
 def main() -> None:
-    """Serve until a signal."""
+    """Serve until a signal arrives."""
     arguments = argparse.ArgumentParser(prog="python -m examples.tables", description=__doc__)
     arguments.add_argument("--port", type=int, default=8000)
     port: int = arguments.parse_args().port
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     create_tables()
-    horae.open()  # gives a new SQLite file the tables of Horae
+    horae.open()  # creates the tables of Horae in a new SQLite file
     with node():
         print(f"Tables: http://127.0.0.1:{port}/", flush=True)
         uvicorn.run(app, port=port, log_level="warning", timeout_graceful_shutdown=LAST_REQUESTS)
@@ -33,9 +33,9 @@ def main() -> None:
 
 @contextmanager
 def node() -> Generator[None]:
-    """A node in a process of its own; it says itself where its dashboard is."""
+    """Run a node in a separate process, which prints the address of its dashboard."""
     environment = {**os.environ, "HORAE_DATABASE": DATABASE}
-    # In a session of its own: Ctrl-C is for this process, which then ends the node in good order.
+    # In a new session: Ctrl-C must only reach this process, which then stops the node in order.
     process = subprocess.Popen(NODE, env=environment, start_new_session=True)
     try:
         yield

@@ -1,4 +1,4 @@
-"""The application that people use: FastAPI, with Horae's own interface mounted beside its endpoints."""
+"""The web application: FastAPI, with Horae's API mounted beside its own endpoints."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +25,7 @@ from examples.tables.tables import (
 )
 from horae import Actor, MaxJobCountExceeded
 
-__all__ = ["app", "horae"]  # what `uvicorn` and `horae run` are told to find here
+__all__ = ["app", "horae"]  # the names that `uvicorn` and `horae run` load
 
 STATIC: Final = Path(__file__).with_name("static")
 COOKIE: Final = "user"
@@ -35,7 +35,7 @@ app = FastAPI(title="Tables")
 
 
 def who_asks(request: Request) -> Actor | None:
-    """Tells Horae who asks: the owner of the jobs that are started, and the only one who sees them.
+    """Tells Horae the current user: the owner of the jobs that are started, and the only one who can see them.
 
     Anybody may be anybody here. A real application has a log-in, and asks its own session.
     """
@@ -47,7 +47,7 @@ app.mount("/background", horae.asgi(authenticate=who_asks))
 
 
 def signed_in(request: Request) -> str:
-    """The same person, for the application's own endpoints; 401 for nobody."""
+    """Return the same user for the application's own endpoints; 401 without one."""
     actor = who_asks(request)
     if actor is None:
         raise HTTPException(401, "Sign in first.")
@@ -58,7 +58,7 @@ User = Annotated[str, Depends(signed_in)]
 
 
 class SignedIn(BaseModel):
-    """A person; a cookie holds letters and digits."""
+    """A user, with a name of letters and digits that fits into a cookie."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9]{1,20}$")
 
@@ -74,7 +74,7 @@ class TableView(BaseModel):
 
 
 class ExportView(BaseModel):
-    """An export that can be fetched."""
+    """An export that can be downloaded."""
 
     id: int
     name: str
@@ -88,27 +88,27 @@ class Started(BaseModel):
 
 @app.get("/api/session")
 def whoever_is_signed_in(request: Request) -> SignedIn | None:
-    """Who one is; nobody is no error, as the page asks before it knows."""
+    """Return the current user. None is no error, because the page asks before anybody has signed in."""
     actor = who_asks(request)
     return None if actor is None else SignedIn(name=actor.id)
 
 
 @app.post("/api/session")
 def sign_in(person: SignedIn, response: Response) -> SignedIn:
-    """Be somebody."""
+    """Sign in."""
     response.set_cookie(COOKIE, person.name, httponly=True, samesite="strict")
     return person
 
 
 @app.delete("/api/session", status_code=204)
 def sign_out(response: Response) -> None:
-    """Be nobody."""
+    """Sign out."""
     response.delete_cookie(COOKIE)
 
 
 @app.get("/api/tables")
 def list_tables(user: User) -> list[TableView]:
-    """What one has."""
+    """Return the tables of the user."""
     with Session(engine) as session:
         return [
             TableView(
@@ -124,7 +124,7 @@ def list_tables(user: User) -> list[TableView]:
 
 @app.get("/api/tables/{table_id}/rows")
 def preview(user: User, table_id: int) -> list[list[str | int]]:
-    """The first rows of a table."""
+    """Return the first rows of a table."""
     with Session(engine) as session:
         found = cities_of(session, table_of(session, user, table_id), limit=PREVIEW)
         return [cells(city) for city in found]
@@ -137,7 +137,7 @@ def cells(city: City) -> list[str | int]:
 
 @app.post("/api/imports", status_code=202)
 def start_import(user: User, name: str, content: Annotated[bytes, Body(media_type="text/csv")]) -> Started:
-    """Keep the file and start its import, both or neither: they are one transaction."""
+    """Store the file and start its import in one transaction: both happen, or neither."""
     with Session(engine) as session, session.begin():
         upload = Upload(name=name, content=content)
         session.add(upload)
@@ -148,7 +148,7 @@ def start_import(user: User, name: str, content: Annotated[bytes, Body(media_typ
 
 @app.get("/api/exports")
 def list_exports(user: User) -> list[ExportView]:
-    """The exports that can be fetched, the newest first."""
+    """Return the exports that can be downloaded, the newest first."""
     with Session(engine) as session:
         found = session.execute(select(Export.id, Export.name).where(Export.owner == user).order_by(Export.id.desc()))
         return [ExportView(id=export_id, name=name) for export_id, name in found]
@@ -156,7 +156,7 @@ def list_exports(user: User) -> list[ExportView]:
 
 @app.get("/api/exports/{export_id}")
 def fetch_export(user: User, export_id: int) -> Response:
-    """An export as a file."""
+    """Return an export as a file."""
     with Session(engine) as session:
         export = session.get(Export, export_id)
         if export is None or export.owner != user:
@@ -170,13 +170,13 @@ def fetch_export(user: User, export_id: int) -> Response:
 
 @app.exception_handler(TableMissing)
 def answer_missing(_request: Request, error: Exception) -> JSONResponse:
-    """Somebody else's table looks as if it did not exist."""
+    """Answer 404, also for a table of another user."""
     return JSONResponse({"detail": str(error)}, 404)
 
 
 @app.exception_handler(MaxJobCountExceeded)
 def answer_too_many(_request: Request, _error: Exception) -> JSONResponse:
-    """One import at a time for each person: `max_count` of a job type is 1 unless it says otherwise."""
+    """Answer that one import runs already: by default `max_count` of a job type is 1 for each owner."""
     return JSONResponse({"detail": "Your last import still runs; wait for its end, or cancel it."}, 409)
 
 
@@ -185,7 +185,7 @@ app.mount("/assets", StaticFiles(directory=STATIC / "assets", check_dir=False))
 
 @app.get("/", include_in_schema=False)
 def page() -> FileResponse:
-    """The one page, from `web/examples/tables`."""
+    """Serve the page of `web/examples/tables`."""
     index = STATIC / "index.html"
     if not index.exists():
         raise HTTPException(503, "The page has not been built: `make web` does it.")

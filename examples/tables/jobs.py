@@ -1,4 +1,4 @@
-"""What takes its time, each a job; and what is due by itself.
+"""The long-running work of the application, each piece a job, and its schedules.
 
 Every body runs in one transaction (`transaction="read committed"`), so its rows are there exactly if it finishes: not
 if it is cancelled, not if it fails, and not if the machine dies in the middle.
@@ -31,7 +31,9 @@ from examples.tables.tables import (
 from horae import Horae, Job, JobContext, JobType
 
 BATCH: Final = 200
+"""Rows that are inserted together."""
 KEEP: Final = timedelta(days=7)
+"""How long exports and uploads are kept."""
 COUNTRIES: Final = ("Chile", "Ghana", "Laos", "Malta", "Peru")
 Name = Annotated[str, Field(min_length=1, max_length=80)]
 Size = Annotated[int, Field(ge=1, le=100_000)]
@@ -40,7 +42,7 @@ horae = Horae(DATABASE)
 
 
 class WrongFile(ValueError):
-    """The file has no such rows; the text says where and why."""
+    """The file contains an invalid row; the text says where and why."""
 
 
 # --- the short form: a function whose arguments are the parameters ---
@@ -77,7 +79,7 @@ def import_table(job: JobContext, upload_id: int) -> int:
 
 @horae.job(public=True, max_count=3, transaction="read committed", exceptions_map={TableMissing: "{e}"})
 def export_table(job: JobContext, table_id: int) -> int:
-    """Write a table as CSV, to be fetched later. A function has no hooks, so it is the body that asks whose it is."""
+    """Write a table as CSV, to be downloaded later. A function has no hooks, so the body checks the owner."""
     table = table_of(job.session, job.owner, table_id)
     text = io.StringIO()
     writer = csv.writer(text)
@@ -94,19 +96,19 @@ def export_table(job: JobContext, table_id: int) -> int:
 
 
 class DuplicateRequest(BaseModel):
-    """What the page sends."""
+    """The parameters that the page sends."""
 
     table_id: int
 
 
 class DuplicateParameters(DuplicateRequest):
-    """What is stored: `prepare_values` has added the name of the copy."""
+    """The stored parameters: `prepare_values` has added the name of the copy."""
 
     copy_name: str
 
 
 class DuplicateAnswer(BaseModel):
-    """What each answer about such a job says beside the common fields."""
+    """The fields of these jobs in HTTP responses, beside the common ones."""
 
     copy_name: str
 
@@ -124,16 +126,16 @@ class DuplicateTable(JobType[DuplicateParameters]):
     api_exceptions_map = {TableMissing: ("ERROR_TABLE_DOES_NOT_EXIST", 404, "{e}")}  # noqa: RUF012 - read only
 
     def prepare_values(self, values: dict[str, Any], owner: str | None) -> dict[str, Any]:
-        """Refuse at once what is not there, rather than let a job fail; runs where the job is created."""
+        """Check the table when the job is created, so that the call fails and not the job."""
         with Session(engine) as session:
             return {**values, "copy_name": f"{table_of(session, owner, values['table_id']).name} (copy)"}
 
     def transaction(self, job: JobContext[DuplicateParameters]) -> Literal["read committed"]:  # noqa: ARG002 - a hook
-        """The same for each of its jobs; it may also depend on the job, or be a context manager of yours."""
+        """Return the same isolation for each job; it may depend on the job, or be a context manager of your own."""
         return "read committed"
 
     def run(self, job: JobContext[DuplicateParameters]) -> int:
-        """Copy the rows; the answer is the new table's id."""
+        """Copy the rows, and return the id of the new table."""
         source = table_of(job.session, job.owner, job.params.table_id)
         cities = cities_of(job.session, source)
         copy = new_table(job, job.params.copy_name)
@@ -143,32 +145,32 @@ class DuplicateTable(JobType[DuplicateParameters]):
         return copy.id
 
     def describe(self, job: Job) -> dict[str, Any]:
-        """Say the name of the copy wherever the job is shown."""
+        """Return the fields to show with the job: the name of the copy."""
         return {"copy_name": job.params["copy_name"]}
 
 
-# --- what nobody starts ---
+# --- the schedules ---
 
 
 @horae.cron("0 3 * * *", timezone="Europe/Berlin", transaction="read committed")
 def purge_exports(job: JobContext) -> None:
-    """Each night: drop exports, and uploads of imports that came to nothing, that are a week old."""
+    """Each night: delete exports and the uploads of failed imports that are a week old."""
     for kind in (Export, Upload):
         job.session.execute(delete(kind).where(kind.made_at < now() - KEEP))
 
 
 @horae.every("30s", transaction="read committed")
 def recount(job: JobContext) -> None:
-    """Half a minute after each finish: how many people live in the cities of each table."""
+    """Half a minute after each finish: count the inhabitants of the cities of each table."""
     total = select(func.sum(City.inhabitants)).where(City.table_id == Table.id).scalar_subquery()
     job.session.execute(update(Table).values(inhabitants=total, counted_at=now()))
 
 
-# --- the work itself, which knows nothing of jobs ---
+# --- the work itself, which does not depend on jobs ---
 
 
 def new_table(job: JobContext[Any], name: str) -> Table:
-    """An empty table of whoever started the job."""
+    """Create an empty table of the owner of the job."""
     table = Table(owner=job.owner or "", name=name)
     job.session.add(table)
     job.session.flush()
@@ -176,18 +178,18 @@ def new_table(job: JobContext[Any], name: str) -> Table:
 
 
 def sample(table: Table, number: int) -> City:
-    """The row of this number of every sample table."""
+    """Return the row of this number in every sample table."""
     country = COUNTRIES[number % len(COUNTRIES)]
     return City(table_id=table.id, city=f"City {number + 1}", country=country, inhabitants=1_000 * (number + 1))
 
 
 def copied(table: Table, city: City) -> City:
-    """The same row in another table."""
+    """Return a copy of the row for another table."""
     return City(table_id=table.id, city=city.city, country=city.country, inhabitants=city.inhabitants)
 
 
 def read(content: bytes) -> list[dict[str, str]]:
-    """The lines of a CSV; raises `WrongFile` if a column is missing, `UnicodeDecodeError` for what is no text."""
+    """Read the lines of a CSV; raises `WrongFile` if a column is missing, `UnicodeDecodeError` if it is no text."""
     reader = csv.DictReader(io.StringIO(content.decode("utf-8-sig")))
     missing = [column for column in COLUMNS if column not in (reader.fieldnames or ())]
     if missing:
@@ -196,7 +198,7 @@ def read(content: bytes) -> list[dict[str, str]]:
 
 
 def cities_in(table: Table, lines: Sequence[dict[str, str]], before: int) -> Iterator[City]:
-    """Rows of some lines; raises `WrongFile` at the first that is none. The header is line 1."""
+    """Convert lines to rows; raises `WrongFile` at the first invalid line. The header is line 1."""
     for number, line in enumerate(lines, before + 2):
         try:
             inhabitants = int(line["inhabitants"])

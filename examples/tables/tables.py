@@ -1,4 +1,4 @@
-"""What the application stores, in the same database as the jobs; a real one would have migrations of its own."""
+"""The tables of the application, in the database of the jobs; a real application would have its own migrations."""
 
 import os
 from collections.abc import Sequence
@@ -11,25 +11,25 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 DATABASE: Final = os.environ.get("HORAE_DATABASE", "sqlite:///tables.db")
 COLUMNS: Final = ("city", "country", "inhabitants")
 
-# SQLite has one writer at a time, and an import is one for as long as it runs: wait for it.
+# SQLite has one writer at a time, and an import holds the write lock while it runs: wait for it.
 engine = create_engine(DATABASE, connect_args={"timeout": 30} if DATABASE.startswith("sqlite") else {})
 
 
 class TableMissing(LookupError):
-    """There is no such table, or it is somebody else's: nobody can tell which."""
+    """The table does not exist or belongs to another user; the error does not tell which."""
 
 
 def now() -> datetime:
-    """The time in UTC, without a zone, as both databases store it."""
+    """Return the time in UTC, without a zone, as both databases store it."""
     return datetime.now(UTC).replace(tzinfo=None)
 
 
 class Base(DeclarativeBase):
-    """The application's tables."""
+    """The base class of the application's tables."""
 
 
 class Table(Base):
-    """A table of cities, and what was last counted in it."""
+    """A table of cities, with the last count of its inhabitants."""
 
     __tablename__ = "tables"
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -51,7 +51,7 @@ class City(Base):
 
 
 class Upload(Base):
-    """A file that waits to be imported."""
+    """An uploaded file that is to be imported."""
 
     __tablename__ = "uploads"
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -61,7 +61,7 @@ class Upload(Base):
 
 
 class Export(Base):
-    """A table as CSV, to be fetched until it is purged."""
+    """A table as CSV, which can be downloaded until it is deleted."""
 
     __tablename__ = "exports"
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -72,12 +72,12 @@ class Export(Base):
 
 
 def create_tables() -> None:
-    """Make the tables that are not there."""
+    """Create the tables that do not exist."""
     Base.metadata.create_all(engine)
 
 
 def table_of(session: Session, owner: str | None, table_id: int) -> Table:
-    """The owner's table; raises `TableMissing`."""
+    """Return the owner's table; raises `TableMissing`."""
     table = session.get(Table, table_id)
     if table is None or table.owner != owner:
         raise TableMissing(f"There is no table {table_id}.")
@@ -85,12 +85,12 @@ def table_of(session: Session, owner: str | None, table_id: int) -> Table:
 
 
 def cities_of(session: Session, table: Table, limit: int | None = None) -> Sequence[City]:
-    """Its rows, in the order in which they were written."""
+    """Return its rows, in the order in which they were written."""
     return session.scalars(select(City).where(City.table_id == table.id).order_by(City.id).limit(limit)).all()
 
 
 def tables_with_sizes(session: Session, owner: str) -> Sequence[tuple[Table, int]]:
-    """The owner's tables, the newest first, and how many rows each has."""
+    """Return the owner's tables, the newest first, each with its number of rows."""
     size = select(func.count()).where(City.table_id == Table.id).scalar_subquery()
     found = session.execute(select(Table, size).where(Table.owner == owner).order_by(Table.id.desc()))
     return [(table, count) for table, count in found]

@@ -1,4 +1,4 @@
-"""What the browser is shown: people are imported in one transaction, reports fail, a backup has its hours."""
+"""The application of the browser tests: an import in one transaction, failing reports, and a backup schedule."""
 
 import time
 from datetime import timedelta
@@ -12,11 +12,11 @@ horae = Horae()
 
 
 class Base(DeclarativeBase):
-    """The application's own table, in the database of the jobs."""
+    """The base class of the application's own table, in the database of the jobs."""
 
 
 class Person(Base):
-    """Somebody who has been imported."""
+    """A person who has been imported."""
 
     __tablename__ = "people"
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -25,12 +25,12 @@ class Person(Base):
 
 
 class NoPrinter(Exception):
-    """There is nothing to print on."""
+    """The printer does not answer."""
 
 
 @horae.job(public=True, max_count=None, transaction="read committed")
 def import_people(job: JobContext, rows: int = 100, pace: float = 0.0) -> int:
-    """Write `rows` people, with a rest of `pace` seconds after each."""
+    """Insert `rows` people, with a pause of `pace` seconds after each."""
     for number in job.progress.track(range(rows)):
         job.progress.increment(0, label="reading-people")
         job.session.add(Person(job_id=job.id, name=f"person {number}"))
@@ -41,7 +41,7 @@ def import_people(job: JobContext, rows: int = 100, pace: float = 0.0) -> int:
 
 @horae.job(public=True, max_count=None, exceptions_map={NoPrinter: "The printer {e} does not answer; try another one."})
 def print_report(printer: str = "on the second floor") -> None:
-    """Fail, as printers do."""
+    """Fail at once."""
     raise NoPrinter(printer)
 
 
@@ -55,7 +55,7 @@ def call_supplier() -> None:
 
 @horae.job(public=True, max_count=None)
 def wait_for_file(job: JobContext, file: str) -> str:
-    """Wait until there is such a file, at half of the way."""
+    """Wait at 50 percent until the file exists."""
     job.progress.set(50, "waiting-for-file")
     while not Path(file).exists():
         job.progress.increment(0)
@@ -64,12 +64,12 @@ def wait_for_file(job: JobContext, file: str) -> str:
 
 
 LONG_NAME = "import_customers_and_their_orders_of_the_last_financial_year_from_the_old_warehouse_in_amsterdam"
-"""Of 96 letters, as generated names may be."""
+"""A name of 96 letters, as generated names may have."""
 
 
 @horae.job(name=LONG_NAME, public=True, max_count=None, queue=f"{LONG_NAME}_queue")
 def keep(rows: dict[str, list[int]] | None = None) -> None:
-    """A job with a long name, and with as many parameters as somebody gives it."""
+    """A job with a long name and any number of parameters."""
 
 
 @horae.cron("0 3 1 1 *", timezone="Europe/Berlin")
@@ -79,7 +79,7 @@ def back_up() -> None:
 
 @horae.cron("0 4 1 1 *", timezone="Europe/Berlin")
 def watch_gate(job: JobContext) -> None:
-    """Go on until it is told to stop."""
+    """Run until it is stopped."""
     while True:
         job.check()
         time.sleep(0.02)
@@ -87,4 +87,4 @@ def watch_gate(job: JobContext) -> None:
 
 @horae.every("1h", overlap="skip")
 async def refresh_rates() -> None:
-    """An interval, whose first run is when a node first sees it."""
+    """An interval schedule, whose first run is when a node first loads it."""

@@ -1,4 +1,4 @@
-"""A real browser: Debian's Chromium, driven by Playwright; and what goes wrong on its pages."""
+"""A real browser: Debian's Chromium, driven by Playwright, and the errors on its pages."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ from typing import Final
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response, sync_playwright
 
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
-QUIET: Final = (  # it would call home, and where there is no network it says so on its pages' consoles
+QUIET: Final = (  # else it contacts its vendor, and without a network it logs errors on the consoles of pages
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
@@ -19,11 +19,11 @@ QUIET: Final = (  # it would call home, and where there is no network it says so
     "--disable-gpu",
 )
 GIVEN_UP: Final = "net::ERR_ABORTED"
-"""The page itself gave a request up: it was left, or its tab was hidden."""
+"""The error of a request that the page itself aborted, because it was left or its tab was hidden."""
 
 
 def find_browser() -> str:
-    """The path of the browser; raises `RuntimeError` where there is none."""
+    """Return the path of the browser; raises `RuntimeError` if there is none."""
     for name in NAMES:
         if path := shutil.which(name):
             return path
@@ -34,7 +34,7 @@ def find_browser() -> str:
 
 @contextmanager
 def launched() -> Generator[Browser]:
-    """A browser without a window. Nothing asynchronous runs in this thread meanwhile: the driver has a loop there."""
+    """Run a browser without a window. The thread must not run another event loop meanwhile: the driver has one."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=find_browser(), args=list(QUIET), chromium_sandbox=os.geteuid() != 0
@@ -46,16 +46,16 @@ def launched() -> Generator[Browser]:
 
 
 class Faults:
-    """What no page may do: complain, fail to get what it asks for, ask somebody else."""
+    """Collects what no page may do: log errors, fail requests, contact other hosts."""
 
     def __init__(self, context: BrowserContext, origin: str) -> None:
-        """Listen to all pages of the context, those of tomorrow too."""
+        """Listen to all pages of the context, including later ones."""
         self.seen: list[str] = []
         self._origin = origin
         context.on("page", self._watch)
 
     def forgive(self) -> None:
-        """Forget what the test itself has brought about."""
+        """Forget the errors that the test itself has caused."""
         self.seen.clear()
 
     def _watch(self, page: Page) -> None:

@@ -1,4 +1,4 @@
-"""A browser, nodes to look at, and pages on which nothing may go wrong."""
+"""Fixtures of the browser tests: a browser, nodes, and pages that must not show errors."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -16,7 +16,7 @@ from tests.harness.applications import url_of
 
 APPLICATION = "tests.e2e.application:horae"
 PATIENCE = 20_000
-"""Milliseconds after which a wait has failed: a bound, never a measure."""
+"""Milliseconds after which a wait has failed: an upper bound, not a measurement."""
 
 ServedBy = Callable[..., Served]
 
@@ -46,14 +46,14 @@ def served(tmp_path: Path) -> Iterator[ServedBy]:
 
 @pytest.fixture
 def node(database: Database, engine: Engine, served: ServedBy) -> Served:
-    """The application of these tests, whose table is there; it ends before its database does."""
+    """The application of these tests with its table; it is closed before its database."""
     Base.metadata.create_all(engine)
     return served(APPLICATION, database)
 
 
 @pytest.fixture
 def engine(database: Database) -> Iterator[Engine]:
-    """The database as everybody else sees it."""
+    """The database, seen from another connection."""
     engine = create_engine(database.url)
     yield engine
     engine.dispose()
@@ -61,7 +61,7 @@ def engine(database: Database) -> Iterator[Engine]:
 
 @pytest.fixture
 def context(browser: Browser, node: Served) -> Iterator[BrowserContext]:
-    """A browser without a past, that opens relative addresses at the node."""
+    """A browser with an empty profile, which resolves relative addresses against the node."""
     with browser.new_context(base_url=node.url, locale="en-GB") as context:
         context.set_default_timeout(PATIENCE)
         yield context
@@ -69,7 +69,7 @@ def context(browser: Browser, node: Served) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def faults(context: BrowserContext, node: Served) -> Iterator[Faults]:
-    """What went wrong on any page; a test that leaves something there fails."""
+    """The errors on all pages; a test that leaves any fails."""
     faults = Faults(context, node.url)
     yield faults
     assert faults.seen == []
@@ -77,5 +77,5 @@ def faults(context: BrowserContext, node: Served) -> Iterator[Faults]:
 
 @pytest.fixture
 def page(context: BrowserContext, faults: Faults) -> Page:
-    """A page on which nothing may go wrong."""
+    """A page that must not show errors."""
     return context.new_page()

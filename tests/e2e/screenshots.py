@@ -1,4 +1,4 @@
-"""Photograph every view of the dashboard, light and dark: `make screenshots`, into docs/images/."""
+"""Take a screenshot of every view of the dashboard, light and dark: `make screenshots`, into docs/images/."""
 
 import argparse
 import tempfile
@@ -27,7 +27,7 @@ APPLICATION: Final = "tests.e2e.showcase:horae"
 
 
 def main() -> None:
-    """Serve a shop, and take its pictures."""
+    """Serve the showcase application, and take the screenshots."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--into", type=Path, default=IMAGES, help="the folder of the pictures")
     folder: Path = parser.parse_args().into
@@ -61,7 +61,7 @@ def shop() -> Generator[Served]:
 
 
 def busy(node: Served) -> dict[str, str]:
-    """Let it have work under way; the address of each view by the name of its picture."""
+    """Start some work. Return the address of each view by the name of its screenshot."""
     schedules = {each["name"]: each["id"] for each in node.read("schedules/")["schedules"]}
     change(node, f"schedules/{schedules['back_up_database']}/pause/", note="The disk is being exchanged until Friday")
     change(node, "queues/mail/pause/", note="The mail provider is down")
@@ -93,7 +93,7 @@ def change(node: Served, path: str, **body: Any) -> None:
 def photograph(
     browser: Browser, node: Served, path: str, file: Path, theme: Literal["light", "dark"], size: Any
 ) -> None:
-    """One view in one of its looks."""
+    """Take a screenshot of one view in one theme."""
     with browser.new_context(
         base_url=node.url, viewport=size, color_scheme=theme, locale="en-GB", reduced_motion="reduce"
     ) as context:
@@ -104,7 +104,7 @@ def photograph(
 
 
 def settle(page: Page) -> None:
-    """Wait until everything is there: the view, its data, the stream."""
+    """Wait until the view, its data and the event stream are loaded."""
     expect(page.locator("main h1").first).to_be_visible()
     expect(page.locator("main [aria-busy=true]")).to_have_count(0)
     expect(page.get_by_test_id("live")).to_have_text("Live")

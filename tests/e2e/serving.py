@@ -1,4 +1,4 @@
-"""A real `horae run` with an application, on a port that it keeps when it is started anew."""
+"""A real `horae run` with an application, on a port that it keeps when it is restarted."""
 
 import os
 import re
@@ -17,7 +17,7 @@ READY: Final = re.compile(r"horae \S+ is ready: .*(http://\S+/)$")
 
 
 class Served:
-    """One node with its API and dashboard. What it logs is in `log`, for the report of a test that fails."""
+    """One node with its API and dashboard. Its log output is in `log`, for the report of a failed test."""
 
     def __init__(self, app: str, database: str, folder: Path, *arguments: str) -> None:
         self.port = free_loopback_port()
@@ -37,11 +37,11 @@ class Served:
 
     @property
     def log(self) -> str:
-        """All that it has said on stderr."""
+        """Return its output on stderr so far."""
         return self._log_file.read_text(errors="replace") if self._log_file.exists() else ""
 
     def start(self) -> None:
-        """Start it, and wait until it answers."""
+        """Start it, and wait until it serves requests."""
         with self._log_file.open("a") as log:
             process = subprocess.Popen(
                 self._command, cwd=ROOT, env=self._environment, stdout=subprocess.PIPE, stderr=log, text=True
@@ -52,7 +52,7 @@ class Served:
         assert READY.match(ready.rstrip()), f"{ready!r}\n{self.log}"
 
     def stop(self) -> None:
-        """SIGTERM, and wait until it is gone; harmless if it is."""
+        """Send SIGTERM and wait until it has ended; does nothing if it has ended already."""
         if self._process is None:
             return
         process, self._process = self._process, None
@@ -65,21 +65,21 @@ class Served:
             raise
 
     def kill(self) -> None:
-        """SIGKILL: it leaves no word."""
+        """Send SIGKILL, so that it cannot unregister."""
         assert self._process is not None
         process, self._process = self._process, None
         process.kill()
         process.communicate()
 
     def begin(self, job_type: str, **params: Any) -> int:
-        """Start a job, as another program would: over HTTP. Its id."""
+        """Start a job over HTTP, as another program would. Return its id."""
         answer = httpx.post(f"{self.url}api/jobs/types/{job_type}/", json=params, timeout=PATIENCE)
         assert answer.status_code == 202, answer.text
         identifier: int = answer.json()["id"]
         return identifier
 
     def read(self, path: str) -> Any:
-        """What the API answers under this path."""
+        """Return the API's response for this path."""
         answer = httpx.get(f"{self.url}api/{path}", timeout=PATIENCE)
         assert answer.status_code == 200, answer.text
         return answer.json()

@@ -1,4 +1,4 @@
-"""The application of the pictures: a shop on a busy afternoon."""
+"""The application of the screenshots: a shop on a busy afternoon."""
 
 import time
 
@@ -8,15 +8,15 @@ horae = Horae(module="shop")
 
 
 class CardDeclined(Exception):
-    """A bank does not pay."""
+    """The bank has declined the payment."""
 
 
 class NoSuchTable(Exception):
-    """Somebody has deleted what is asked for."""
+    """The requested object has been deleted."""
 
 
 def work(job: JobContext, percent: int, label: str) -> None:
-    """Come as far as this in no time, and go on slowly for as long as somebody looks."""
+    """Report this much progress at once, and continue slowly while the screenshots are taken."""
     job.progress.set(percent, label)
     for further in range(percent, 100):
         for _ in range(100):
@@ -51,7 +51,7 @@ def rebuild_search_index(job: JobContext, percent: int = 100) -> None:
 
 @horae.job(public=True, max_count=None, queue="mail", priority=5)
 def send_newsletter(issue: int) -> int:
-    """Send an issue to all who want it."""
+    """Send an issue to all subscribers."""
     return issue
 
 
@@ -62,30 +62,30 @@ def send_newsletter(issue: int) -> int:
     exceptions_map={CardDeclined: "The bank has declined the card of order {e}; ask the customer for another one."},
 )
 def charge_card(order: int) -> None:
-    """Ask a bank for money."""
+    """Charge a card."""
     raise CardDeclined(order)
 
 
 @horae.cron("0 3 * * *", timezone="Europe/Berlin")
 def back_up_database() -> None:
-    """Copy everything to another place."""
+    """Copy all data to another place."""
 
 
 @horae.cron("30 6 * * 1-5", timezone="Europe/Berlin", queue="mail")
 def send_daily_figures() -> None:
-    """What was sold yesterday, for the office."""
+    """Report yesterday's sales."""
 
 
 @horae.every("10m", retry_period="30s", max_retries=5)
 def refresh_exchange_rates() -> None:
-    """What a euro is worth."""
+    """Fetch exchange rates."""
 
 
 @horae.cron("*/15 * * * *", overlap="skip")
 def reconcile_payments() -> None:
-    """Compare what banks say with what the shop says."""
+    """Compare the bank's payments with the shop's."""
 
 
 @horae.every("1h", max_runtime="5m")
 def purge_sessions() -> None:
-    """Forget who has not come back."""
+    """Delete sessions of customers who have not returned."""

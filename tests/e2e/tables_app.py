@@ -17,7 +17,7 @@ NODE_READY: Final = re.compile(r"^horae \S+ is ready: .*(http://\S+/)$", re.MULT
 
 
 class TablesApp:
-    """The application, and the dashboard of its node, by which an operator sees its schedules."""
+    """The application, and the dashboard of its node, which shows its schedules to an operator."""
 
     def __init__(self, database: str, folder: Path) -> None:
         port = free_loopback_port()
@@ -35,11 +35,11 @@ class TablesApp:
 
     @property
     def log(self) -> str:
-        """All that both processes have said."""
+        """Return the output of both processes so far."""
         return self._log_file.read_text(errors="replace")
 
     def stop(self) -> int:
-        """SIGTERM, which ends the node too; the exit code."""
+        """Send SIGTERM, which also ends the node. Return the exit code."""
         self._operator.close()
         self._process.terminate()
         try:
@@ -60,7 +60,7 @@ class TablesApp:
         return state if state in ("finished", "failed", "cancelled") else None
 
     def _operate(self, method: str, path: str) -> Any:
-        if not self._base:  # the link that the node prints lets one client in, once
+        if not self._base:  # the link that the node prints signs in one client, once
             self._operator.get(self._link)
             self._base = self._link.partition("/api/")[0].rstrip("/")
         body: dict[str, str] | None = {} if method == "POST" else None

@@ -1,4 +1,4 @@
-"""Whatever is to be shown fits where it is shown: long names, many parameters, small screens."""
+"""Content fits its place: long names, many parameters, small screens."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def database(sqlite_database: Database) -> Database:
 
 @pytest.fixture
 def long_named(node: Served) -> Served:
-    """A node with a job, a queue and a change of a name of 96 letters."""
+    """A node with a job, a queue and a change whose names have 96 letters."""
     post(node, f"queues/{LONG_NAME}_queue/pause/", note="until the warehouse in Amsterdam answers again")
     node.begin(LONG_NAME)
     return node

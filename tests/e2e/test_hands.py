@@ -1,4 +1,4 @@
-"""What hands do on a page: the cursor, the focus, copying, looking when they ask, and what is refused."""
+"""User interaction: cursor, focus, copying, refreshing on request, and refused actions."""
 
 import httpx
 import pytest
@@ -21,7 +21,7 @@ def database(sqlite_database: Database) -> Database:
 
 @pytest.fixture
 def held(node: Served) -> Served:
-    """A node on which jobs of the default queue wait."""
+    """A node whose default queue is paused, so that jobs stay pending."""
     httpx.post(f"{node.url}api/queues/default/pause/", json={}, timeout=30).raise_for_status()
     return node
 

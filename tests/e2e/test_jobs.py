@@ -1,4 +1,4 @@
-"""Jobs on the dashboard: their bars move, they can be stopped, and they say why they failed."""
+"""Jobs on the dashboard: progress moves, they can be cancelled, and the reason of a failure is shown."""
 
 import re
 from pathlib import Path

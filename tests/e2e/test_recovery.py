@@ -18,7 +18,7 @@ def test_a_page_recovers_by_itself_when_the_server_is_restarted(page: Page, faul
     expect(page.get_by_test_id("live")).not_to_have_text("Live")
     node.start()
     expect(page.get_by_test_id("live")).to_have_text("Live", timeout=40_000)
-    faults.forgive()  # while nobody answered, requests failed
+    faults.forgive()  # requests failed while no server answered
     job = node.begin("import_people", rows=1)
     expect(page.get_by_test_id(f"job-{job}").locator(".badge--finished")).to_be_visible()
     expect(page.get_by_role("status").filter(has_text="may be out of date")).to_have_count(0, timeout=40_000)

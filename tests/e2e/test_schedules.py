@@ -1,4 +1,4 @@
-"""Schedules on the dashboard: paused with a note, run by hand, and the line that each of their times has."""
+"""Schedules on the dashboard: paused with a note, run manually, and the row of each tick."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The example application in a browser: what its README promises."""
+"""The example application in a browser: the promises of its README."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 HEADER: Final = "city,country,inhabitants\n"
 MANY: Final = 300_000
-"""So many lines that their import still runs when somebody has looked at it and pressed a button."""
+"""Lines, so many that the import still runs when the test has seen it and pressed a button."""
 
 WRONG: Final = {
     "city,land\nLima,Peru\n": "it has no column 'country'.",
@@ -32,7 +32,7 @@ WRONG: Final = {
 
 @pytest.fixture(scope="module")
 def many_cities(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file whose import takes its time."""
+    """A file whose import takes long."""
     file = tmp_path_factory.mktemp("files") / "many.csv"
     file.write_text(HEADER + "".join(f"City {number},Chile,{number}\n" for number in range(MANY)))
     return file
@@ -40,7 +40,7 @@ def many_cities(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def node(database: Database, tmp_path: Path) -> Iterator[TablesApp]:
-    """The example in the place of the node of the other tests: their `page` opens this one."""
+    """The example instead of the node of the other tests, so that their `page` opens it."""
     app = TablesApp(url_of(database), tmp_path)
     yield app
     code = app.stop()
@@ -50,7 +50,7 @@ def node(database: Database, tmp_path: Path) -> Iterator[TablesApp]:
 
 @pytest.fixture
 def alice(page: Page) -> Page:
-    """A page of somebody who has signed in."""
+    """A page of a user who has signed in."""
     return signed_in(page, "alice")
 
 

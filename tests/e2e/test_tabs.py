@@ -21,7 +21,7 @@ def database(sqlite_database: Database) -> Database:
 
 
 class Streams:
-    """The streams of events that are open in all tabs, by the tab that holds them."""
+    """The event streams that are open in all tabs, by tab."""
 
     def __init__(self, context: BrowserContext) -> None:
         self._open: dict[Request, Page] = {}
@@ -31,7 +31,7 @@ class Streams:
 
     @property
     def holders(self) -> list[Page]:
-        """The tabs that have a stream; nobody tells of the requests of a closed one."""
+        """Return the open tabs with a stream; the driver does not report the end of a closed tab's requests."""
         return [page for page in self._open.values() if not page.is_closed()]
 
     def _begin(self, request: Request) -> None:
@@ -44,7 +44,7 @@ class Streams:
 
 @pytest.fixture
 def tabs(context: BrowserContext, streams: Streams, faults: Faults) -> list[Page]:
-    """So many tabs with the list of jobs that one of HTTP/1.1 alone would keep the last ones waiting."""
+    """So many tabs with the list of jobs that separate streams would exhaust the connections of HTTP/1.1."""
     pages = [context.new_page() for _ in range(TABS)]
     for page in pages:
         page.goto("jobs")
@@ -59,7 +59,7 @@ def streams(context: BrowserContext) -> Streams:
 
 
 def only(streams: Streams, tabs: list[Page]) -> Page:
-    """Wait until there is one stream; the tab that holds it."""
+    """Wait until there is one stream. Return its tab."""
     wait_until(lambda: tabs[-1].evaluate("1") and len(streams.holders) == 1)
     return streams.holders[0]
 

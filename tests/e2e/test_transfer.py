@@ -1,4 +1,4 @@
-"""What a visit costs: everything that the browser gets over the network until the page has all that it wants."""
+"""The transfer of a visit: all bytes that the browser receives until the page is complete."""
 
 from functools import partial
 from typing import Any, Final
@@ -11,7 +11,7 @@ from tests.e2e.serving import Served
 from tests.harness.node_processes import wait_until
 
 FIRST_VISIT: Final = 120_000
-"""Bytes, with the headers of the answers: those of the view that is opened, and of all others that are fetched ahead."""
+"""Bytes, including response headers, of the opened view and of all others, which are prefetched."""
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def database(sqlite_database: Database) -> Database:
 
 
 class Transfers:
-    """The answers that have come to a page, by address: what they took on the network, and how they were packed."""
+    """The responses to a page, by address, with their size on the network and their encoding."""
 
     def __init__(self, page: Page) -> None:
         self._page = page
@@ -33,8 +33,8 @@ class Transfers:
         network.on("Network.loadingFinished", self._on_end)
 
     def have(self, part: str) -> bool:
-        """Whether something with this in its address has come."""
-        self._page.evaluate("() => null")  # lets the driver hand out what it has heard
+        """Return whether a response has arrived whose address contains this text."""
+        self._page.evaluate("() => null")  # lets the driver deliver its events
         return any(part in address for address in self.bytes)
 
     def _on_response(self, event: dict[str, Any]) -> None:

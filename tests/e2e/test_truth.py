@@ -1,4 +1,4 @@
-"""What a page says is so: why a job waits, how much work there is, how a schedule fares, who has died."""
+"""Pages tell the truth: why a job waits, how much work there is, how a schedule performs, which nodes have died."""
 
 from pathlib import Path
 

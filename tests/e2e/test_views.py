@@ -1,4 +1,4 @@
-"""Every view: nothing fails on it, anybody can read it, and it fits a small screen and a keyboard."""
+"""Every view: it shows no errors, is accessible, fits a small screen, and works with a keyboard."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -22,7 +22,7 @@ TOO_WIDE: Final = "() => document.documentElement.scrollWidth - document.documen
 
 @pytest.fixture
 def views(node: Served, tmp_path: Path) -> list[str]:
-    """All addresses, with jobs of every kind and a schedule to look at."""
+    """A node with jobs in every state and a schedule, so that all views have content."""
     failed, finished = node.begin("print_report"), node.begin("import_people", rows=3)
     running = node.begin("wait_for_file", file=str(tmp_path / "gate"))
     wait_until(lambda: len(node.read("jobs/?states=failed,finished")["jobs"]) >= 2)
@@ -32,20 +32,20 @@ def views(node: Served, tmp_path: Path) -> list[str]:
 
 @pytest.fixture
 def searched(browser: Browser, node: Served) -> Iterator[BrowserContext]:
-    """A browser that lets a script in which the page's own policy keeps out."""
+    """A browser that ignores the page's Content-Security-Policy, so that a test can inject a script."""
     with browser.new_context(base_url=node.url, bypass_csp=True, reduced_motion="reduce") as context:
         yield context
 
 
 def settle(page: Page) -> None:
-    """Wait until the view shows what it is about."""
+    """Wait until the view shows its content."""
     expect(page.locator("main h1, main h3").first).to_be_visible()
     expect(page.locator("main [aria-busy=true]")).to_have_count(0)
     expect(page.get_by_test_id("live")).to_have_text("Live")
 
 
 def violations(page: Page) -> list[str]:
-    """What axe finds that keeps somebody from using the page."""
+    """Return the accessibility violations that axe finds."""
     report: dict[str, Any] = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
     return [
         f"{rule['id']} ({rule['impact']}): {node['html'][:200]} {node['failureSummary']}"
@@ -58,7 +58,7 @@ def violations(page: Page) -> list[str]:
 def test_every_view_opens_without_a_complaint(page: Page, views: list[str]) -> None:
     for view in views:
         page.goto(view)
-        settle(page)  # the page's faults are looked at in the end
+        settle(page)  # the errors on the page are checked at the end
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -102,7 +102,7 @@ def test_it_can_be_used_without_a_mouse(page: Page, views: list[str]) -> None:
 
 
 def goes(page: Page, key: str, title: str) -> bool:
-    """Press two keys; on a busy machine the second may come too late, and then means nothing."""
+    """Press two keys, and return whether they led to the page: on a busy machine the second may be too late."""
     page.keyboard.press("g")
     page.keyboard.press(key)
     return page.get_by_role("heading", level=1).inner_text() == title

@@ -413,7 +413,7 @@ class TestAddresses:
         ("spec", "reason"),
         [
             (None, "an interactive session has no file"),
-            (ModuleSpec("app.__main__", None), "__main__.py runs when imported"),
+            (ModuleSpec("app.__main__", None), "__main__.py must not be imported"),
         ],
     )
     async def test_a_main_module_that_cannot_be_imported_is_refused(

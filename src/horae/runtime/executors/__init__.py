@@ -1,1 +1,1 @@
-"""Where bodies run."""
+"""The places where bodies run: the event loop, threads, child processes."""

@@ -10,9 +10,9 @@ from horae.runtime.bodies.runner import Exited, RunEnvironment, perform_async
 
 
 class LoopExecutor:
-    """Runs each body as a task; an order to stop is also a cancellation.
+    """Runs each body as a task, which an order to stop also cancels.
 
-    It is the parent of its tasks itself, because a group would wait for a body that swallows its cancellation.
+    It keeps the tasks itself, because a task group would wait for a body that suppresses its cancellation.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, environment: RunEnvironment) -> None:
@@ -22,36 +22,36 @@ class LoopExecutor:
         guard_of(loop).tell(self)
 
     def start(self, run: Run, done: Done) -> None:
-        """Begin the body in a task of its own, which others cannot cancel along with all that they find."""
+        """Start the body in a task that is hidden from `asyncio.all_tasks()`, so that bodies cannot cancel it."""
         run.handle = hide(asyncio.Task(self._perform(run, done), loop=self._loop))
         self._runs.add(run)
 
     def stop(self, run: Run, order: BaseException) -> None:
-        """Cancel the task; the context says why."""
+        """Cancel the task; the context holds the reason."""
         run.context.stop(order, told=True)
         run.handle.cancel()
 
     def blame(self, claim: Claim, error: BaseException) -> None:
-        """Fail a body if it runs here: a task of its own has tried to end the process."""
+        """Fail the body of this claim if it runs here: one of its tasks has tried to end the process."""
         for run in list(self._runs):
             if run.claim is claim:
                 self.stop(run, Exited(f"a task of the job tried to end the process with {error!r}"))
 
     def kill(self, run: Run) -> bool:
-        """Cancel once more: a coroutine cannot be forced."""
+        """Cancel again: a coroutine cannot be stopped by force."""
         run.handle.cancel()
         return False
 
     def close(self) -> None:
-        """Cancel what is left, once more."""
+        """Cancel the remaining bodies again."""
         for run in self._runs:
             run.handle.cancel()
             show(run.handle)
 
     async def _perform(self, run: Run, done: Done) -> None:
-        performed = await perform_async(run.job_type, run.context, self._environment)
-        self._runs.discard(run)  # here, because a callback of the task took a third of its whole cost
-        done(run, performed)
+        result = await perform_async(run.job_type, run.context, self._environment)
+        self._runs.discard(run)  # not in a callback of the task, which took a third of the whole cost
+        done(run, result)
 
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ Finished: TypeAlias = tuple[Run, Done, BodyResult]
 
 
 class ThreadExecutor:
-    """Runs each body on a daemon thread; an order to stop is heard at its next progress call."""
+    """Runs each body on a daemon thread; the body notices an order to stop at its next progress call."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, environment: RunEnvironment) -> None:
         self._loop = loop
@@ -34,11 +34,11 @@ class ThreadExecutor:
         self._queue.put((run, done))
 
     def stop(self, run: Run, order: BaseException) -> None:
-        """Leave the order where the next progress call finds it."""
+        """Store the order for the next progress call."""
         run.context.stop(order)
 
     def kill(self, run: Run) -> bool:
-        """Not possible: a thread cannot be forced."""
+        """Return False: a thread cannot be stopped by force."""
         del run
         return False
 
@@ -51,22 +51,22 @@ class ThreadExecutor:
         while (item := self._queue.get()) is not None:
             run, done = item
             self._finished.append((run, done, perform(run.job_type, run.context, self._environment)))
-            if not self._announced:  # one call of the loop collects all that finish until it comes round
+            if not self._announced:  # one call of the loop collects all bodies that finish before it
                 self._announced = True
                 self._announce()
 
     def _announce(self) -> None:
         try:
             self._loop.call_soon_threadsafe(self._collect)
-        except RuntimeError:  # the loop is closed: the node is gone, and somebody else rescues the job
+        except RuntimeError:  # the loop is closed: the node has ended, and another one rescues the job
             self._queue.put(None)
 
     def _collect(self) -> None:
         self._announced = False
         while self._finished:
-            run, done, performed = self._finished.popleft()
+            run, done, result = self._finished.popleft()
             self._busy -= 1
-            done(run, performed)
+            done(run, result)
 
 
 if TYPE_CHECKING:
