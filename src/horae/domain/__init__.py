@@ -1,1 +1,1 @@
-"""The rules, pure: values in, values out; no I/O, no clock, no dice of their own."""
+"""The rules of jobs and schedules as pure functions: no I/O, no clock; a random generator is an argument."""

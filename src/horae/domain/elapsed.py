@@ -1,8 +1,8 @@
-"""How long ago a stored moment was, although the clock that told it may have been set since.
+"""How long ago a stored moment was, even if the wall clock was set since.
 
-A wall clock steps: somebody sets it, a machine sleeps, a virtual machine is restored. The monotonic clock of a process
-does neither, but no other process knows it. Whoever reads both now and then can tell how much of the time between two
-stored moments has really passed.
+A wall clock can step: an operator sets it, a machine sleeps, a virtual machine is restored. The monotonic clock of a
+process never steps, but other processes cannot read it. A process that regularly reads both can compute how much time
+really passed between two stored moments.
 """
 
 from datetime import datetime, timedelta
@@ -13,23 +13,26 @@ TOLERANCE: Final = 1.0
 
 
 class Elapsed:
-    """What the wall clock has shown, by the monotonic clock of whoever watches it. Never overestimates an age."""
+    """The steps of the wall clock, observed by the monotonic clock of this process. Never overestimates an age."""
 
     def __init__(self) -> None:
         self._steps: list[tuple[datetime, float]] = []
 
     def observe(self, wall: datetime, monotonic: float) -> None:
-        """Both clocks were read at once."""
+        """Record that both clocks were read at the same moment."""
         if self._steps:
             since, began = self._steps[-1]
             if abs((wall - since).total_seconds() - (monotonic - began)) <= TOLERANCE:
                 return
-        # What it showed later than this before it was set back, it will show again.
+        # A clock that was set back shows these times a second time, so the earlier readings no longer count.
         self._steps = [step for step in self._steps if step[0] < wall]
         self._steps.append((wall, monotonic))
 
     def age(self, moment: datetime, monotonic: float) -> float:
-        """At least how many seconds ago the wall clock showed `moment`; before it was watched the clock is believed."""
+        """Return a lower bound of the seconds since the wall clock showed `moment`.
+
+        Before the first observation the wall clock is trusted.
+        """
         until = monotonic
         for since, began in reversed(self._steps):
             if moment >= since:

@@ -1,4 +1,4 @@
-"""Which texts every database stores, and Python reads again: no NUL, no half of a surrogate pair, no endless number."""
+"""Which texts every database can store and Python can read again: no NUL, no lone surrogate, no huge whole number."""
 
 import json
 import re
@@ -12,30 +12,34 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _EXPONENT: Final = re.compile(r"\d[eE]\+?\d")
 _STRING_OR_EXPONENT: Final = re.compile(r'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?[eE]\+?\d+')
 LONGEST_TEXT: Final = 20_000
+"""Characters of a stored error or traceback."""
 
 
 def is_storable(text: str) -> bool:
-    """Whether the text can be stored as it is."""
+    """Return whether the text can be stored unchanged."""
     return "\x00" not in text and not _has_surrogates(text)
 
 
 def has_control(text: str) -> bool:
-    """Whether it could break a line of a log, or steer a terminal."""
+    """Return whether the text has a character that could break a line of a log or control a terminal."""
     return _CONTROL.search(text) is not None
 
 
 def escaped(text: str) -> str:
-    """The text on one line, with what would steer a terminal spelled out."""
+    """Return the text on one line, with control characters written as escapes."""
     return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def is_storable_json(text: str) -> bool:
-    """Whether JSON text, with nothing escaped but what must be, holds only strings that can be stored."""
+    """Return whether JSON text holds only strings that can be stored; it escapes nothing that JSON lets stand."""
     return not _has_surrogates(text) and _ESCAPED_NUL.search(text) is None
 
 
 def unreadable_json(text: str) -> str | None:
-    """Why Python would refuse to read this JSON text again, and every list with it: a whole number that is too long."""
+    """Return why Python would refuse to read this JSON text again (a whole number is too long), or None.
+
+    One such row would make every list that contains it unreadable.
+    """
     if len(text) <= sys.int_info.default_max_str_digits:
         return None
     try:
@@ -46,22 +50,22 @@ def unreadable_json(text: str) -> str | None:
 
 
 def spelled_out(text: str) -> str:
-    """JSON text in which large floats have all their digits, for of 1e22 PostgreSQL makes a whole number."""
+    """Return the JSON text with all digits of large floats: PostgreSQL would turn 1e22 into a whole number."""
     return text if _EXPONENT.search(text) is None else _STRING_OR_EXPONENT.sub(_spelled_out, text)
 
 
 def fits(text: str, most: int) -> bool:
-    """Whether a text has at most so many bytes."""
+    """Return whether the text has at most `most` bytes in UTF-8."""
     return len(text) * 4 <= most or len(text.encode()) <= most
 
 
 def too_long(most: int, limit: str) -> str:
-    """What to say of JSON that does not fit."""
+    """Return the error text for JSON that is longer than `most` bytes; `limit` is the option that sets this."""
     return f"more than {most:,} bytes of JSON; store it and pass its name, or raise {limit}"
 
 
 def shortened(text: str, most: int = LONGEST_TEXT) -> str:
-    """The text, or its beginning and its end: what went wrong may stand at either."""
+    """Return the text, or its beginning and its end if it is long: the cause of an error may be in either."""
     if len(text) <= most:
         return text
     note = " … {:,} characters left out … "
@@ -70,7 +74,7 @@ def shortened(text: str, most: int = LONGEST_TEXT) -> str:
 
 
 def storable(text: str) -> str:
-    """The text with a mark in place of what cannot be stored."""
+    """Return the text with a replacement character for each character that cannot be stored."""
     return text.replace("\x00", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
 
 

@@ -1,1 +1,1 @@
-"""The rules among nodes: when one counts as dead, and who looks after which schedules."""
+"""The rules among nodes: when a node counts as dead, and which nodes look after which schedules."""

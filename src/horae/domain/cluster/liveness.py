@@ -1,8 +1,8 @@
-"""When a node counts as dead, and when it must act as if others took it for dead.
+"""When a node counts as dead, and when a node must stop its bodies because others will consider it dead.
 
 A node is dead when its process is gone, when its lock is free, or when it has been silent for too long, all by the
-database's clock. A node that cannot reach the database knows these limits too: before others may run its jobs again it
-has stopped them, by its own clock, counted from when it sent the last request that was answered.
+database's clock. A node that cannot reach the database applies the same limits to itself: by its own clock, counted
+from the last request that was answered, it stops its bodies before other nodes may run their jobs again.
 """
 
 from dataclasses import dataclass
@@ -15,27 +15,31 @@ from horae.domain.jobs.job import NodeId
 class Limits:
     """How long signs of life may be missing, in seconds.
 
-    `beat`: between heartbeats. `lock`: silence that is death where the lock is free as well. `silence`: silence that is
-    death without more. `last_attempts`: silence after which even those jobs are given up that nobody may run again;
-    there is no hurry to fail them. `margin`, `lock_margin`: how much earlier a node without an answer stops its bodies.
-    `gap`: a longer pause between two answers is a break in the node's own contact.
+    The margins are subtracted where a node applies a limit to itself, so that it acts before the others do.
     """
 
     beat: float = 1.0
+    """Between two heartbeats."""
     lock: float = 2.0
+    """Silence after which a node is dead if its lock is free as well."""
     silence: float = 10.0
+    """Silence after which a node is dead in any case."""
     last_attempts: float = 60.0
+    """Silence after which even jobs without a further attempt are failed; there is no hurry to do so."""
     margin: float = 2.0
+    """How much earlier than `silence` a node without contact stops its bodies."""
     lock_margin: float = 0.5
+    """How much earlier than `lock` a node whose lock may be free stops its bodies."""
     gap: float = 3.0
+    """A longer pause between two answers interrupts a node's contact."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signs:
-    """What an observer sees of another node.
+    """The signs of life of a node, as another node observes them.
 
-    `silence`: seconds since its last heartbeat, None where life is a file lock; `lock_free`, `process_gone`: None where
-    the observer cannot tell.
+    `silence`: seconds since its last heartbeat, None where a file lock shows that it lives; `lock_free`,
+    `process_gone`: None where the observer cannot know.
     """
 
     node: NodeId
@@ -46,17 +50,17 @@ class Signs:
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """Why a node is dead. Not `certain`: it may live on, cut off, and end what others may not run again."""
+    """Why a node is dead. If not `certain`, it may only be cut off and still end jobs that must not run twice."""
 
     cause: str
     certain: bool = True
 
 
 def death_of(signs: Signs, watched: float, limits: Limits) -> Death | None:
-    """What speaks for the node's death, or None. `watched`: seconds of the observer's own contact without a break.
+    """Return why the node is dead, or None. `watched`: seconds of the observer's own uninterrupted contact.
 
-    An observer that was out of contact itself cannot tell a dead node from one that is just coming back as well, so it
-    waits one full limit before it judges by lock or silence.
+    An observer that has just lost contact itself cannot tell a dead node from one that is coming back like itself, so
+    it waits one full limit before it judges by lock or silence.
     """
     if signs.process_gone:
         return Death("its process is gone")
@@ -73,31 +77,31 @@ def death_of(signs: Signs, watched: float, limits: Limits) -> Death | None:
 
 
 class Isolation(IntEnum):
-    """Which bodies a node must stop for want of contact, because others may soon act on their jobs."""
+    """Which bodies a node without contact must stop, because other nodes may soon act on their jobs."""
 
     NONE = 0
     RETRYABLE = 1
-    """Those that others may run again."""
+    """Bodies of jobs that other nodes may run again."""
     ALL = 2
-    """Also those that others may only fail."""
+    """Also bodies of jobs that other nodes may only fail."""
 
 
 class Contact:
-    """A node's own contact with its database, as it is known from the answers to its heartbeats.
+    """A node's contact with its database, known from the answers to its heartbeats.
 
-    Moments are seconds on a clock that never jumps and goes on while the machine sleeps.
+    Moments are seconds of a clock that never steps and that includes the time a machine sleeps.
     """
 
     def __init__(self, limits: Limits, now: float) -> None:
-        """`now`: the node has just been registered."""
+        """`now`: the moment at which the node was registered."""
         self._limits = limits
         self._answered = self._since = now
         self._lost = self._cut = False
 
     def answer(self, sent: float) -> bool:
-        """A request was answered; returns whether that ended a break.
+        """Record the answer to a request that was sent at `sent`; return whether it ended an interruption.
 
-        What counts is when the request was sent, for the answer may have taken its time.
+        The moment of sending counts, as the answer may have been delayed.
         """
         ends_break = self._lost or sent - self._answered > self._limits.gap
         if ends_break:
@@ -107,28 +111,28 @@ class Contact:
         return ends_break
 
     def lose(self, *, cut: bool) -> None:
-        """The connection that holds the lock is gone.
+        """Record that the connection which holds the lock is lost.
 
-        `cut`: the server has not said that it ends it, as it does to all when it stops; so there may be others who are
-        still connected, and see that the lock is free.
+        `cut`: the server did not announce it, as it does to all clients when it stops; so other nodes may still be
+        connected and see that the lock is free.
         """
         self._lost = True
         self._cut = self._cut or cut
 
     def silent_for(self, now: float) -> float:
-        """Seconds since the last request that was answered."""
+        """Return the seconds since the last answered request was sent."""
         return now - self._answered
 
     def watched(self, now: float) -> float:
-        """Seconds of contact without a break; 0 while there is none."""
+        """Return the seconds of uninterrupted contact; 0 while there is none."""
         return 0.0 if self._lost or self.silent_for(now) > self._limits.gap else now - self._since
 
     def overdue(self, now: float) -> bool:
-        """Whether the heartbeat needs help."""
+        """Return whether the heartbeat is late, so that another connection should send it."""
         return self._lost or self.silent_for(now) > 1.5 * self._limits.beat
 
     def isolation(self, now: float) -> Isolation:
-        """Which bodies must be stopped now."""
+        """Return which bodies must be stopped now."""
         silence, limits = self.silent_for(now), self._limits
         if silence >= limits.last_attempts - limits.margin:
             return Isolation.ALL

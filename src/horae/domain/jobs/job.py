@@ -1,7 +1,7 @@
-"""A job: its states, the only table of moves between them, and what an outcome turns it into.
+"""A job: its states, the table of transitions between them, and how an outcome settles an attempt.
 
-A terminal job never changes. Every move is a compare-and-set on the stored state and, once a node holds the job,
-on its lease; `storage/jobs/tables.py` repeats the invariants as CHECKs.
+A job in a final state never changes. Every transition is a compare-and-set on the stored state and, once a node holds
+the job, on its lease; `storage/jobs/tables.py` repeats the invariants as CHECKs.
 """
 
 from collections.abc import Mapping
@@ -17,11 +17,11 @@ JobId = NewType("JobId", int)
 NodeId = NewType("NodeId", str)
 
 MAX_CRASHES: Final = 3
-"""Crashes of one job before it is quarantined."""
+"""Crashes after which a job is not tried again, as it may be the cause of the crashes."""
 
 
 class JobState(StrEnum):
-    """Where a job stands."""
+    """The state of a job."""
 
     PENDING = "pending"
     STARTED = "started"
@@ -31,7 +31,7 @@ class JobState(StrEnum):
 
 
 class JobEvent(StrEnum):
-    """What can happen to a job."""
+    """An event in the life of a job; `NEXT_STATE` has the state that it leads to."""
 
     CLAIM = "claim"
     SUCCEED = "succeed"
@@ -44,13 +44,13 @@ class JobEvent(StrEnum):
 
 
 class LeftOut(Enum):
-    """A type of one value, so that nothing that a job may hold can be taken for it."""
+    """A type with one value, which no value of a job can be mistaken for."""
 
     LEFT_OUT = "left out of a list; read the job by its id"
 
 
 LEFT_OUT: Final = LeftOut.LEFT_OUT
-"""In a list, in place of parameters, a result or `meta` that are too long for it."""
+"""In lists it replaces parameters, a result or `meta` that are too long; read the job by its id to get them."""
 
 ENDED: Final = frozenset({JobState.FINISHED, JobState.FAILED, JobState.CANCELLED})
 ACTIVE: Final = frozenset({JobState.PENDING, JobState.STARTED})
@@ -73,8 +73,8 @@ NEXT_STATE: Final[Mapping[tuple[JobState, JobEvent], JobState]] = {
 class Job:
     """One run of a job type, as it was stored when it was read.
 
-    `meta` is its caller's alone. `max_runtime` (seconds) and `run_reason` are what its schedule said; `retry_of` is the
-    job that it repeats.
+    `meta` belongs to the caller; Horae does not interpret it. `max_runtime` (seconds) and `run_reason` come from the
+    schedule of a scheduled job; `retry_of` is the job that this one repeats.
     """
 
     id: JobId
@@ -110,25 +110,25 @@ class Job:
 
     @property
     def ended(self) -> bool:
-        """Whether the state is final."""
+        """Return whether the state is final."""
         return self.state in ENDED
 
     @property
     def is_whole(self) -> bool:
-        """Whether it has all that was stored; in a list what is too long may be left out."""
+        """Return whether all values are here; lists leave out long ones."""
         return not any(value is LEFT_OUT for value in (self.params, self.result, self.meta))
 
     @property
     def occupied(self) -> bool:
-        """Whether it is active, or its body has not stopped yet: what `max_count` counts."""
+        """Return whether the job is active or its body has not stopped yet; such jobs count against `max_count`."""
         return not self.ended or self.node_id is not None
 
 
 class Claim(NamedTuple):
     """A job handed to a node, with the lease that every later write must carry.
 
-    `params`, `backoff` and `meta` are JSON text; `schedule_id`, `nominal_time` and `max_runtime` (seconds) say which
-    run of which schedule the job is.
+    `params`, `backoff` and `meta` are JSON text. `schedule_id`, `nominal_time` and `max_runtime` (seconds) are set for
+    runs of a schedule.
     """
 
     id: JobId
@@ -148,7 +148,7 @@ class Claim(NamedTuple):
 
 
 class AttemptOutcome(StrEnum):
-    """How one attempt ended, as `job_attempts` keeps it."""
+    """How one attempt ended, as stored in `job_attempts`."""
 
     FINISHED = "finished"
     FAILED = "failed"
@@ -176,14 +176,14 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """The body stopped because somebody cancelled the job."""
+    """The body stopped because the job was cancelled; `by` is who cancelled it."""
 
     by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Crashed:
-    """The process that ran the body is gone; `crashes` counts this one too."""
+    """The process that ran the body is gone; `crashes` is the number of crashes of the job with this one."""
 
     error: str
     crashes: int = 1
@@ -193,10 +193,10 @@ Outcome: TypeAlias = Succeeded | Failed | Cancelled | Crashed
 
 
 class Settlement(NamedTuple):
-    """What a claim becomes: one row of a settling batch.
+    """How a claim is settled: one row of a settling batch.
 
-    `delay` is seconds until a retry may start; `took` how many the body ran by its process's monotonic clock, where
-    that matters: for the statistics of a schedule, or because the clock was set meanwhile.
+    `delay`: seconds until a retry may start. `took`: seconds that the body ran by the monotonic clock of its process;
+    given only where it matters, for the statistics of a schedule or after the wall clock was set.
     """
 
     id: JobId
@@ -230,12 +230,12 @@ _FINISHED: Final = state_after(JobEvent.SUCCEED)  # once, not for each job that 
 
 
 def finished(claim: Claim, result: str | None = None) -> Settlement:
-    """What `claim` becomes when its body has returned."""
+    """Settle a claim whose body has returned; `result` is JSON text."""
     return Settlement(claim.id, claim.lease, _FINISHED, AttemptOutcome.FINISHED, result=result)
 
 
 def decide(claim: Claim, outcome: Outcome, backoff: Backoff, rng: Random) -> Settlement:
-    """What `claim` becomes after `outcome`."""
+    """Return how a claim is settled after `outcome`: ended, or pending again with a delay drawn from `backoff`."""
     match outcome:
         case Succeeded(result):
             return finished(claim, result)

@@ -1,4 +1,4 @@
-"""The limits that end a job whatever its body does, and what is said of it then."""
+"""The limits that end a job whatever its body does, and the error texts of the jobs that they end."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit that a job has passed: the technical text, and the one for its owner."""
+    """The texts of a limit that a job has exceeded: one for developers, one for the owner of the job."""
 
     error: str
     human_readable_error: str

@@ -1,4 +1,4 @@
-"""What happens when a schedule is created, resumed, altered or told when to start next."""
+"""Plans a schedule that was created, resumed or altered, or whose next start was set."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ from horae.errors import InvalidRequest
 
 
 def change(snapshot: ScheduleSnapshot, event: Change, now: datetime) -> Plan:
-    """Say what becomes of a schedule that somebody has changed."""
+    """Return the plan of a schedule that a caller has changed."""
     match event:
         case Activated():
             return activate(snapshot, now)
@@ -44,21 +44,21 @@ def activate(snapshot: ScheduleSnapshot, now: datetime) -> Plan:
 
 
 def resume(snapshot: ScheduleSnapshot, now: datetime) -> Plan:
-    """Enable it, with its streaks cleared."""
+    """Enable the schedule and clear its streaks."""
     gone = snapshot.disabled is DisabledReason.DEPLOYMENT_GONE
     fresh = replace(snapshot, statistics=snapshot.statistics.resumed())
     return _begin(fresh, now, Reason.DEPLOYMENT_GONE if gone else Reason.PAUSED)
 
 
 def alter(snapshot: ScheduleSnapshot, before: Rules, now: datetime) -> Plan:
-    """Take over new rules; if they decide the same times, the next start stays."""
+    """Apply new rules; if they decide the same times, the next start stays."""
     rules = snapshot.rules
     unchanged = Plan.unchanged(snapshot)
     if snapshot.disabled or snapshot.last_tick is None or _times_of(rules) == _times_of(before):
         return unchanged
     if (trigger := rules.finish_trigger) is not None:
         return replace(unchanged, next_start=_start_from_finish_after_change(snapshot, trigger, before, now))
-    if rules.trigger == before.trigger:  # only the jitter is another
+    if rules.trigger == before.trigger:  # only the jitter differs
         changed = replace(unchanged, next_start=_upcoming(snapshot, snapshot.last_tick, now))
     else:
         ticks = (
@@ -70,7 +70,7 @@ def alter(snapshot: ScheduleSnapshot, before: Rules, now: datetime) -> Plan:
 
 
 def move(snapshot: ScheduleSnapshot, next_start: datetime, now: datetime) -> Plan:
-    """Take over a next start. Raises `InvalidRequest` where the times are the trigger's, or nothing is to start."""
+    """Apply a next start. Raises `InvalidRequest` if the trigger decides the times, or if no run may start."""
     if (problem := _problem_with_moving(snapshot)) is not None:
         raise InvalidRequest(f"next_start {problem}")
     return replace(Plan.unchanged(snapshot), next_start=max(next_start.astimezone(UTC), now))
@@ -86,11 +86,11 @@ def _problem_with_moving(snapshot: ScheduleSnapshot) -> str | None:
         return "does not go with fixed: initial_start moves the grid; to run it once more, run it by hand"
     if snapshot.disabled is not None:
         return f"has no effect on a schedule that is disabled ({snapshot.disabled}); resume it first"
-    return "cannot be set while a run goes on, for its end sets it" if snapshot.executing else None
+    return "cannot be set while a run executes: its end sets it" if snapshot.executing else None
 
 
 def _begin(snapshot: ScheduleSnapshot, now: datetime, reason: Reason) -> Plan:
-    """Start afresh from now: nothing that passed is made up for."""
+    """Start again from now: times that passed are not caught up."""
     rules, mark = snapshot.rules, snapshot.last_tick
     begun = replace(Plan.unchanged(snapshot), disabled=None, last_tick=now)
     if (trigger := rules.finish_trigger) is not None:
@@ -128,7 +128,7 @@ def _upcoming(snapshot: ScheduleSnapshot, mark: datetime, now: datetime) -> date
 
 
 def _held_after_crash(snapshot: ScheduleSnapshot, start: datetime | None) -> datetime | None:
-    """Keep the wait after a crash: a change of the times must not shorten it."""
+    """Keep the wait after a crash: a change of the rules must not shorten it."""
     held = snapshot.next_start
     crashed = snapshot.statistics.consecutive_crashes and not snapshot.executing
     if not crashed or held is None or start is None or not isinstance(snapshot.rules.trigger, IntervalTrigger):
@@ -137,5 +137,5 @@ def _held_after_crash(snapshot: ScheduleSnapshot, start: datetime | None) -> dat
 
 
 def _times_of(rules: Rules) -> tuple[object, ...]:
-    """What alone decides the nominal times and their starts."""
+    """Return the rules that decide the nominal times and their starts."""
     return rules.trigger, rules.jitter, rules.key

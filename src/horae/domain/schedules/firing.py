@@ -1,4 +1,4 @@
-"""What happens when a schedule comes due, or is run by hand."""
+"""Plans a schedule that is due, or that is run by hand."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -12,12 +12,12 @@ from horae.domain.schedules.timeline import MICROSECOND, Timeline
 from horae.domain.schedules.trigger import IntervalTrigger
 
 MAX_CLOCK_STEP_BACK: Final = timedelta(seconds=1)
-"""A clock that has stepped back by more than this is not followed."""
+"""If the clock was set back further than this, a run by hand uses the current time, not the latest decision."""
 _STOPS: Final = {Overlap.CANCEL_OTHER: Stop.CANCEL, Overlap.TERMINATE_OTHER: Stop.TERMINATE}
 
 
 def fire_due(snapshot: ScheduleSnapshot, now: datetime) -> Plan:
-    """Fire what is due, or order the run that is in its way to stop; nothing if it is too early."""
+    """Fire the time that is due, or tell the run that blocks it to stop; unchanged if nothing is due."""
     unchanged = Plan.unchanged(snapshot)
     if snapshot.disabled or snapshot.next_start is None or snapshot.next_start > now:
         return unchanged
@@ -47,12 +47,12 @@ def fire_by_hand(snapshot: ScheduleSnapshot, decided: datetime | None, now: date
 
 
 def _after(decided: datetime | None, now: datetime) -> datetime:
-    """Two who run it by hand within one microsecond must not mean the same time."""
+    """Return a time after the latest decision: two runs by hand within a microsecond need two times."""
     return decided + MICROSECOND if decided is not None and timedelta(0) <= decided - now < MAX_CLOCK_STEP_BACK else now
 
 
 def _fire_nominal(snapshot: ScheduleSnapshot, timeline: Timeline, mark: datetime, now: datetime) -> Plan:
-    """Decide what is due on a timeline: something that waited, something new, or else a retry."""
+    """Decide the times that are due on a timeline: those that waited, new ones, or else a retry."""
     rules = snapshot.rules
     waiting = _waiting(snapshot, timeline, mark, now)
     judgement = Judgement((), waiting) if waiting else judge_late(rules, timeline, mark, now)
@@ -73,7 +73,7 @@ def _fire_nominal(snapshot: ScheduleSnapshot, timeline: Timeline, mark: datetime
 
 
 def _fire_from_finish(snapshot: ScheduleSnapshot, trigger: IntervalTrigger, nominal: datetime, now: datetime) -> Plan:
-    """Fire at the planned start, however late: it is the only time there is."""
+    """Fire at the planned start, however late: there is no other time to catch up."""
     reason = Reason.LATE if now - nominal > ON_TIME_WITHIN else Reason.ON_TIME
     if snapshot.statistics.streak():
         reason = Reason.RETRY
@@ -86,7 +86,7 @@ def _fired(plan: Plan, tick: Ticks) -> Plan:
 
 
 def _waiting(snapshot: ScheduleSnapshot, timeline: Timeline, mark: datetime, now: datetime) -> int:
-    """Count the times that the end of the last run has left to be fired: not judged a second time."""
+    """Count the times that the end of the last run left to be fired; they are not judged again."""
     finish = snapshot.statistics.last_finish
     if finish is None or snapshot.rules.overlap is Overlap.ALLOW_ALL:
         return 0
@@ -94,7 +94,7 @@ def _waiting(snapshot: ScheduleSnapshot, timeline: Timeline, mark: datetime, now
 
 
 def _retry(snapshot: ScheduleSnapshot, timeline: Timeline, mark: datetime) -> Ticks | None:
-    """Fire the planned start as a time of its own, if it is none of those up to the mark."""
+    """Fire the planned start of a retry as a time of its own, unless a nominal time has overtaken it."""
     planned = snapshot.next_start
     if planned is None or not snapshot.statistics.streak() or planned <= timeline.start_of(mark):
         return None

@@ -8,10 +8,10 @@ from horae.domain.schedules.trigger import IntervalTrigger
 
 
 def start_after_finish(rules: Rules, trigger: IntervalTrigger, finish: datetime) -> datetime:
-    """Go on an interval after the finish, by the calendar of the zone for days and months."""
+    """Return the start an interval after the finish; days and months follow the calendar of the zone."""
     return delayed(rules, trigger, trigger.interval.after(finish, trigger.timezone))
 
 
 def delayed(rules: Rules, trigger: IntervalTrigger, moment: datetime) -> datetime:
-    """Add the jitter, less than an interval of it."""
+    """Return the moment plus the jitter, which is less than one interval."""
     return moment + hashed_delay(rules.key, moment, min(rules.jitter, trigger.interval.nominal))

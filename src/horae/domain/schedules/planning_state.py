@@ -1,4 +1,4 @@
-"""Where a schedule stands, what can happen to it, and what is to be stored then: values around `plan`."""
+"""The values that `plan` maps: the stored state of a schedule, an event, and the state to store after it."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -12,11 +12,11 @@ from horae.domain.schedules.tick import Ticks
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScheduleSnapshot:
-    """What is stored about a schedule.
+    """The stored state of a schedule.
 
-    `last_tick` is the watermark (see `tick.py`), None before the first activation. `started` is the
-    start of the run that is going on, None if it is idle, and always with `allow_all`. `disabled` is
-    why no run is to follow, also while one still goes on.
+    `last_tick` is the watermark (see `tick.py`), None before the first activation. `started` is the start of the
+    executing run, None if there is none, and always with `allow_all`. `disabled` is why no further run follows; it may
+    be set while a run still executes.
     """
 
     rules: Rules
@@ -28,13 +28,13 @@ class ScheduleSnapshot:
 
     @property
     def executing(self) -> bool:
-        """Whether a run keeps others from starting."""
+        """Return whether a run blocks further runs."""
         return self.started is not None and self.rules.overlap is not Overlap.ALLOW_ALL
 
 
 @dataclass(frozen=True, slots=True)
 class Activated:
-    """It was created, or its deployment went live (again). Nothing is made up for.
+    """The schedule was created, or its deployment went live (again). Missed times are not caught up.
 
     A schedule that is disabled for a reason of its own stays disabled.
     """
@@ -42,33 +42,33 @@ class Activated:
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """Somebody enabled it, whatever had disabled it. Clears its streaks; nothing is made up for."""
+    """A caller enabled the schedule. Clears its streaks; missed times are not caught up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Altered:
-    """Its rules were replaced; the snapshot has the new ones already."""
+    """The rules were replaced; the snapshot has the new ones already, `before` are the old ones."""
 
     before: Rules
 
 
 @dataclass(frozen=True, slots=True)
 class NextStartSet:
-    """Somebody says when an interval counted from the finish is to start next; a moment that is over means now."""
+    """A caller set the next start of an interval counted from the finish; a moment in the past means now."""
 
     next_start: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A scheduler believes that its next start has come, whether it is idle or executing."""
+    """A scheduler found the next start due; the schedule may be idle or executing."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunByHand:
-    """Somebody wants a run now, besides the schedule; refused (no `fire`) while another executes.
+    """A caller wants a run now, in addition to the schedule; refused (no `fire`) while another run executes.
 
-    `decided`: the latest nominal time that has a decision, up to `MAX_CLOCK_STEP_BACK` from now.
+    `decided`: the latest nominal time with a decision, at most `MAX_CLOCK_STEP_BACK` after now.
     """
 
     decided: datetime | None = None
@@ -78,9 +78,9 @@ class RunByHand:
 class RunEnded:
     """A run has ended, at the `now` that becomes `last_finish`.
 
-    `started` is the run's start, from which on others were kept waiting; `took` how long its body
-    ran, None if that is not known; `others` how many other runs of the schedule go on (`allow_all`).
-    A crash names the start of the scheduler that found it.
+    `started`: when the run began to block others. `took`: how long its body ran, None if unknown. `others`: the number
+    of other runs of the schedule that still execute (`allow_all`). `scheduler_started`: for a crash, the start of the
+    scheduler that found it.
     """
 
     outcome: RunOutcome
@@ -96,7 +96,7 @@ Event: TypeAlias = Change | Due | RunByHand | RunEnded
 
 
 class Stop(StrEnum):
-    """How a run is to be stopped for the sake of the next one."""
+    """How the executing run is stopped to make way for the next one."""
 
     CANCEL = "cancel"
     TERMINATE = "terminate"
@@ -104,10 +104,10 @@ class Stop(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
-    """What is to be stored in place of a snapshot, in one transaction.
+    """The state to store in place of a snapshot, in one transaction.
 
-    `ticks` are the new decisions, oldest first, among them that of `fire`, the nominal time of the
-    job to make now. `stop` orders the run that is going on to end. `disabled` is None if it is enabled.
+    `ticks` are the new decisions, oldest first; they include that of `fire`, the nominal time of the job to create now.
+    `stop` tells the executing run to end. `disabled` is None if the schedule is enabled.
     """
 
     next_start: datetime | None
@@ -120,7 +120,7 @@ class Plan:
 
     @classmethod
     def unchanged(cls, snapshot: ScheduleSnapshot) -> Self:
-        """Leave everything as it is."""
+        """Return the plan that leaves everything as it is."""
         return cls(
             next_start=snapshot.next_start,
             last_tick=snapshot.last_tick,
@@ -129,7 +129,7 @@ class Plan:
         )
 
     def unless_exhausted(self) -> Self:
-        """End the schedule if nothing is to come; for one that does not execute."""
+        """Disable a schedule that has no further start; only for one that does not execute."""
         if self.next_start is not None or self.disabled is not None:
             return self
         return replace(self, disabled=DisabledReason.EXHAUSTED)

@@ -8,20 +8,22 @@ from horae.domain.backoff import Backoff, Growth, jittered, nominal_delay
 from horae.domain.times.duration import LONGEST_DURATION
 from horae.domain.times.interval import Interval
 
-# However far a streak grows, a failing schedule is tried about every fifth period.
 _LONGEST_IN_INTERVALS: Final = 5
+"""The longest wait in intervals: a schedule that keeps failing is still tried at about every fifth interval."""
 _LINEAR_STEPS: Final = 20
+"""Steps after which a linear wait stops growing, as in TimescaleDB."""
 _JITTER: Final = 0.125
+"""The share by which a wait varies, up and down, so that schedules that failed together do not return together."""
 
-# Time for an operator to disable a schedule that takes its scheduler down whenever it runs.
 CRASH_WAIT: Final = timedelta(minutes=5)
+"""Gives an operator time to disable a schedule whose run crashes the scheduler each time."""
 
 
 def failure_delay(failures: int, retry_period: Interval, interval: Interval, growth: Growth, rng: Random) -> timedelta:
-    """Draw the wait after the n-th failure in a row.
+    """Draw the wait after `failures` failures in a row (n).
 
-    Exponential: `min(retry_period x 2^(n-1), 5 x interval)`; linear: `x min(n, 20)`; ± 12.5 % in
-    either case, also of the longest wait.
+    Exponential: `min(retry_period x 2^(n-1), 5 x interval)`. Linear: `min(retry_period x min(n, 20), 5 x interval)`.
+    The jitter of ± 12.5 % also applies to the longest wait.
     """
     retry = retry_period.nominal
     longest = min(_LONGEST_IN_INTERVALS * interval.nominal, LONGEST_DURATION)
@@ -34,9 +36,9 @@ def failure_delay(failures: int, retry_period: Interval, interval: Interval, gro
 
 
 def start_after_crash(planned: datetime, scheduler_started: datetime) -> datetime:
-    """Hold a crashed schedule back until five minutes after the scheduler's start; in UTC.
+    """Return the start of a crashed schedule, at least five minutes after the scheduler's start; in UTC.
 
-    To be computed once and stored: computed at every start, a scheduler that restarts every few
-    minutes would put it off for ever.
+    The caller must compute it once and store it: otherwise a scheduler that restarts every few minutes would postpone
+    it each time.
     """
     return max(planned.astimezone(UTC), scheduler_started.astimezone(UTC) + CRASH_WAIT)

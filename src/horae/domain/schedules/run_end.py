@@ -1,4 +1,4 @@
-"""What happens when a run has ended: the times that passed, and the next start."""
+"""Plans a schedule whose run has ended: decides the times that passed during the run, and the next start."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -17,8 +17,8 @@ from horae.domain.times.interval import Interval
 
 _BAD_ENDS: Final = frozenset({RunOutcome.FAILED, RunOutcome.CRASHED})
 
-# The back-off of a cron schedule is bounded by its next fire; it needs no other bound.
 _NO_BOUND: Final = Interval.parse("100 years")
+"""For cron, whose back-off needs no bound: the next nominal time comes first."""
 
 
 def end_run(snapshot: ScheduleSnapshot, end: RunEnded, now: datetime, rng: Random) -> Plan:
@@ -38,15 +38,15 @@ def end_run(snapshot: ScheduleSnapshot, end: RunEnded, now: datetime, rng: Rando
 
 
 def _counted(statistics: Statistics, end: RunEnded, now: datetime) -> Statistics:
-    """Count the run; what it waited for a slot is no part of it."""
+    """Count the run; the time it waited for a slot does not count as duration."""
     began = end.started if end.took is None else now - end.took
     return statistics.ended(end.outcome, now, began=began, others=end.others)
 
 
 def leaves_plan_alone(rules: Rules, last_tick: datetime, next_start: datetime, now: datetime) -> bool:
-    """Whether a run that succeeds now changes nothing but the statistics: nothing has come due since, nothing waits.
+    """Return whether a run that succeeds now changes only the statistics: no time came due since, and none waits.
 
-    So that for most ends of a crowd there is nothing to plan.
+    Where many schedules end at the same moment, most of them need no plan then.
     """
     if rules.finish_trigger is not None or rules.overlap is Overlap.ALLOW_ALL or next_start <= now:
         return False
@@ -54,10 +54,10 @@ def leaves_plan_alone(rules: Rules, last_tick: datetime, next_start: datetime, n
 
 
 def _judgement(rules: Rules, end: RunEnded, mark: datetime, now: datetime) -> Judgement:
-    """Judge by overlap; after a crash by what keeps more, for some of the time nothing was running.
+    """Judge the times by `overlap`; after a crash by `catch_up` as well, and take the judgement that keeps more times.
 
-    A nightly run that went down with its machine, found the next noon but one, would otherwise cost
-    the night after it as well.
+    Part of the time nothing was running: if a nightly run crashed with its machine and is found a day and a half later,
+    `overlap` alone would skip the following night as well.
     """
     timeline = Timeline.of(rules)
     overlapped = judge_overlapped(rules, timeline, mark, end.started, now)
@@ -86,7 +86,7 @@ def _next_start(after: ScheduleSnapshot, ended: Plan, end: RunEnded, now: dateti
 def _planned(after: ScheduleSnapshot, ended: Plan, end: RunEnded, now: datetime, rng: Random) -> datetime | None:
     """Find the next start, before a crash holds it back."""
     rules, trigger, planned = after.rules, after.rules.finish_trigger, after.next_start
-    # A run by hand leaves the plan alone; only a nominal time that passed during it needs another.
+    # A run by hand leaves the next start alone, unless a nominal time passed during the run.
     if end.by_hand and planned is not None and (trigger is not None or planned > now):
         return max(planned, now)
     retry = None if end.by_hand or end.outcome not in _BAD_ENDS else _retry(after, end, now, rng)
@@ -99,7 +99,7 @@ def _planned(after: ScheduleSnapshot, ended: Plan, end: RunEnded, now: datetime,
 def _after_interval(
     after: ScheduleSnapshot, trigger: IntervalTrigger, end: RunEnded, now: datetime, rng: Random
 ) -> datetime:
-    """Count the interval from now; a run that never began leaves the back-off of those before it as it was."""
+    """Count the interval from now; a run that never began keeps the back-off of the runs before it."""
     start = start_after_finish(after.rules, trigger, now)
     if end.outcome is not RunOutcome.NEVER_BEGUN or not after.statistics.streak(end.others):
         return start
@@ -107,7 +107,7 @@ def _after_interval(
 
 
 def _retry(after: ScheduleSnapshot, end: RunEnded, now: datetime, rng: Random) -> datetime | None:
-    """Draw the end of the back-off, if there is one."""
+    """Return now plus the back-off; None if the rules have no back-off."""
     rules = after.rules
     if rules.retry_after is None:
         return None

@@ -1,14 +1,14 @@
-"""A schedule: its states, the only table of moves between them, and the rules that decide its times.
+"""A schedule: its states, the table of transitions between them, and the rules that decide its times.
 
 `Rules` holds everything that decides when a schedule runs, and nothing else: two schedules with
 equal rules and an equal past have the same future. `plan.py` applies them.
 
 States: a schedule is `executing` from its fire until its run has ended, and `terminating` once the
-run was told to stop, by a policy, a time limit, a person or the end of its node, until it has.
-To pause is not to cancel: a schedule that is paused while it executes is disabled only when its run
+run was told to stop (by a policy, a time limit, a person or the end of its node) and has not stopped.
+Pausing does not cancel: a schedule that is paused while it executes is disabled only when its run
 ends (`LAST_END`). A disabled schedule can be run by hand, and is disabled again afterwards. A
-schedule with `allow_all` never executes: its runs do not keep it, so it stays `idle`, and its live
-jobs say what is going on.
+schedule with `allow_all` is never `executing`: its runs do not block it, so it stays `idle`; its active jobs
+are its runs.
 """
 
 from collections.abc import Mapping
@@ -27,14 +27,18 @@ ScheduleId = NewType("ScheduleId", int)
 DeploymentId = NewType("DeploymentId", int)
 
 DEFAULT_RETRY_PERIOD: Final = Interval.parse("5m")
+"""The wait after the first failure of an interval, as in TimescaleDB."""
 DEFAULT_CATCH_UP_LIMIT: Final = 100
+"""Runs that may wait under `catch_up=all`."""
 DEFAULT_CATCH_UP_WINDOW: Final = timedelta(days=7)
+"""The age from which a time that passed is not caught up."""
 
 _LARGEST_LIMIT: Final = 10_000
+"""Runs that may wait; more would keep a schedule busy with the past."""
 
 
 class ScheduleState(StrEnum):
-    """Where a schedule stands."""
+    """The state of a schedule."""
 
     IDLE = "idle"
     EXECUTING = "executing"
@@ -43,10 +47,10 @@ class ScheduleState(StrEnum):
 
 
 class ScheduleEvent(StrEnum):
-    """What can happen to a schedule.
+    """An event in the life of a schedule.
 
-    `STOP`: its run was told to stop; `REPEAT`: it has stopped, and its job is to be tried again; `LAST_END`: it has
-    ended, and no other is to follow.
+    `STOP`: its run was told to stop. `REPEAT`: the run has stopped, and its job is tried again. `LAST_END`: the run has
+    ended, and no other follows.
     """
 
     START = "start"
@@ -77,7 +81,7 @@ NEXT_STATE: Final[Mapping[tuple[ScheduleState, ScheduleEvent], ScheduleState]] =
 
 
 class Overlap(StrEnum):
-    """What becomes of a time that comes due while a run is going on."""
+    """What happens to a time that comes due while a run is executing."""
 
     SKIP = "skip"
     BUFFER_ONE = "buffer_one"
@@ -88,7 +92,7 @@ class Overlap(StrEnum):
 
 
 class CatchUp(StrEnum):
-    """What becomes of the times that passed while nothing could run them."""
+    """What happens to times that passed while no node could run them."""
 
     LAST = "last"
     NONE = "none"
@@ -96,7 +100,7 @@ class CatchUp(StrEnum):
 
 
 class DisabledReason(StrEnum):
-    """Why a schedule does not run."""
+    """Why a schedule is disabled."""
 
     PAUSED = "paused"
     EXHAUSTED = "exhausted"
@@ -108,10 +112,10 @@ class DisabledReason(StrEnum):
 class Rules:
     """Everything that decides the times of a schedule. Raises `InvalidRequest`.
 
-    `key` seeds the jitter and should outlive a redeployment: module and name, not an id.
-    `catch_up_limit` bounds how many times may wait, by `catch_up=all` or by `overlap=buffer_all`.
-    `max_retries` is the number of further tries after a failure: the run that fails `max_retries +
-    1` times in a row disables the schedule; 0 does so at the first failure, None never.
+    `key` determines the jitter and must survive a redeployment, so it is made of module and name, not of an id.
+    `catch_up_limit` bounds how many times may wait under `catch_up=all` or `overlap=buffer_all`.
+    `max_retries` is the number of further tries after a failure: `max_retries + 1` failures in a row disable the
+    schedule; with 0 the first failure does, with None none does.
     `retry_period` is 5 minutes for an interval; a cron schedule is retried only if one is given.
     """
 
@@ -144,12 +148,12 @@ class Rules:
 
     @property
     def finish_trigger(self) -> IntervalTrigger | None:
-        """The trigger, if the next time is known only when a run has ended; None if it has a timeline."""
+        """Return the trigger if it counts from the finish of a run; None if the nominal times are known in advance."""
         return self.trigger if isinstance(self.trigger, IntervalTrigger) and not self.trigger.fixed else None
 
     @property
     def retry_after(self) -> Interval | None:
-        """The wait after a first failure; None if only the trigger says when to run again."""
+        """Return the wait after the first failure; None if only the trigger decides when to run again."""
         if isinstance(self.trigger, IntervalTrigger):
             return self.retry_period or DEFAULT_RETRY_PERIOD
         return self.retry_period

@@ -1,22 +1,21 @@
 """The run statistics of a schedule, kept by the crash protocol.
 
-The start of a run is committed as a crash, and its end takes that back; so whatever is left after
-a restart was a crash, without anybody having had to write it down. At every instant
+The start of a run is committed as a crash, and its end takes that back; so a crash needs no write of its own: what is
+left after a restart was one. At every moment
 
     total_runs = total_successes + total_failures + total_crashes
 
-A run that is open, because its body goes on or still waits for a slot, counts as a crash here; readers
-are told of it apart (`without_open`). One that ends before its body has begun (cancelled or expired
-while it waited) was none: of it only `last_finish` stays, from which the next start is counted. A
+An open run, whose body runs or waits for a slot, counts as a crash here; readers see it separately
+(`without_open`). A run that ends before its body has begun (cancelled or expired while it waited) does not count: only
+`last_finish` stays, from which the next start is counted. A
 cancelled run counts as a failure in the totals, but in no streak: it neither adds to
-`consecutive_failures` nor ends them, so that a schedule whose runs are cancelled by design
-(`cancel_other`) is not disabled for it.
+`consecutive_failures` nor resets them, so that a schedule whose runs are cancelled by design (`cancel_other`) is not
+disabled.
 
-A success ends both streaks. A failure adds one to `consecutive_failures`, and moves there the
-crashes that came before it, so that failures and crashes in turn are one streak. Nothing but a
-success and `resumed` makes a streak shorter.
+A success resets both streaks. A failure adds one to `consecutive_failures`, and moves the crashes before it there, so
+that alternating failures and crashes are one streak. Only a success and `resumed` make a streak shorter.
 
-With `allow_all` several runs go on at once. Each end must then be told how many `others` do.
+With `allow_all` several runs execute at once. Each end then needs the number of `others` that still execute.
 
 For SQL, with `crashes = greatest(consecutive_crashes - others, 1)`:
 
@@ -50,11 +49,11 @@ class RunOutcome(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Statistics:
-    """What is remembered about all runs of a schedule.
+    """The statistics of all runs of a schedule.
 
     `last_start` is when the last body began whose run has ended. `total_duration` adds up successful
-    runs, `total_duration_failures` failed and cancelled ones; nobody knows how long a crashed run
-    took. `last_finish` is the last end of any kind, for a crash the moment at which it was found.
+    runs, `total_duration_failures` failed and cancelled ones; the duration of a crashed run is unknown.
+    `last_finish` is the last end of any kind, for a crash the moment at which it was found.
     """
 
     last_start: datetime | None = None
@@ -75,7 +74,7 @@ class Statistics:
         return self.consecutive_failures + max(self.consecutive_crashes - running, 0)
 
     def started(self) -> Self:
-        """Count a run, and take it for crashed until its end."""
+        """Count a run as crashed until its end."""
         return replace(
             self,
             total_runs=self.total_runs + 1,
@@ -114,7 +113,7 @@ class Statistics:
         )
 
     def never_begun(self, now: datetime, *, others: int = 0) -> Self:
-        """Take a run back whose body never began."""
+        """Remove a run whose body never began."""
         return replace(
             self,
             last_finish=now,
@@ -140,11 +139,11 @@ class Statistics:
                 assert_never(outcome)
 
     def resumed(self) -> Self:
-        """Clear both streaks: whoever resumes a schedule gives it a new chance."""
+        """Reset both streaks: resuming a schedule gives it all its retries again."""
         return replace(self, consecutive_failures=0, consecutive_crashes=0)
 
     def without_open(self, runs: int, began: datetime | None) -> Self:
-        """Return what is known of the runs that have ended while so many are open; `began`: the last body of those."""
+        """Return the statistics of the ended runs, without the open `runs`; `began`: when the last open body began."""
         return replace(
             self,
             last_start=max(filter(None, (self.last_start, began)), default=None),

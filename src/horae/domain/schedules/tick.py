@@ -1,15 +1,15 @@
-"""What becomes of each nominal time of a schedule: exactly one decision, with its reason.
+"""Decides each nominal time of a schedule: exactly one decision, with its reason.
 
-A decision is `fired`, `coalesced` (another run stands for it), `skipped` (it was not to run) or
-`missed` (it was to run, but nothing could). Times in a row that share one are one `Ticks`, with a
-count, so that a fast schedule after a long outage is one row.
+A decision is `fired`, `coalesced` (another run replaces it), `skipped` (it was not meant to run) or
+`missed` (it should have run, but no node could run it). Consecutive times with the same decision are one `Ticks`
+with a count, so that a fast schedule after a long outage is one row.
 
-`last_tick` of a schedule is a watermark: every nominal time up to it has its decision, none after
-it has. Of the times that are due the oldest may be dropped and the newest kept, so that the
-watermark stays one moment; a kept time fires later, in its turn.
+`last_tick` of a schedule is a watermark: every nominal time up to it has a decision, no later one has. Of the times
+that are due the oldest are dropped and the newest kept, so that one moment is enough as a watermark; a kept time
+fires later, in its turn.
 
-- `judge_late`: the times that passed while nothing could run them, by `catch_up`.
-- `judge_overlapped`: those that came due while a run was going on, by `overlap`.
+- `judge_late` decides times that passed while no node could run them, by `catch_up`.
+- `judge_overlapped` decides times that came due while a run was executing, by `overlap`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,8 +21,8 @@ from typing import Final, NamedTuple, assert_never
 from horae.domain.schedules.schedule import CatchUp, Overlap, Rules
 from horae.domain.schedules.timeline import Timeline
 
-# So late a time still counts as on time: longer than it takes to see that a node is dead.
 ON_TIME_WITHIN: Final = timedelta(seconds=30)
+"""A start this late still counts as on time; longer than it takes to detect a dead node."""
 
 
 class Decision(StrEnum):
@@ -35,7 +35,7 @@ class Decision(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why it was decided so."""
+    """The reason of a decision."""
 
     ON_TIME = "on_time"
     LATE = "late"
@@ -75,23 +75,23 @@ class Ticks:
 
     @classmethod
     def fired(cls, nominal: datetime, reason: Reason) -> "Ticks":
-        """Decide that one nominal time runs now."""
+        """Return the decision that one nominal time runs now."""
         return cls(nominal, nominal, 1, Decision.FIRED, reason)
 
 
 class Judgement(NamedTuple):
-    """Of the times due, oldest first: those that were dropped, and how many are kept to be run."""
+    """The times due, oldest first: those that are dropped, and the number of those kept to be run."""
 
     dropped: tuple[Ticks, ...]
     kept: int
 
     def mark_after(self, mark: datetime) -> datetime:
-        """Where the watermark stands once the dropped ones are written down."""
+        """Return the watermark after the dropped times are stored."""
         return self.dropped[-1].last if self.dropped else mark
 
 
 class _Cut(NamedTuple):
-    """Everything up to time number `until` that no cut before it took."""
+    """A decision for all times up to number `until` that the cuts before it left."""
 
     until: int
     decision: Decision
@@ -127,9 +127,8 @@ def judge_late(rules: Rules, timeline: Timeline, mark: datetime, now: datetime) 
 def judge_overlapped(rules: Rules, timeline: Timeline, mark: datetime, started: datetime, now: datetime) -> Judgement:
     """Judge the times that came due by the end of a run, by `overlap`.
 
-    What had waited before the run began (`catch_up=all`) is worked off whatever the policy: as many
-    times are kept as waited then. They are the newest, so that the oldest pay for an overrun and a
-    backlog never grows.
+    Times that waited before the run began (`catch_up=all`) are kept whatever the policy: as many as waited then. The
+    newest are kept and the oldest dropped, so that a run that takes too long never lets the backlog grow.
     """
     due = timeline.due(mark, now)
     waiting = min(backlog(rules, timeline, mark, started), due)
@@ -148,7 +147,7 @@ def judge_overlapped(rules: Rules, timeline: Timeline, mark: datetime, started: 
 
 
 def backlog(rules: Rules, timeline: Timeline, mark: datetime, started: datetime) -> int:
-    """Count the times that waited already when a run began; only `catch_up=all` leaves any."""
+    """Count the times that already waited when a run began; only `catch_up=all` leaves any."""
     return timeline.due(mark, started) if rules.catch_up is CatchUp.ALL else 0
 
 
@@ -159,7 +158,7 @@ def passed_over(timeline: Timeline, mark: datetime, now: datetime, reason: Reaso
 
 
 def _ticks(timeline: Timeline, mark: datetime, now: datetime, cuts: Iterable[_Cut]) -> Iterator[Ticks]:
-    """Turn cuts into ranges; a cut that takes nothing gives none."""
+    """Turn cuts into ranges of times; an empty cut yields none."""
     taken = 0
     for cut in cuts:
         count = cut.until - taken

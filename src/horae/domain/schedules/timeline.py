@@ -1,9 +1,8 @@
 """The nominal times of a schedule: the fires of a cron expression, or the points of a grid.
 
-A time is nominal where the trigger puts it; it is due at its start, which jitter moves to later,
-but never to the next nominal time. So the order of times is the order of their starts. Many times
-are never listed: a second-by-second schedule after a week is answered by arithmetic and bisection.
-All answers are in UTC.
+The nominal time is the one that the trigger gives; jitter delays the start, but never to the next nominal time, so
+times and starts have the same order. Long ranges are not listed: a schedule of every second is counted over a week
+by arithmetic and bisection. All results are in UTC.
 """
 
 from dataclasses import dataclass
@@ -22,13 +21,13 @@ from horae.domain.times.zone import EPOCH
 MICROSECOND: Final = timedelta(microseconds=1)
 _SECOND: Final = timedelta(seconds=1)
 
-# So few times are found faster one by one.
 _FEW: Final = 8
+"""Up to this many times it is faster to find them one by one than by bisection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The nominal times of one schedule that does not drift, with its jitter."""
+    """The nominal times of one schedule that is not counted from the finish, with its jitter."""
 
     source: CronExpression | Grid
     jitter: timedelta
@@ -36,7 +35,7 @@ class Timeline:
 
     @classmethod
     def of(cls, rules: Rules) -> Self:
-        """Take the times of some rules; those of an interval without `fixed` are no timeline."""
+        """Return the timeline of rules; an interval without `fixed` has none."""
         trigger = rules.trigger
         source = trigger.expression if isinstance(trigger, CronTrigger) else trigger.grid
         return cls(source, rules.jitter, rules.key)
@@ -48,7 +47,7 @@ class Timeline:
         return _fire_after(self.source, moment)
 
     def start_of(self, nominal: datetime) -> datetime:
-        """Tell when a nominal time is due: jitter later, the same for each who asks."""
+        """Return when a nominal time is due: later by the jitter, which is the same on every node."""
         if not self.jitter:
             return nominal
         following = self.after(nominal)
@@ -56,24 +55,24 @@ class Timeline:
         return nominal + hashed_delay(self.key, nominal, room)
 
     def next_start(self, mark: datetime) -> datetime | None:
-        """Tell when the first nominal time after a mark is due."""
+        """Return when the first nominal time after a mark is due."""
         nominal = self.after(mark)
         return None if nominal is None else self.start_of(nominal)
 
     def first_start(self, mark: datetime, now: datetime) -> datetime | None:
-        """Tell when the first nominal time after a mark can start: now, if it is overdue."""
+        """Return when the first nominal time after a mark can start: now, if it is overdue."""
         start = self.next_start(mark)
         return None if start is None else max(start, now)
 
     def next_start_past(self, mark: datetime, now: datetime) -> datetime | None:
-        """Tell when the first nominal time after a mark is due that is not due yet."""
+        """Return the start of the first nominal time after a mark that is not due yet."""
         passed = self.due(mark, now)
         return self.next_start(self.nth(mark, passed, now) if passed else mark)
 
     def due(self, mark: datetime, now: datetime) -> int:
         """Count the nominal times after a mark that are due by now."""
         count = self.count(mark, now)
-        # Only the last of them can still be waiting for its start.
+        # Only the last one can still be before its start.
         waits = count and self.jitter and self.start_of(self.nth(mark, count, now)) > now
         return count - 1 if waits else count
 
@@ -102,7 +101,7 @@ class Timeline:
         return moment
 
     def beside(self, moment: datetime) -> datetime:
-        """Move a moment off a nominal time: whatever runs then must not pass for it."""
+        """Return a moment that is no nominal time, so that a run at it is not mistaken for one."""
         return moment + MICROSECOND if self.after(moment - MICROSECOND) == moment else moment
 
     def _count_one_by_one(self, moment: datetime | None, until: datetime) -> int:
@@ -115,13 +114,13 @@ class Timeline:
 
 @lru_cache(maxsize=4096)
 def _fire_after(expression: CronExpression, moment: datetime) -> datetime | None:
-    """Remembered, because at a full hour a crowd of schedules asks the same."""
+    """Cached: at a full hour many schedules ask for the same."""
     fire = expression.next_after(moment)
     return None if fire is None else fire.astimezone(UTC)
 
 
 def hashed_delay(key: str, moment: datetime, room: timedelta) -> timedelta:
-    """Spread schedules over `room`, less than all of it: a hash of the schedule and the moment."""
+    """Return a delay below `room` from a hash of schedule and moment: it spreads schedules that are due together."""
     micros = (moment - EPOCH) // MICROSECOND
     number = int.from_bytes(blake2b(f"{key} {micros}".encode(), digest_size=8).digest())
     return (room // MICROSECOND * number >> 64) * MICROSECOND

@@ -1,7 +1,7 @@
-"""What makes a schedule due: a cron expression, or an interval.
+"""What makes a schedule due: a cron expression or an interval.
 
-A trigger is stored as three texts: kind, text and time zone. `parse_trigger` makes an equal value
-of them. What differs from the default follows the text after a semicolon:
+A trigger is stored as three texts: kind, text and time zone, from which `parse_trigger` restores an equal value.
+Options that differ from the default follow the text after a semicolon:
 
 - `cron`: `0 3 * * *`, `0 3 * * *; dst_gap=skip; dst_fold=both`
 - `interval`: `10m`, `1 day; fixed`, `1 day; fixed; initial_start=2026-01-01T03:00:00+00:00`
@@ -68,7 +68,7 @@ class IntervalTrigger:
     timezone: str = "UTC"
 
     def __post_init__(self) -> None:
-        """Refuse what is no instant."""
+        """Refuse an unknown zone and a start without a zone."""
         load_zone(self.timezone)
         if self.initial_start is not None and self.initial_start.utcoffset() is None:
             raise InvalidRequest(f"initial_start {quoted(self.initial_start)}: expected a datetime with a time zone")
@@ -96,7 +96,7 @@ Trigger: TypeAlias = CronTrigger | IntervalTrigger
 
 
 def parse_trigger(kind: str, text: str, timezone: str = "UTC") -> Trigger:
-    """Read a stored trigger; `InvalidRequest`, or one of its kind, says what is wrong with it."""
+    """Parse a stored trigger. Raises `InvalidRequest` or a subclass."""
     body, *parts = (part.strip() for part in text.split(_SEPARATOR))
     options = dict(_option(text, part) for part in parts)
     match kind:

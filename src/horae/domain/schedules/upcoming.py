@@ -1,4 +1,4 @@
-"""The next starts of a schedule, as far as they can be known now."""
+"""The next starts of a schedule, as far as they are known in advance."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -13,8 +13,8 @@ def upcoming(
 ) -> list[datetime]:
     """List up to `count` starts, in UTC; an overdue one comes first.
 
-    An interval that is counted from the finish has one at most, and none while a run goes on (`executing`). What a
-    failure, a pause or an overrun will change is not foreseen.
+    An interval counted from the finish has at most one, and none while a run executes (`executing`). Later failures,
+    pauses and long runs may change them.
     """
     if next_start is None:
         return []
