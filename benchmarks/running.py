@@ -9,7 +9,7 @@ from multiprocessing.connection import Connection
 
 from benchmarks.application import Measured
 from benchmarks.ground import Ground
-from horae.cli.serving.memory import settle_in
+from horae.cli.serving.memory import tune_garbage_collector
 from horae.runtime.node.node import Node
 
 PAUSE = 0.002
@@ -22,7 +22,7 @@ def run_until(ground: Ground, done: Callable[[], Awaitable[float]], concurrency:
 
 
 async def _run_until(node: Node, done: Callable[[], Awaitable[float]]) -> float:
-    settle_in()  # as `horae run` does
+    tune_garbage_collector()  # as `horae run` does
     async with asyncio.TaskGroup() as group:
         group.create_task(node.run())
         await node.ready.wait()

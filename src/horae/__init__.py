@@ -1,8 +1,12 @@
-"""Horae keeps the background work of a Python application on the database that it already has."""
+"""Horae runs the background work of a Python application on the database that it already has.
+
+The names that need SQLAlchemy or Pydantic are imported at their first use, so that `horae --help` loads neither.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from horae.api.security.actor import Actor, Role
-from horae.app import Horae
-from horae.client.schedules.views import ScheduleView
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import LEFT_OUT, Job, JobState
 from horae.domain.jobs.owner import EVERYBODY
@@ -47,12 +51,16 @@ from horae.errors import (
     UnreadableRow,
     WaitTimeout,
 )
-from horae.settings import Settings
-from horae.storage.jobs.tables import jobs as jobs_table
-from horae.types.context import JobContext
-from horae.types.job_type import JobType, Transaction
-from horae.types.start_options import StartOptions
-from horae.types.values.secret import Secret
+
+if TYPE_CHECKING:
+    from horae.app import Horae
+    from horae.client.schedules.views import ScheduleView
+    from horae.settings import Settings
+    from horae.storage.jobs.tables import jobs as jobs_table
+    from horae.types.context import JobContext
+    from horae.types.job_type import JobType, Transaction
+    from horae.types.start_options import StartOptions
+    from horae.types.values.secret import Secret
 
 __all__ = [
     "EVERYBODY",
@@ -111,3 +119,27 @@ __all__ = [
     "WaitTimeout",
     "jobs_table",
 ]
+
+_IMPORTED_WHEN_USED = {
+    "Horae": ("horae.app", "Horae"),
+    "JobContext": ("horae.types.context", "JobContext"),
+    "JobType": ("horae.types.job_type", "JobType"),
+    "ScheduleView": ("horae.client.schedules.views", "ScheduleView"),
+    "Secret": ("horae.types.values.secret", "Secret"),
+    "Settings": ("horae.settings", "Settings"),
+    "StartOptions": ("horae.types.start_options", "StartOptions"),
+    "Transaction": ("horae.types.job_type", "Transaction"),
+    "jobs_table": ("horae.storage.jobs.tables", "jobs"),
+}
+
+if not TYPE_CHECKING:  # a type checker that saw `__getattr__` would accept every misspelt name
+
+    def __getattr__(name: str) -> object:
+        if name not in _IMPORTED_WHEN_USED:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module, attribute = _IMPORTED_WHEN_USED[name]
+        value = globals()[name] = getattr(import_module(module), attribute)
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

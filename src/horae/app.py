@@ -1,4 +1,8 @@
-"""`Horae`: the settings, the registry and the adapters of one application. The only place that picks adapters."""
+"""`Horae`: the settings, the registry and the adapters of one application. The only place that picks adapters.
+
+Clients, database and runtime are imported by the methods that first need them: a program that declares job types, or
+starts jobs and runs none, does not load the rest.
+"""
 
 import asyncio
 import sys
@@ -11,25 +15,8 @@ from weakref import WeakSet
 
 from typing_extensions import Unpack
 
-from horae.api.lazy import Interface, LazyInterface
-from horae.api.security.exposure import check_exposure
-from horae.api.security.tokens import tokens_of
-from horae.client.changes import PYTHON, Caller, attributed_to
-from horae.client.jobs.async_jobs import AsyncJobs
-from horae.client.jobs.jobs import Jobs
-from horae.client.schedules.async_schedules import AsyncSchedules
-from horae.client.schedules.deployments import Deployed, Deployments
-from horae.client.schedules.schedules import Schedules
+from horae.api.lazy import Interface, LazyInterface, web_packages_required
 from horae.forking import ForkSafeLock, made_once
-from horae.live.database import DatabaseLiveStore
-from horae.runtime.claims.slots import Slots
-from horae.runtime.components import Components, NodeKeywords, NodeOptions
-from horae.runtime.node.inline import InlineNode
-from horae.runtime.node.node import Node
-from horae.settings import Settings, settings
-from horae.storage.engine.database import Database, side_car
-from horae.storage.engine.dialect import SQLITE
-from horae.storage.migrations import runner as migrations
 from horae.types.function import BodyKeywords, JobFunction, JobKeywords
 from horae.types.job_type import JobType
 from horae.types.registry import Registry
@@ -45,12 +32,21 @@ from horae.types.schedule import (
     rules_of,
     trigger_of,
 )
-from horae.wakeup.channel import WakeupChannel
-from horae.wakeup.local import LocalChannel
-from horae.wakeup.silent import SilentChannel
 
 if TYPE_CHECKING:
     from horae.api.security.actor import Authenticate
+    from horae.client.jobs.async_jobs import AsyncJobs
+    from horae.client.jobs.jobs import Jobs
+    from horae.client.schedules.async_schedules import AsyncSchedules
+    from horae.client.schedules.deployments import Deployed, Deployments
+    from horae.client.schedules.schedules import Schedules
+    from horae.runtime.claims.slots import Slots
+    from horae.runtime.components import Components, NodeKeywords
+    from horae.runtime.node.inline import InlineNode
+    from horae.runtime.node.node import Node
+    from horae.settings import Settings
+    from horae.storage.engine.database import Database
+    from horae.wakeup.channel import WakeupChannel
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -58,25 +54,28 @@ J = TypeVar("J", bound=JobType[Any])
 
 
 class Horae:
-    """An application's job types, and what it can do with jobs.
+    """An application's job types and schedules, and the clients to work with them.
 
-    Nothing is opened before it is used. Raises `ConfigurationError` for settings that cannot work.
+    Opens nothing before its first use. Raises `ConfigurationError` for invalid settings.
     """
 
     def __init__(
         self, database: str | None = None, *, authenticate: "Authenticate | None" = None, **given: Any
     ) -> None:
-        """`database` is a URL; other settings go by name; what is not given is `HORAE_…` or a default of `Settings`.
+        """`database` is a URL; other settings are keyword arguments; the rest is read from `HORAE_…` or defaults.
 
-        `authenticate` says who asks over HTTP, also where `horae run` serves; see `asgi`.
+        `authenticate` identifies the user of an HTTP request, also under `horae run`; see `asgi`.
         """
+        from horae.api.security.tokens import tokens_of
+        from horae.settings import settings
+
         self._authenticate = authenticate
         self.settings: Settings = settings(database=database, **given)
-        tokens_of(token.get_secret_value() for token in self.settings.tokens)  # wrong ones are refused here
+        tokens_of(token.get_secret_value() for token in self.settings.tokens)  # refuses malformed ones
         self.registry = Registry()
         self.declared: list[Schedule] = []
         self._module = _calling_module()
-        self._nodes: WeakSet[Node] = WeakSet()
+        self._nodes = WeakSet["Node"]()
         self.opening = ForkSafeLock(reentrant=True)
         self._interfaces: list[LazyInterface] = []
 
@@ -99,15 +98,15 @@ class Horae:
     ) -> Callable[[Callable[P, R]], JobFunction[P, R]]:
         """Declare a function that runs when a cron expression fires, as in `@horae.cron("0 3 * * *", timezone=…)`.
 
-        It takes no parameters (but a `JobContext`) and returns nothing, else `SchemaError`. A node deploys what its
-        application declares. Raises `CronSyntaxError` and `InvalidRequest` for what cannot be meant.
+        The function takes no parameters (but a `JobContext`) and returns nothing, else `SchemaError`. A node deploys
+        the schedules of its application when it starts. Raises `CronSyntaxError` and `InvalidRequest`.
         """
         return self._declare_schedule({**options, "cron": expression})
 
     def every(
         self, interval: str | timedelta, /, **options: Unpack[DeclaredKeywords]
     ) -> Callable[[Callable[P, R]], JobFunction[P, R]]:
-        """Declare a function that runs again an interval after each finish, or on a grid with `fixed=True`."""
+        """Declare a function that runs an interval after each finish, or at fixed times with `fixed=True`."""
         return self._declare_schedule({**options, "every": interval})
 
     def _declare_schedule(self, given: Mapping[str, Any]) -> Callable[[Callable[P, R]], JobFunction[P, R]]:
@@ -122,7 +121,7 @@ class Horae:
             kind = job_function.job_type
             its_rules = rules_of(f"{function.__module__}.{kind.type}", trigger, rules)
             self.registry.add(kind)
-            # A module that is loaded again declares again what it had declared.
+            # A reloaded module declares the same schedules again: replace, do not add.
             self.declared[:] = [schedule for schedule in self.declared if schedule.name != kind.type]
             self.declared.append(Schedule(kind.type, kind.type, its_rules, kind.queue, kind.priority))
             return job_function
@@ -131,16 +130,16 @@ class Horae:
 
     @property
     def module(self) -> str:
-        """The module whose schedules these are: what a deployment is of."""
+        """The name of the module whose schedules are deployed together."""
         return self.settings.module or self._module
 
     @property
     def schema(self) -> str:
-        """The declared schedules as text; what a deployment stores and compares."""
+        """The declared schedules as the text that a deployment stores and compares."""
         return module_schema(self.module, self.declared)
 
-    def deploy(self, *, min_replicas: int = 1, restore: bool = True) -> Deployed:
-        """Make what is declared here the current version of the module; a node does it when it starts."""
+    def deploy(self, *, min_replicas: int = 1, restore: bool = True) -> "Deployed":
+        """Make the schedules declared here the current version of the module, as a node does when it starts."""
         return self.deployments.deploy(self.module, self.declared, min_replicas=min_replicas, restore=restore)
 
     def register(self, job_type: type[J]) -> type[J]:
@@ -149,8 +148,12 @@ class Horae:
         return job_type
 
     @made_once
-    def components(self) -> Components:
-        """The adapters, opened; a SQLite file is migrated, for the rest there is `SchemaMismatch`."""
+    def components(self) -> "Components":
+        """The opened adapters. Creates the tables of a new SQLite file; raises `SchemaMismatch` for other databases."""
+        from horae.live.database import DatabaseLiveStore
+        from horae.runtime.components import Components
+        from horae.storage.migrations import runner as migrations
+
         database = self._database()
         try:
             migrations.ensure(database)
@@ -160,8 +163,10 @@ class Horae:
         return Components(database, self.registry, DatabaseLiveStore(database), self._channel(database))
 
     @made_once
-    def jobs(self) -> Jobs:
-        """Start, watch, cancel jobs."""
+    def jobs(self) -> "Jobs":
+        """Start, watch and cancel jobs."""
+        from horae.client.jobs.jobs import Jobs
+
         components = self.components
         return Jobs(
             components.database,
@@ -174,18 +179,22 @@ class Horae:
 
     @made_once
     def aio(self) -> "AsyncHorae":
-        """The same for coroutines: `await horae.aio.jobs.start(…)`."""
+        """The same for async code: `await horae.aio.jobs.start(…)`."""
         return AsyncHorae(self)
 
     @made_once
-    def schedules(self) -> Schedules:
+    def schedules(self) -> "Schedules":
         """Add, change and read schedules."""
+        from horae.client.schedules.schedules import Schedules
+
         components = self.components
         return Schedules(components.database, components.registry, components.wakeup, self._adopt)
 
     @made_once
-    def deployments(self) -> Deployments:
-        """Deploy the module's declared schedules, see what is deployed."""
+    def deployments(self) -> "Deployments":
+        """Deploy the module's declared schedules, and list deployments."""
+        from horae.client.schedules.deployments import Deployments
+
         return Deployments(self.components.database, self.components.registry, self.components.wakeup)
 
     def _adopt(self, schedule_ids: Collection[int]) -> None:
@@ -193,21 +202,26 @@ class Horae:
             node.adopt(schedule_ids)
 
     def _deploy_at_start(self) -> tuple[int, ...]:
-        """What is declared here, also if that is nothing any more."""
+        """Deploy what is declared here, also when the last schedule of a deployed module was removed."""
         known = self.declared or self.deployments.current(self.module) is not None
         return self.deploy(restore=False).schedules if known else ()
 
     @made_once
-    def _inline(self) -> InlineNode:
+    def _inline(self) -> "InlineNode":
+        from horae.runtime.node.inline import InlineNode
+
         return InlineNode(self.components)
 
-    def node(self, *, slots: Slots | None = None, **options: Unpack[NodeKeywords]) -> Node:
+    def node(self, *, slots: "Slots | None" = None, **options: "Unpack[NodeKeywords]") -> "Node":
         """A node of this application: it runs jobs and fires schedules, as `horae run` does.
 
         `await node.run()` runs it in an event loop, `node.run_sync()` in this thread until a signal, and
-        `with node.running(): …` in a thread of its own while the block lasts. `slots`: one limit for several
-        applications in one process.
+        `with node.running(): …` in a thread of its own while the block lasts. Pass the same `slots` to the nodes of
+        several applications in one process to limit the jobs of all of them together.
         """
+        from horae.runtime.components import NodeOptions
+        from horae.runtime.node.node import Node
+
         given: NodeKeywords = {
             "concurrency": self.settings.concurrency,
             "queues": self.settings.queues,
@@ -221,52 +235,72 @@ class Horae:
         return node
 
     def asgi(self, authenticate: "Authenticate | None" = None) -> LazyInterface:
-        """The HTTP interface as an ASGI application, to be served, or mounted in another one.
+        """The HTTP API as an ASGI application, to be served, or mounted in another one.
 
-        `authenticate`, or else the one that the application was made with, says who asks (`request -> Actor | None`,
-        or a coroutine function); without it the tokens of the settings do, and without those it is closed, unless
-        the settings have `local_staff`. It is made at the first request, so that all job types have been declared by
-        then.
+        `authenticate` identifies the user of a request (`request -> Actor | None`, or a coroutine function); it
+        defaults to the one that the application was made with. Without one, the tokens of the settings identify users;
+        without tokens every request is refused, unless the settings have `local_staff`. The ASGI application is made
+        at the first request, when all job types have been declared. Needs the packages of `horae[web]`.
         """
-        known_by = authenticate or self._authenticate
+        chosen = authenticate or self._authenticate
 
         def make() -> Interface:
-            from horae.api import assembly  # noqa: PLC0415 - a program that only starts jobs needs nothing of the web
+            with web_packages_required():
+                from horae.api.application import http_interface
+                from horae.api.services import Services
 
-            handlers = assembly.Handlers(self.jobs, self.aio.jobs, self.schedules, self.deployments)
-            return assembly.assemble(self.settings, self.components, handlers, known_by)
+            services = Services(
+                settings=self.settings,
+                components=self.components,
+                jobs=self.aio.jobs,
+                sync_jobs=self.jobs,
+                schedules=self.schedules,
+                deployments=self.deployments,
+                custom_authenticate=chosen,
+            )
+            return http_interface(services)
 
-        interface = LazyInterface(make, lambda host: check_exposure(host, self.settings, known_by))
+        def may_listen(host: str) -> None:
+            from horae.api.security.exposure import check_exposure
+
+            check_exposure(host, self.settings, chosen)
+
+        interface = LazyInterface(make, may_listen)
         self._interfaces.append(interface)
         return interface
 
     @contextmanager
     def acting_as(self, actor: str) -> Generator[None]:
-        """Record what is changed within the block as changed by `actor`, and not by this process.
+        """Name `actor` in the audit log for changes made within the block, instead of this process.
 
-        Every change is recorded (`GET /api/audit/`), but not that jobs are started.
+        The audit log (`GET /api/audit/`) has every change; starting jobs is not one.
         """
+        from horae.client.changes import PYTHON, Caller, attributed_to
+
         with attributed_to(Caller(actor, PYTHON)):
             yield
 
     def migrate(self) -> None:
-        """Make the tables, or bring them up to date, as `horae migrate up` does; nothing where they are.
+        """Create the tables or bring them up to date, as `horae migrate up` does. Idempotent.
 
-        Raises `SchemaMismatch` for a database that a newer program has migrated, `DatabaseBusy` and `Unavailable`.
+        Raises `SchemaMismatch` for a database that a newer version has migrated, `DatabaseBusy` and `Unavailable`.
         """
+        from horae.storage.migrations import runner as migrations
+
         with closing(self._database()) as database:
             migrations.upgrade(database)
 
     def open(self) -> None:
-        """Open the database now: a new SQLite file gets its tables, any other must have them, else `SchemaMismatch`.
+        """Open the database now, instead of at its first use.
 
-        The first use does it, too. But a first `start` within the caller's own transaction on a new SQLite file would
-        wait for the lock that this transaction holds.
+        A new SQLite file gets its tables; any other database must have them, else `SchemaMismatch`. Needed before the
+        first `start` within the caller's own transaction on a new SQLite file, as creating the tables would wait for
+        the lock that this transaction holds.
         """
         _ = self.components
 
     def close(self) -> None:
-        """Send what waits and close connections; a later use opens them again."""
+        """Send pending notifications and close connections; a later use opens them again."""
         with self.opening:
             for interface in self._interfaces:
                 interface.close()
@@ -279,45 +313,56 @@ class Horae:
             for name in ("jobs", "schedules", "deployments", "aio", "_inline", "components"):
                 vars(self).pop(name, None)
 
-    def _database(self) -> Database:
+    def _database(self) -> "Database":
+        from horae.storage.engine.database import Database
+
         given = self.settings
         return Database(given.database, busy_timeout=given.busy_timeout.total_seconds(), pooler=given.pooler)
 
-    def _channel(self, database: Database) -> WakeupChannel:
+    def _channel(self, database: "Database") -> "WakeupChannel":
+        from horae.storage.engine.database import side_car
+        from horae.storage.engine.dialect import SQLITE
+        from horae.wakeup.local import LocalChannel
+        from horae.wakeup.silent import SilentChannel
+
         if not self.settings.hints:
             return SilentChannel()
         if database.dialect == SQLITE:
             return LocalChannel(side_car(database, "hints"))
-        from horae.wakeup.postgres import PostgresChannel  # noqa: PLC0415 - its driver is an extra
+        from horae.wakeup.postgres import PostgresChannel
 
         return PostgresChannel(database.url, listens=not database.pooled)
 
 
 class AsyncHorae:
-    """The faces for coroutines."""
+    """The clients for async code."""
 
     def __init__(self, horae: Horae) -> None:
         self._horae = horae
         self.opening = horae.opening
 
     @made_once
-    def jobs(self) -> AsyncJobs:
-        """Start, watch, cancel jobs."""
+    def jobs(self) -> "AsyncJobs":
+        """Start, watch and cancel jobs."""
+        from horae.client.jobs.async_jobs import AsyncJobs
+
         components = self._horae.components
         return AsyncJobs(self._horae.jobs, components.database, components.wakeup)
 
     @made_once
-    def schedules(self) -> AsyncSchedules:
+    def schedules(self) -> "AsyncSchedules":
         """Add, change and read schedules."""
+        from horae.client.schedules.async_schedules import AsyncSchedules
+
         return AsyncSchedules(self._horae.schedules, self._horae.components.database)
 
     async def migrate(self) -> None:
-        """Make the tables, or bring them up to date; see `Horae.migrate`."""
+        """Create the tables or bring them up to date; see `Horae.migrate`."""
         await asyncio.to_thread(self._horae.migrate)
 
 
 def _calling_module() -> str:
-    """The module that made the application; a script is known by its file's name."""
+    """Return the name of the module that made the application; for a script, the name of its file."""
     frame = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # as collections.namedtuple and logging find their callers
     name: str = frame.f_globals.get("__name__", "app")
     return Path(frame.f_code.co_filename).stem if name == "__main__" else name

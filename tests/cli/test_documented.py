@@ -8,6 +8,7 @@ from typing import Any, Final
 import pytest
 from typer.main import get_command
 
+from horae.cli.lazy_commands import ENTRIES, Entry, LazyCommand
 from horae.cli.main import app
 from tests.cli.test_jobs import ATTEMPT_FIELDS, JOB_FIELDS
 from tests.cli.test_queues_nodes_types import NODE_FIELDS, QUEUE_FIELDS, TYPE_FIELDS
@@ -19,6 +20,8 @@ BY_TYPER: Final = frozenset({"--help", "--install-completion", "--show-completio
 
 def commands(command: Any, *path: str, but: Collection[str] = ()) -> Iterator[tuple[str, list[str]]]:
     """Each command with its options."""
+    if isinstance(command, LazyCommand):
+        command = command.load()
     yield (
         " ".join(path),
         [name for each in command.params for name in (*each.opts, *each.secondary_opts) if name[0] == "-"],
@@ -37,6 +40,12 @@ COMMANDS: Final = dict(commands(get_command(app), "horae", but=ELSEWHERE))
 
 def test_all_commands_are_looked_at() -> None:
     assert {"horae run", "horae doctor", "horae jobs watch", "horae queues resume"} <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_a_line_of_the_help_is_how_the_help_of_the_command_begins(entry: Entry) -> None:
+    help_text = LazyCommand(entry).load().help
+    assert help_text.partition("\n\n")[0].replace("\n", " ") == entry.help
 
 
 def test_all_that_print_something_print_json_as_well() -> None:

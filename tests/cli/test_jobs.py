@@ -66,7 +66,7 @@ def test_start_here_and_now(horae: Call) -> None:
 def test_an_attempt_that_is_due_much_later_is_left_to_the_nodes(horae: Call) -> None:
     failed = horae("jobs", "start", "refuse", "--sync", "--max-attempts", "2")
     assert (failed.exit_code, failed.stdout) == (1, "")
-    assert "a node tries again" in failed.stderr
+    assert "a node will retry it" in failed.stderr
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_commands_that_need_job_types_say_so(bare: Call) -> None:
     for command in (["jobs", "start", "import_csv"], ["jobs", "retry", "1"], ["types", "list"]):
         refused = bare(*command)
         assert (refused.exit_code, refused.stdout) == (2, "")
-        assert "this needs the job types of an application" in refused.stderr
+        assert "this command needs the job types of an application" in refused.stderr
 
 
 def test_list_filters_and_pages(horae: Call, bare: Call) -> None:
@@ -122,7 +122,7 @@ def test_list_filters_and_pages(horae: Call, bare: Call) -> None:
 
 
 def test_list_for_people(horae: Call, bare: Call, database: Database) -> None:
-    assert bare("jobs", "list").stdout == "No such jobs.\n"
+    assert bare("jobs", "list").stdout == "No matching jobs.\n"
     horae("jobs", "start", "import_csv", "path=a")
     colourful = update(jobs).values(owner="\x1b[31mred")  # as earlier versions let owners be
     database.transact(lambda connection: connection.execute(colourful))
@@ -139,7 +139,7 @@ def test_list_for_people(horae: Call, bare: Call, database: Database) -> None:
         "CREATED",
     ]
     assert shown.stdout.splitlines()[1].split()[:4] == ["2", "import_csv", "pending", "0%"]
-    assert shown.stderr == "There are more: --cursor 2\n"
+    assert shown.stderr == "More jobs: add --cursor 2\n"
     assert "\\x1b[31mred" in bare("jobs", "list").stdout
 
 
@@ -197,16 +197,16 @@ def test_delete_and_clean(horae: Call, bare: Call) -> None:
     for _ in range(3):
         horae("jobs", "start", "refuse", "--sync")
     horae("jobs", "start", "import_csv", "path=a")
-    assert horae("jobs", "delete", "1", "1").stdout == "job 1 is deleted\n"
+    assert horae("jobs", "delete", "1", "1").stdout == "job 1 deleted\n"
     active = bare("jobs", "delete", "4")
     assert (active.exit_code, active.stdout) == (1, "")
     assert "cannot be deleted while it is pending" in active.stderr
     assert values(horae("jobs", "delete", "2", "--json")) == {"deleted": 2}
     assert values(horae("jobs", "clean", "--json")) == {"deleted": 0, "left": {}}
     assert values(bare("jobs", "clean", "--older-than", "0s", "--json")) == {"deleted": 0, "left": {"refuse": 1}}
-    left = "0 jobs were deleted\n1 of type refuse are left to programs that know the type\n"
+    left = "0 jobs deleted\n1 of type refuse left for a node that has the type\n"
     assert bare("jobs", "clean", "--older-than", "0s").stdout == left
-    assert bare("jobs", "clean", "--older-than", "0s", "--unknown", "refuse").stdout == "1 jobs were deleted\n"
+    assert bare("jobs", "clean", "--older-than", "0s", "--unknown", "refuse").stdout == "1 jobs deleted\n"
     assert [job["id"] for job in values(bare("jobs", "list", "--json"))["jobs"]] == [4]
 
 
@@ -215,12 +215,12 @@ def test_delete_leaves_what_it_does_not_know_to_others(horae: Call, bare: Call) 
         horae("jobs", "start", "refuse", "--sync")
     left = bare("jobs", "delete", "1", "2")
     assert (left.exit_code, left.stdout) == (0, "")
-    said = "2 jobs wait for a node that knows their types, to be deleted by it; --without-hooks deletes at once\n"
+    said = "2 jobs will be deleted by the next node that has their types; --without-hooks deletes at once\n"
     assert left.stderr == said
     again = bare("jobs", "delete", "1", "--json")
     assert json.loads(again.stdout) == {"waiting": 1}
-    assert again.stderr.startswith("1 job waits for a node that knows its type,")
-    assert bare("jobs", "delete", "1", "--without-hooks").stdout == "job 1 is deleted\n"
+    assert again.stderr.startswith("1 job will be deleted by the next node that has its type;")
+    assert bare("jobs", "delete", "1", "--without-hooks").stdout == "job 1 deleted\n"
     assert [job["id"] for job in values(bare("jobs", "list", "--json"))["jobs"]] == [3, 2]
 
 

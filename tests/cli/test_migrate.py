@@ -89,7 +89,7 @@ def test_a_newer_database_is_a_failure(database_url: str, command: list[str]) ->
         database.transact(
             lambda connection: connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
         )
-    assert migrate(database_url, "status").stdout.endswith("by a newer version: upgrade the program.\n")
+    assert migrate(database_url, "status").stdout.endswith("by a newer version: upgrade Horae.\n")
     refused = migrate(database_url, *command)
     assert refused.exit_code == 1
     assert "a newer version (revision 9999;" in refused.stderr

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -30,7 +31,7 @@ def test_a_wrong_call_ends_with_2_and_prints_nothing_on_stdout(command: list[str
 @pytest.mark.parametrize("command", ["run", "doctor", "jobs"])
 def test_help_tells_the_exit_codes(command: str) -> None:
     shown = call(command, "--help")
-    assert "Exit codes: 0 done; 1 the job failed" in " ".join(shown.stdout.split())
+    assert "Exit codes: 0 success; 1 the job failed" in " ".join(shown.stdout.split())
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     file.write_text("This is a letter, and a long one, and nothing like the header of a database.\n" * 100)
     refused = call("jobs", "list", "--database", f"sqlite:///{file}")
     assert (refused.exit_code, refused.stdout) == (1, "")
-    assert "the database cannot do this: file is not a database" in refused.stderr
+    assert "database error: file is not a database" in refused.stderr
 
 
 @pytest.mark.postgres
@@ -168,3 +169,35 @@ def test_the_driver_of_postgres_is_an_extra(tmp_path: Path) -> None:
     assert refused.stderr == "Error: PostgreSQL needs its driver: pip install 'horae[postgres]'\n"
     missing = subprocess.run([*command, f"sqlite:///{tmp_path}/x"], check=False, capture_output=True, text=True)
     assert "there is no database file" in missing.stderr
+
+
+WITHOUT_WEB: Final = (
+    "import sys; sys.modules |= dict.fromkeys(['fastapi', 'h11', 'prometheus_client', 'starlette', 'uvicorn']); "
+    "from horae.cli.main import main; main()"
+)
+
+
+def test_the_web_packages_are_an_extra(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-c",
+        WITHOUT_WEB,
+        "run",
+        "tests.cli.shop:horae",
+        "--database",
+        f"sqlite:///{tmp_path}/x",
+    ]
+    refused = subprocess.run([*command, "--port", "0"], check=False, capture_output=True, text=True)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr == "Error: the HTTP API needs its packages: pip install 'horae[web]'\n"
+
+
+def test_a_node_without_the_web_packages_runs_without_the_api(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WITHOUT_WEB, "run", "tests.cli.shop:horae", "--no-api"]
+    with subprocess.Popen(
+        [*command, "--database", f"sqlite:///{tmp_path}/x"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as node:
+        assert node.stdout is not None
+        assert "is ready" in node.stdout.readline()
+        node.terminate()
+        assert node.wait(timeout=60) == 0

@@ -86,7 +86,7 @@ async def test_a_paused_queue_holds_its_jobs_until_it_is_resumed(url: str) -> No
 
 async def test_nodes(url: str) -> None:
     none = call("nodes", "list", "--database", url)
-    assert none.stdout == "No node runs. Start one: horae run module:attribute\n"
+    assert none.stdout == "No node is running. Start one: horae run module:attribute\n"
     async with node_of(url, name="left hand", concurrency=3, queues=("a", "b")):
         (node,) = values(await called(url, "nodes", "list", "--json"))["nodes"]
         row = (await called(url, "nodes", "list")).stdout.splitlines()[1]
@@ -130,7 +130,7 @@ async def test_a_node_that_died_lately_and_what_became_of_its_jobs(url: str, dat
     assert dead.pop("died_at") is not None
     assert dead == {"id": lost.id, "name": "lost", "host": "elsewhere", "pid": 77, "jobs": {"pending": 1}}
     assert printed.splitlines()[-1].split()[:4] == [lost.id, "lost", "elsewhere", "77"]
-    assert printed.rstrip().endswith("1 run again")
+    assert printed.rstrip().endswith("1 retried")
 
 
 def test_a_lock_is_held_free_or_unknown(database: Database) -> None:
@@ -160,7 +160,7 @@ def test_types_for_people() -> None:
         ["path", "string", "required"],
         ["limit", "integer", "10"],
     ]
-    assert "It takes no parameters." in call("types", "show", "wait_for_ever", "--app", SHOP).stdout
+    assert "It has no parameters." in call("types", "show", "wait_for_ever", "--app", SHOP).stdout
     unknown = call("types", "show", "nothing", "--app", SHOP)
     assert (unknown.exit_code, unknown.stdout) == (2, "")
     assert "unknown job type 'nothing' (known: import_csv" in unknown.stderr
@@ -182,7 +182,7 @@ def test_changes_by_command_are_the_users_and_those_of_programs_theirs(
     horae: Call, bare: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("getpass.getuser", lambda: "ada")
-    assert bare("changes").stdout == "Nobody has changed anything.\n"
+    assert bare("changes").stdout == "No changes are recorded.\n"
     bare("queues", "pause", "slow", "--note", "the disk is full")
     horae("schedules", "add", "import_csv", "--every", "1h", "--config", "path=a")
     (newest, oldest) = values(bare("changes", "--json"))["changes"]

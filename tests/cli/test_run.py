@@ -39,7 +39,7 @@ def test_a_term_in_the_middle_lets_the_job_end(
     assert state_of(database, job) is JobState.FINISHED
     assert state_of(database, late) is JobState.PENDING
     assert database.autocommit(nodes.view) == []
-    assert "SIGTERM: no new jobs" in node.log
+    assert "SIGTERM: shutting down" in node.log
     assert f"at the gate [job={job} type=wait_at_the_gate lease=1 node=" in node.log
 
 
@@ -48,7 +48,7 @@ def test_a_second_signal_ends_it_at_once(begin: Begin, start: Callable[..., JobI
     job = start("stubborn")
     assert node.line() == "begun"
     node.signal(signal.SIGINT)
-    node.logs("SIGINT: no new jobs")
+    node.logs("SIGINT: shutting down")
     node.signal(signal.SIGINT)
     assert node.end() == 128 + signal.SIGINT
     assert state_of(database, job) is JobState.STARTED
@@ -131,8 +131,8 @@ def test_several_applications_each_have_a_node(begin: Begin, start: Callable[...
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["tests.cli.shop:horae", "--no-worker", "--no-scheduler", "--no-api"], "leave nothing to do"),
-        ([], "say what to run, as in `horae run app:horae`"),
+        (["tests.cli.shop:horae", "--no-worker", "--no-scheduler", "--no-api"], "leave nothing to run"),
+        ([], "name the application to run, such as `horae run app:horae`"),
         (["tests.cli.shop:horae", "tests.cli.shop:horae"], "is named twice"),
         (["tests.cli.shop:horae", "--grace", "soon"], "interval 'soon'"),
         (["tests.cli.shop:horae", "--concurrency", "0"], "--concurrency"),

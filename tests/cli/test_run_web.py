@@ -44,7 +44,7 @@ def test_a_node_serves_until_its_last_job_has_ended(begin: Begin, start: Callabl
     job = start("wait_at_the_gate")
     assert node.line() == "begun"
     node.signal(signal.SIGTERM)
-    node.logs("SIGTERM: no new jobs")
+    node.logs("SIGTERM: shutting down")
     assert read(f"{url}api/jobs/{job}/")["state"] == "started"
     (folder / "gate").write_text("open")
     assert node.end() == 0
@@ -88,7 +88,7 @@ def test_a_default_port_that_another_node_has_is_done_without(tmp_path: Path, ca
             stack.enter_context(socket.create_server(("127.0.0.1", horae.settings.port)))
         assert servers_of([horae], None, None) == []
     horae.close()
-    assert "--port 0 takes any that is free" in caplog.text
+    assert "use --port 0 for a free port" in caplog.text
 
 
 def test_strangers_are_not_let_in_by_accident(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ class TestAddAndAlter:
 
     def test_people_hear_the_next_start(self, horae: Call) -> None:
         said = horae("schedules", "add", "import_csv", *NIGHTLY).stdout
-        assert said.startswith("schedule 1 (nightly) is added; next start: 20")
+        assert said.startswith("schedule 1 (nightly) added; next start: 20")
         assert horae("schedules", "show", "nightly").stdout.count(":00:00+00:00") >= 6
 
     def test_alter_changes_what_is_named_and_nothing_else(self, nightly: Call) -> None:
@@ -89,7 +89,7 @@ class TestAddAndAlter:
         assert {name for name in after if after[name] != before[name]} == {"priority"}
         moved = values(nightly("schedules", "alter", "nightly", "--every", "1h", "--config", "path=b", "--json"))
         assert (moved["trigger"]["text"], moved["priority"], moved["config"]["path"]) == ("1h", 5, "b")
-        assert nightly("schedules", "alter", "1", "--no-fixed").stdout.startswith("schedule 1 (nightly) is changed")
+        assert nightly("schedules", "alter", "1", "--no-fixed").stdout.startswith("schedule 1 (nightly) changed")
 
     @pytest.mark.parametrize(
         ("arguments", "code", "message"),
@@ -168,11 +168,11 @@ class TestOne:
         assert "total_runs" in bare("schedules", "stats", "nightly").stdout
 
     def test_delete(self, horae: Call, bare: Call, nightly: Call) -> None:
-        assert bare("schedules", "delete", "nightly").stdout == "schedule nightly is deleted\n"
+        assert bare("schedules", "delete", "nightly").stdout == "schedule nightly deleted\n"
         assert values(bare("schedules", "list", "--json")) == {"schedules": []}
         assert values(horae("schedules", "add", "import_csv", *NIGHTLY, "--json"))["id"] == 2
         assert values(bare("schedules", "delete", "2", "--json")) == {"deleted": "2"}
-        assert bare("schedules", "list").stdout.startswith("There is no schedule.")
+        assert bare("schedules", "list").stdout.startswith("No schedules.")
 
     @pytest.mark.parametrize("command", ["show", "pause", "resume", "run", "delete", "ticks", "stats", "errors"])
     @pytest.mark.parametrize("reference", ["nix", "77"])
@@ -187,7 +187,7 @@ class TestOne:
         assert bare("schedules", "ticks", "nightly", "--limit", limit).exit_code == 2
 
     def test_nothing_has_happened_yet(self, bare: Call, nightly: Call) -> None:
-        assert bare("schedules", "ticks", "nightly").stdout.startswith("No nominal time has come yet.")
+        assert bare("schedules", "ticks", "nightly").stdout.startswith("No nominal time has passed yet.")
         assert bare("schedules", "errors").stdout.startswith("No run has failed.")
         assert values(bare("schedules", "errors", "nightly", "--json")) == {"errors": []}
 
@@ -224,10 +224,10 @@ class TestDeployments:
         assert first["deployment"] == second["deployment"]
         assert first["deployment"]["schema"] == call("schema", ROTA).stdout
         assert self.state(bare) == {"purge_sessions": "idle", "refresh_rates": "idle"}
-        assert "nothing has changed" in call("--database", url, "deploy", ROTA).stdout
+        assert "unchanged, already deployed" in call("--database", url, "deploy", ROTA).stdout
 
     def test_list_and_show(self, url: str, bare: Call) -> None:
-        assert bare("deployments", "list").stdout.startswith("Nothing is deployed.")
+        assert bare("deployments", "list").stdout.startswith("No deployments.")
         key = self.deployed(url)["deployment"]["key"]
         (listed,) = values(bare("deployments", "list", "--json"))["deployments"]
         assert listed == values(bare("deployments", "show", key, "--json"))

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from horae.cli.printing.output import brief, printable
+from horae.cli.printing.escaping import printable
+from horae.cli.printing.output import brief
 from horae.cli.values import duration, moment, parameters
 from horae.errors import InvalidInterval, InvalidRequest
 from tests.cli.shop import horae
@@ -67,7 +68,7 @@ def test_parameters(pairs: list[str], params: str | None, expected: dict[str, An
     ("pairs", "params", "message"),
     [
         (["path"], None, "parameter 'path': write name=value"),
-        (["owner=me"], None, "'owner' is no parameter but an option of the command; write --owner"),
+        (["owner=me"], None, "'owner' is an option of the command, not a parameter; write --owner"),
         ([], '{"path": ', "is not JSON"),
         ([], "[1]", "expected a JSON object"),
     ],

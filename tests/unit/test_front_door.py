@@ -2,17 +2,29 @@
 
 import ast
 import inspect
+from collections.abc import Iterable
 from pathlib import Path
+
+import pytest
 
 import horae
 from horae import errors
 
-IMPORTED = [
-    alias.asname or alias.name
-    for node in ast.walk(ast.parse(Path(horae.__file__).read_text(encoding="utf-8")))
-    if isinstance(node, ast.ImportFrom)
-    for alias in node.names
-]
+BODY = ast.parse(Path(horae.__file__).read_text(encoding="utf-8")).body
+
+
+def imported(statements: Iterable[ast.stmt]) -> dict[str, tuple[str, str]]:
+    """Each name that is imported from a module of the package, with the module and its name there."""
+    return {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in statements
+        if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("horae.")
+        for alias in node.names
+    }
+
+
+AT_ONCE = imported(BODY)
+WHEN_USED = imported(part for node in BODY if isinstance(node, ast.If) for part in node.body)
 
 
 def test_the_names_are_sorted_and_each_stands_once() -> None:
@@ -21,14 +33,25 @@ def test_the_names_are_sorted_and_each_stands_once() -> None:
 
 
 def test_what_is_imported_is_named_and_what_is_named_is_there() -> None:
-    assert sorted(horae.__all__) == sorted(IMPORTED)
+    assert sorted(horae.__all__) == sorted({**AT_ONCE, **WHEN_USED})
     assert [name for name in horae.__all__ if not hasattr(horae, name)] == []
 
 
 def test_nothing_but_imports_and_names_stands_in_the_door() -> None:
-    body = ast.parse(Path(horae.__file__).read_text(encoding="utf-8")).body
-    kinds = {type(node) for node in body[1:]}
-    assert kinds == {ast.ImportFrom, ast.Assign}
+    assert {type(node) for node in BODY[1:]} == {ast.ImportFrom, ast.Assign, ast.If}
+    inside = [part for node in BODY if isinstance(node, ast.If) for part in node.body]
+    assert [part.name for part in inside if isinstance(part, ast.FunctionDef)] == ["__getattr__", "__dir__"]
+    assert {type(part) for part in inside} == {ast.ImportFrom, ast.FunctionDef}
+
+
+def test_type_checkers_and_programs_find_the_same_names_that_are_imported_when_used() -> None:
+    assert horae._IMPORTED_WHEN_USED == WHEN_USED  # noqa: SLF001 - what the module's `__getattr__` reads
+    assert set(horae.__all__) <= set(dir(horae))
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'horae' has no attribute 'Nothing'"):
+        getattr(horae, "Nothing")  # noqa: B009 - type checkers refuse `horae.Nothing`
 
 
 def test_every_error_can_be_caught_by_a_guest() -> None:

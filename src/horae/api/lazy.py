@@ -1,27 +1,43 @@
-"""The HTTP interface before it is needed: made at the first request, when all job types have been declared.
+"""The HTTP API before it is needed: made at the first request, when all job types have been declared.
 
-It imports nothing of the web, so that a program that only starts jobs pays nothing for it.
+Imports no web framework, so that a program which only starts jobs neither loads nor needs one.
 """
 
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Awaitable, Callable, Generator, MutableMapping
+from contextlib import contextmanager
+from typing import Any, Final, Protocol, TypeAlias
 
+from horae.errors import ConfigurationError
 from horae.forking import ForkSafeLock
+
+WEB_PACKAGES: Final = frozenset({"fastapi", "h11", "prometheus_client", "starlette", "uvicorn"})
+"""What the extra `web` installs, by the names under which it is imported."""
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
+@contextmanager
+def web_packages_required() -> Generator[None]:
+    """Raise `ConfigurationError` if the block imports a package of the extra `web` that is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in WEB_PACKAGES:
+            raise
+        raise ConfigurationError("the HTTP API needs its packages: pip install 'horae[web]'") from error
+
+
 class Interface(Protocol):
-    """An ASGI application that can end what goes on in it."""
+    """An ASGI application whose streams can be ended."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         ...
 
     def entrance(self) -> str:
-        """Where a browser gets in, relative to where this is served; each call may make an earlier answer useless."""
+        """Return the path for a browser, relative to where this is served; may invalidate an earlier one."""
         ...
 
     def close(self) -> None:
@@ -33,7 +49,7 @@ class LazyInterface:
     """An ASGI application: serve it, or mount it in another one."""
 
     def __init__(self, make: Callable[[], Interface], may_listen: Callable[[str], None]) -> None:
-        """`may_listen` raises `ConfigurationError` for a host from which strangers could reach what nobody guards."""
+        """`may_listen` raises `ConfigurationError` for a host that would expose the API without authentication."""
         self._make = make
         self.may_listen = may_listen
         self._made: Interface | None = None
@@ -41,7 +57,7 @@ class LazyInterface:
 
     @property
     def made(self) -> Interface:
-        """The application itself, made now if it was not; raises what that raises."""
+        """The application itself, made at the first access; raises what making it raises."""
         with self._making:
             if self._made is None:
                 self._made = self._make()
@@ -52,7 +68,7 @@ class LazyInterface:
         await self.made(scope, receive, send)
 
     def close(self) -> None:
-        """End all streams of events, and forget what was made: a later request makes it again."""
+        """End all event streams and drop the application; a later request makes a new one."""
         with self._making:
             made, self._made = self._made, None
         if made is not None:

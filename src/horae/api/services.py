@@ -38,29 +38,26 @@ OVERVIEW_LASTS: Final = 2.0
 """Seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Handlers:
-    """What callers do with jobs, schedules and deployments."""
-
-    jobs: Jobs
-    async_jobs: AsyncJobs
-    schedules: Schedules
-    deployments: Deployments
-
-
 @dataclass(frozen=True, kw_only=True)
 class Services:
-    """One application, as seen by its HTTP interface. `requested`: the application's own way to say who asks."""
+    """One application, as its HTTP API sees it.
+
+    `sync_jobs`, `schedules` and `deployments` block, so call them on a thread. `custom_authenticate` is the
+    application's own way to identify the user of a request.
+    """
 
     settings: Settings
     components: Components
-    handlers: Handlers
-    requested: Authenticate | None = None
+    jobs: AsyncJobs
+    sync_jobs: Jobs
+    schedules: Schedules
+    deployments: Deployments
+    custom_authenticate: Authenticate | None = None
 
     @cached_property
     def authenticate(self) -> Authenticate:
         """Says who asks; raises `ConfigurationError`."""
-        return self.requested or BuiltIn(self.settings, self.components.database)
+        return self.custom_authenticate or BuiltIn(self.settings, self.components.database)
 
     def entrance(self) -> str:
         """Where a browser gets in, relative to where this is served: the page, or a link that is good once."""
@@ -70,27 +67,12 @@ class Services:
     @property
     def people_are_known(self) -> bool:
         """Whether something better than being on this machine says who asks."""
-        return self.requested is not None or bool(self.settings.tokens)
+        return self.custom_authenticate is not None or bool(self.settings.tokens)
 
     @property
     def registry(self) -> Registry:
         """The job types."""
         return self.components.registry
-
-    @property
-    def jobs(self) -> AsyncJobs:
-        """Start, watch, cancel jobs."""
-        return self.handlers.async_jobs
-
-    @property
-    def schedules(self) -> Schedules:
-        """Add, change and read schedules; call it on a thread."""
-        return self.handlers.schedules
-
-    @property
-    def deployments(self) -> Deployments:
-        """See, scale and end deployments; call it on a thread."""
-        return self.handlers.deployments
 
     @cached_property
     def queues(self) -> Queues:
@@ -133,7 +115,7 @@ class Services:
         return CachedValue(self._take_overview, OVERVIEW_LASTS)
 
     def _sources(self) -> list[Source]:
-        jobs = JobSource(Watch(self.components, self.handlers.jobs), self.views)
+        jobs = JobSource(Watch(self.components, self.sync_jobs), self.views)
         return [jobs, ScheduleSource(self.components.database, self.schedule_views)]
 
     def _take_overview(self) -> Overview:

@@ -1,4 +1,4 @@
-"""What a command works on: an application, or a database alone."""
+"""The target of a command: an application, or a database alone."""
 
 import getpass
 import os
@@ -18,9 +18,9 @@ from horae.storage.engine.dialect import SQLITE
 
 
 class Target:
-    """The application or the database that was named; nothing is loaded or opened before a command needs it.
+    """The application or the database of a command, loaded and opened when a command needs it.
 
-    What the call names wins over what the application's code says, and that over `HORAE_DATABASE`.
+    The database of the command line wins over that in the application's code, which wins over `HORAE_DATABASE`.
     """
 
     def __init__(self, app: str | None = None, database: str | None = None) -> None:
@@ -29,19 +29,21 @@ class Target:
 
     @cached_property
     def horae(self) -> Horae:
-        """The application, or one without job types on the database; raises `ConfigurationError`."""
+        """The application, or an empty one on the database; raises `ConfigurationError`."""
         return Horae(self._database) if self.app is None else self.load(self.app)
 
     @property
     def application(self) -> Horae:
         """The application, for commands that need its job types; raises `ConfigurationError`."""
         if self.app is None:
-            raise ConfigurationError("this needs the job types of an application: name it with --app or HORAE_APP")
+            raise ConfigurationError(
+                "this command needs the job types of an application: name it with --app or HORAE_APP"
+            )
         return self.horae
 
     @property
     def existing(self) -> Horae:
-        """The same as `horae`, for commands that must not create a SQLite file; raises `NotFound` without one."""
+        """The same as `horae`; raises `NotFound` for a missing SQLite file instead of creating it."""
         if (file := missing_file(self.horae.settings.database)) is not None:
             raise NotFound(
                 f"there is no database file {file}; name the database with --database or HORAE_DATABASE "
@@ -50,32 +52,32 @@ class Target:
         return self.horae
 
     def load(self, reference: str) -> Horae:
-        """The application of this name, on the database that the call named."""
+        """Load the application `module:attribute`, on the database of the command line if there is one."""
         horae = load(reference)
         if self._database is not None:
-            horae.close()  # an application whose module has used its database already would go on with that one
+            horae.close()  # its module may have opened the database of its code already
             horae.settings = horae.settings.model_copy(update={"database": self._database})
         return horae
 
     def close(self) -> None:
-        """Send the hints that wait, close connections."""
+        """Send pending notifications and close connections."""
         if "horae" in vars(self):
             self.horae.close()
 
 
 def target_of(context: typer.Context) -> Target:
-    """What this command works on."""
+    """Return the target of this command."""
     target = context.find_object(Target)
     if target is None:
-        raise ConfigurationError("this command belongs to `horae`")
+        raise ConfigurationError("this command works only below `horae`")
     return target
 
 
 @contextmanager
 def opened(context: typer.Context) -> Generator[Horae]:
-    """The application on a database that exists, closed after the block, so that no hint is lost.
+    """Open the application on an existing database, and close it after the block.
 
-    What is changed within the block is recorded as changed by who runs the command.
+    The audit log names the user of the command for changes within the block.
     """
     target = target_of(context)
     try:
@@ -86,16 +88,16 @@ def opened(context: typer.Context) -> Generator[Horae]:
 
 
 def operator() -> str:
-    """Who runs this command, such as `ada@workstation`."""
+    """Return the user of this command, such as `ada@workstation`."""
     try:
         user = getpass.getuser()
-    except (KeyError, OSError):  # a container may have no name for it
+    except (KeyError, OSError):  # a container may have no name for the user
         user = f"user {os.getuid()}"
     return f"{user}@{this_host()}"
 
 
 def missing_file(database: str) -> Path | None:
-    """The SQLite file, if that is what the URL names and it does not exist; raises `ConfigurationError`."""
+    """Return the SQLite file of the URL if it does not exist, else None; raises `ConfigurationError`."""
     url = normalised(database)
     if url.get_backend_name() != SQLITE or (url.database or "").startswith("file:"):
         return None

@@ -1,4 +1,4 @@
-"""The group of all commands: expected errors become exit codes, and the options of the program may stand anywhere."""
+"""The group of all commands: turns expected errors into exit codes and accepts the shared options anywhere."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -7,13 +7,18 @@ from typer.core import TyperGroup
 from typing_extensions import override
 
 from horae.cli.failures import failures_as_exit_codes
+from horae.cli.lazy_commands import lazy_commands
 
 ANYWHERE: Final = ("--app", "--database")
 END_OF_OPTIONS: Final = "--"
 
 
 class HoraeGroup(TyperGroup):
-    """All commands."""
+    """All commands, imported when they are called."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands.update(lazy_commands())
 
     @override
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -26,7 +31,7 @@ class HoraeGroup(TyperGroup):
 
 
 def brought_forward(arguments: Sequence[str]) -> list[str]:
-    """The same command with the options of the program first: `jobs list --app a:b` is `--app a:b jobs list`."""
+    """Move the shared options to the front: `jobs list --app a:b` becomes `--app a:b jobs list`."""
     first: list[str] = []
     others: list[str] = []
     remaining = iter(arguments)

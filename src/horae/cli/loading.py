@@ -1,4 +1,4 @@
-"""Finds an application by `module:attribute`; the current directory is importable."""
+"""Loads an application by `module:attribute`, also from the current directory."""
 
 import importlib
 import sys
@@ -12,7 +12,7 @@ from horae.errors import ConfigurationError
 
 
 def load(reference: str) -> Horae:
-    """The application; raises `ConfigurationError`, which says what was expected and what is there."""
+    """Import the application; the `ConfigurationError` names what was expected and what was found."""
     module_name, colon, attribute = reference.partition(":")
     if not (module_name and colon and attribute):
         raise ConfigurationError(f"application {reference!r}: write module:attribute, as in app:horae")
@@ -39,7 +39,7 @@ def _import(name: str) -> ModuleType:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             raise ConfigurationError(f"module {name!r} was not found in {here} or on Python's path") from error
         raise ConfigurationError(_broken(name, error)) from error
-    except Exception as error:  # whatever an application's module may raise
+    except Exception as error:  # the module of an application may raise anything
         raise ConfigurationError(_broken(name, error)) from error
 
 

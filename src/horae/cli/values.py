@@ -1,4 +1,4 @@
-"""Reads what is typed: durations, moments, parameters."""
+"""Parses arguments: durations, times, parameters."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ _MONTH: Final = timedelta(days=30)
 
 
 def duration(text: str) -> timedelta:
-    """Read `30s`, `1h30m`, `2 days`, `PT90M`, or a plain number of seconds; raises `InvalidRequest`."""
+    """Parse `30s`, `1h30m`, `2 days`, `PT90M` or a plain number of seconds; raises `InvalidRequest`."""
     try:
         return timedelta(seconds=_seconds(text)) if _is_number(text) else _length(text)
     except OverflowError as error:
@@ -22,7 +22,7 @@ def duration(text: str) -> timedelta:
 
 
 def moment(text: str, option: str = "--run-at") -> datetime:
-    """Read an ISO time; without an offset it is the time of this machine. Raises `InvalidRequest`."""
+    """Parse an ISO time, by default in the time zone of this machine; raises `InvalidRequest`."""
     try:
         return datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError) as error:
@@ -31,16 +31,16 @@ def moment(text: str, option: str = "--run-at") -> datetime:
 
 
 def parameters(job_type: JobType[Any], pairs: Sequence[str], params: str | None) -> dict[str, Any]:
-    """Read `name=value` pairs on top of a JSON object; raises `InvalidRequest`.
+    """Merge `name=value` pairs into a JSON object; raises `InvalidRequest`.
 
-    A value that is JSON counts as JSON, any other as text. Where the type refuses the JSON and would take the text as
-    it was typed, it gets that: `zip=12345` works for a text as for a number.
+    A value that is valid JSON is read as JSON, any other as text. If the job type refuses the JSON value but accepts
+    the text, it gets the text: `zip=12345` works for a string as for a number.
     """
     texts = dict(_pair(pair) for pair in pairs)
     values = _object(params) | {name: _value(text) for name, text in texts.items()}
     if reserved := sorted(START_OPTIONS & values.keys()):
         option = reserved[0].replace("_", "-")
-        raise InvalidRequest(f"{reserved[0]!r} is no parameter but an option of the command; write --{option}")
+        raise InvalidRequest(f"{reserved[0]!r} is an option of the command, not a parameter; write --{option}")
     refused = _refused(job_type, values)
     if refused:
         as_typed = {**values, **{name: texts[name] for name in refused & texts.keys()}}

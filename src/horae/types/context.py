@@ -6,16 +6,18 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cached_property
-from typing import Any, Final, Generic
+from typing import TYPE_CHECKING, Any, Final, Generic
 
 from sqlalchemy import Connection
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
-from sqlalchemy.orm import Session
 from typing_extensions import TypeVar
 
 from horae.domain.jobs.job import Claim, JobId
 from horae.domain.jobs.progress import Progress
 from horae.errors import HoraeError
+
+if TYPE_CHECKING:  # the ORM is a third of the time of `import horae`, and most job types use no session
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
+    from sqlalchemy.orm import Session
 
 ParamsT = TypeVar("ParamsT", default=Any)
 ConnectionT = TypeVar("ConnectionT")
@@ -143,29 +145,33 @@ class JobContext(Generic[ParamsT]):
         return self._there(self._connection, "transaction")
 
     @property
-    def session(self) -> Session:
+    def session(self) -> "Session":
         """A Session in the job's transaction; its `commit` only flushes, for the end of the job commits."""
         if self._session is None:
+            from sqlalchemy.orm import Session  # noqa: PLC0415 - see the top
+
             self._session = Session(self.connection, join_transaction_mode="rollback_only")
         return self._session
 
     @property
-    def async_connection(self) -> AsyncConnection:
+    def async_connection(self) -> "AsyncConnection":
         """The transaction of an async body."""
         return self._there(self._async_connection, "async transaction")
 
     @property
-    def async_session(self) -> AsyncSession:
+    def async_session(self) -> "AsyncSession":
         """An AsyncSession in the transaction of an async body."""
         if self._async_session is None:
+            from sqlalchemy.ext.asyncio import AsyncSession  # noqa: PLC0415 - see the top
+
             self._async_session = AsyncSession(self.async_connection, join_transaction_mode="rollback_only")
         return self._async_session
 
-    def enter(self, connection: Connection | None, session: Session | None) -> None:
+    def enter(self, connection: Connection | None, session: "Session | None") -> None:
         """Give the body its transaction."""
         self._connection, self._session = connection, session
 
-    def enter_async(self, connection: AsyncConnection | None, session: AsyncSession | None) -> None:
+    def enter_async(self, connection: "AsyncConnection | None", session: "AsyncSession | None") -> None:
         """Give an async body its transaction."""
         self._async_connection, self._async_session = connection, session
 

@@ -1,4 +1,4 @@
-"""`horae changes`: who changed what, over HTTP, on the command line and from programs."""
+"""`horae changes`: the audit log of changes over HTTP, on the command line and in Python."""
 
 import json
 from typing import Annotated, Any
@@ -14,11 +14,11 @@ from horae.client.operations.audit import Audit
 def changes(
     context: typer.Context,
     *,
-    actor: Annotated[str | None, typer.Option(metavar="NAME", help="Only what this one changed.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many to show.")] = 50,
+    actor: Annotated[str | None, typer.Option(metavar="NAME", help="Only changes by this actor.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of entries.")] = 50,
     as_json: AsJson = False,
 ) -> None:
-    """Show who changed what, the newest first."""
+    """Show the audit log: who changed what, newest first."""
     with opened(context) as horae:
         found = Audit(horae.components.database).page(actor=actor, limit=limit).entries
     if as_json:
@@ -33,12 +33,12 @@ def changes(
             )
             for entry in found
         ),
-        empty="Nobody has changed anything.",
+        empty="No changes are recorded.",
     )  # fmt: skip
 
 
 def _in_line(values: Any) -> str | None:
-    """What was changed, in a few words."""
+    """Return changed values in one line."""
     if values is None:
         return None
     text = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in values.items())

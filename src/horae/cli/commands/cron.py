@@ -1,4 +1,4 @@
-"""`horae cron`: when an expression fires, and what it says. Needs no database."""
+"""`horae cron`: evaluates and explains cron expressions. Needs no database."""
 
 import json
 from collections.abc import Generator
@@ -14,19 +14,21 @@ from horae.domain.cron.wall_clock import DstFold, DstGap
 from horae.domain.times.zone import load_zone
 from horae.errors import InvalidRequest, quoted
 
-cron_app = typer.Typer(help="Try out cron expressions.", no_args_is_help=True)
+cron_app = typer.Typer(help="Evaluate and explain cron expressions.", no_args_is_help=True)
 
-Expression = Annotated[str, typer.Argument(metavar="EXPR", help="5, 6 or 7 fields, in quotes: '0 3 * * *'.")]
-Timezone = Annotated[str, typer.Option(metavar="ZONE", help="IANA name of the zone of the wall clock.")]
-Gap = Annotated[DstGap, typer.Option(help="A time that the zone leaves out: after the gap, or not.")]
-Fold = Annotated[DstFold, typer.Option(help="A time that comes twice: the pass that fires.")]
+Expression = Annotated[
+    str, typer.Argument(metavar="EXPR", help="Cron expression of 5, 6 or 7 fields, in quotes: '0 3 * * *'.")
+]
+Timezone = Annotated[str, typer.Option(metavar="ZONE", help="IANA time zone.")]
+Gap = Annotated[DstGap, typer.Option(help="Times skipped when clocks go forward: shift past the gap, or skip.")]
+Fold = Annotated[DstFold, typer.Option(help="Times repeated when clocks go back: which one fires.")]
 After = Annotated[
     str | None,
-    typer.Option(metavar="ISO", help="Moment to start from; without an offset in ZONE. [now]"),
+    typer.Option(metavar="ISO", help="Start time; without an offset it is in ZONE. [now]"),
 ]
-Count = Annotated[int, typer.Option(min=1, max=10_000, help="Number of fires.")]
-Inclusive = Annotated[bool, typer.Option("--inclusive", help="Count a fire at that very moment.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print a JSON list; shorter at the end.")]
+Count = Annotated[int, typer.Option(min=1, max=10_000, help="Number of times.")]
+Inclusive = Annotated[bool, typer.Option("--inclusive", help="Include the start time itself.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print a JSON list.")]
 
 
 @cron_app.command("next")
@@ -41,7 +43,7 @@ def next_fires(  # noqa: PLR0913 - one argument for each option
     inclusive: Inclusive = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print the next fires, one a line, with their offset from UTC."""
+    """Print the next times an expression fires, one per line, with their offset from UTC."""
     with refusals_on_stderr():
         cron = CronExpression.parse(expression, timezone=timezone, dst_gap=dst_gap, dst_fold=dst_fold)
         listed = cron.upcoming(_moment(after, timezone), count, inclusive=inclusive)
@@ -52,7 +54,7 @@ def next_fires(  # noqa: PLR0913 - one argument for each option
     for fire in fires:
         typer.echo(fire)
     if len(fires) < count:
-        typer.echo("No more fires: the years of the expression are over.", err=True)
+        typer.echo("No more times: the years of the expression have passed.", err=True)
 
 
 @cron_app.command()
@@ -64,7 +66,7 @@ def explain(
     dst_fold: Fold = "first",
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
 ) -> None:
-    """Say in words when an expression fires."""
+    """Describe in words when an expression fires."""
     with refusals_on_stderr():
         cron = CronExpression.parse(expression, timezone=timezone, dst_gap=dst_gap, dst_fold=dst_fold)
     words, changes = in_words(cron), None if timezone == "UTC" else daylight_saving_in_words(cron)
@@ -74,12 +76,12 @@ def explain(
         return
     typer.echo(words)
     if changes is not None:
-        typer.echo(f"The wall clock is that of {timezone}. {changes}")
+        typer.echo(f"Time zone: {timezone}. {changes}")
 
 
 @contextmanager
 def refusals_on_stderr() -> Generator[None]:
-    """Turn an error in what was typed into one line and exit code 2."""
+    """Turn an invalid argument into an error message and exit code 2."""
     try:
         yield
     except InvalidRequest as error:
@@ -88,9 +90,9 @@ def refusals_on_stderr() -> Generator[None]:
 
 
 def _moment(text: str | None, timezone: str) -> datetime:
-    """Read the moment to start from; this command is the only one to look at a clock."""
+    """Read the start time; defaults to the current time."""
     if text is None:
-        return datetime.now(UTC)  # noqa: TID251 - whoever types the command means their own now
+        return datetime.now(UTC)  # noqa: TID251 - "now" is when the command is typed
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:

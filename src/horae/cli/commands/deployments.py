@@ -1,4 +1,4 @@
-"""`horae schema`, `horae deploy`, `horae deployments`, `horae ring`: a module's schedules, and who looks after them."""
+"""`horae schema`, `deploy`, `deployments`, `ring`: the schedules of a module, and which nodes fire them."""
 
 from typing import Annotated
 
@@ -10,21 +10,24 @@ from horae.cli.printing.output import print_fields, print_json, print_table
 from horae.client.changes import COMMAND_LINE, Caller, attributed_to
 from horae.client.schedules.ring import ring_of
 
-deployments_app = typer.Typer(help="See, scale and end deployments of modules.", no_args_is_help=True)
+deployments_app = typer.Typer(help="List, scale and end deployments of modules.", no_args_is_help=True)
 
-App = Annotated[str, typer.Argument(metavar="MODULE:APP", help="The application, as in app:horae.")]
-Key = Annotated[str, typer.Argument(metavar="KEY", help="The deployment.")]
-Replicas = Annotated[int, typer.Option(min=0, help="Nodes that the deployment wants; none stops its schedules.")]
+App = Annotated[str, typer.Argument(metavar="MODULE:APP", help="The application, such as app:horae.")]
+Key = Annotated[str, typer.Argument(metavar="KEY", help="Key of the deployment.")]
+Replicas = Annotated[int, typer.Option(min=0, help="Wanted nodes; 0 stops the schedules.")]
 
 
 def schema(context: typer.Context, app: App, *, as_json: AsJson = False) -> None:
-    """Print the schedules that an application declares, as a deployment stores them."""
+    """Print the schedules of an application, as a deployment stores them."""
     horae = target_of(context).load(app)
     print_json({"module": horae.module, "schema": horae.schema}) if as_json else typer.echo(horae.schema, nl=False)
 
 
 def deploy(context: typer.Context, app: App, *, min_replicas: Replicas = 1, as_json: AsJson = False) -> None:
-    """Make what an application declares the current version of its module, even if it was replaced before."""
+    """Make the schedules of an application the current version of its module.
+
+    Also works for a version that was replaced before.
+    """
     horae = target_of(context).load(app)
     with attributed_to(Caller(operator(), COMMAND_LINE)):
         result = horae.deploy(min_replicas=min_replicas)
@@ -32,13 +35,13 @@ def deploy(context: typer.Context, app: App, *, min_replicas: Replicas = 1, as_j
     if as_json:
         print_json({"changed": result.changed, "deployment": result.deployment})
         return
-    verb = "is deployed" if result.changed else "was deployed already, and nothing has changed,"
-    typer.echo(f"module {result.deployment.module} {verb} as {result.deployment.key}")
+    verb = "deployed" if result.changed else "unchanged, already deployed"
+    typer.echo(f"module {result.deployment.module}: {verb} as {result.deployment.key}")
 
 
 @deployments_app.command("list")
 def list_deployments(context: typer.Context, *, as_json: AsJson = False) -> None:
-    """List the versions of all modules, the newest first."""
+    """List the deployments of all modules, newest first."""
     with opened(context) as horae:
         found = horae.deployments.list()
         keys = {deployment.id: deployment.key for deployment in found}
@@ -51,13 +54,13 @@ def list_deployments(context: typer.Context, *, as_json: AsJson = False) -> None
             (item.key, item.module, item.min_replicas, item.created_at, item.ended_at, keys.get(item.replaced_by or 0))
             for item in found
         ),
-        empty="Nothing is deployed. A node deploys its application when it starts; or run: horae deploy app:horae",
+        empty="No deployments. A node deploys its application when it starts; or run: horae deploy app:horae",
     )
 
 
 @deployments_app.command()
 def show(context: typer.Context, key: Key, *, as_json: AsJson = False) -> None:
-    """Show one deployment and its schema."""
+    """Show a deployment and its schema."""
     with opened(context) as horae:
         found = horae.deployments.get(key)
     if as_json:
@@ -79,11 +82,13 @@ def show(context: typer.Context, key: Key, *, as_json: AsJson = False) -> None:
 def scale(
     context: typer.Context,
     key: Key,
-    min_replicas: Annotated[int, typer.Argument(min=0, metavar="REPLICAS", help="None stops its schedules.")],
+    min_replicas: Annotated[
+        int, typer.Argument(min=0, metavar="REPLICAS", help="Wanted nodes; 0 stops the schedules.")
+    ],
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Set the replicas of a deployment: zero stops its schedules, more starts them again."""
+    """Set the replicas of a deployment: 0 stops its schedules, more than 0 starts them again."""
     with opened(context) as horae:
         found = horae.deployments.scale(key, min_replicas)
     print_json(found) if as_json else typer.echo(f"deployment {found.key} has {found.min_replicas} replicas")
@@ -98,7 +103,7 @@ def end(context: typer.Context, key: Key, *, as_json: AsJson = False) -> None:
 
 
 def ring(context: typer.Context, *, as_json: AsJson = False) -> None:
-    """Show which node looks after which share of the schedules."""
+    """Show how the schedules are shared among the nodes."""
     with opened(context) as horae:
         shares = ring_of(horae.components.database)
     if as_json:

@@ -1,4 +1,4 @@
-"""`horae doctor`: looks at everything that Horae leans on, and says what to do."""
+"""`horae doctor`: checks the database, nodes, queues and schedules, and gives advice."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -10,7 +10,8 @@ from horae.app import Horae
 from horae.cli.context import missing_file, target_of
 from horae.cli.failures import FAILED
 from horae.cli.options import AsJson
-from horae.cli.printing.output import STYLES, console, print_json, printable
+from horae.cli.printing.escaping import printable
+from horae.cli.printing.output import STYLES, console, print_json
 from horae.client.doctor.basics import check_clock, check_hints, check_pooler, first_checks
 from horae.client.doctor.file import examine_file
 from horae.client.doctor.finding import Finding, Level, warning
@@ -28,10 +29,10 @@ from horae.storage.schedules import health
 
 
 def doctor(context: typer.Context, *, as_json: AsJson = False) -> None:
-    """Check the database, the nodes, the queues and the schedules; exits with 1 if there is a problem.
+    """Check the database, nodes, queues and schedules.
 
-    Each line is ok, a warning, or a problem, with what it means and what to do. Nothing is changed, and nobody's query
-    text is read. With --app, the job types of the application are taken into account.
+    Prints one line for each check: ok, a warning or a problem, with advice. Exits with 1 if there is a problem. Changes
+    nothing and reads no query texts. With --app, it also checks the application's job types.
     """
     target = target_of(context)
     database = shown(target.horae.settings.database)
@@ -53,9 +54,9 @@ def doctor(context: typer.Context, *, as_json: AsJson = False) -> None:
 
 
 def examine(horae: Horae) -> Iterator[Finding]:
-    """All checks that can be made; the first that fails for good ends it."""
+    """Yield the findings of all checks; stops early if the database cannot be used."""
     if (file := missing_file(horae.settings.database)) is not None:
-        yield warning("connection", f"there is no file {file}", "The first start creates it; or is the name wrong?")
+        yield warning("connection", f"there is no file {file}", "The first start creates it; check the name.")
         return
     with closing(Database(horae.settings.database, threads=1, pooler=horae.settings.pooler)) as database:
         found: list[Finding] = []
@@ -74,7 +75,7 @@ def examine(horae: Horae) -> Iterator[Finding]:
 
 
 def print_finding(finding: Finding) -> None:
-    """Print one line, and what to do below it."""
+    """Print a finding in one line, with its advice below."""
     line = Text.assemble(
         (f"{finding.level.value:<8}", STYLES[finding.level]),
         (f" {finding.check}: ", "bold"),

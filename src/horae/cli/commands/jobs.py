@@ -1,4 +1,4 @@
-"""`horae jobs`: start, find, end and clear away jobs."""
+"""`horae jobs`: list, start, watch, cancel, retry and delete jobs."""
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -16,7 +16,7 @@ from horae.cli.values import duration, moment, parameters
 from horae.domain.jobs.job import Job
 from horae.errors import HoraeError
 
-jobs_app = typer.Typer(help="Start, find, watch and end jobs.", no_args_is_help=True)
+jobs_app = typer.Typer(help="Start, watch, cancel, retry and delete jobs.", no_args_is_help=True)
 jobs_app.command()(wait)
 jobs_app.command()(watch)
 
@@ -26,16 +26,23 @@ def list_jobs(  # noqa: PLR0913 - one argument for each option
     context: typer.Context,
     *,
     state: Annotated[
-        list[str] | None, typer.Option(metavar="STATE", help="In this state; `!failed`: in any other. Repeatable.")
+        list[str] | None,
+        typer.Option(metavar="STATE", help="Only jobs in this state; `!failed` for any other state. Repeatable."),
     ] = None,
-    type_: Annotated[list[str] | None, typer.Option("--type", metavar="TYPE", help="Of this type. Repeatable.")] = None,
-    owner: Annotated[str | None, typer.Option(metavar="TEXT", help="Of this owner.")] = None,
-    queue: Annotated[list[str] | None, typer.Option(metavar="NAME", help="In this queue. Repeatable.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many.")] = 50,
-    cursor: Annotated[str | None, typer.Option(metavar="TEXT", help="Go on where the last page ended.")] = None,
+    type_: Annotated[
+        list[str] | None, typer.Option("--type", metavar="TYPE", help="Only jobs of this type. Repeatable.")
+    ] = None,
+    owner: Annotated[str | None, typer.Option(metavar="TEXT", help="Only jobs of this owner.")] = None,
+    queue: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only jobs in this queue. Repeatable.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of jobs.")] = 50,
+    cursor: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Continue after the last page, with the cursor it printed.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List jobs, the newest first."""
+    """List jobs, newest first."""
     with opened(context) as horae:
         page = horae.jobs.list(
             states=state or None,
@@ -50,12 +57,12 @@ def list_jobs(  # noqa: PLR0913 - one argument for each option
         return
     print_jobs(page.jobs)
     if page.next is not None:
-        typer.echo(f"There are more: --cursor {page.next}", err=True)
+        typer.echo(f"More jobs: add --cursor {page.next}", err=True)
 
 
 @jobs_app.command()
 def show(context: typer.Context, job: JobId, *, owner: Owner = None, as_json: AsJson = False) -> None:
-    """Show a job, and how each attempt at it ended."""
+    """Show a job and the outcome of each attempt."""
     with opened(context) as horae:
         found = horae.jobs.get(job, owner=whose(owner))
         attempts = horae.jobs.attempts(job, owner=whose(owner))
@@ -71,26 +78,30 @@ def start(  # noqa: PLR0913 - one argument for each option
     type_: Annotated[str, typer.Argument(metavar="TYPE", help="The name of a job type.")],
     pairs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME=VALUE]...", help="Its parameters; a value that is JSON counts as JSON."),
+        typer.Argument(metavar="[NAME=VALUE]...", help="Parameters; a value that is valid JSON is read as JSON."),
     ] = None,
     *,
     params: Annotated[str | None, typer.Option(metavar="JSON", help="Parameters as one JSON object.")] = None,
-    owner: Annotated[str | None, typer.Option(metavar="TEXT", help="Who the job belongs to.")] = None,
-    queue: Annotated[str | None, typer.Option(metavar="NAME", help="Another queue than its type's.")] = None,
-    priority: Annotated[int | None, typer.Option(help="Higher is claimed first.")] = None,
-    delay: Annotated[str | None, typer.Option(metavar="TIME", help="Not before this is over, as in 10m.")] = None,
-    run_at: Annotated[str | None, typer.Option(metavar="ISO", help="Not before this moment.")] = None,
-    unique_key: Annotated[str | None, typer.Option(metavar="TEXT", help="Refuse while another job has it.")] = None,
-    max_attempts: Annotated[int | None, typer.Option(min=1, help="Attempts, if bodies fail.")] = None,
-    until_ended: Annotated[bool, typer.Option("--wait", help="Wait for its end and print its result.")] = False,
+    owner: Annotated[str | None, typer.Option(metavar="TEXT", help="Owner of the job.")] = None,
+    queue: Annotated[str | None, typer.Option(metavar="NAME", help="Queue, instead of that of its type.")] = None,
+    priority: Annotated[int | None, typer.Option(help="Priority; higher runs first.")] = None,
+    delay: Annotated[str | None, typer.Option(metavar="TIME", help="Delay before it may start, such as 10m.")] = None,
+    run_at: Annotated[str | None, typer.Option(metavar="ISO", help="Earliest start.")] = None,
+    unique_key: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Refuse if an unfinished job of the type has the same key.")
+    ] = None,
+    max_attempts: Annotated[int | None, typer.Option(min=1, help="Maximum number of attempts.")] = None,
+    until_ended: Annotated[
+        bool, typer.Option("--wait", help="Wait until the job has ended and print its result.")
+    ] = False,
     sync: Annotated[
-        bool, typer.Option("--sync", help="Run it here and now, without a node; print its result.")
+        bool, typer.Option("--sync", help="Run the job in this process, without a node, and print its result.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Start a job (needs --app or HORAE_APP); prints its id, or with --wait and --sync its result as JSON.
+    """Start a job and print its id (needs --app or HORAE_APP).
 
-    With --wait and --sync the exit code is 1 if the job failed or was cancelled.
+    With --wait or --sync it prints the result as JSON, and exits with 1 if the job failed or was cancelled.
     """
     target = target_of(context)
     horae = target.application
@@ -107,7 +118,7 @@ def start(  # noqa: PLR0913 - one argument for each option
     try:
         job = horae.jobs.start(type_, sync=sync, **options, **values)
         if sync and not job.ended:
-            complain(f"{line_of(job)}: the attempt failed, and a node tries again")
+            complain(f"{line_of(job)}: the attempt failed; a node will retry it")
             raise typer.Exit(FAILED)
         if until_ended or sync:
             print_end(horae, job.id, None, as_json=as_json)
@@ -125,17 +136,17 @@ def cancel(
     jobs: JobIds,
     *,
     owner: Owner = None,
-    by: Annotated[str, typer.Option(metavar="TEXT", help="Who cancels, as the job will show.")] = "command line",
+    by: Annotated[str, typer.Option(metavar="TEXT", help="Who cancels, as recorded in the job.")] = "command line",
     as_json: AsJson = False,
 ) -> None:
-    """Cancel jobs that have not ended; their bodies are told to stop and their work is discarded."""
+    """Cancel jobs that have not ended. Running ones are told to stop, and their transaction is rolled back."""
     with opened(context) as horae:
         for_each(jobs, lambda job: _say(horae.jobs.cancel(job, owner=whose(owner), by=by), line_of, as_json=as_json))
 
 
 @jobs_app.command()
 def retry(context: typer.Context, jobs: JobIds, *, owner: Owner = None, as_json: AsJson = False) -> None:
-    """Start failed or cancelled jobs anew (needs --app or HORAE_APP); prints the new ids."""
+    """Retry failed or cancelled jobs as new jobs (needs --app or HORAE_APP) and print the new ids."""
     application = target_of(context).application
     with opened(context):
         for_each(
@@ -151,13 +162,17 @@ def delete(
     *,
     owner: Owner = None,
     without_hooks: Annotated[
-        bool, typer.Option("--without-hooks", help="At once, though what their types left elsewhere stays there.")
+        bool,
+        typer.Option(
+            "--without-hooks",
+            help="Delete at once, without `before_delete`, which removes what a type keeps elsewhere.",
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Delete ended jobs, and what their types left elsewhere (`before_delete`).
+    """Delete ended jobs, after the `before_delete` hooks of their types.
 
-    Jobs of types that no --app here declares are deleted by the first node that knows the type.
+    Jobs of types that the application does not declare are deleted by the next node that has the type.
     """
     waiting: set[int] = set()
     with opened(context) as horae:
@@ -166,7 +181,7 @@ def delete(
             if not horae.jobs.delete(job, owner=whose(owner), without_hooks=without_hooks):
                 waiting.add(job)
             elif not as_json:
-                typer.echo(f"job {job} is deleted")
+                typer.echo(f"job {job} deleted")
             if as_json:
                 print_json({"waiting" if job in waiting else "deleted": job})
 
@@ -182,15 +197,17 @@ def clean(
     context: typer.Context,
     *,
     older_than: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Since their end, as in 30d. [HORAE_KEEP, else 30d]")
+        str | None, typer.Option(metavar="TIME", help="Least time since the end, such as 30d. [HORAE_KEEP, else 30d]")
     ] = None,
     unknown: Annotated[
         list[str] | None,
-        typer.Option(metavar="TYPE", help="Also jobs of this type, which no program knows any more, without hooks."),
+        typer.Option(
+            metavar="TYPE", help="Also delete jobs of this type, which no application declares any more, without hooks."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete jobs that ended long ago, as every node does for the types it knows. With --app: for those of the app."""
+    """Delete jobs of the application's types that ended long ago, as nodes do for their types (needs --app)."""
     keep: timedelta | None = None if older_than is None else duration(older_than)
     with opened(context) as horae:
         deleted = horae.jobs.clean_up(keep, unknown=unknown or ())
@@ -198,14 +215,14 @@ def clean(
     if as_json:
         print_json({"deleted": deleted, "left": dict(left)})
         return
-    console().print(f"{deleted} jobs were deleted")
+    console().print(f"{deleted} jobs deleted")
     for name, count in left.items():
-        console().print(f"{count} of type {name} are left to programs that know the type")
+        console().print(f"{count} of type {name} left for a node that has the type")
 
 
 def _waiting(count: int) -> str:
-    jobs, its = (f"{count} jobs wait", "their types") if count > 1 else ("1 job waits", "its type")
-    return f"{jobs} for a node that knows {its}, to be deleted by it; --without-hooks deletes at once"
+    jobs, its = (f"{count} jobs", "their types") if count > 1 else ("1 job", "its type")
+    return f"{jobs} will be deleted by the next node that has {its}; --without-hooks deletes at once"
 
 
 def _say(job: Job, text: Callable[[Job], str], *, as_json: bool) -> None:
@@ -213,7 +230,7 @@ def _say(job: Job, text: Callable[[Job], str], *, as_json: bool) -> None:
 
 
 def for_each(jobs: Sequence[int], act: Callable[[int], object]) -> None:
-    """Do it to each job, once; one that refuses does not stop the others, but decides the exit code."""
+    """Call `act` for each job, once; an error does not stop the others, but decides the exit code."""
     code = DONE
     for job in dict.fromkeys(jobs):
         try:

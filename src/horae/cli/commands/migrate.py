@@ -1,4 +1,4 @@
-"""`horae migrate`: the tables of the database, up, down, and where they stand."""
+"""`horae migrate`: creates, upgrades and downgrades the tables of the database."""
 
 from collections.abc import Generator
 from contextlib import closing, contextmanager
@@ -14,18 +14,18 @@ from horae.storage.migrations import runner
 from horae.storage.migrations.runner import MigrationStatus
 from horae.storage.migrations.version import BASE
 
-migrate_app = typer.Typer(help="Bring the tables of the database up to date.", no_args_is_help=True)
+migrate_app = typer.Typer(help="Create the tables of the database and bring them up to date.", no_args_is_help=True)
 
 DatabaseUrl = Annotated[
-    str, typer.Option("--database", envvar="HORAE_DATABASE", metavar="URL", help="The database to work on.")
+    str, typer.Option("--database", envvar="HORAE_DATABASE", metavar="URL", help="URL of the database.")
 ]
-AsSql = Annotated[bool, typer.Option("--sql", help="Print the statements and run none.")]
+AsSql = Annotated[bool, typer.Option("--sql", help="Print the SQL statements instead of running them.")]
 Start = Annotated[
     str | None,
     typer.Option(
         "--from",
         metavar="REVISION",
-        help="With --sql: where to start, instead of asking the database. `base` is an empty database.",
+        help="With --sql: revision to start from, instead of the database's. `base` is an empty database.",
     ),
 ]
 DEFAULT_DATABASE = "sqlite:///horae.db"
@@ -33,14 +33,14 @@ DEFAULT_DATABASE = "sqlite:///horae.db"
 
 @migrate_app.command()
 def up(
-    revision: Annotated[str, typer.Argument(help="The revision to reach.")] = "head",
+    revision: Annotated[str, typer.Argument(help="Revision to upgrade to.")] = "head",
     *,
     database: DatabaseUrl = DEFAULT_DATABASE,
     sql: AsSql = False,
     start: Start = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create or extend the tables; does nothing where they are up to date."""
+    """Create or upgrade the tables. Idempotent."""
     with failures_as_exit_codes():
         if sql:
             print_sql(database, start, revision, up=True, as_json=as_json)
@@ -52,14 +52,14 @@ def up(
 
 @migrate_app.command()
 def down(
-    revision: Annotated[str, typer.Argument(help="The revision to return to; `base` removes every table.")],
+    revision: Annotated[str, typer.Argument(help="Revision to downgrade to; `base` drops every table.")],
     *,
     database: DatabaseUrl = DEFAULT_DATABASE,
     sql: AsSql = False,
     start: Start = None,
     as_json: AsJson = False,
 ) -> None:
-    """Return to an older revision; drops what newer ones had added, with its data."""
+    """Downgrade to an older revision; drops what newer ones added, with its data."""
     with failures_as_exit_codes():
         if sql:
             print_sql(database, start, revision, up=False, as_json=as_json)
@@ -71,13 +71,13 @@ def down(
 
 @migrate_app.command()
 def status(*, database: DatabaseUrl = DEFAULT_DATABASE, as_json: AsJson = False) -> None:
-    """Show the revision of the database and what is pending; changes nothing."""
+    """Show the revision of the database and pending migrations; changes nothing."""
     with failures_as_exit_codes(), closing(Database(database)) as opened:
         print_status(runner.status(opened), as_json=as_json)
 
 
 def print_sql(database: str, start: str | None, end: str, *, up: bool, as_json: bool) -> None:
-    """Print the statements that lead to `end`; asks the database where it is unless `start` says so."""
+    """Print the statements from `start`, by default the database's revision, to `end`."""
     statements = runner.sql(dialect_of(database), start=start or current(database), end=end, up=up)
     print_json({"sql": statements}) if as_json else typer.echo(statements, nl=False)
 
@@ -88,7 +88,7 @@ def dialect_of(database: str) -> str:
 
 
 def current(database: str) -> str:
-    """Return the revision of the database, one that this program knows."""
+    """Return the revision of the database; raises `SchemaMismatch` for a newer one."""
     with closing(Database(database)) as opened:
         found = runner.status(opened)
         if found.ahead:
@@ -97,14 +97,14 @@ def current(database: str) -> str:
 
 
 def print_status(found: MigrationStatus, *, as_json: bool) -> None:
-    """Say where the database stands and what to do next."""
+    """Print the revision of the database and what to do next."""
     if as_json:
         print_json(found)
         return
     typer.echo(f"revision: {found.current or 'none'}")
     typer.echo(f"head:     {found.head}")
     if found.ahead:
-        typer.echo("The database was migrated by a newer version: upgrade the program.")
+        typer.echo("The database was migrated by a newer version: upgrade Horae.")
     elif found.pending:
         typer.echo(f"pending:  {', '.join(found.pending)}\nRun `horae migrate up`.")
     else:
@@ -113,7 +113,7 @@ def print_status(found: MigrationStatus, *, as_json: bool) -> None:
 
 @contextmanager
 def failures_as_exit_codes() -> Generator[None]:
-    """Turn an error into a line and an exit code: 2 for a wrong call, 1 for all else."""
+    """Turn an error into a line and an exit code: 2 for wrong usage, 1 otherwise."""
     try:
         yield
     except HoraeError as error:

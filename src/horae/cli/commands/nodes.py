@@ -1,4 +1,4 @@
-"""`horae nodes`: who runs jobs, and whether it lives."""
+"""`horae nodes`: the nodes, alive and dead."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -12,17 +12,18 @@ from horae.runtime.node.node_status import REMEMBERED, SeenNode, host_name, look
 from horae.storage.operations import nodes
 from horae.storage.operations.nodes import DeadNode
 
-BECAME: Final[Mapping[str, str]] = {"pending": "run again"}
-"""What became of a job, where its state does not say it."""
+OUTCOMES: Final[Mapping[str, str]] = {"pending": "retried"}
+"""The outcome of a dead node's job, by the job's state; other states name the outcome themselves."""
 
-nodes_app = typer.Typer(help="See the nodes.", no_args_is_help=True)
+nodes_app = typer.Typer(help="List nodes.", no_args_is_help=True)
 
 
 @nodes_app.command("list")
 def list_nodes(context: typer.Context, *, as_json: AsJson = False) -> None:
-    """List the nodes, alive or dead. A dead one is struck off by the next live one, which rescues its jobs.
+    """List the nodes, alive or dead.
 
-    For an hour it is then listed apart, with what became of the jobs that it held.
+    A live node removes a dead one from the list and rescues its jobs. For an hour after that the dead node is listed
+    separately, with the outcome of the jobs that it held.
     """
     with opened(context) as horae:
         seen = look(horae.components.database)
@@ -33,15 +34,15 @@ def list_nodes(context: typer.Context, *, as_json: AsJson = False) -> None:
     print_table(
         ("ID", "NAME", "HOST", "PID", "ROLES", "QUEUES", "SLOTS", "HEARTBEAT", "LOCK", "STATE", "REASON"),
         (_row(node) for node in seen),
-        empty="No node runs. Start one: horae run module:attribute",
+        empty="No node is running. Start one: horae run module:attribute",
     )
     if died:
         typer.echo()
-        print_table(("ID", "NAME", "HOST", "PID", "DIED", "ITS JOBS"), (_dead_row(node) for node in died), empty="")
+        print_table(("ID", "NAME", "HOST", "PID", "DIED", "JOBS"), (_dead_row(node) for node in died), empty="")
 
 
 def dead_values(node: DeadNode) -> dict[str, Any]:
-    """A node that is no longer listed, as `--json` prints it."""
+    """Return a removed node as `--json` prints it."""
     return {
         "id": node.id,
         "name": node.name,
@@ -53,7 +54,7 @@ def dead_values(node: DeadNode) -> dict[str, Any]:
 
 
 def as_values(node: SeenNode) -> dict[str, Any]:
-    """A node as `--json` prints it; documented, so that it stays."""
+    """Return a node as `--json` prints it; the fields are documented and stable."""
     view = node.view
     return {
         "id": view.id,
@@ -76,15 +77,15 @@ def as_values(node: SeenNode) -> dict[str, Any]:
 
 
 def lock_of(node: SeenNode) -> str | None:
-    """Whether the node holds its lock; None where the database cannot tell."""
+    """Return `held` or `free`; None where the database has no such locks."""
     if node.view.lock_free is None:
         return None
     return "free" if node.view.lock_free else "held"
 
 
 def _dead_row(node: DeadNode) -> tuple[object, ...]:
-    fates = ", ".join(f"{count} {BECAME.get(state, state)}" for state, count in sorted(node.jobs.items()))
-    return node.id, node.name, host_name(node.host, node.pid), node.pid, node.died_at, fates or "none"
+    outcomes = ", ".join(f"{count} {OUTCOMES.get(state, state)}" for state, count in sorted(node.jobs.items()))
+    return node.id, node.name, host_name(node.host, node.pid), node.pid, node.died_at, outcomes or "none"
 
 
 def _row(node: SeenNode) -> tuple[object, ...]:

@@ -1,4 +1,4 @@
-"""`horae queues`: what waits, holding it, and how much of it runs at a time."""
+"""`horae queues`: list, pause, resume and limit queues."""
 
 from typing import Annotated, Final
 
@@ -12,7 +12,9 @@ from horae.client.operations.queues import Queues
 from horae.errors import InvalidRequest, quoted
 
 LONGEST_NUMBER: Final = 10
-queues_app = typer.Typer(help="See, pause, resume and limit queues.", no_args_is_help=True)
+"""Digits of a limit, so that it fits the column."""
+
+queues_app = typer.Typer(help="List, pause, resume and limit queues.", no_args_is_help=True)
 
 
 @queues_app.command("list")
@@ -46,10 +48,10 @@ def pause(
     context: typer.Context,
     name: Queue,
     *,
-    note: Annotated[str | None, typer.Option(metavar="TEXT", help="Why; shown in the list.")] = None,
+    note: Annotated[str | None, typer.Option(metavar="TEXT", help="Reason, shown in the list.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let no node begin a job of this queue; what has started goes on."""
+    """Pause the queue: no node starts a job of it; running jobs continue."""
     with opened(context) as horae:
         _queues(horae).pause(name, note)
     print_json({"name": name, "paused": True}) if as_json else typer.echo(f"queue {name!r} is paused")
@@ -57,7 +59,7 @@ def pause(
 
 @queues_app.command()
 def resume(context: typer.Context, name: Queue, *, as_json: AsJson = False) -> None:
-    """Open a paused queue again."""
+    """Resume a paused queue."""
     with opened(context) as horae:
         _queues(horae).resume(name)
     print_json({"name": name, "paused": False}) if as_json else typer.echo(f"queue {name!r} is open")
@@ -67,11 +69,11 @@ def resume(context: typer.Context, name: Queue, *, as_json: AsJson = False) -> N
 def limit(
     context: typer.Context,
     name: Queue,
-    concurrency_limit: Annotated[str, typer.Argument(metavar="N", help="How many, or `none`.")],
+    concurrency_limit: Annotated[str, typer.Argument(metavar="N", help="Maximum number, or `none`.")],
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Let no more than N jobs of this queue run at a time, over all nodes; what has started goes on."""
+    """Limit how many jobs of the queue run at a time, over all nodes; running jobs continue."""
     most = _read_limit(concurrency_limit)
     with opened(context) as horae:
         _queues(horae).limit(name, most)
@@ -85,7 +87,7 @@ def _read_limit(text: str) -> int | None:
     if text == "none":
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER):
-        raise InvalidRequest(f"{quoted(text)} is no limit; expected a number from 1 on, or none")
+        raise InvalidRequest(f"{quoted(text)} is not a limit; expected a number of at least 1, or none")
     return int(text)
 
 

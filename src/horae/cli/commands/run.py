@@ -1,54 +1,61 @@
-"""`horae run`: nodes and the dashboard in the foreground."""
+"""`horae run`: runs nodes, the HTTP API and the dashboard in the foreground."""
 
 import logging
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from horae.api.server import HttpServer
+from horae.api.lazy import web_packages_required
 from horae.app import Horae
 from horae.cli.context import Target, target_of
 from horae.cli.failures import FAILED
 from horae.cli.printing.output import print_json
 from horae.cli.serving.descriptors import raise_limit
 from horae.cli.serving.logs import LogFormat, LogLevel, configure
-from horae.cli.serving.memory import settle_in
+from horae.cli.serving.memory import tune_garbage_collector
 from horae.cli.serving.serving import Service
-from horae.cli.serving.web import servers_of
 from horae.cli.values import duration
 from horae.errors import ConfigurationError
 from horae.runtime.claims.slots import Slots
 from horae.runtime.node.node import Node
 from horae.storage.engine.database import shown
 
+if TYPE_CHECKING:
+    from horae.api.server import HttpServer  # needs the extra `web`
+
 Apps = Annotated[
     list[str] | None,
-    typer.Argument(metavar="APP...", help="module:attribute of each application; --app or HORAE_APP if left out."),
+    typer.Argument(metavar="APP...", help="Applications to run, as module:attribute. Default: --app or HORAE_APP."),
 ]
 Concurrency = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Jobs at a time, of all applications together.")
+    int | None,
+    typer.Option(min=1, metavar="N", help="Maximum number of jobs that run at a time, over all applications."),
 ]
 QueueNames = Annotated[
-    str | None, typer.Option(metavar="NAMES", help="Queues to serve, separated by commas; all if left out.")
+    str | None, typer.Option(metavar="NAMES", help="Queues to serve, separated by commas. Default: all.")
 ]
-Worker = Annotated[bool, typer.Option("--worker/--no-worker", help="Whether to run jobs.")]
-Scheduler = Annotated[bool, typer.Option("--scheduler/--no-scheduler", help="Whether to fire schedules.")]
-Api = Annotated[bool, typer.Option("--api/--no-api", help="Whether to serve the HTTP interface and the dashboard.")]
-Host = Annotated[str | None, typer.Option(metavar="NAME", help="Where to serve them. [127.0.0.1]")]
-Port = Annotated[int | None, typer.Option(min=0, max=65_535, help="The port; 0 for any that is free. [8080]")]
+Worker = Annotated[bool, typer.Option("--worker/--no-worker", help="Run jobs.")]
+Scheduler = Annotated[bool, typer.Option("--scheduler/--no-scheduler", help="Fire schedules.")]
+Api = Annotated[bool, typer.Option("--api/--no-api", help="Serve the HTTP API and the dashboard.")]
+Host = Annotated[str | None, typer.Option(metavar="NAME", help="Address to listen on. [127.0.0.1]")]
+Port = Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to listen on; 0 picks a free one. [8080]")]
 LocalStaff = Annotated[
-    bool, typer.Option("--local-staff", help="Whoever is on this machine is staff; only for a host like 127.0.0.1.")
+    bool,
+    typer.Option(
+        "--local-staff", help="Give every user of this machine the staff role; only with a host such as 127.0.0.1."
+    ),
 ]
-Name = Annotated[str | None, typer.Option(metavar="TEXT", help="Name in lists; the host's name if left out.")]
+Name = Annotated[str | None, typer.Option(metavar="TEXT", help="Name of the node in lists. Default: the host name.")]
 Grace = Annotated[
-    str | None, typer.Option(metavar="TIME", help="How long jobs may go on after the signal, as in 30s. [30s]")
+    str | None,
+    typer.Option(metavar="TIME", help="How long running jobs may continue after a signal, such as 30s. [30s]"),
 ]
-Format = Annotated[LogFormat | None, typer.Option("--log-format", help="How to log on stderr. [text]")]
-Level = Annotated[LogLevel | None, typer.Option("--log-level", help="What to log. [info]")]
+Format = Annotated[LogFormat | None, typer.Option("--log-format", help="Format of the log on stderr. [text]")]
+Level = Annotated[LogLevel | None, typer.Option("--log-level", help="Lowest level to log. [info]")]
 
 log = logging.getLogger("horae.cli")
 
@@ -70,20 +77,23 @@ def run(  # noqa: PLR0913 - one argument for each option
     log_format: Format = None,
     log_level: Level = None,
 ) -> None:
-    """Run a node in the foreground: it claims jobs, runs them, looks after those of nodes that died, and shows it all.
+    """Run a node in the foreground, with the HTTP API and the dashboard.
 
-    Prints one line when it is ready, with the address of the dashboard. Each part can be switched off; with --no-worker
-    and --no-scheduler it is a web server and no node. SIGTERM or SIGINT (Ctrl-C) ends it in good order: it claims
-    nothing more, lets jobs go on for the grace, tells the rest to stop, settles them and leaves. A second signal ends
-    it at once, with exit code 128 and the signal's number; other nodes then rescue its jobs.
+    The node runs jobs, fires schedules and takes over the jobs of nodes that died. When it is ready it prints one line
+    with the address of the dashboard. Each part can be switched off; with --no-worker and --no-scheduler it is only a
+    web server. The HTTP API needs the packages of horae[web]; without them use --no-api.
 
-    Without tokens and without a function that says who asks, the line has a link that lets one browser in, once.
+    SIGTERM or SIGINT (Ctrl-C) shuts it down in order: it claims no more jobs, lets running ones continue for the grace
+    period, cancels the rest, records their outcome and exits. A second signal exits at once, with 128 plus the
+    number of the signal; other nodes then rescue its jobs.
 
-    Several applications share the process and the limit of --concurrency, the first one's if it is not given. Each has
-    a node of its own, on the database that its code names, and a port of its own, the next one where they would meet.
+    Without tokens and without an authenticate function, the line has a login link that works once, for one browser.
 
-    What is not given comes from the application's code, else from HORAE_CONCURRENCY, HORAE_QUEUES, HORAE_NODE_NAME,
-    HORAE_GRACE, HORAE_LOCAL_STAFF, HORAE_HOST, HORAE_PORT, HORAE_LOG_FORMAT and HORAE_LOG_LEVEL.
+    Several applications share the process and --concurrency (by default that of the first application). Each has its
+    own node, on the database that its code names, and its own port: the next one up if the first is taken.
+
+    Options that are not given default to the application's code, then to HORAE_CONCURRENCY, HORAE_QUEUES,
+    HORAE_NODE_NAME, HORAE_GRACE, HORAE_LOCAL_STAFF, HORAE_HOST, HORAE_PORT, HORAE_LOG_FORMAT and HORAE_LOG_LEVEL.
     """
     given = {
         "concurrency": concurrency,
@@ -94,7 +104,7 @@ def run(  # noqa: PLR0913 - one argument for each option
         "scheduler": scheduler,
     }
     if not (worker or scheduler or api):
-        raise ConfigurationError("--no-worker, --no-scheduler and --no-api together leave nothing to do")
+        raise ConfigurationError("--no-worker, --no-scheduler and --no-api together leave nothing to run")
     options: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
     horaes = applications(target_of(context), apps or [])
     if local_staff:
@@ -109,39 +119,44 @@ def run(  # noqa: PLR0913 - one argument for each option
         for horae in horaes:
             stack.callback(horae.close)
         nodes = [horae.node(slots=slots, **options) for horae in horaes] if worker or scheduler else []
-        servers = servers_of(horaes, host, port) if api else []
-        settle_in()
-        announce_it = partial(announce, horaes, nodes, servers, options, as_json=as_json)
-        in_good_order = Service(nodes, servers, announce_it).run()
-    if not in_good_order:
+        servers = serve(horaes, host, port) if api else []
+        tune_garbage_collector()
+        on_ready = partial(announce, horaes, nodes, servers, options, as_json=as_json)
+        succeeded = Service(nodes, servers, on_ready).run()
+    if not succeeded:
         raise typer.Exit(FAILED)
 
 
 def applications(target: Target, references: Sequence[str]) -> list[Horae]:
-    """The applications to run; raises `ConfigurationError` if none is named, or one twice."""
+    """Load the applications to run; raises `ConfigurationError` if none is named, or one twice."""
     named = list(references) or ([target.app] if target.app else [])
     if not named:
-        raise ConfigurationError("say what to run, as in `horae run app:horae`")
+        raise ConfigurationError("name the application to run, such as `horae run app:horae`")
     loaded: list[Horae] = []
     for reference in named:
         horae = target.load(reference)
         if any(horae is other for other in loaded):
-            raise ConfigurationError(
-                f"application {reference!r} is named twice; one node of it runs {reference} already"
-            )
+            raise ConfigurationError(f"application {reference!r} is named twice; one node per application is enough")
         loaded.append(horae)
     return loaded
+
+
+def serve(horaes: Sequence[Horae], host: str | None, port: int | None) -> "list[HttpServer]":
+    """Return a listening server for each application; raises `ConfigurationError`, also without `horae[web]`."""
+    with web_packages_required():
+        from horae.cli.serving.web import servers_of  # noqa: PLC0415 - an extra, which `--no-api` does not need
+    return servers_of(horaes, host, port)
 
 
 def announce(
     horaes: Sequence[Horae],
     nodes: Sequence[Node],
-    servers: Sequence[HttpServer],
+    servers: "Sequence[HttpServer]",
     options: dict[str, Any],
     *,
     as_json: bool,
 ) -> None:
-    """Print that all is ready: a line of text, or of JSON where the log is JSON."""
+    """Print that everything is ready: a line of text, or of JSON if the log is JSON."""
     ready = [_described(horae, node, options) for horae, node in zip(horaes, nodes, strict=bool(nodes))]
     urls = [server.entrance for server in servers]
     if as_json:
@@ -150,7 +165,7 @@ def announce(
         typer.echo(f"horae {version('horae')} is ready: {'; '.join([*map(_in_words, ready), *urls])}")
     for node in ready:
         if not node["types"]:
-            log.warning("node %s knows no job types, so it will run nothing", node["id"])
+            log.warning("node %s has no job types, so it will run no jobs", node["id"])
 
 
 def _described(horae: Horae, node: Node, options: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`horae schedules`: what is due when, what became of it, and changing it."""
+"""`horae schedules`: list, add, change, pause and run schedules, and read their history."""
 
 from typing import Annotated, Any
 
@@ -11,44 +11,46 @@ from horae.cli.printing.schedule_views import as_values, moments, options_of, re
 from horae.cli.values import parameters
 from horae.client.schedules.views import ScheduleView
 
-schedules_app = typer.Typer(help="See, add, change and run schedules.", no_args_is_help=True)
+schedules_app = typer.Typer(help="List, add, change, pause and run schedules.", no_args_is_help=True)
 
-Schedule = Annotated[str, typer.Argument(metavar="NAME|ID", help="The schedule, by name or id.")]
-Limit = Annotated[int, typer.Option(min=1, max=10_000, help="How many to show.")]
+Schedule = Annotated[str, typer.Argument(metavar="NAME|ID", help="The schedule, by name or ID.")]
+Limit = Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of entries.")]
 Text = str | None
-Cron = Annotated[Text, typer.Option(metavar="EXPR", help='When, as a cron expression: "0 3 * * *".')]
-Every = Annotated[Text, typer.Option(metavar="LENGTH", help='How long after a finish: "10m", "1 day".')]
-Timezone = Annotated[Text, typer.Option(metavar="NAME", help="IANA name of the zone; UTC if not given.")]
-Fixed = Annotated[bool | None, typer.Option(help="Count --every on a grid, not from the finish.")]
-InitialStart = Annotated[Text, typer.Option(metavar="ISO", help="First start of --every, and anchor of its grid.")]
-NextStart = Annotated[Text, typer.Option(metavar="ISO", help="Next start of --every; at once if that is over.")]
-Gap = Annotated[Text, typer.Option(metavar="shift|skip", help="A time that the change to summer leaves out.")]
-Fold = Annotated[Text, typer.Option(metavar="first|second|both", help="A time that the change back repeats.")]
+Cron = Annotated[Text, typer.Option(metavar="EXPR", help='Cron expression, such as "0 3 * * *".')]
+Every = Annotated[Text, typer.Option(metavar="LENGTH", help='Interval after each finish, such as "10m" or "1 day".')]
+Timezone = Annotated[Text, typer.Option(metavar="NAME", help="IANA time zone. Default: UTC.")]
+Fixed = Annotated[bool | None, typer.Option(help="Run --every at fixed times, instead of after each finish.")]
+InitialStart = Annotated[Text, typer.Option(metavar="ISO", help="First start of --every; fixed times count from it.")]
+NextStart = Annotated[Text, typer.Option(metavar="ISO", help="Next start of --every; a time in the past means now.")]
+Gap = Annotated[Text, typer.Option(metavar="shift|skip", help="Times skipped when clocks go forward.")]
+Fold = Annotated[Text, typer.Option(metavar="first|second|both", help="Times repeated when clocks go back.")]
 Overlap = Annotated[
     Text,
     typer.Option(metavar="POLICY", help="skip, buffer_one, buffer_all, cancel_other, terminate_other or allow_all."),
 ]
-CatchUp = Annotated[Text, typer.Option(metavar="POLICY", help="What missed times become: last, none or all.")]
-Window = Annotated[Text, typer.Option(metavar="LENGTH", help="How late a missed time may still run.")]
-CatchUpLimit = Annotated[int | None, typer.Option(help="How many missed times --catch-up all makes up for.")]
-Jitter = Annotated[Text, typer.Option(metavar="LENGTH", help="Spread starts by up to this, never to the next time.")]
-MaxRuntime = Annotated[Text, typer.Option(metavar="LENGTH", help="How long a run may take.")]
-MaxRetries = Annotated[int | None, typer.Option(help="Further tries after a failure; one more failure disables.")]
-RetryPeriod = Annotated[Text, typer.Option(metavar="LENGTH", help="First wait after a failure.")]
-Backoff = Annotated[Text, typer.Option(metavar="exponential|linear", help="How that wait grows.")]
-Priority = Annotated[int | None, typer.Option(help="Higher runs first.")]
+CatchUp = Annotated[Text, typer.Option(metavar="POLICY", help="Missed times to make up for: last, none or all.")]
+Window = Annotated[Text, typer.Option(metavar="LENGTH", help="Maximum age of a missed time that is made up for.")]
+CatchUpLimit = Annotated[int | None, typer.Option(help="Maximum number of missed times for --catch-up all.")]
+Jitter = Annotated[Text, typer.Option(metavar="LENGTH", help="Delay starts by up to this, never past the next time.")]
+MaxRuntime = Annotated[Text, typer.Option(metavar="LENGTH", help="Time limit of a run.")]
+MaxRetries = Annotated[
+    int | None, typer.Option(help="Retries after a failure; one more failure disables the schedule.")
+]
+RetryPeriod = Annotated[Text, typer.Option(metavar="LENGTH", help="Delay of the first retry.")]
+Backoff = Annotated[Text, typer.Option(metavar="exponential|linear", help="Growth of the delay between retries.")]
+Priority = Annotated[int | None, typer.Option(help="Priority of its jobs; higher runs first.")]
 QueueOption = Annotated[Text, typer.Option(metavar="NAME", help="Queue of its jobs.")]
-Config = Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A parameter of its jobs; repeatable.")]
+Config = Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="Parameter of its jobs. Repeatable.")]
 
 
 @schedules_app.command("list")
 def list_schedules(
     context: typer.Context,
     *,
-    module: Annotated[Text, typer.Option(metavar="NAME", help="Only those that this module declares.")] = None,
+    module: Annotated[Text, typer.Option(metavar="NAME", help="Only schedules that this module declares.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List all schedules, with when they are due next."""
+    """List all schedules with their next start."""
     with opened(context) as horae:
         found = horae.schedules.list(module=module)
     if as_json:
@@ -57,7 +59,7 @@ def list_schedules(
     print_table(
         ("ID", "NAME", "MODULE", "WHEN", "STATE", "NEXT START", "RUNS", "FAILED", "NOTE"),
         (_row(schedule) for schedule in found),
-        empty="There is no schedule. Declare one with @horae.cron or @horae.every, or add one: horae schedules add",
+        empty="No schedules. Declare one with @horae.cron or @horae.every, or add one: horae schedules add",
     )
 
 
@@ -78,7 +80,7 @@ def _row(schedule: ScheduleView) -> tuple[object, ...]:
 
 @schedules_app.command()
 def show(context: typer.Context, reference: Schedule, *, as_json: AsJson = False) -> None:
-    """Show one schedule: its rules, where it stands, its next times, how its runs went."""
+    """Show a schedule: its rules, state, next starts and statistics."""
     with opened(context) as horae:
         schedule = horae.schedules.get(reference_of(reference))
     upcoming = schedule.upcoming(5)
@@ -96,7 +98,9 @@ def add(  # noqa: PLR0913 - the options of a schedule
     context: typer.Context,
     job_type: Annotated[str, typer.Argument(metavar="TYPE", help="The job type to run.")],
     *,
-    name: Annotated[Text, typer.Option(metavar="NAME", help="Its name; the type's if not given.")] = None,
+    name: Annotated[
+        Text, typer.Option(metavar="NAME", help="Name of the schedule. Default: that of the job type.")
+    ] = None,
     cron: Cron = None,
     every: Every = None,
     timezone: Timezone = None,
@@ -117,17 +121,17 @@ def add(  # noqa: PLR0913 - the options of a schedule
     queue: QueueOption = None,
     priority: Priority = None,
     config: Config = None,
-    disabled: Annotated[bool, typer.Option("--disabled", help="Add it paused.")] = False,
+    disabled: Annotated[bool, typer.Option("--disabled", help="Add the schedule paused.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Add a schedule; it needs the application's job types (--app)."""
+    """Add a schedule (needs --app or HORAE_APP)."""
     options = options_of({**locals(), **moments(initial_start=initial_start, next_start=next_start)})
     horae = target_of(context).application
     with opened(context):
         kind = horae.registry.get(job_type)
         given = parameters(kind, config or [], None)
         schedule = horae.schedules.add(job_type, name=name, config=given, enabled=not disabled, **options)
-    _say(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) is added")
+    _say(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) added")
 
 
 @schedules_app.command()
@@ -157,7 +161,7 @@ def alter(  # noqa: PLR0913 - the options of a schedule
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change what is named and nothing else; it needs the application's job types (--app)."""
+    """Change the given options of a schedule and leave the others (needs --app or HORAE_APP)."""
     options = options_of({**locals(), **moments(initial_start=initial_start, next_start=next_start)})
     horae = target_of(context).application
     with opened(context):
@@ -165,7 +169,7 @@ def alter(  # noqa: PLR0913 - the options of a schedule
         kind = horae.registry.get(horae.schedules.get(key).job_type)
         given = None if config is None else parameters(kind, config, None)
         schedule = horae.schedules.alter(key, config=given, **options)
-    _say(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) is changed")
+    _say(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) changed")
 
 
 @schedules_app.command()
@@ -173,10 +177,10 @@ def pause(
     context: typer.Context,
     reference: Schedule,
     *,
-    note: Annotated[Text, typer.Option(metavar="TEXT", help="Why; shown in the list.")] = None,
+    note: Annotated[Text, typer.Option(metavar="TEXT", help="Reason, shown in the list.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let no further run start; one that goes on ends by itself."""
+    """Pause a schedule: no run starts; a running one continues."""
     with opened(context) as horae:
         schedule = horae.schedules.pause(reference_of(reference), note)
     _say(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) is paused")
@@ -184,32 +188,32 @@ def pause(
 
 @schedules_app.command()
 def resume(context: typer.Context, reference: Schedule, *, as_json: AsJson = False) -> None:
-    """Enable it again: the next start is computed anew, nothing is made up for."""
+    """Resume a schedule; times missed during the pause are not made up for."""
     with opened(context) as horae:
         schedule = horae.schedules.resume(reference_of(reference))
-    never = "; next start: never again" if schedule.next_start is None else ""
+    never = "; next start: never" if schedule.next_start is None else ""
     _say(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) is enabled{never}")
 
 
 @schedules_app.command()
 def run(context: typer.Context, reference: Schedule, *, as_json: AsJson = False) -> None:
-    """Start a run now, besides the schedule."""
+    """Start a run now, in addition to the scheduled ones."""
     with opened(context) as horae:
         job_id = horae.schedules.run_now(reference_of(reference))
-    print_json({"job_id": job_id}) if as_json else typer.echo(f"job {job_id} is started")
+    print_json({"job_id": job_id}) if as_json else typer.echo(f"job {job_id} started")
 
 
 @schedules_app.command()
 def delete(context: typer.Context, reference: Schedule, *, as_json: AsJson = False) -> None:
-    """Delete a schedule that was added, with its ledger; a job of it that runs goes on."""
+    """Delete an added schedule and its history; a running job continues."""
     with opened(context) as horae:
         horae.schedules.delete(reference_of(reference))
-    print_json({"deleted": reference}) if as_json else typer.echo(f"schedule {reference} is deleted")
+    print_json({"deleted": reference}) if as_json else typer.echo(f"schedule {reference} deleted")
 
 
 @schedules_app.command()
 def ticks(context: typer.Context, reference: Schedule, *, limit: Limit = 50, as_json: AsJson = False) -> None:
-    """Show what was decided about its nominal times, and why; the newest first."""
+    """Show the decision about each nominal time and its reason, newest first."""
     with opened(context) as horae:
         found = horae.schedules.ticks(reference_of(reference), limit=limit)
     if as_json:
@@ -229,13 +233,13 @@ def ticks(context: typer.Context, reference: Schedule, *, limit: Limit = 50, as_
             )
             for tick in found
         ),
-        empty="No nominal time has come yet.",
+        empty="No nominal time has passed yet.",
     )
 
 
 @schedules_app.command()
 def stats(context: typer.Context, reference: Schedule, *, as_json: AsJson = False) -> None:
-    """Show how its runs went."""
+    """Show the statistics of its runs."""
     with opened(context) as horae:
         values: dict[str, Any] = statistics_values(horae.schedules.get(reference_of(reference)))
     print_json(values) if as_json else print_fields(values.items())
@@ -244,12 +248,14 @@ def stats(context: typer.Context, reference: Schedule, *, as_json: AsJson = Fals
 @schedules_app.command()
 def errors(
     context: typer.Context,
-    reference: Annotated[Text, typer.Argument(metavar="[NAME|ID]", help="One schedule; all if not given.")] = None,
+    reference: Annotated[
+        Text, typer.Argument(metavar="[NAME|ID]", help="The schedule, by name or ID. Default: all.")
+    ] = None,
     *,
     limit: Limit = 50,
     as_json: AsJson = False,
 ) -> None:
-    """Show runs that failed or crashed; the newest first."""
+    """Show runs that failed or crashed, newest first."""
     with opened(context) as horae:
         key = None if reference is None else reference_of(reference)
         found = horae.schedules.errors(key, limit=limit)

@@ -12,7 +12,7 @@ from horae.cli.printing.output import brief, print_fields, print_json, print_tab
 from horae.types.function import FunctionJobType
 from horae.types.job_type import JobType
 
-types_app = typer.Typer(help="See the job types of an application (needs --app or HORAE_APP).", no_args_is_help=True)
+types_app = typer.Typer(help="List the job types of an application (needs --app or HORAE_APP).", no_args_is_help=True)
 
 
 @types_app.command("list")
@@ -47,7 +47,7 @@ def show(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Show one job type: its rules, and its parameters with their types."""
+    """Show one job type: its options and its parameters."""
     kind = as_values(target_of(context).application.registry.get(name))
     if as_json:
         print_json(kind)
@@ -63,12 +63,12 @@ def show(
             (field, _kind(schema), "required" if field in required else repr(schema.get("default")))
             for field, schema in kind["parameters"].get("properties", {}).items()
         ),
-        empty="It takes no parameters.",
+        empty="It has no parameters.",
     )
 
 
 def as_values(job_type: JobType[Any]) -> dict[str, Any]:
-    """A job type as `--json` prints it: times in seconds, parameters as a JSON schema; documented, so that it stays."""
+    """Return a job type as `--json` prints it, in documented fields: seconds, and parameters as a JSON schema."""
     source: Any = job_type.function if isinstance(job_type, FunctionJobType) else type(job_type)
     return {
         "name": job_type.type,
@@ -89,7 +89,7 @@ def as_values(job_type: JobType[Any]) -> dict[str, Any]:
 
 
 def schema_of(job_type: JobType[Any]) -> dict[str, Any]:
-    """The JSON schema of its parameters; empty where a column's type has none."""
+    """Return the JSON schema of its parameters; empty if the type of a column has none."""
     try:
         return job_type.request.model.model_json_schema()
     except PydanticInvalidForJsonSchema:

@@ -1,4 +1,4 @@
-"""`horae jobs wait` and `watch`: stay until jobs have ended."""
+"""`horae jobs wait` and `watch`: wait until jobs have ended."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,19 +18,19 @@ from horae.cli.values import duration
 from horae.domain.jobs.job import Job, JobState
 from horae.errors import JobDoesNotExist, JobError, JobFailed
 
-LOOK_EVERY: Final = 0.2
-"""Seconds between two looks at the jobs."""
+POLL_INTERVAL: Final = 0.2
+"""Seconds between two queries: progress looks smooth, and the database has 5 queries a second."""
 
 
 def wait(
     context: typer.Context,
     job: JobId,
     *,
-    timeout: Annotated[str | None, typer.Option(metavar="TIME", help="Give up after this time, as in 5m.")] = None,
+    timeout: Annotated[str | None, typer.Option(metavar="TIME", help="Give up after this time, such as 5m.")] = None,
     owner: Owner = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole job instead of its result.")] = False,
 ) -> None:
-    """Wait until a job has ended, and print its result as JSON; exits with 1 if it failed or was cancelled."""
+    """Wait until a job has ended and print its result as JSON; exits with 1 if it failed or was cancelled."""
     patience = None if timeout is None else duration(timeout)
     with opened(context) as horae:
         horae.jobs.get(job, owner=whose(owner))
@@ -38,7 +38,7 @@ def wait(
 
 
 def print_end(horae: Horae, job_id: int, patience: timedelta | None, *, as_json: bool) -> None:
-    """Wait for the end and print what came of the job; raises `WaitTimeout`, and Exit for a job that did not finish."""
+    """Wait for the job and print its result; raises `WaitTimeout`, or Exit if the job did not finish."""
     try:
         result = horae.jobs.wait(job_id, timeout=patience)
     except JobError as error:
@@ -52,7 +52,7 @@ def print_end(horae: Horae, job_id: int, patience: timedelta | None, *, as_json:
 def watch(context: typer.Context, jobs: JobIds, *, owner: Owner = None, as_json: AsJson = False) -> None:
     """Show the progress of jobs until all have ended; exits with 1 unless all finished.
 
-    A terminal gets bars, everything else a line for each change; with --json each line is the whole job.
+    Draws bars on a terminal and prints a line for each change elsewhere; with --json each line is the whole job.
     """
     with opened(context) as horae:
         changes = changes_of(horae, list(dict.fromkeys(jobs)), owner)
@@ -67,23 +67,23 @@ def watch(context: typer.Context, jobs: JobIds, *, owner: Owner = None, as_json:
 
 
 def changes_of(horae: Horae, ids: Sequence[int], owner: str | None) -> Iterator[Job]:
-    """Each job as it is, then whenever it looks different, until all have ended; raises `JobDoesNotExist`."""
+    """Yield each job, and again after each change, until all have ended; raises `JobDoesNotExist`."""
     seen: dict[int, Job] = {}
     while True:
         found: dict[int, Job] = {job.id: job for job in horae.jobs.list(ids=ids, owner=whose(owner)).jobs}
         for job_id in ids:
             if job_id not in found:
                 raise JobDoesNotExist(job_id)
-            if job_id not in seen or _look(found[job_id]) != _look(seen[job_id]):
+            if job_id not in seen or _visible_state(found[job_id]) != _visible_state(seen[job_id]):
                 yield found[job_id]
         seen.update(found)
         if all(job.ended for job in found.values()):
             return
-        time.sleep(LOOK_EVERY)
+        time.sleep(POLL_INTERVAL)
 
 
 def print_each(changes: Iterator[Job], show: Callable[[Job], None]) -> dict[int, Job]:
-    """Print every change; the jobs as they ended."""
+    """Print every change; return the jobs as they ended."""
     last: dict[int, Job] = {}
     for job in changes:
         last[job.id] = job
@@ -92,7 +92,7 @@ def print_each(changes: Iterator[Job], show: Callable[[Job], None]) -> dict[int,
 
 
 def draw(changes: Iterator[Job]) -> dict[int, Job]:
-    """Draw a bar a job; the jobs as they ended."""
+    """Draw a progress bar for each job; return the jobs as they ended."""
     last: dict[int, Job] = {}
     bars: dict[int, TaskID] = {}
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
@@ -107,5 +107,5 @@ def draw(changes: Iterator[Job]) -> dict[int, Job]:
     return last
 
 
-def _look(job: Job) -> tuple[JobState, int, str | None]:
+def _visible_state(job: Job) -> tuple[JobState, int, str | None]:
     return job.state, job.progress_percentage, job.label

@@ -1,4 +1,4 @@
-"""A job as the command line shows it."""
+"""Jobs as the command line prints them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -6,18 +6,19 @@ from typing import Any
 
 import typer
 
-from horae.cli.printing.output import local_time, print_fields, print_table, printable
+from horae.cli.printing.escaping import printable
+from horae.cli.printing.output import local_time, print_fields, print_table
 from horae.domain.jobs.job import Job, JobState
 from horae.storage.jobs.reading import Attempt
 
 
 def as_values(job: Job) -> dict[str, Any]:
-    """A job as `--json` prints it; documented, so that it stays."""
+    """Return a job as `--json` prints it; the fields are documented and stable."""
     return asdict(job)
 
 
 def print_jobs(jobs: Iterable[Job]) -> None:
-    """Print one line a job."""
+    """Print one line per job."""
     print_table(
         ("ID", "TYPE", "STATE", "PROGRESS", "LABEL", "OWNER", "QUEUE", "CREATED"),
         (
@@ -33,12 +34,12 @@ def print_jobs(jobs: Iterable[Job]) -> None:
             )
             for job in jobs
         ),
-        empty="No such jobs.",
+        empty="No matching jobs.",
     )
 
 
 def print_job(job: Job, attempts: Sequence[Attempt]) -> None:
-    """Print all that is known of a job."""
+    """Print all fields of a job and its attempts."""
     shown = {
         **as_values(job),
         "state": job.state.value,
@@ -72,7 +73,7 @@ def print_job(job: Job, attempts: Sequence[Attempt]) -> None:
 
 
 def line_of(job: Job) -> str:
-    """Where a job stands, in one line."""
+    """Return the state of a job in one line."""
     words = [f"job {job.id} ({job.type}): {job.state.value}"]
     if job.state is JobState.STARTED:
         words.append(f"{job.progress_percentage}%")

@@ -1,4 +1,4 @@
-"""Prints for people and for programs. What comes from the database cannot speak to the terminal."""
+"""Prints tables for people and JSON for programs, without control characters from the database."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,8 +11,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from horae.cli.printing.escaping import printable
+
 WIDE: Final = 10_000
-"""Columns where nobody looks: nothing is cut for a pipe."""
+"""Columns of a pipe, so that no text is cut or wrapped."""
 
 STYLES: Final[Mapping[str, str]] = {
     "started": "cyan",
@@ -29,7 +31,7 @@ STYLES: Final[Mapping[str, str]] = {
 
 
 def console() -> Console:
-    """The terminal, or the pipe, that stdout is now."""
+    """Return a console for the current stdout, a terminal or a pipe."""
     return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else WIDE)
 
 
@@ -39,7 +41,7 @@ def print_json(value: Any) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> None:
-    """Print rows under their headings, or what it means that there are none."""
+    """Print rows under their headings, or the text `empty` without rows."""
     table = Table(*columns, box=None, pad_edge=False, header_style="bold")
     for row in rows:
         table.add_row(*(cell(value) for value in row))
@@ -47,7 +49,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, emp
 
 
 def print_fields(fields: Iterable[tuple[str, object]]) -> None:
-    """Print names and values, one a line; leave out what is not set."""
+    """Print names and values, one per line; leave out empty values."""
     table = Table.grid(padding=(0, 2))
     for name, value in fields:
         if value is not None and value != "":
@@ -56,23 +58,18 @@ def print_fields(fields: Iterable[tuple[str, object]]) -> None:
 
 
 def cell(value: object) -> Text:
-    """A value as it is shown in a table."""
+    """Return a value as it is shown in a table."""
     text = "" if value is None else printable(_text(value))
     return Text(text, style=STYLES.get(text, ""))
 
 
-def printable(text: str) -> str:
-    """The text with control characters made visible, so that no escape sequence reaches a terminal."""
-    return "".join(each if each.isprintable() or each in "\n\t" else repr(each)[1:-1] for each in text)
-
-
 def local_time(moment: datetime) -> str:
-    """A moment on this machine's wall clock."""
+    """Return a time in the time zone of this machine."""
     return moment.astimezone().isoformat(sep=" ", timespec="seconds")
 
 
 def brief(length: timedelta | float | None) -> str:
-    """About how long something is: `850ms`, `12s`, `3m 20s`, `5h 12m`, `4d 3h`."""
+    """Return a rounded duration: `850ms`, `12s`, `3m 20s`, `5h 12m`, `4d 3h`."""
     if length is None:
         return ""
     seconds = length.total_seconds() if isinstance(length, timedelta) else length

@@ -11,33 +11,33 @@ from horae.client.schedules.views import ScheduleView
 from horae.domain.schedules.trigger import Trigger
 
 LONGEST_NUMBER: Final = 19
-"""Digits of an id."""
+"""Digits of an ID that fits the column; longer numbers are names."""
 
 
 def reference_of(text: str) -> int | str:
-    """A schedule by id if it is a number, else by name."""
+    """Return the ID if the text is a number, else the name."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER else text
 
 
 def options_of(given: Mapping[str, Any]) -> Any:
-    """Those of a command's options that are the schedule's, and were given."""
+    """Return the given options of a command that are options of a schedule."""
     names = ScheduleKeywords.__annotations__
     return {name: value for name, value in given.items() if name in names and value is not None}
 
 
 def moments(**given: str | None) -> dict[str, datetime | None]:
-    """Read the options that are moments. Raises `InvalidRequest`."""
+    """Parse the options that are times; raises `InvalidRequest`."""
     return {name: None if text is None else moment(text, f"--{name.replace('_', '-')}") for name, text in given.items()}
 
 
 def words_of(trigger: Trigger) -> str:
-    """When, in one line."""
+    """Return a trigger in one line."""
     zone = "" if trigger.timezone == "UTC" else f" ({trigger.timezone})"
     return f"{'every ' if trigger.kind == 'interval' else ''}{trigger.text}{zone}"
 
 
 def as_values(schedule: ScheduleView) -> dict[str, Any]:
-    """A schedule as `--json` prints it; documented, so that it stays."""
+    """Return a schedule as `--json` prints it; the fields are documented and stable."""
     rules = schedule.rules
     return {
         "id": schedule.id,
@@ -70,7 +70,7 @@ def as_values(schedule: ScheduleView) -> dict[str, Any]:
 
 
 def statistics_values(schedule: ScheduleView) -> dict[str, Any]:
-    """How its runs went that have ended, and how many go on; durations in seconds."""
+    """Return the statistics of its ended runs and the number of open ones; durations in seconds."""
     values: dict[str, Any] = {**asdict(schedule.statistics), "open_runs": schedule.open_runs}
     for name in ("total_duration", "total_duration_failures"):
         values[name] = values[name].total_seconds()

@@ -1,1 +1,1 @@
-"""How `horae run` stays in the foreground."""
+"""The foreground process of `horae run`: signals, logging, limits and servers."""

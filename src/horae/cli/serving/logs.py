@@ -1,4 +1,4 @@
-"""How `horae run` logs: text or JSON on stderr; every record knows its job, type, lease and node."""
+"""The log of `horae run`: text or JSON on stderr; every record has its job, type, lease and node."""
 
 import logging
 import sys
@@ -14,11 +14,11 @@ LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 CHATTY: Final = ("aiosqlite", "alembic", "asyncio")
-"""Libraries that say at each step what they do; a node's log is about jobs."""
+"""Libraries that log every step; the log of a node is about jobs, so only their warnings are kept."""
 
 
 def configure(log_format: LogFormat, log_level: LogLevel) -> None:
-    """Log to stderr. Handlers that the application has set up stay, and learn what `JobLogFilter` adds."""
+    """Log to stderr. Handlers that the application has set up stay, and get the fields of `JobLogFilter`."""
     root = logging.getLogger()
     root.setLevel(log_level.upper())
     if not root.handlers:
@@ -31,7 +31,7 @@ def configure(log_format: LogFormat, log_level: LogLevel) -> None:
 
 
 def handler(log_format: LogFormat) -> logging.Handler:
-    """Where records go: JSON for a collector, colours for a terminal, plain lines for everything else."""
+    """Return a handler: JSON for a log collector, colours for a terminal, plain lines for everything else."""
     if log_format == "json" or not sys.stderr.isatty():
         return lines_on_stderr(as_json=log_format == "json")
     lines = RichHandler(console=Console(stderr=True), show_path=False, rich_tracebacks=False)

@@ -1,16 +1,17 @@
-"""The garbage collector of a process that is a node and nothing else."""
+"""The garbage collector of a process that does nothing but run nodes."""
 
 import gc
 from typing import Final
 
 THRESHOLDS: Final = (10_000, 20, 20)
+"""Allocations before a collection of the youngest generation; collections before one of the next, and of the oldest."""
 
 
-def settle_in() -> None:
-    """Leave out of every later collection what is loaded by now: modules, types and statements stay to the end.
+def tune_garbage_collector() -> None:
+    """Exclude everything loaded so far from later collections: modules, types and statements live until the exit.
 
-    To look through them again and again took a fifth of the time of a drain, in pauses of 30 ms and more. A library
-    must not decide this for its process; `horae run` may, because the process is its own.
+    Collecting them again and again took a fifth of the time of a drain, in pauses of 30 ms and more. A library must
+    not decide this for its process; `horae run` may, because the process is its own.
     """
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""Keeps nodes and servers in the foreground, and ends them by signal: in good order, or at once at the second."""
+"""Runs nodes and servers in the foreground until a signal: the first shuts down in order, the second exits at once."""
 
 import asyncio
 import logging
@@ -9,26 +9,28 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from types import FrameType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from horae.api.server import HttpServer
 from horae.runtime.bodies import loop_guard
 from horae.runtime.node.node import Node
 
+if TYPE_CHECKING:
+    from horae.api.server import HttpServer  # needs the extra `web`
+
 LAST_RESORT: Final = 4.8
-"""Seconds that the process may take to end after the grace of its nodes, and once they have stopped."""
-SETTLED: Final = b"all jobs are settled, but something of theirs does not end: leaving without it\n"
-LATE: Final = b"the grace is over, and something does not end: leaving without it\n"
+"""Seconds that the process may take to exit after the grace period of its nodes, and after they have stopped."""
+SETTLED: Final = b"all jobs are settled, but a thread or task of theirs does not end: exiting without waiting for it\n"
+LATE: Final = b"the grace period is over, but a thread or task does not end: exiting without waiting for it\n"
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 log = logging.getLogger("horae.cli")
 
 
 class Service:
-    """Some nodes and servers, each on its own, in one event loop. The servers answer until the last node has ended."""
+    """Nodes and servers in one event loop. The servers answer requests until the last node has stopped."""
 
-    def __init__(self, nodes: Sequence[Node], servers: Sequence[HttpServer], announce: Callable[[], None]) -> None:
-        """`announce` is called once all nodes claim jobs and all servers answer."""
+    def __init__(self, nodes: Sequence[Node], servers: "Sequence[HttpServer]", announce: Callable[[], None]) -> None:
+        """`announce` is called when all nodes claim jobs and all servers answer."""
         self._nodes, self._servers = nodes, servers
         self._announce = announce
         self._ordered_to_stop = asyncio.Event()
@@ -37,14 +39,14 @@ class Service:
         self.failed = False
 
     def run(self) -> bool:
-        """Run until a signal; whether every node stopped in good order. Call it in the main thread."""
+        """Run until a signal, in the main thread; return whether no node and no server failed."""
         listen(self._on_signal)
         loop_guard.run(self._run())
         return not self.failed
 
     async def _run(self) -> None:
         self._loop = asyncio.get_running_loop()
-        if self._ordered:  # the signal came before there was a loop to hear it
+        if self._ordered:  # the signal arrived before the loop existed
             return
         closing = asyncio.Event()
         answering = [asyncio.Event() for _ in self._servers]
@@ -67,7 +69,7 @@ class Service:
         except Exception:
             self.failed = True
             log.exception("%s failed", name)
-        self._stop()  # the others stop too: half a service would look like a whole one
+        self._stop()  # the others too: a process that runs half of its parts would pass for healthy
 
     async def _announce_when_ready(self, answering: Sequence[asyncio.Event]) -> None:
         for ready in (*(node.ready for node in self._nodes), *answering):
@@ -84,49 +86,49 @@ class Service:
 
     def _on_signal(self, number: int) -> None:
         if self._ordered:
-            os.write(2, b"second signal: ending at once; jobs that ran here are rescued by other nodes\n")
+            os.write(2, b"second signal: exiting at once; other nodes will rescue the jobs that ran here\n")
             os._exit(128 + number)
         self._ordered = True
         if self._loop is not None:
-            with suppress(RuntimeError):  # the loop has just ended by itself
+            with suppress(RuntimeError):  # the loop has just ended
                 self._loop.call_soon_threadsafe(self._begin_to_stop, number)
 
     def _begin_to_stop(self, number: int) -> None:
-        log.info("%s: no new jobs; those that run may end", signal.Signals(number).name)
+        log.info("%s: shutting down; running jobs may finish", signal.Signals(number).name)
         self._stop()
 
 
 def listen(on_signal: Callable[[int], None]) -> None:
-    """Call `on_signal` for each signal on a thread of its own, so that no body that blocks the loop keeps it away."""
-    ear, mouth = os.pipe()
-    os.set_blocking(mouth, False)
+    """Call `on_signal` for each signal on a thread of its own, so that a body which blocks the loop cannot delay it."""
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
     for number in SIGNALS:
-        signal.signal(number, _noted)
-    signal.set_wakeup_fd(mouth, warn_on_full_buffer=False)  # written at once, whatever the main thread does
-    threading.Thread(target=_hear, args=(ear, on_signal), name="horae-signals", daemon=True).start()
-    os.register_at_fork(after_in_child=_be_deaf)
+        signal.signal(number, _ignore)
+    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)  # written at once, whatever the main thread does
+    threading.Thread(target=_read_signals, args=(read_end, on_signal), name="horae-signals", daemon=True).start()
+    os.register_at_fork(after_in_child=_restore_signals)
 
 
-def _be_deaf() -> None:
-    """In a fork of this process: a signal to the fork is not one to the node, whose pipe it shares."""
+def _restore_signals() -> None:
+    """Detach a fork from the pipe that it shares with the node: a signal to the fork is not meant for the node."""
     signal.set_wakeup_fd(-1)
     for number in SIGNALS:
         signal.signal(number, signal.SIG_DFL)
 
 
-def _noted(_number: int, _frame: FrameType | None) -> None:
-    """Nothing: the pipe has it already."""
+def _ignore(_number: int, _frame: FrameType | None) -> None:
+    """Do nothing: the signal's number is in the pipe already."""
 
 
-def _hear(ear: int, on_signal: Callable[[int], None]) -> None:
+def _read_signals(read_end: int, on_signal: Callable[[int], None]) -> None:
     while True:
-        for number in os.read(ear, 1):
+        for number in os.read(read_end, 1):
             if number in SIGNALS:
                 on_signal(number)
 
 
 def end_for_certain(code: int, seconds: float = LAST_RESORT, text: bytes = SETTLED) -> None:
-    """End the process then even if a body, a hook or a closing connection never does."""
+    """Exit after `seconds`, even if a body, a hook or a closing connection never ends."""
     threading.Thread(target=_end_later, args=(code, seconds, text), name="horae-last-resort", daemon=True).start()
 
 

@@ -1,4 +1,4 @@
-"""Where `horae run` serves the HTTP interface and the dashboard."""
+"""The servers of the HTTP API and the dashboard in `horae run`."""
 
 import logging
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ log = logging.getLogger("horae.cli")
 
 
 def servers_of(horaes: Sequence[Horae], host: str | None, port: int | None) -> list[HttpServer]:
-    """A server for each application, listening; the second takes the next port where the first has its own.
+    """Return a listening server for each application; one whose port is taken by another gets the next port.
 
-    Raises `ConfigurationError` where it cannot listen or may not. A default port that another process has (likely
-    another node) is no reason for not running jobs: then there is only a warning.
+    Raises `ConfigurationError` for an address that cannot or must not be used. If the default port is taken by another
+    process (likely another node), the node still runs jobs and only warns.
     """
     servers: list[HttpServer] = []
     taken: set[int] = set()
@@ -34,7 +34,7 @@ def servers_of(horaes: Sequence[Horae], host: str | None, port: int | None) -> l
                 for server in servers:
                     server.close()
                 raise
-            log.warning("no dashboard from here: %s; --port 0 takes any that is free, --no-api needs none", error)
+            log.warning("no HTTP API and no dashboard: %s; use --port 0 for a free port, or --no-api", error)
     return servers
 
 
@@ -42,7 +42,7 @@ def _server(horae: Horae, host: str, port: int) -> HttpServer:
     interface = horae.asgi()
     server = HttpServer(interface, host, port, bounds_of(horae.settings))
     try:
-        _ = interface.made  # what is wrong with it is said now, not to the first who asks
+        _ = interface.made  # raises its errors now, not at the first request
     except BaseException:
         server.close()
         raise
@@ -50,7 +50,7 @@ def _server(horae: Horae, host: str, port: int) -> HttpServer:
 
 
 def bounds_of(settings: Settings) -> Bounds:
-    """What clients may hold; of the descriptors that this process may have, never more than half."""
+    """Return the limits for clients; connections use at most half of the process's file descriptors."""
     return Bounds(
         connections=max(8, min(settings.max_connections, descriptors.limit() // 2)),
         header=settings.header_timeout.total_seconds(),

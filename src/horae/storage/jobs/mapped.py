@@ -7,7 +7,6 @@ from sqlalchemy import Column, Table
 from sqlalchemy import inspect as mapping_of
 
 from horae.errors import InvalidJobType
-from horae.storage.jobs.tables import jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +62,8 @@ def _kind(column: Column[Any]) -> type[Any]:
 
 
 def _job_key(name: str, table: Table) -> Column[Any]:
+    from horae.storage.jobs.tables import jobs  # noqa: PLC0415 - few job types are mapped; `import horae` is lighter
+
     key = list(table.primary_key)
     if len(key) == 1 and any(foreign.references(jobs) for foreign in key[0].foreign_keys):
         return key[0]

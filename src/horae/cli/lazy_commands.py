@@ -1,0 +1,76 @@
+"""The commands of `horae` by name, imported when they are called: `horae --help` loads none of them."""
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final
+
+import typer
+from typer.core import TyperCommand
+from typer.main import get_command
+from typing_extensions import override
+
+from horae.cli.failures import EPILOG
+
+PACKAGE: Final = "horae.cli.commands"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A command: its name, the module and the attribute that define it, and its line in `horae --help`."""
+
+    name: str
+    module: str
+    attribute: str
+    help: str
+
+
+ENTRIES: Final = (
+    Entry("run", "run", "run", "Run a node in the foreground, with the HTTP API and the dashboard."),
+    Entry("jobs", "jobs", "jobs_app", "Start, watch, cancel, retry and delete jobs."),
+    Entry("types", "types", "types_app", "List the job types of an application (needs --app or HORAE_APP)."),
+    Entry("nodes", "nodes", "nodes_app", "List nodes."),
+    Entry("queues", "queues", "queues_app", "List, pause, resume and limit queues."),
+    Entry("schedules", "schedules", "schedules_app", "List, add, change, pause and run schedules."),
+    Entry("schema", "deployments", "schema", "Print the schedules of an application, as a deployment stores them."),
+    Entry("deploy", "deployments", "deploy", "Make the schedules of an application the current version of its module."),
+    Entry("deployments", "deployments", "deployments_app", "List, scale and end deployments of modules."),
+    Entry("ring", "deployments", "ring", "Show how the schedules are shared among the nodes."),
+    Entry("changes", "changes", "changes", "Show the audit log: who changed what, newest first."),
+    Entry("doctor", "doctor", "doctor", "Check the database, nodes, queues and schedules."),
+    Entry("migrate", "migrate", "migrate_app", "Create the tables of the database and bring them up to date."),
+    Entry("cron", "cron", "cron_app", "Evaluate and explain cron expressions."),
+)  # fmt: skip
+
+
+class LazyCommand(TyperCommand):
+    """A command that `horae --help` can list before its module is imported."""
+
+    def __init__(self, entry: Entry) -> None:
+        super().__init__(entry.name, help=entry.help)
+        self._entry = entry
+
+    @override
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        """Return a context of the imported command, which then parses and runs in place of this one."""
+        return self.load().make_context(*args, **options)
+
+    def load(self) -> Any:
+        """Import the command."""
+        found = getattr(import_module(f"{PACKAGE}.{self._entry.module}"), self._entry.attribute)
+        holder = typer.Typer(add_completion=False)
+        holder.callback()(_nothing)  # makes it a group, even of a single command
+        if isinstance(found, typer.Typer):
+            holder.add_typer(found, name=self.name, epilog=EPILOG)
+        else:
+            holder.command(self.name, epilog=EPILOG)(found)
+        group: Any = get_command(holder)
+        return group.commands[self.name]
+
+
+def lazy_commands() -> dict[str, LazyCommand]:
+    """Return every command by name, in the order of the help."""
+    return {entry.name: LazyCommand(entry) for entry in ENTRIES}
+
+
+def _nothing() -> None:
+    """Do nothing: a group needs a callback."""
