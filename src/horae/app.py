@@ -320,7 +320,7 @@ class Horae:
         return Database(given.database, busy_timeout=given.busy_timeout.total_seconds(), pooler=given.pooler)
 
     def _channel(self, database: "Database") -> "WakeupChannel":
-        from horae.storage.engine.database import side_car
+        from horae.storage.engine.database import side_car_path
         from horae.storage.engine.dialect import SQLITE
         from horae.wakeup.local import LocalChannel
         from horae.wakeup.silent import SilentChannel
@@ -328,7 +328,7 @@ class Horae:
         if not self.settings.hints:
             return SilentChannel()
         if database.dialect == SQLITE:
-            return LocalChannel(side_car(database, "hints"))
+            return LocalChannel(side_car_path(database, "hints"))
         from horae.wakeup.postgres import PostgresChannel
 
         return PostgresChannel(database.url, listens=not database.pooled)

@@ -29,7 +29,7 @@ async def figures(client: Client) -> dict[tuple[str, ...], float]:
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Count what has just ended: in a test nothing is late."""
-    monkeypatch.setattr(metrics, "LATE", 0.0)
+    monkeypatch.setattr(metrics, "COUNTED_AFTER", 0.0)
 
 
 async def test_ended_jobs_are_counted_once_by_type_and_outcome(horae: Horae, client: Client) -> None:

@@ -13,7 +13,7 @@ from horae.api.stream.event import News
 from horae.api.stream.sources import JobSource, ScheduleSource
 from horae.api.stream.watch import Wanted
 from horae.api.views.schedules import ScheduleItems
-from horae.storage.schedules import lists
+from horae.storage.schedules import reading
 from horae.wakeup.channel import Hint, HintKind
 from tests.api.clients import Client
 from tests.api.streams import Received, Stream, listening
@@ -158,7 +158,7 @@ async def test_a_look_is_one_statement_and_two_if_there_is_news(horae: Horae, so
 
 def test_what_has_changed_is_found_by_an_index(horae: Horae) -> None:
     database = horae.components.database
-    asked = lists.CHANGED.params(within=3.0, limit=10)
+    asked = reading.CHANGED.params(within=3.0, limit=10)
     statement = asked.compile(database.engine, compile_kwargs={"literal_binds": True})
 
     def plan(connection: Connection) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from horae import Horae
 from horae.client.schedules.pages import cursor_of
-from horae.storage.schedules.health import MOST, STREAK
+from horae.storage.schedules.health import FAILURES_IN_A_ROW, MOST_FAILING
 from tests.api.clients import Client, error_of
 from tests.api.timetable import fail_often, fire, make_late
 from tests.harness.applications import execute
@@ -396,9 +396,9 @@ async def test_the_overview_names_what_is_late_fails_or_gave_up(horae: Horae, cl
 
 
 async def test_one_that_fails_is_found_among_many_that_do_not(horae: Horae, client: Client) -> None:
-    for number in range(MOST):
+    for number in range(MOST_FAILING):
         nightly(horae, f"sound{number}")
-    fail_often(horae, nightly(horae, "weak"), STREAK)
+    fail_often(horae, nightly(horae, "weak"), FAILURES_IN_A_ROW)
     problems = (await client("auditor").get("/api/overview/")).json()["problems"]
     assert ["'weak'" in each["message"] for each in problems] == [True]
 

@@ -9,8 +9,7 @@ import httpx
 import pytest
 
 from horae import Horae, JobContext
-from horae.storage.engine import caller_threads
-from horae.storage.engine.caller_threads import Use
+from horae.storage.engine.caller_threads import CallerThreads, ChangeLimits, Use
 from horae.storage.engine.database import Database
 from tests.api.clients import application_of, client_of, error_of
 from tests.harness.applications import own_engine
@@ -91,10 +90,10 @@ async def test_a_body_hears_of_its_cancel_while_changes_wait(
 
 
 async def test_a_change_is_refused_at_once_where_many_wait_and_none_ends(
-    horae: Horae, root: httpx.AsyncClient, database: Database, monkeypatch: pytest.MonkeyPatch
+    horae: Horae, root: httpx.AsyncClient, database: Database
 ) -> None:
-    monkeypatch.setattr(caller_threads, "MOST_WAITING", 2)
-    monkeypatch.setattr(caller_threads, "STALL", 0.0)
+    limits = ChangeLimits(most_waiting=2, stalled_after=0.0)
+    horae.components.database.caller_threads = CallerThreads(8, limits)
     async with asyncio.TaskGroup() as group:
         with locked(database, "horae_jobs"):
             changes = [group.create_task(root.post("/api/jobs/types/mail/", json={})) for _ in range(10)]

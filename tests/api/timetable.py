@@ -1,7 +1,7 @@
 """Schedules that a test moves in time and fires, as a node would."""
 
 from horae import Horae
-from horae.storage.schedules import runs
+from horae.storage.schedules import firing
 from tests.harness.applications import ELSEWHERE, execute
 
 
@@ -18,7 +18,7 @@ def make_late(horae: Horae, schedule_id: int, seconds: int) -> None:
 
 def fire(horae: Horae, *schedule_ids: int) -> list[int]:
     """Fire what is due of these; the jobs."""
-    decided = horae.components.database.transact(runs.fire, schedule_ids, ELSEWHERE)
+    decided = horae.components.database.transact(firing.fire, schedule_ids, ELSEWHERE)
     return [int(result.fired) for result in decided if result.fired is not None]
 
 

@@ -29,7 +29,7 @@ from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import SQLITE
 from horae.storage.migrations.runner import MigrationStatus
 from horae.storage.operations import nodes
-from horae.storage.operations.doctor import OpenTransaction, Server, Tuples, WaitingWork, nothing, started
+from horae.storage.operations.doctor import DueWork, OpenTransaction, RowEstimate, Server, do_nothing, started
 from horae.storage.operations.nodes import NodeView
 from horae.types.registry import Registry
 from horae.wakeup.silent import SilentChannel
@@ -46,7 +46,7 @@ NODE = NodeView(
     id=NodeId("n1"), name="left", host="h", pid=7, version="1", roles=["worker"], queues=None, types=["a"], concurrency=10,
     lock_key=1, started_at=NOON, heartbeat_at=NOON, process_ended=False, silence=0.1, lock_free=False, running=2,
 )  # fmt: skip
-WORK = WaitingWork(queue="default", type="a", count=3, oldest=61.0)
+WORK = DueWork(queue="default", type="a", count=3, oldest=61.0)
 
 
 def levels(findings: Iterable[Finding]) -> dict[str, Level]:
@@ -145,7 +145,7 @@ def test_a_program_that_holds_the_write_lock_is_named_and_no_job(copy: Path, mon
         holder.stdout.readline()
         sick = call("doctor", "--database", url)
         with closing(Database(url, busy_timeout=0)) as database, pytest.raises(DatabaseBusy, match=str(holder.pid)):
-            database.transact(nothing)
+            database.transact(do_nothing)
         holder.communicate()
     assert sick.exit_code == 1
     held = "which is no node, has held the write lock for longer than 0.01 s"
@@ -286,7 +286,7 @@ def test_transactions() -> None:
     ],
 )
 def test_dead_rows(live: int, dead: int, level: Level) -> None:
-    assert server.tuples_finding(Tuples(live=live, dead=dead, vacuumed_at=NOON)).level is level
+    assert server.tuples_finding(RowEstimate(live=live, dead=dead, vacuumed_at=NOON)).level is level
 
 
 def test_the_disk_and_the_journal() -> None:

@@ -118,7 +118,7 @@ class TestStrangers:
         job = horae.jobs.start("hooked")
         stranger.jobs.cancel(job.id)
         age(horae, job.id)
-        left = stranger.components.database.autocommit(storage.left, (), 60.0)
+        left = stranger.components.database.autocommit(storage.leftover_jobs, (), 60.0)
         [finding] = left_findings(left, [])
         assert "'hooked': 1 wait to be deleted and 1 owe a hook" in finding.message
         assert "--unknown hooked" in (finding.advice or "")

@@ -62,7 +62,7 @@ from horae.storage.jobs.reading import JobFilter
 from horae.storage.jobs.tables import job_attempts
 from horae.storage.operations import nodes, queues
 from horae.storage.operations.nodes import NodeRecord
-from horae.storage.outcomes import ending, settling
+from horae.storage.outcomes import cancelling, deletion, settling
 from horae.types.context import JobContext
 from horae.types.job_type import JobType
 from horae.types.registry import Registry
@@ -282,7 +282,7 @@ class JobLife(RuleBasedStateMachine):
     @rule(which=WHICH, by=st.sampled_from([None, *OWNERS]))
     def cancel(self, which: int, by: str | None) -> None:
         job = self._pick(which)
-        answer = self.database.transact(ending.cancel, job.id, by)
+        answer = self.database.transact(cancelling.cancel, job.id, by)
         assert (answer is not None) == job.can(JobEvent.CANCEL)
         if answer is not None:
             job.move(JobEvent.CANCEL, self.now)
@@ -292,7 +292,7 @@ class JobLife(RuleBasedStateMachine):
     @rule(which=WHICH)
     def remove(self, which: int) -> None:
         job = self._pick(which)
-        gone = self.database.transact(ending.remove, [job.id])
+        gone = self.database.transact(deletion.delete_jobs, [job.id])
         assert gone == (set() if job.occupied else {job.id})
         if gone:
             self._forget(job)
@@ -307,7 +307,7 @@ class JobLife(RuleBasedStateMachine):
         self.database.transact(owed_hooks.forget, ["work"])
         found = self.database.transact(owed_hooks.past_keeping, ["work"], KEEP, after=JobId(0), limit=100)
         assert found == old
-        assert self.database.transact(ending.remove, found) == set(old)
+        assert self.database.transact(deletion.delete_jobs, found) == set(old)
         for job_id in old:
             self._forget(self.jobs[job_id])
 
@@ -449,7 +449,7 @@ class JobLife(RuleBasedStateMachine):
     @invariant()
     def the_limit_counts_what_is_there(self) -> None:
         for owner in OWNERS:
-            counted = self.database.transact(creation.occupying, owner, "work")
+            counted = self.database.transact(creation.count_open, owner, "work")
             assert counted == self._occupying(owner) <= MAX_COUNT
 
     # The model
@@ -469,7 +469,7 @@ class JobLife(RuleBasedStateMachine):
         return sum(job.wish.owner == owner and job.occupied for job in self.jobs.values())
 
     def _claim(self, scope: ClaimScope, limit: int, *, knows: bool) -> list[Claim]:
-        names = self.database.autocommit(limited_claims.within_reach, scope, limit) if knows else []
+        names = self.database.autocommit(limited_claims.limited_queues_with_room, scope, limit) if knows else []
         if not names:
             return self.database.autocommit(claims.claim, scope, limit)
         return self.database.transact(limited_claims.claim, scope, limit, names).claims

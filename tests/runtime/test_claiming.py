@@ -427,9 +427,9 @@ class TestDelays:
             def unknown_here() -> None: ...
 
             other.jobs.start("unknown_here")
-        assert database.autocommit(claims.look_ahead).due_in == math.inf
+        assert database.autocommit(claims.next_work).due_in == math.inf
         await horae.aio.jobs.start(work, delay=timedelta(hours=1))
-        due_in = database.autocommit(claims.look_ahead).due_in
+        due_in = database.autocommit(claims.next_work).due_in
         assert due_in is not None
         assert 3590 < due_in <= 3600
 
@@ -437,8 +437,10 @@ class TestDelays:
         @horae.job
         async def work() -> None: ...
 
-        await horae.aio.jobs.start_many(work, [{}] * claims.GLANCE, options=StartOptions(delay=timedelta(hours=1)))
-        assert database.autocommit(claims.look_ahead).due_in is None
+        await horae.aio.jobs.start_many(
+            work, [{}] * claims.MOST_SCANNED, options=StartOptions(delay=timedelta(hours=1))
+        )
+        assert database.autocommit(claims.next_work).due_in is None
 
 
 @pytest.mark.postgres

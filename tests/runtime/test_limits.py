@@ -15,7 +15,7 @@ from horae.errors import DatabaseBusy, JobStopped
 from horae.runtime.liveness import sweeper
 from horae.storage.engine.dialect import seconds_from_now
 from horae.storage.jobs.tables import jobs
-from horae.storage.outcomes import ending
+from horae.storage.outcomes import time_limits
 from tests.harness.applications import attempts_of, execute, rows
 from tests.harness.nodes import running_node, until, until_released, until_state
 from tests.storage import arrange
@@ -246,7 +246,7 @@ class TestHard:
             raise DatabaseBusy("the body holds the lock")
 
         execute(horae, "INSERT INTO horae_queues (name) VALUES ('slow')")
-        monkeypatch.setattr(ending, "expire", refused)
+        monkeypatch.setattr(time_limits, "expire", refused)
         async with running_node(horae):
             job = await horae.aio.jobs.start(deaf)
             ended = await until_released(horae, job.id)

@@ -4,6 +4,7 @@ import os
 import threading
 from asyncio import TaskGroup
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,7 @@ from sqlalchemy import text
 from horae import Horae, JobContext
 from horae.errors import JobStopped, Unavailable
 from horae.runtime.node import node as nodes
-from horae.storage.engine.sqlite import file_identity
+from horae.storage.engine.database import Database
 from tests.harness.nodes import until
 
 
@@ -26,7 +27,7 @@ def file(tmp_path: Path, migrated_sqlite: Path) -> Path:
 
 @pytest.fixture
 def horae(file: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Horae]:
-    monkeypatch.setattr(file_identity, "LOOK_EVERY", 0.0)
+    monkeypatch.setattr("horae.app.Database", partial(Database, file_check_interval=0.0))
     monkeypatch.setattr(nodes, "FILE_EVERY", 0.05)
     horae = Horae(f"sqlite:///{file}")
     yield horae
@@ -70,7 +71,7 @@ def test_callers_hear_of_it(horae: Horae, file: Path, lose: Callable[[Path], Non
 
     horae.jobs.start(work)
     lose(file)
-    what = "was replaced by another one" if lose is replace else "is gone"
+    what = "was replaced by another one" if lose is replace else "was moved or deleted"
     for call in (lambda: horae.jobs.start(work), horae.jobs.list, lambda: horae.schedules.add("work", every="1h")):
         with pytest.raises(Unavailable, match=f"{file.name} {what} while this process had it open"):
             call()
@@ -107,7 +108,7 @@ def test_the_last_connection_removes_them_in_good_order(horae: Horae, file: Path
 
     first = horae.jobs.start(work)
     database = horae.components.database
-    vars(database)["_lender"].close()
+    vars(database)["_statement_connections"].close()
     database.engine.dispose()
     database.autocommit_engine.dispose()
     assert not Path(f"{file}-wal").exists()

@@ -16,7 +16,7 @@ from horae.runtime.liveness.heartbeat import Watcher
 from horae.runtime.liveness.life_lock import is_abandoned
 from horae.runtime.liveness.membership import FileMembership
 from horae.runtime.liveness.node_record import record_of
-from horae.storage.engine.database import Database, side_car
+from horae.storage.engine.database import Database, side_car_path
 from tests.harness.applications import application, counted_statements, rows
 from tests.harness.nodes import running_node, until
 
@@ -46,7 +46,7 @@ def test_a_life_is_seen_by_others_and_not_disturbed_by_their_looking(horae: Hora
         two.leave()
     assert (one.is_anybody_missing, one.find_dead()) == (False, {})
     one.leave()
-    assert list(side_car(database, "nodes").iterdir()) == []
+    assert list(side_car_path(database, "nodes").iterdir()) == []
 
 
 def test_a_lock_that_is_free_is_missed_without_a_query(horae: Horae) -> None:
@@ -64,7 +64,7 @@ def test_a_lock_that_is_free_is_missed_without_a_query(horae: Horae) -> None:
 def test_a_file_that_no_row_names_is_removed_once_it_is_old(horae: Horae, database: Database, age: int) -> None:
     one = member(horae)
     one.join(Watcher())
-    orphan = side_car(database, "nodes") / "0123456789abcdef.lock"
+    orphan = side_car_path(database, "nodes") / "0123456789abcdef.lock"
     orphan.touch()
     os.utime(orphan, (time.time() - age, time.time() - age))
     assert one.find_dead() == {}
@@ -75,7 +75,7 @@ def test_a_file_that_no_row_names_is_removed_once_it_is_old(horae: Horae, databa
 def test_looking_makes_no_file(database: Database, tmp_path: Path) -> None:
     assert not is_abandoned(tmp_path / "nobody.lock")
     assert not list(tmp_path.glob("*.lock"))
-    assert side_car(database, "nodes").name not in {path.name for path in tmp_path.iterdir()}
+    assert side_car_path(database, "nodes").name not in {path.name for path in tmp_path.iterdir()}
 
 
 async def test_a_node_whose_lock_is_gone_is_found_soon(horae: Horae, database: Database) -> None:

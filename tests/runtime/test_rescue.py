@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from horae import Horae, JobState
 from horae.runtime.liveness import rescue, sweeper
-from horae.storage.engine.database import side_car
+from horae.storage.engine.database import side_car_path
 from tests.harness.applications import ELSEWHERE, attempts_of, claim_as_another_node, execute, rows
 from tests.harness.nodes import running_node, until, until_state
 
@@ -30,7 +30,7 @@ async def jobs_elsewhere(horae: Horae, count: int) -> Sequence[int]:
 def list_the_dead(horae: Horae) -> None:
     """Let that node be one of this host whose process is gone: its row is there, and on SQLite its file."""
     if horae.components.database.dialect == "sqlite":
-        (side_car(horae.components.database, "nodes") / f"{ELSEWHERE}.lock").touch()
+        (side_car_path(horae.components.database, "nodes") / f"{ELSEWHERE}.lock").touch()
     execute(horae, COPY, pid=NO_SUCH_PROCESS)
 
 

@@ -8,7 +8,7 @@ import pytest
 from horae import Horae
 from horae.domain.jobs.job import JobId
 from horae.runtime.claims import suspects
-from horae.storage.outcomes import ending
+from horae.storage.outcomes import crashed_nodes
 from tests.harness.applications import execute
 from tests.harness.nodes import running_node, until_state
 
@@ -59,5 +59,5 @@ async def test_crashes_are_counted(horae: Horae) -> None:
     ids: Sequence[int] = horae.jobs.start_many(work, [{}] * 3)
     was_there(horae, ids[0], 2)
     was_there(horae, ids[1], 1)
-    found = horae.components.database.autocommit(ending.crashes_of, [JobId(job_id) for job_id in ids])
+    found = horae.components.database.autocommit(crashed_nodes.crashes_of, [JobId(job_id) for job_id in ids])
     assert found == {ids[0]: 2, ids[1]: 1}

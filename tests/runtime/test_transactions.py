@@ -457,7 +457,7 @@ async def test_a_body_cannot_commit_its_own_transaction(horae: Horae, how: str, 
         job = await horae.aio.jobs.start(greedy)
         failed = await until_state(horae, job.id, "failed")
     assert effects(horae) == []
-    assert caught or "a body does not end its own transaction" in (failed.error or "")
+    assert caught or "the body of a job must not end its transaction" in (failed.error or "")
 
 
 async def test_nor_can_a_coroutine(horae: Horae) -> None:
@@ -470,7 +470,7 @@ async def test_nor_can_a_coroutine(horae: Horae) -> None:
         job = await horae.aio.jobs.start(greedy)
         failed = await until_state(horae, job.id, "failed")
     assert effects(horae) == []
-    assert "a body does not end its own transaction" in (failed.error or "")
+    assert "the body of a job must not end its transaction" in (failed.error or "")
 
 
 async def test_nor_can_one_with_the_drivers_own_connection(horae: Horae) -> None:
@@ -491,7 +491,7 @@ async def test_nor_can_one_with_the_drivers_own_connection(horae: Horae) -> None
         assert effects(horae) == []
         other = await horae.aio.jobs.start(modest)  # on the same connection
         await until_state(horae, other.id, "finished")
-    assert "a body does not end its own transaction" in (failed.error or "")
+    assert "the body of a job must not end its transaction" in (failed.error or "")
     assert len(effects(horae)) == 1
 
 
@@ -512,7 +512,7 @@ async def test_nor_one_in_a_transaction_of_the_applications_engine(horae: Horae,
             job = await horae.aio.jobs.start(greedy)
             failed = await until_state(horae, job.id, "failed")
         assert effects(horae) == []
-        assert "a body does not end its own transaction" in (failed.error or "")
+        assert "the body of a job must not end its transaction" in (failed.error or "")
 
 
 @pytest.mark.parametrize("how", ["connection", "session"])

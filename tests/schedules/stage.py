@@ -16,9 +16,9 @@ from horae.storage.jobs import claims
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.outcomes import settling
 from horae.storage.outcomes.settling import Settled
-from horae.storage.schedules import repository, runs
-from horae.storage.schedules.planning_state import statistics_of
-from horae.storage.schedules.runs import Decided
+from horae.storage.schedules import firing, reading
+from horae.storage.schedules.plan_writing import AppliedPlan
+from horae.storage.schedules.row_mapping import statistics_of
 from horae.storage.schedules.ticks import StoredTicks
 from tests.harness.applications import rows
 from tests.schedules.clock import Clock
@@ -36,13 +36,13 @@ class Stage:
         self.horae, self.clock = horae, clock
         self.database = horae.components.database
 
-    def fire(self, *ids: int, node: NodeId = HERE) -> list[Decided]:
+    def fire(self, *ids: int, node: NodeId = HERE) -> list[AppliedPlan]:
         """Try to fire these schedules."""
-        return self.database.transact(runs.fire, ids, node)
+        return self.database.transact(firing.fire, ids, node)
 
     def fire_due(self, node: NodeId = HERE) -> list[int]:
         """Fire all that is due, as a node that owns everything; the jobs."""
-        due = self.database.autocommit(repository.due, range(PARTITIONS), 0.000001)
+        due = self.database.autocommit(firing.due, range(PARTITIONS), 0.000001)
         decided = self.fire(*(item.id for item in due), node=node) if due else []
         return [result.fired for result in decided if result.fired is not None]
 
@@ -89,7 +89,7 @@ class Stage:
 
     def stored_statistics(self, name: str) -> Statistics:
         """The statistics as they are stored: a run that goes on is a crash there."""
-        row = self.horae.components.database.autocommit(repository.get, name)
+        row = self.horae.components.database.autocommit(reading.get, name)
         assert row is not None
         return statistics_of(row)
 
@@ -130,6 +130,6 @@ def fires(expression: str, after: datetime, until: datetime) -> list[datetime]:
     return found
 
 
-def started(decided: Collection[Decided]) -> list[Any]:
+def started(decided: Collection[AppliedPlan]) -> list[Any]:
     """The jobs that were made."""
     return [result.fired for result in decided if result.fired is not None]

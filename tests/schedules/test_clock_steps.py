@@ -11,7 +11,7 @@ from horae.domain.jobs.job import AttemptOutcome, Claim, Failed, JobState, Settl
 from horae.domain.jobs.limits import HARD
 from horae.runtime.liveness import sweeper
 from horae.storage.jobs import claims
-from horae.storage.outcomes import ending, settling
+from horae.storage.outcomes import cancelling, settling, time_limits
 from tests.harness.nodes import running_node, until, until_state
 from tests.schedules.stage import CRASHED, HERE, Stage
 
@@ -45,12 +45,12 @@ def crash(stage: Stage, claim: Claim) -> None:
 
 
 def cancel(stage: Stage, claim: Claim) -> None:
-    stage.database.transact(ending.cancel, claim.id, "alice")
+    stage.database.transact(cancelling.cancel, claim.id, "alice")
     stage.database.transact(settling.release, HERE, [(claim.id, claim.lease)])
 
 
 def expire(stage: Stage, claim: Claim) -> None:
-    stage.database.transact(ending.expire, [(claim.id, claim.lease)], HARD)
+    stage.database.transact(time_limits.expire, [(claim.id, claim.lease)], HARD)
     stage.database.transact(settling.release, HERE, [(claim.id, claim.lease)])
 
 

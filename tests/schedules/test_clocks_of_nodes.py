@@ -16,7 +16,7 @@ from horae.runtime.controller import Controller
 from horae.runtime.signals import Signals
 from horae.storage.engine.database import Database
 from horae.storage.operations import nodes
-from horae.storage.schedules import repository, runs
+from horae.storage.schedules import firing
 from tests.harness.applications import application
 from tests.schedules.stage import HERE
 
@@ -46,7 +46,7 @@ class TestWhenANodeLooks:
     def looks(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         """What was read, in order."""
         looks: list[str] = []
-        for module, name in ((nodes, "schedulers"), (repository, "due"), (repository, "due_of")):
+        for module, name in ((nodes, "schedulers"), (firing, "due"), (firing, "due_among")):
             monkeypatch.setattr(module, name, noted(looks, name, getattr(module, name)))
         return looks
 
@@ -89,7 +89,7 @@ class TestWhenANodeLooks:
         lone.hint([7])
         await look(lone)
         await look(lone)
-        assert looks == ["schedulers", "due", "due_of"]
+        assert looks == ["schedulers", "due", "due_among"]
         lone.hint()
         await look(lone)
         assert looks[3:] == ["due"]
@@ -130,14 +130,14 @@ def abroad(request: pytest.FixtureRequest, plain_database: Database) -> Iterator
 def test_the_zone_of_the_session_moves_nothing(abroad: Horae) -> None:
     view = abroad.schedules.add("work", every="1h")
     database = abroad.components.database
-    (decided,) = database.transact(runs.fire, [view.id], HERE)
+    (decided,) = database.transact(firing.fire, [view.id], HERE)
     row = decided.schedule
     assert decided.fired is not None
     assert row.started_at is not None
     assert abs(row.started_at - row.now) < timedelta(seconds=1)
     assert row.next_start is not None
     assert timedelta(minutes=59) < row.next_start - row.now <= timedelta(hours=1)
-    assert database.transact(runs.fire, [view.id], HERE)[0].fired is None
+    assert database.transact(firing.fire, [view.id], HERE)[0].fired is None
     stored = abroad.schedules.get("work")
     assert (stored.started_at, stored.next_start) == (row.started_at, row.next_start)
     (tick,) = abroad.schedules.ticks("work")

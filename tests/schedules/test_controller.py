@@ -23,9 +23,9 @@ from horae.runtime.controller import Controller
 from horae.runtime.signals import Signals
 from horae.storage.engine.database import Database
 from horae.storage.operations import nodes
-from horae.storage.schedules import repository, runs
+from horae.storage.schedules import firing, writing
+from horae.storage.schedules.plan_writing import AppliedPlan
 from horae.storage.schedules.rows import DueSchedule
-from horae.storage.schedules.runs import Decided
 from tests.harness.applications import application, claim_as_another_node, execute
 from tests.harness.nodes import running_node, signals_of, until
 from tests.schedules.bodies import stubborn
@@ -272,14 +272,14 @@ class TestBadOnes:
     async def test_a_batch_that_fails_is_fired_one_by_one(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
         ran = add_type(horae)
         ids = [horae.schedules.add("work", name=f"s{number}", every="1h").id for number in range(4)]
-        fire = runs.fire
+        fire = firing.fire
 
-        def fire_unless_bad(connection: Connection, batch: Collection[int], node: NodeId) -> list[Decided]:
+        def fire_unless_bad(connection: Connection, batch: Collection[int], node: NodeId) -> list[AppliedPlan]:
             if ids[2] in batch:
                 raise ValueError("this one cannot be fired")
             return fire(connection, batch, node)
 
-        monkeypatch.setattr(runs, "fire", fire_unless_bad)
+        monkeypatch.setattr(firing, "fire", fire_unless_bad)
         async with running_node(horae):
             await until(lambda: len(ran) == 3)
             assert horae.schedules.get("s2").statistics.total_runs == 0
@@ -372,35 +372,35 @@ class TestTrouble:
         horae.schedules.add("work", every="1h")
         away = {"schedulers": 1, "due": 1, "fire": 1}
         fail_first(monkeypatch, nodes, "schedulers", away)
-        fail_first(monkeypatch, repository, "due", away)
-        fail_first(monkeypatch, runs, "fire", away)
+        fail_first(monkeypatch, firing, "due", away)
+        fail_first(monkeypatch, firing, "fire", away)
         async with running_node(horae):
             await until(lambda: len(ran) == 1)
         assert set(away.values()) == {0}
 
     async def test_a_failed_look_at_a_hint_is_repeated(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
         ran = add_type(horae)
-        away = {"due_of": 1}
+        away = {"due_among": 1}
         async with running_node(horae):
-            fail_first(monkeypatch, repository, "due_of", away)
+            fail_first(monkeypatch, firing, "due_among", away)
             await horae.aio.schedules.add("work", every="1h")
             await until(lambda: len(ran) == 1)
-        assert away == {"due_of": 0}
+        assert away == {"due_among": 0}
 
     async def test_a_run_that_outlasts_its_interval_is_not_asked_for_all_the_time(
         self, horae: Horae, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        release, asked, fire = asyncio.Event(), list[float](), runs.fire
+        release, asked, fire = asyncio.Event(), list[float](), firing.fire
 
         @horae.job
         async def long() -> None:
             await release.wait()
 
-        def count(connection: Connection, batch: Collection[int], node: NodeId) -> list[Decided]:
+        def count(connection: Connection, batch: Collection[int], node: NodeId) -> list[AppliedPlan]:
             asked.append(time.monotonic())
             return fire(connection, batch, node)
 
-        monkeypatch.setattr(runs, "fire", count)
+        monkeypatch.setattr(firing, "fire", count)
         horae.schedules.add(long, every="2s")
         async with running_node(horae):
             await until(lambda: asked and time.monotonic() > asked[0] + 3.5)
@@ -414,17 +414,17 @@ class TestTrouble:
         with application(plain_database, hints=False) as horae:
             ran = add_type(horae)
             horae.schedules.add("work", every="1h", enabled=False)
-            learnt, due = list[int](), repository.due
+            learnt, due = list[int](), firing.due
 
             def old(connection: Connection, partitions: Collection[int], horizon: float) -> list[DueSchedule]:
                 if learnt:
                     return due(connection, partitions, horizon)
-                (row,) = repository.lock(connection, [horae.schedules.resume("work").id])
+                (row,) = writing.lock(connection, [horae.schedules.resume("work").id])
                 learnt.append(row.id)
-                signals.runs_ended.send([Decided(row, None, None)])
+                signals.runs_ended.send([AppliedPlan(row, None, None)])
                 return []
 
-            monkeypatch.setattr(repository, "due", old)
+            monkeypatch.setattr(firing, "due", old)
             signals = Signals()
             lone = Controller(horae.components.database, NodeId("here"), signals, Random(1))
             async with running_node(horae, scheduler=False), asyncio.TaskGroup() as group:

@@ -21,10 +21,10 @@ from horae.runtime.claims.settler import Settler
 from horae.runtime.signals import Signals
 from horae.storage.engine.database import Database
 from horae.storage.outcomes.settling import Settled
-from horae.storage.schedules import bulk_firing, repository, runs
-from horae.storage.schedules.bulk_firing import Fired, PlannedFire
+from horae.storage.schedules import bulk_firing, firing
+from horae.storage.schedules.bulk_firing import BulkFired, PlannedFire
+from horae.storage.schedules.plan_writing import AppliedPlan
 from horae.storage.schedules.rows import DueSchedule
-from horae.storage.schedules.runs import Decided
 from tests.harness.applications import application, rows
 from tests.harness.nodes import running_node, until
 from tests.schedules.stage import check_ledger, fires
@@ -66,9 +66,9 @@ class TestPlannedAhead:
     async def test_they_fire_as_they_were_planned(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
         planned, fire = list[int](), bulk_firing.fire
 
-        def noted(connection: Connection, plans: Sequence[PlannedFire], node: NodeId) -> Fired:
+        def noted(connection: Connection, plans: Sequence[PlannedFire], node: NodeId) -> BulkFired:
             fired = fire(connection, plans, node)
-            planned.extend(decided.schedule.id for decided in fired.decided)
+            planned.extend(decided.schedule.id for decided in fired.applied)
             return fired
 
         monkeypatch.setattr(bulk_firing, "fire", noted)
@@ -93,14 +93,14 @@ class TestPlannedAhead:
     async def test_what_a_rival_has_fired_is_not_locked_again(
         self, horae: Horae, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        happened, fire, long_way, ask = list[tuple[str, set[int]]](), bulk_firing.fire, runs.fire, repository.due_of
+        happened, fire, long_way, ask = list[tuple[str, set[int]]](), bulk_firing.fire, firing.fire, firing.due_among
 
-        def beaten(connection: Connection, plans: Sequence[PlannedFire], node: NodeId) -> Fired:
+        def beaten(connection: Connection, plans: Sequence[PlannedFire], node: NodeId) -> BulkFired:
             before = fire(connection, plans, NodeId("rival"))
-            happened.append(("beaten", {decided.schedule.id for decided in before.decided}))
+            happened.append(("beaten", {decided.schedule.id for decided in before.applied}))
             return fire(connection, plans, node)
 
-        def noted(connection: Connection, ids: Collection[int], node: NodeId) -> list[Decided]:
+        def noted(connection: Connection, ids: Collection[int], node: NodeId) -> list[AppliedPlan]:
             happened.append(("locked", set(ids)))
             return long_way(connection, ids, node)
 
@@ -109,8 +109,8 @@ class TestPlannedAhead:
             return ask(connection, ids, horizon)
 
         monkeypatch.setattr(bulk_firing, "fire", beaten)
-        monkeypatch.setattr(runs, "fire", noted)
-        monkeypatch.setattr(repository, "due_of", asked)
+        monkeypatch.setattr(firing, "fire", noted)
+        monkeypatch.setattr(firing, "due_among", asked)
         add_many(horae, 4)
         async with running_node(horae):
             await until(lambda: sum(len(ids) for what, ids in happened if what == "beaten") >= 4)
@@ -126,7 +126,7 @@ class TestPlannedAhead:
     ) -> None:
         refused = list[int]()
 
-        def refuse(_connection: Connection, plans: Sequence[PlannedFire], _node: NodeId) -> Fired:
+        def refuse(_connection: Connection, plans: Sequence[PlannedFire], _node: NodeId) -> BulkFired:
             refused.append(len(plans))
             raise IntegrityError("INSERT", {}, Exception("twice"))
 
@@ -223,13 +223,13 @@ class TestEndsWait:
     async def test_a_crowd_takes_the_way_and_gives_it_back(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(controller, "LARGEST_BATCH", 2)
         free = list[bool]()
-        fire = runs.fire
+        fire = firing.fire
 
-        def noted(connection: Connection, ids: Collection[int], node: NodeId) -> list[Decided]:
+        def noted(connection: Connection, ids: Collection[int], node: NodeId) -> list[AppliedPlan]:
             free.append(calm.is_set())
             return fire(connection, ids, node)
 
-        monkeypatch.setattr(runs, "fire", noted)
+        monkeypatch.setattr(firing, "fire", noted)
         horae.job(name="work")(lambda: None)
         for index in range(7):
             horae.schedules.add("work", name=f"s{index}", every="1h")

@@ -10,7 +10,8 @@ from sqlalchemy.exc import IntegrityError
 
 from horae.domain.jobs.job import JobId
 from horae.domain.schedules.schedule import Overlap
-from horae.storage.schedules import repository, runs
+from horae.storage.outcomes import run_ending
+from horae.storage.schedules import firing
 from tests.harness.applications import execute, rows
 from tests.schedules.clock import MONDAY
 from tests.schedules.stage import ENDED_BADLY, HERE, THERE, Stage, check_ledger, fires, started
@@ -206,11 +207,11 @@ class TestBadOnes:
         for claim in stage.claim():
             stage.end(claim)
         assert rows(stage.horae, "SELECT count(*) AS n FROM horae_jobs WHERE state = 'finished'")[0].n == 2
-        assert (stage.get("a").state, stage.database.transact(runs.end_lost, 10)) == ("idle", [])
+        assert (stage.get("a").state, stage.database.transact(run_ending.end_unreported, 10)) == ("idle", [])
         rules = good.rules if isinstance(good.rules, str) else json.dumps(good.rules)
         execute(stage.horae, "UPDATE horae_schedules SET rules = :rules WHERE name = 'bad'".replace(
             ":rules", f"'{rules}'".replace(":", "\\:")))  # fmt: skip
-        assert len(stage.database.transact(runs.end_lost, 10)) == 1
+        assert len(stage.database.transact(run_ending.end_unreported, 10)) == 1
         assert (stage.get("bad").state, stage.get("bad").statistics.total_successes) == ("idle", 1)
 
     def test_a_type_that_nobody_knows_keeps_its_own_job_waiting_only(self, stage: Stage) -> None:
@@ -339,12 +340,12 @@ def test_what_is_due_is_found_by_partition_or_by_id(stage: Stage) -> None:
         for n in range(5)
     ]
     for horizon, expected in ((0.0001, 1), (60.5, 2), (3600, 5)):
-        found = stage.database.autocommit(repository.due, range(1024), horizon)
+        found = stage.database.autocommit(firing.due, range(1024), horizon)
         assert sorted(item.id for item in found) == ids[:expected]
-        assert [item.id for item in stage.database.autocommit(repository.due_of, ids, horizon)] == ids[:expected]
-    (soon,) = stage.database.autocommit(repository.due_of, [ids[3]], 3600.0)
+        assert [item.id for item in stage.database.autocommit(firing.due_among, ids, horizon)] == ids[:expected]
+    (soon,) = stage.database.autocommit(firing.due_among, [ids[3]], 3600.0)
     assert soon.due_in == pytest.approx(180)
-    assert stage.database.autocommit(repository.due, [], 3600.0) == []
+    assert stage.database.autocommit(firing.due, [], 3600.0) == []
 
 
 def test_a_run_by_hand_is_no_nominal_time(stage: Stage) -> None:

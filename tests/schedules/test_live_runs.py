@@ -11,8 +11,7 @@ from horae.domain.schedules.planning_state import RunByHand, ScheduleSnapshot
 from horae.domain.schedules.schedule import Overlap, Rules
 from horae.domain.schedules.trigger import parse_trigger
 from horae.errors import ScheduleIsRunning
-from horae.storage.outcomes import ending
-from horae.storage.schedules import runs
+from horae.storage.outcomes import crashed_nodes, run_ending
 from tests.harness.applications import rows
 from tests.harness.nodes import running_node, until
 from tests.schedules.clock import MONDAY
@@ -162,8 +161,8 @@ class TestLimitOfTheSchedule:
         """Its node lives, but does nothing."""
         self.begun(stage, max_runtime="2m")
         stage.clock.advance(hours=1)
-        monkeypatch.setattr(ending, "lost", lambda *_: [])
+        monkeypatch.setattr(crashed_nodes, "abandoned_jobs", lambda *_: [])
         async with running_node(stage.horae, scheduler=False, worker=False):
             await until(lambda: stage.jobs("work")[0][1] == "failed")
         assert rows(stage.horae, "SELECT error FROM horae_jobs")[0].error.startswith("hard time limit of the schedule")
-        assert stage.database.transact(runs.end_lost, 10) == []  # it has not stopped
+        assert stage.database.transact(run_ending.end_unreported, 10) == []  # it has not stopped

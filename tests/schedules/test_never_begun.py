@@ -20,7 +20,7 @@ from horae.runtime.journal.journal import entry_of
 from horae.runtime.liveness.rescue import Rescuer
 from horae.storage.jobs import claims
 from horae.storage.operations import queues
-from horae.storage.outcomes import ending
+from horae.storage.outcomes import time_limits
 from tests.harness.applications import execute
 from tests.schedules.stage import CRASHED, ENDED_BADLY, HERE, THERE, Stage
 from tests.storage import arrange
@@ -47,7 +47,7 @@ def cancelled(stage: Stage, job_id: int) -> None:
 
 
 def expired(stage: Stage, job_id: int) -> None:
-    (job,) = stage.database.transact(ending.expire, [(JobId(job_id), 0)], limits.PENDING)
+    (job,) = stage.database.transact(time_limits.expire, [(JobId(job_id), 0)], limits.PENDING)
     assert job.state == "failed"
 
 

@@ -8,7 +8,7 @@ import pytest
 from horae.domain.jobs.job import Cancelled
 from horae.domain.schedules.planning_state import Stop
 from horae.domain.schedules.schedule import Overlap
-from horae.storage.outcomes import ending
+from horae.storage.outcomes import cancelling
 from tests.harness.applications import rows
 from tests.schedules.clock import MONDAY
 from tests.schedules.stage import ENDED_BADLY, Stage, check_ledger, fires
@@ -99,7 +99,7 @@ class TestOverlap:
         (decided,) = stage.fire(stage.get("work").id)
         token = decided.schedule.run_token
         assert token is not None
-        job = stage.database.transact(ending.cancel, token, "schedule work")  # type: ignore[arg-type]  # a token is a job
+        job = stage.database.transact(cancelling.cancel, token, "schedule work")  # type: ignore[arg-type]  # a token is a job
         assert job is not None
         assert stage.get("work").state == "idle"
         assert len(stage.fire_due()) == 1

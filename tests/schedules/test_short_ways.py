@@ -11,8 +11,9 @@ from sqlalchemy import Connection
 from horae.client.schedules.views import ScheduleView
 from horae.domain.jobs.job import Claim, JobId
 from horae.domain.schedules.schedule import CatchUp, Overlap
-from horae.storage.schedules import bulk_ending, bulk_firing
-from horae.storage.schedules.bulk_firing import Fired, PlannedFire
+from horae.storage.outcomes import bulk_run_ending
+from horae.storage.schedules import bulk_firing
+from horae.storage.schedules.bulk_firing import BulkFired, PlannedFire
 from tests.harness.applications import rows
 from tests.schedules.clock import MONDAY
 from tests.schedules.stage import ENDED_BADLY, HERE, THERE, Stage
@@ -67,20 +68,20 @@ class TestEnds:
         """End what runs, or is claimed now; the jobs that went the short way."""
         short = stage.get("short").id
         went = set[JobId]()
-        end = bulk_ending.end
+        end = bulk_run_ending.end
 
         def noted(connection: Connection, jobs: Collection[JobId]) -> set[JobId]:
             found = end(connection, jobs)
             went.update(found)
             return found
 
-        patch.setattr(bulk_ending, "end", noted)
+        patch.setattr(bulk_run_ending, "end", noted)
         for claim in claims or stage.claim():
             if claim.schedule_id == short:
                 stage.end(claim, outcome)
             else:
                 with patch.context() as plan_only:
-                    plan_only.setattr(bulk_ending, "end", lambda *_: set())
+                    plan_only.setattr(bulk_run_ending, "end", lambda *_: set())
                     stage.end(claim, outcome)
         return went
 
@@ -191,7 +192,7 @@ def planned(stage: Stage, *ids: int) -> list[PlannedFire]:
     return [plan for plan in stage.database.autocommit(bulk_firing.plan_ahead, ids).values() if plan is not None]
 
 
-def fire(stage: Stage, plans: list[PlannedFire], node: Any = HERE) -> Fired:
+def fire(stage: Stage, plans: list[PlannedFire], node: Any = HERE) -> BulkFired:
     return stage.database.transact(bulk_firing.fire, plans, node)
 
 
@@ -222,7 +223,7 @@ class TestFires:
         stage.until_due("short")
         stage.clock.advance(seconds=late)
         stage.fire(stage.get("long").id)
-        (decided,) = fire(stage, plans).decided
+        (decided,) = fire(stage, plans).applied
         assert decided.fired == decided.schedule.run_token == stage.get("short").job_id
         assert decided.schedule.next_start == stage.get("short").next_start
         if "jitter" not in options:
@@ -232,17 +233,17 @@ class TestFires:
         plans = planned(stage, add(stage))
         stage.clock.advance(seconds=59.9)
         fired = fire(stage, plans)
-        assert not fired.decided
-        assert [item.due_in for item in fired.early] == [pytest.approx(0.1)]
+        assert not fired.applied
+        assert [item.due_in for item in fired.not_yet_due] == [pytest.approx(0.1)]
         assert stage.ledger("work") == []
 
     def test_of_two_who_have_the_same_plan_one_fires(self, stage: Stage) -> None:
         key = add(stage)
         plans, others = planned(stage, key), planned(stage, key)
         stage.until_due("work")
-        assert len(fire(stage, plans).decided) == 1
-        assert fire(stage, others, THERE) == Fired()
-        assert fire(stage, plans) == Fired()
+        assert len(fire(stage, plans).applied) == 1
+        assert fire(stage, others, THERE) == BulkFired()
+        assert fire(stage, plans) == BulkFired()
         assert stage.ledger("work") == [("fired", 1, "on_time")]
 
     @pytest.mark.parametrize(
@@ -262,7 +263,7 @@ class TestFires:
         plans = planned(stage, key)
         stage.until_due("work")
         change(stage)
-        assert fire(stage, plans) == Fired()
+        assert fire(stage, plans) == BulkFired()
         assert rows(stage.horae, "SELECT 1 FROM horae_ticks WHERE reason = 'on_time'") == []
 
     def test_what_is_not_plain_is_not_planned(self, stage: Stage) -> None:
@@ -289,7 +290,7 @@ class TestFires:
         keys = [add(stage, f"work{number}") for number in range(50)]
         plans = planned(stage, *keys)
         stage.clock.set(MONDAY + MINUTE)
-        decided = fire(stage, plans).decided
+        decided = fire(stage, plans).applied
         assert {item.schedule.id for item in decided} == set(keys)
         assert len({item.fired for item in decided}) == 50
         for item in decided:
@@ -307,7 +308,7 @@ class TestFires:
         )
         before = rows(stage.horae, counts)[1]
         stage.clock.set(MONDAY + MINUTE)
-        assert {item.schedule.id for item in fire(stage, plans).decided} == set(keys)
+        assert {item.schedule.id for item in fire(stage, plans).applied} == set(keys)
         one, two, three = rows(stage.horae, counts)
         assert tuple(one) == tuple(three) == (1, 0, 0, 1, 1, 0.0)
         if kind in FULL_AT_A_START:

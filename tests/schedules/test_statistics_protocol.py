@@ -9,8 +9,7 @@ import pytest
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import AttemptOutcome as Attempt
 from horae.domain.jobs.job import Cancelled, Failed, JobId, JobState, Outcome, Settlement, Succeeded, decide
-from horae.storage.outcomes import settling
-from horae.storage.schedules import runs
+from horae.storage.outcomes import run_ending, settling
 from tests.harness.applications import execute
 from tests.schedules.clock import MONDAY
 from tests.schedules.stage import CRASHED, ENDED_BADLY, HERE, THERE, Stage
@@ -217,10 +216,10 @@ class TestCrash:
         stage.fire_due()
         execute(stage.horae, "DELETE FROM horae_jobs")
         stage.clock.advance(minutes=3)
-        (ended,) = stage.database.transact(runs.end_lost, 10)
+        (ended,) = stage.database.transact(run_ending.end_unreported, 10)
         assert ended.schedule.state == "idle"
         assert counts(stage) == (1, 0, 0, 1)
-        assert stage.database.transact(runs.end_lost, 10) == []
+        assert stage.database.transact(run_ending.end_unreported, 10) == []
         assert len(stage.fire_due()) == 1
 
     @pytest.mark.parametrize(
@@ -234,7 +233,7 @@ class TestCrash:
         stage.fire_due()
         moved = f"UPDATE horae_jobs SET state = '{state}', finished_at = run_at"
         execute(stage.horae, moved)
-        assert len(stage.database.transact(runs.end_lost, 10)) == 1
+        assert len(stage.database.transact(run_ending.end_unreported, 10)) == 1
         assert counts(stage) == expected
 
     def test_one_whose_body_goes_on_is_not_lost(self, stage: Stage) -> None:
@@ -242,9 +241,9 @@ class TestCrash:
         stage.until_due("work")
         stage.fire_due()
         (claim,) = stage.claim()
-        assert stage.database.transact(runs.end_lost, 10) == []
+        assert stage.database.transact(run_ending.end_unreported, 10) == []
         stage.horae.jobs.cancel(claim.id)
-        assert stage.database.transact(runs.end_lost, 10) == []
+        assert stage.database.transact(run_ending.end_unreported, 10) == []
         assert stage.get("work").state == "terminating"
         stage.database.transact(settling.release, HERE, [(claim.id, claim.lease)])
         assert stage.get("work").state == "idle"
@@ -262,7 +261,7 @@ class TestLateFinishers:
         before = stage.get("work")
         stage.end(first)
         stage.end(first, ENDED_BADLY)
-        assert stage.database.transact(runs.end_jobs, {first.id: "succeeded"}, HERE) == []  # type: ignore[dict-item]
+        assert stage.database.transact(run_ending.end_runs, {first.id: "succeeded"}, HERE) == []  # type: ignore[dict-item]
         assert stage.get("work") == before
         assert before.job_id == second.id
 
@@ -330,7 +329,7 @@ def test_clean_up_leaves_what_runs(stage: Stage) -> None:
     stage.clock.advance(days=60)
     assert stage.horae.jobs.clean_up() == 1
     assert [entry.job_id for entry in stage.entries("work")] == [claim.id]
-    assert stage.database.transact(runs.end_lost, 10) == []
+    assert stage.database.transact(run_ending.end_unreported, 10) == []
 
 
 def test_ends_of_many_schedules_in_one_batch(stage: Stage) -> None:
@@ -350,7 +349,7 @@ def test_ends_of_many_schedules_in_one_batch(stage: Stage) -> None:
     stage.clock.advance(seconds=2)
     settled = stage.database.transact(settling.settle, HERE, batch)
     assert len(settled.runs) == 6
-    assert sorted(result.sooner for result in settled.runs) == [False] * 3 + [True] * 3
+    assert sorted(result.moved_earlier for result in settled.runs) == [False] * 3 + [True] * 3
     assert [counts(stage, f"s{number}")[1:3] for number in range(6)] == [(0, 1), (1, 0)] * 3
     assert JobId(claims[0].id) in settled.settled
 

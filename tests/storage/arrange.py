@@ -23,7 +23,7 @@ from horae.storage.jobs.reading import Attempt
 from horae.storage.jobs.tables import job_attempts, jobs
 from horae.storage.operations import nodes
 from horae.storage.operations.nodes import NodeRecord
-from horae.storage.outcomes import ending, settling
+from horae.storage.outcomes import settling, time_limits
 from horae.storage.outcomes.settling import Settled
 
 T = TypeVar("T")
@@ -62,22 +62,22 @@ def job(database: Database, job_id: JobId) -> Job:
 
 def expired(database: Database, limits: Mapping[str, float]) -> list[Job]:
     """Fail what has run for longer than this, seconds by type."""
-    return _expired(database, ending.overdue, limits, HARD)
+    return _expired(database, time_limits.overdue, limits, HARD)
 
 
 def expired_runs(database: Database, graces: Mapping[str, float]) -> list[Job]:
     """Fail runs that have gone on for longer than their schedules allow, and the grace of their types."""
-    return _expired(database, ending.overdue_runs, graces, OF_SCHEDULE)
+    return _expired(database, time_limits.overdue_runs, graces, OF_SCHEDULE)
 
 
 def expired_pending(database: Database, limits: Mapping[str, float]) -> list[Job]:
     """Fail owned jobs that have waited for longer than this, seconds by type."""
-    return _expired(database, ending.overdue_pending, limits, PENDING)
+    return _expired(database, time_limits.overdue_pending, limits, PENDING)
 
 
 def _expired(database: Database, look: Look, limits: Mapping[str, float], limit: Limit) -> list[Job]:
     found = database.autocommit(look, limits)
-    return database.transact(ending.expire, [(item.id, item.lease) for item in found], limit)
+    return database.transact(time_limits.expire, [(item.id, item.lease) for item in found], limit)
 
 
 def attempts(database: Database, job_id: JobId) -> list[Attempt]:

@@ -14,7 +14,7 @@ from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.creation import NewJob
 from horae.storage.jobs.tables import jobs
 from horae.storage.operations import queues
-from horae.storage.outcomes import ending
+from horae.storage.outcomes import cancelling
 from tests.storage import arrange
 from tests.storage.arrange import (
     NODE,
@@ -137,7 +137,7 @@ def test_only_pending_jobs(database: Database, state: str) -> None:
         case "failed":
             settled(database, failure(claim))
         case "cancelled":
-            database.transact(ending.cancel, claim.id, None)
+            database.transact(cancelling.cancel, claim.id, None)
         case _:
             pass
     before = job(database, claim.id)
@@ -261,7 +261,7 @@ def test_handing_back_many_at_once(database: Database) -> None:
 def test_handing_back_what_was_ended_meanwhile_does_not_revive_it(database: Database, ended: str) -> None:
     claim = running(database)
     if ended == "cancelled":
-        database.transact(ending.cancel, claim.id, "alice")
+        database.transact(cancelling.cancel, claim.id, "alice")
     else:
         age(database, claim.id, "started_at", 60)
         arrange.expired(database, {"import": 30.0})
@@ -273,7 +273,7 @@ def test_handing_back_what_was_ended_meanwhile_does_not_revive_it(database: Data
 
 def test_what_a_node_holds_without_knowing_is_found(database: Database) -> None:
     known, lost, ended, foreign = running(database), running(database), running(database), running(database, OTHER)
-    database.transact(ending.cancel, ended.id, None)
+    database.transact(cancelling.cancel, ended.id, None)
     started(database)
     assert sorted(database.transact(claims.orphaned, NODE, [known.id, foreign.id])) == sorted([lost, ended])
     assert sorted(database.transact(claims.orphaned, NODE, [])) == sorted([known, lost, ended])

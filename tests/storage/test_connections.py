@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from horae.storage.engine.connections.timeouts import BODY_BOUNDS, DEADLINE, SERVICE_BOUNDS
+from horae.storage.engine.connections.timeouts import BODY_BOUNDS, CALL_DEADLINE, SERVICE_BOUNDS
 from horae.storage.engine.database import Database
 from tests.harness.network import Network
 from tests.harness.nodes import until
@@ -76,15 +76,15 @@ def test_what_the_url_says_goes_first(database: Database) -> None:
 async def test_a_service_that_waits_beyond_its_deadline_is_ended_and_others_are_not(database: Database) -> None:
     service = asyncio.ensure_future(database.autocommit_async(sleep))
     await until(lambda: waits(database))
-    database.end_overdue_calls(time.monotonic() + DEADLINE - 1)
+    database.end_overdue_calls(time.monotonic() + CALL_DEADLINE - 1)
     assert waits(database)
-    database.end_overdue_calls(time.monotonic() + DEADLINE + 1)
+    database.end_overdue_calls(time.monotonic() + CALL_DEADLINE + 1)
     with pytest.raises(DBAPIError):
         await service
     assert not waits(database)
     body = asyncio.ensure_future(asyncio.to_thread(database.autocommit, sleep))  # a caller's own
     await until(lambda: waits(database))
-    database.end_overdue_calls(time.monotonic() + DEADLINE + 1)
+    database.end_overdue_calls(time.monotonic() + CALL_DEADLINE + 1)
     assert waits(database)
     database.hang_up()
     with pytest.raises(OperationalError):

@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from horae.domain.jobs.job import JobId
 from horae.errors import ConfigurationError, DatabaseBusy
-from horae.storage.engine.database import Database, normalised, side_car
+from horae.storage.engine.database import Database, normalised, side_car_path
 from horae.storage.engine.failures import is_transient
 from horae.storage.jobs import creation, reading
 from tests.storage.arrange import PLAIN, POSTGRESQL, count, started
@@ -222,7 +222,7 @@ def test_the_port_of_postgresql_need_not_be_written() -> None:
 
 def test_what_stands_beside_a_file(tmp_path: Path) -> None:
     with closing(Database(f"sqlite:///{tmp_path}/horae.db")) as database:
-        assert side_car(database, "live") == tmp_path / "horae.db-live"
+        assert side_car_path(database, "live") == tmp_path / "horae.db-live"
 
 
 def test_the_driver_is_as_new_as_the_statements_need() -> None:

@@ -20,7 +20,7 @@ from horae.storage.engine.database import Database
 from horae.storage.jobs import creation, owed_hooks, reading
 from horae.storage.jobs.creation import NewJob
 from horae.storage.jobs.reading import JobFilter
-from horae.storage.outcomes import ending
+from horae.storage.outcomes import cancelling, deletion
 from horae.types.context import JobContext
 from horae.types.function import JobFunction
 from horae.types.job_type import JobType
@@ -191,18 +191,18 @@ def test_an_ended_job_makes_room(database: Database, how: Callable[[Claim], Sett
 
 def test_a_cancelled_job_makes_room_only_when_its_body_has_stopped(database: Database) -> None:
     claims = [running(database, type="export", owner="alice") for _ in range(3)]
-    database.transact(ending.cancel, claims[0].id, None)
+    database.transact(cancelling.cancel, claims[0].id, None)
     with pytest.raises(MaxJobCountExceeded):
         create(database, Export(), owner="alice")
     settled(database, success(claims[0]))
     create(database, Export(), owner="alice")
-    assert database.transact(creation.occupying, "alice", "export") == 3
+    assert database.transact(creation.count_open, "alice", "export") == 3
 
 
 def test_a_retry_still_occupies(database: Database) -> None:
     claim = running(database, type="export", owner="alice", max_attempts=2)
     settled(database, again(claim, 60.0))
-    assert database.transact(creation.occupying, "alice", "export") == 1
+    assert database.transact(creation.count_open, "alice", "export") == 1
 
 
 def test_an_active_unique_key_is_refused_or_returned(database: Database) -> None:
@@ -223,7 +223,7 @@ def test_a_unique_key_lasts_while_the_job_is_active(database: Database, state: s
     if state == "retried":
         settled(database, again(claim, 60.0))
     elif state != "started":
-        database.transact(ending.cancel, claim.id, None)
+        database.transact(cancelling.cancel, claim.id, None)
         assert create(database, Export(), unique_key="k")[1]  # it has ended for good
         return
     with pytest.raises(DuplicateJob):
@@ -265,7 +265,7 @@ def test_a_hook_that_fails_leaves_nothing(database: Database) -> None:
     with pytest.raises(LookupError, match="the folder is full"):
         create(database, Broken(), owner="alice")
     assert count(database) == (0, 0)
-    assert database.transact(creation.occupying, "alice", "broken") == 0
+    assert database.transact(creation.count_open, "alice", "broken") == 0
 
 
 @pytest.mark.parametrize("value", ["\x00", ["a\x00b"], {"k\x00": 1}, "\\\x00"])
@@ -313,8 +313,8 @@ def test_the_largest_numbers_are_stored(database: Database) -> None:
 
 def test_cancelling(database: Database) -> None:
     pending, claim = started(database), running(database)
-    first = database.transact(ending.cancel, pending, "alice")
-    second = database.transact(ending.cancel, claim.id, None)
+    first = database.transact(cancelling.cancel, pending, "alice")
+    second = database.transact(cancelling.cancel, claim.id, None)
     assert first == job(database, pending)
     assert second == job(database, claim.id)
     assert first is not None
@@ -336,12 +336,12 @@ def test_what_has_ended_is_not_cancelled(database: Database, state: str) -> None
         case "failed":
             settled(database, failure(claim))
         case "cancelled":
-            database.transact(ending.cancel, claim.id, "alice")
+            database.transact(cancelling.cancel, claim.id, "alice")
         case _:
-            assert database.transact(ending.cancel, JobId(10**9), "bob") is None
+            assert database.transact(cancelling.cancel, JobId(10**9), "bob") is None
     before = job(database, claim.id)
     if state != "missing":
-        assert database.transact(ending.cancel, claim.id, "bob") is None
+        assert database.transact(cancelling.cancel, claim.id, "bob") is None
     assert job(database, claim.id) == before
 
 
@@ -349,7 +349,7 @@ def test_progress_is_not_reset_by_a_cancel(database: Database) -> None:
     claim = running(database, max_attempts=2)
     with database.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE horae_jobs SET progress_percentage = 30, label = 'half'")
-    database.transact(ending.cancel, claim.id, None)
+    database.transact(cancelling.cancel, claim.id, None)
     found = job(database, claim.id)
     assert (found.progress_percentage, found.label) == (30, "half")
 
@@ -400,10 +400,10 @@ def test_a_job_that_is_due_later_does_not_expire(database: Database) -> None:
 def test_what_ended_long_ago_by_id_and_in_batches(database: Database) -> None:
     old = [started(database) for _ in range(5)]
     held = running(database)
-    database.transact(ending.cancel, held.id, None, owed=False)
+    database.transact(cancelling.cancel, held.id, None, owed=False)
     recent, active = started(database), started(database)
     for job_id in (*old, recent):
-        database.transact(ending.cancel, job_id, None, owed=False)
+        database.transact(cancelling.cancel, job_id, None, owed=False)
     for job_id in (*old, held.id):
         age(database, job_id, "finished_at", 100)
     age(database, active, "created_at", 100)
@@ -420,18 +420,18 @@ def test_only_ended_jobs_whose_bodies_have_stopped_are_removed(database: Databas
     finished, held, active = running(database), running(database, OTHER), running(database)
     waiting = started(database)
     settled(database, success(finished))
-    database.transact(ending.cancel, held.id, None)
+    database.transact(cancelling.cancel, held.id, None)
     everything = [finished.id, held.id, active.id, waiting, JobId(10**9)]
-    assert database.transact(ending.remove, everything) == {finished.id}
+    assert database.transact(deletion.delete_jobs, everything) == {finished.id}
     assert attempts(database, finished.id) == []
     assert count(database) == (3, 0)
-    assert database.transact(ending.remove, []) == set()
+    assert database.transact(deletion.delete_jobs, []) == set()
 
 
 def test_a_removed_job_does_not_come_back(database: Database) -> None:
     claim = running(database)
     settled(database, success(claim))
-    database.transact(ending.remove, [claim.id])
+    database.transact(deletion.delete_jobs, [claim.id])
     settled(database, failure(claim))
     assert count(database) == (0, 0)
     assert started(database) > claim.id  # an id is never given twice
@@ -443,7 +443,7 @@ def test_reading(database: Database) -> None:
     found = database.transact(reading.get_many, [second, first, JobId(10**9)])
     assert {item.id for item in found} == {first, second}
     assert database.transact(reading.get_many, []) == []
-    database.transact(ending.cancel, first, None)
+    database.transact(cancelling.cancel, first, None)
     states = database.transact(reading.states, [first, second, JobId(10**9)])
     assert states == {first: JobState.CANCELLED, second: JobState.PENDING}
     assert database.transact(reading.counts) == {JobState.CANCELLED: 1, JobState.PENDING: 1}
@@ -462,7 +462,7 @@ def test_filters(database: Database) -> None:
     mine = started(database, owner="alice", queue="q")
     other = started(database, type="export", owner="bob")
     running(database)
-    database.transact(ending.cancel, other, None)
+    database.transact(cancelling.cancel, other, None)
 
     def ids(**wanted: Any) -> set[int]:
         return {item.id for item in database.transact(reading.page, JobFilter(**wanted))}

@@ -13,10 +13,10 @@ from horae.storage.engine.database import Database
 from horae.storage.jobs import claims, creation, limited_claims
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.creation import NewJob
-from horae.storage.jobs.limited_claims import Taken
+from horae.storage.jobs.limited_claims import LimitedClaims
 from horae.storage.jobs.tables import jobs
 from horae.storage.operations import queues
-from horae.storage.outcomes import ending, settling
+from horae.storage.outcomes import cancelling, settling
 from tests.storage import arrange
 from tests.storage.arrange import (
     NODE,
@@ -42,12 +42,12 @@ def limit(database: Database, name: str, concurrency_limit: int | None) -> None:
     database.autocommit(queues.limit, name, concurrency_limit)
 
 
-def tried(database: Database, node: NodeId = NODE, room: int = 100, *scope: str) -> Taken:
+def tried(database: Database, node: NodeId = NODE, room: int = 100, *scope: str) -> LimitedClaims:
     """What a node does that knows of limits."""
     mine = ClaimScope(node=node, types=["import"], queues=scope or None)
-    names = database.autocommit(limited_claims.within_reach, mine, room)
+    names = database.autocommit(limited_claims.limited_queues_with_room, mine, room)
     if not names:
-        return Taken(database.autocommit(claims.claim, mine, room), contended=False)
+        return LimitedClaims(database.autocommit(claims.claim, mine, room), contended=False)
     return database.transact(limited_claims.claim, mine, room, names)
 
 
@@ -154,7 +154,7 @@ def test_a_body_that_has_not_stopped_counts(database: Database, ended: str) -> N
     many(database, 2)
     [claim] = taken(database)
     if ended == "cancelled":
-        database.transact(ending.cancel, claim.id, "alice")
+        database.transact(cancelling.cancel, claim.id, "alice")
     else:
         age(database, claim.id, "started_at", 60)
         arrange.expired(database, {"import": 30.0})
@@ -225,13 +225,13 @@ def test_a_job_that_runs_at_once_counts_and_waits_for_nobody(database: Database)
 
 
 def test_a_look_ahead_tells_which_queues_have_limits(database: Database) -> None:
-    assert database.autocommit(claims.look_ahead).limited == frozenset()
+    assert database.autocommit(claims.next_work).limited == frozenset()
     limit(database, "slow", 1)
     limit(database, "mail", 2)
     database.autocommit(queues.pause, "other", None)
-    assert database.autocommit(claims.look_ahead).limited == {"slow", "mail"}
+    assert database.autocommit(claims.next_work).limited == {"slow", "mail"}
     limit(database, "slow", None)
-    assert database.autocommit(claims.look_ahead).limited == {"mail"}
+    assert database.autocommit(claims.next_work).limited == {"mail"}
 
 
 def test_a_full_queue_is_not_within_reach(database: Database) -> None:
@@ -239,9 +239,9 @@ def test_a_full_queue_is_not_within_reach(database: Database) -> None:
     limit(database, "slow", 1)
     limit(database, "empty", 1)
     many(database, 2)
-    assert database.autocommit(limited_claims.within_reach, mine, 10) == ["slow"]
+    assert database.autocommit(limited_claims.limited_queues_with_room, mine, 10) == ["slow"]
     taken(database)
-    assert database.autocommit(limited_claims.within_reach, mine, 10) == []
+    assert database.autocommit(limited_claims.limited_queues_with_room, mine, 10) == []
 
 
 def test_the_limit_holds_under_many_rivals(database: Database) -> None:
@@ -291,8 +291,8 @@ def test_what_the_last_holder_started_is_seen(database: Database) -> None:
     limit(database, "slow", 1)
     many(database, 2)
     mine = ClaimScope(node=NODE, types=["import"])
-    assert database.autocommit(limited_claims.within_reach, mine, 10) == ["slow"]
+    assert database.autocommit(limited_claims.limited_queues_with_room, mine, 10) == ["slow"]
     assert len(taken(database, OTHER)) == 1
     result = database.transact(limited_claims.claim, mine, 10, ["slow"])
-    assert result == Taken([], contended=True)
+    assert result == LimitedClaims([], contended=True)
     assert held(database) == 1

@@ -13,7 +13,7 @@ from horae.storage.engine.dialect import seconds_from_now
 from horae.storage.jobs.tables import nodes as table
 from horae.storage.operations import nodes
 from horae.storage.operations.nodes import NodeView
-from horae.storage.outcomes import ending
+from horae.storage.outcomes import cancelling
 from tests.storage.arrange import NODE, OTHER, POSTGRESQL, registered, running, settled, success, wall_clock
 
 
@@ -56,7 +56,7 @@ def test_nodes_are_seen_oldest_first_with_what_they_hold(database: Database) -> 
     registered(database, NODE)
     running(database)
     cancelled, finished = running(database), running(database)
-    database.transact(ending.cancel, cancelled.id, None)
+    database.transact(cancelling.cancel, cancelled.id, None)
     settled(database, success(finished))
     found = database.transact(nodes.view)
     assert [(node.id, node.running) for node in found] == [(OTHER, 0), (NODE, 2)]
@@ -66,7 +66,7 @@ def test_a_beat_ends_the_silence(database: Database) -> None:
     registered(database)
     silent(database, NODE, 30)
     assert view(database)[NODE].silence >= 30
-    assert database.autocommit(nodes.beat, NODE) == 0
+    assert database.autocommit(nodes.heartbeat, NODE) == 0
     assert view(database)[NODE].silence < 30
 
 
@@ -75,16 +75,16 @@ def test_a_beat_tells_how_many_others_are_suspect(database: Database) -> None:
     registered(database)
     for number in range(3):
         registered(database, NodeId(f"o{number}"))
-    assert database.autocommit(nodes.beat, NODE) == 0
+    assert database.autocommit(nodes.heartbeat, NODE) == 0
     silent(database, NodeId("o0"), 1.3)
     silent(database, NodeId("o1"), 500)
     silent(database, NODE, 500)  # its own silence is over
-    assert database.autocommit(nodes.beat, NODE) == 2
+    assert database.autocommit(nodes.heartbeat, NODE) == 2
 
 
 def test_a_beat_of_a_node_that_was_struck_off(database: Database) -> None:
     registered(database, OTHER)
-    assert database.autocommit(nodes.beat, NODE) is None
+    assert database.autocommit(nodes.heartbeat, NODE) is None
     assert list(view(database)) == [OTHER]
 
 
@@ -95,7 +95,7 @@ def test_striking_off(database: Database) -> None:
     assert database.transact(nodes.remove, [NODE]) == set()
     assert database.transact(nodes.remove, []) == set()
     assert list(view(database)) == [OTHER]
-    assert database.autocommit(nodes.beat, NODE) is None
+    assert database.autocommit(nodes.heartbeat, NODE) is None
 
 
 @POSTGRESQL
@@ -127,10 +127,10 @@ def test_a_free_lock_and_two_missed_beats_are_death(database: Database) -> None:
 def test_who_was_struck_off_is_told_of_for_a_while(database: Database) -> None:
     registered(database, name="näme", host="here/boot", pid=77)
     registered(database, OTHER)
-    assert database.transact(nodes.died, 3600.0) == []
-    database.transact(nodes.strike_off, [NODE], {NODE: {"pending": 2, "failed": 1}, OTHER: {"pending": 9}})
+    assert database.transact(nodes.recently_died, 3600.0) == []
+    database.transact(nodes.remove_dead, [NODE], {NODE: {"pending": 2, "failed": 1}, OTHER: {"pending": 9}})
     database.transact(nodes.remove, [OTHER])  # it has left in good order
-    (dead,) = database.transact(nodes.died, 3600.0)
+    (dead,) = database.transact(nodes.recently_died, 3600.0)
     assert (dead.id, dead.name, dead.host, dead.pid) == (NODE, "näme", "here/boot", 77)
     assert dead.jobs == {"pending": 2, "failed": 1}
-    assert database.transact(nodes.died, 0.0) == []
+    assert database.transact(nodes.recently_died, 0.0) == []

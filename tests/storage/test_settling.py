@@ -25,7 +25,7 @@ from horae.domain.jobs.job import (
 from horae.runtime.liveness.rescue import Rescuer
 from horae.storage.engine.database import Database
 from horae.storage.operations import nodes
-from horae.storage.outcomes import ending, settling
+from horae.storage.outcomes import cancelling, crashed_nodes, settling
 from horae.storage.outcomes.settling import Settled
 from horae.types.registry import Registry
 from tests.storage import arrange
@@ -242,7 +242,7 @@ def test_what_is_kept_of_another_lease_proves_nothing(database: Database) -> Non
 def test_a_batch_of_which_a_part_arrived_before(database: Database) -> None:
     done, open_, cancelled = running(database), running(database), running(database)
     settled(database, success(done))
-    database.transact(ending.cancel, cancelled.id, None)
+    database.transact(cancelling.cancel, cancelled.id, None)
     result = settled(database, success(done), success(open_), success(cancelled))
     assert result == Settled({done.id, open_.id}, {cancelled.id: JobState.CANCELLED})
     assert count(database) == (3, 3)
@@ -255,7 +255,7 @@ def timed_out(claim: Claim) -> Settlement:
 @pytest.mark.parametrize("how", [success, failure, again, timed_out])
 def test_a_cancel_wins_over_whatever_the_body_came_to(database: Database, how: How) -> None:
     claim = running(database, max_attempts=2)
-    cancelled = database.transact(ending.cancel, claim.id, "alice")
+    cancelled = database.transact(cancelling.cancel, claim.id, "alice")
     assert cancelled is not None
     assert settled(database, how(claim)._replace(result="1")) == Settled(set(), {claim.id: JobState.CANCELLED})
     found = job(database, claim.id)
@@ -281,7 +281,7 @@ def released(database: Database, node: NodeId, leases: list[tuple[JobId, int]]) 
 
 def test_a_body_that_only_says_it_has_stopped(database: Database) -> None:
     claim = running(database)
-    database.transact(ending.cancel, claim.id, None)
+    database.transact(cancelling.cancel, claim.id, None)
     lease = [(claim.id, claim.lease)]
     assert released(database, NODE, lease) == {claim.id: JobState.CANCELLED}
     assert job(database, claim.id).node_id is None
@@ -291,7 +291,7 @@ def test_a_body_that_only_says_it_has_stopped(database: Database) -> None:
 
 def test_a_release_needs_the_lease_the_node_and_an_end(database: Database) -> None:
     claim, other = running(database), running(database)
-    database.transact(ending.cancel, claim.id, None)
+    database.transact(cancelling.cancel, claim.id, None)
     assert released(database, NODE, []) == {}
     assert released(database, OTHER, [(claim.id, claim.lease)]) == {}
     assert released(database, NODE, [(claim.id, claim.lease + 1)]) == {}
@@ -326,7 +326,7 @@ def test_a_cancel_and_a_settling_at_once_agree_with_their_answers(database: Data
     claims = [running(database) for _ in range(20)]
     for claim in claims:
         cancelled, ended = at_once(
-            [lambda: database.transact(ending.cancel, claim.id, None), lambda: settled(database, success(claim))]  # noqa: B023 - called in this round
+            [lambda: database.transact(cancelling.cancel, claim.id, None), lambda: settled(database, success(claim))]  # noqa: B023 - called in this round
         )
         found = job(database, claim.id)
         if isinstance(cancelled, Job):
@@ -344,7 +344,7 @@ def test_the_end_of_the_jobs_own_transaction_waits_for_nothing_else(database: Da
     claim = running(database)
     with database.transaction("repeatable read") as connection:
         connection.execute(text("SELECT 1"))  # the snapshot is taken, and the row is not locked
-        cancelled = database.transact(ending.cancel, claim.id, None)
+        cancelled = database.transact(cancelling.cancel, claim.id, None)
         assert cancelled is not None
 
 
@@ -372,19 +372,19 @@ def test_what_a_dead_node_held_is_found_in_order(database: Database) -> None:
     registered(database)
     registered(database, OTHER)
     first, second, foreign = running(database), running(database), running(database, OTHER)
-    database.transact(ending.cancel, second.id, None)
-    held = database.transact(ending.lost, [NODE], 10)
+    database.transact(cancelling.cancel, second.id, None)
+    held = database.transact(crashed_nodes.abandoned_jobs, [NODE], 10)
     assert held == [(first, NODE, JobState.STARTED, 0), (second, NODE, JobState.CANCELLED, 0)]
-    assert database.transact(ending.lost, [NODE], 1) == held[:1]
-    assert database.transact(ending.lost, [], 10) == []
-    assert database.transact(ending.lost, [OTHER], 10) == [(foreign, OTHER, JobState.STARTED, 0)]
+    assert database.transact(crashed_nodes.abandoned_jobs, [NODE], 1) == held[:1]
+    assert database.transact(crashed_nodes.abandoned_jobs, [], 10) == []
+    assert database.transact(crashed_nodes.abandoned_jobs, [OTHER], 10) == [(foreign, OTHER, JobState.STARTED, 0)]
 
 
 def test_what_a_node_without_a_row_held_is_found_too(database: Database) -> None:
     registered(database)
     running(database)
     orphan = running(database, OTHER)
-    assert database.transact(ending.lost, [], 10) == [(orphan, OTHER, JobState.STARTED, 0)]
+    assert database.transact(crashed_nodes.abandoned_jobs, [], 10) == [(orphan, OTHER, JobState.STARTED, 0)]
 
 
 @POSTGRESQL
@@ -392,14 +392,14 @@ def test_two_sweepers_share_the_work_without_waiting(database: Database) -> None
     for _ in range(2):
         running(database)
     with database.engine.begin() as connection:
-        assert len(ending.lost(connection, [], 10)) == 2
-        assert database.transact(ending.lost, [], 10) == []
+        assert len(crashed_nodes.abandoned_jobs(connection, [], 10)) == 2
+        assert database.transact(crashed_nodes.abandoned_jobs, [], 10) == []
 
 
 def test_a_rescue_retries_fails_or_releases(database: Database) -> None:
     registered(database)
     retried, failed, cancelled = (running(database, max_attempts=count) for count in (2, 1, 1))
-    database.transact(ending.cancel, cancelled.id, None)
+    database.transact(cancelling.cancel, cancelled.id, None)
     assert database.transact(rescued, NODE) == [
         (retried.id, "pending"), (failed.id, "failed"), (cancelled.id, "cancelled"),
     ]  # fmt: skip

@@ -21,7 +21,7 @@ from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import Instant
 from horae.storage.jobs import parameters
 from horae.storage.jobs.tables import jobs
-from horae.storage.outcomes import ending
+from horae.storage.outcomes import cancelling, deletion
 from horae.types.context import JobContext
 from horae.types.hooks import Hooks
 from horae.types.job_type import JobType
@@ -194,8 +194,8 @@ def test_a_missing_folder_leaves_no_job(shop: Database) -> None:
 
 def test_the_row_goes_with_its_job(shop: Database) -> None:
     first, second = start(shop, folder_id=1, path="a"), start(shop, folder_id=1, path="b")
-    shop.transact(ending.cancel, first.id, None)
-    assert shop.transact(ending.remove, [first.id]) == {first.id}
+    shop.transact(cancelling.cancel, first.id, None)
+    assert shop.transact(deletion.delete_jobs, [first.id]) == {first.id}
     assert rows(shop) == 1
     assert load(shop, second.id).path == "b"
     with pytest.raises(JobDoesNotExist):
@@ -230,7 +230,7 @@ def test_one_row_that_cannot_be_deleted_does_not_stop_the_rest(shop: Database) -
     held = start(shop, Holding())
     last = start(shop, folder_id=1, path="b")
     for created in (first, held, last):
-        shop.transact(ending.cancel, created.id, None, owed=False)
+        shop.transact(cancelling.cancel, created.id, None, owed=False)
     assert Hooks(shop, registry).clean_up(-1.0) == 2
     assert count(shop) == (1, 0)
     assert rows(shop, Stubborn) == 1

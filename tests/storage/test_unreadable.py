@@ -13,12 +13,13 @@ from horae.client.operations.audit import Audit
 from horae.client.operations.queues import Queues
 from horae.domain.jobs.job import NodeId
 from horae.domain.schedules.statistics import RunOutcome
-from horae.storage.engine import unreadable
+from horae.storage.engine import unreadable_rows
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE, database_now
-from horae.storage.engine.row_bounds import MOST_ATTEMPTS, MOST_LEASES
+from horae.storage.engine.value_limits import MOST_ATTEMPTS, MOST_LEASES
 from horae.storage.operations.audit_tables import audit
-from horae.storage.schedules import bulk_firing, runs
+from horae.storage.outcomes import run_ending
+from horae.storage.schedules import bulk_firing, firing
 from tests.api.clients import application_of, client_of
 from tests.harness.applications import application, execute
 from tests.harness.nodes import running_node
@@ -40,9 +41,9 @@ BAD_JOBS: Final[dict[str, tuple[str | None, str | None]]] = {
 
 @pytest.fixture(autouse=True)
 def none_named() -> Iterator[None]:
-    unreadable.forget()
+    unreadable_rows.clear()
     yield
-    unreadable.forget()
+    unreadable_rows.clear()
 
 
 @pytest.fixture
@@ -82,7 +83,7 @@ async def test_a_bad_job_stops_no_other(horae: Horae, kind: str) -> None:
     assert [job.id for job in horae.jobs.list(limit=2, cursor=first.next).jobs] == [ids[0]]
     with pytest.raises(UnreadableRow, match=f"row {ids[1]} of horae_jobs cannot be read"):
         horae.jobs.get(ids[1])
-    assert unreadable.counts() == {"horae_jobs": 1}
+    assert unreadable_rows.count_by_table() == {"horae_jobs": 1}
     finding = check_rows(horae.components.database)
     assert finding.level is Level.WARNING
     assert f"horae_jobs {ids[1]} (" in finding.message
@@ -199,7 +200,7 @@ def due(horae: Horae) -> list[int]:
 def test_a_count_that_is_full_stops_no_other_schedule(rota: Horae, kind: str) -> None:
     ids = due(rota)
     spoil_schedule(rota, kind, "two")
-    fired = rota.components.database.transact(runs.fire, ids, NodeId("here"))
+    fired = rota.components.database.transact(firing.fire, ids, NodeId("here"))
     assert {decided.schedule.id for decided in fired if decided.fired} == {ids[0], ids[2]}
     assert [view.name for view in rota.schedules.list()] == ["one", "three"]
     with pytest.raises(UnreadableRow, match="too large"):
@@ -210,12 +211,12 @@ def test_a_count_that_is_full_stops_no_other_schedule(rota: Horae, kind: str) ->
 @pytest.mark.parametrize("kind", BAD_SCHEDULES)
 @pytest.mark.parametrize("outcome", [RunOutcome.SUCCEEDED, RunOutcome.FAILED])
 def test_a_count_that_is_full_keeps_no_other_run_from_its_end(rota: Horae, kind: str, outcome: RunOutcome) -> None:
-    fired = rota.components.database.transact(runs.fire, due(rota), NodeId("here"))
+    fired = rota.components.database.transact(firing.fire, due(rota), NodeId("here"))
     spoil_schedule(rota, kind, "two")
     ended = "finished" if outcome is RunOutcome.SUCCEEDED else "failed"
     execute(rota, f"UPDATE horae_jobs SET state = '{ended}', started_at = created_at, finished_at = created_at")
     outcomes = {decided.fired: outcome for decided in fired if decided.fired is not None}
-    rota.components.database.transact(runs.end_jobs, outcomes, NodeId("here"))
+    rota.components.database.transact(run_ending.end_runs, outcomes, NodeId("here"))
     assert len(outcomes) == 3
     assert [(view.name, view.state) for view in rota.schedules.list()] == [("one", "idle"), ("three", "idle")]
 

@@ -24,7 +24,7 @@ from horae.storage.engine.dialect import EPOCH, database_now, seconds_from_now, 
 from horae.storage.jobs import claims, creation, owed_hooks
 from horae.storage.jobs.tables import jobs
 from horae.storage.operations import nodes
-from horae.storage.outcomes import ending
+from horae.storage.outcomes import cancelling
 from horae.types.function import JobFunction
 from horae.types.start_options import StartOptions
 from tests.storage import arrange
@@ -211,7 +211,7 @@ def test_no_zone_shifts_what_is_due(zoned: Database) -> None:
         late, due = (started(zoned, run_at=local + timedelta(minutes=minutes)) for minutes in (1, -1))
         assert [claim.id for claim in claimed(zoned, limit=10)] == [due]
         assert abs(job(zoned, late).run_at - local) == timedelta(minutes=1)
-        zoned.transact(ending.cancel, late, None)
+        zoned.transact(cancelling.cancel, late, None)
 
 
 def test_no_zone_shifts_a_life(zoned: Database) -> None:
@@ -220,7 +220,7 @@ def test_no_zone_shifts_a_life(zoned: Database) -> None:
     settled(zoned, again(claim, 60.0))
     assert claimed(zoned) == []
     assert arrange.expired_pending(zoned, {"import": 60.0}) == []
-    found = zoned.transact(ending.cancel, claim.id, None, owed=False)
+    found = zoned.transact(cancelling.cancel, claim.id, None, owed=False)
     assert found is not None
     assert zoned.autocommit(owed_hooks.past_keeping, ["import"], 60.0, after=JobId(0), limit=10) == []
     assert zoned.autocommit(owed_hooks.past_keeping, ["import"], -1.0, after=JobId(0), limit=10) == [claim.id]
@@ -233,7 +233,7 @@ def test_no_zone_shifts_a_life(zoned: Database) -> None:
 
 def test_no_zone_silences_a_node(zoned: Database) -> None:
     node = registered(zoned)
-    assert zoned.autocommit(nodes.beat, node) == 0
+    assert zoned.autocommit(nodes.heartbeat, node) == 0
     [view] = zoned.transact(nodes.view)
     assert 0 <= view.silence < 60
     assert abs(view.heartbeat_at - wall_clock()) < timedelta(seconds=60)

@@ -7,7 +7,7 @@ from horae.client.doctor.finding import Level
 from horae.client.doctor.schedules import schedule_findings
 from horae.domain.jobs.job import NodeId
 from horae.storage.operations.nodes import NodeView
-from horae.storage.schedules.health import Failing, Overdue, ScheduleHealth
+from horae.storage.schedules.health import FailingSchedule, OverdueSchedules, ScheduleHealth
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 NODE = NodeView(
@@ -17,8 +17,8 @@ NODE = NodeView(
 )  # fmt: skip
 
 
-def failing(number: int, *, gave_up: bool, streak: int = 4) -> Failing:
-    return Failing(id=number, name=f"s{number}", job_type="known", streak=streak, gave_up=gave_up)
+def failing(number: int, *, gave_up: bool, streak: int = 4) -> FailingSchedule:
+    return FailingSchedule(id=number, name=f"s{number}", job_type="known", streak=streak, gave_up=gave_up)
 
 
 def told(alive: bool = True, known: tuple[str, ...] = (), **troubles: Any) -> list[tuple[Level, str]]:  # noqa: FBT001, FBT002 - reads well
@@ -33,7 +33,7 @@ def test_all_is_well() -> None:
 
 
 def test_what_is_late_depends_on_who_runs() -> None:
-    late = Overdue(count=3, name="nightly", seconds=75.2)
+    late = OverdueSchedules(count=3, name="nightly", seconds=75.2)
     words = "'nightly' and 2 more should have started (the oldest 75 s ago) and did not"
     assert told(overdue=late) == [(Level.PROBLEM, words)]
     assert told(alive=False, overdue=late) == [(Level.PROBLEM, f"{words}: no node fires schedules")]

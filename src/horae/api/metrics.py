@@ -21,12 +21,12 @@ from typing_extensions import override
 
 from horae.runtime.components import Components
 from horae.runtime.node.node_status import look
-from horae.storage.engine import unreadable
+from horae.storage.engine import unreadable_rows
 from horae.storage.operations import metrics, queues
 from horae.storage.operations.metrics import DURATION_BOUNDS, LATENESS_BOUNDS, PICK_UP_BOUNDS, Tally
 from horae.storage.operations.queues import QueueView
 from horae.storage.schedules import health
-from horae.storage.schedules.health import Overdue
+from horae.storage.schedules.health import OverdueSchedules
 
 OTHER: Final = "other"
 MOST_QUEUES: Final = 100
@@ -132,7 +132,7 @@ def _histogram(name: str, text: str, spreads: dict[str, Histogram]) -> Metric:
 
 def _unreadable() -> Metric:
     rows = GaugeMetricFamily("horae_unreadable_rows", "Rows that this process could not read.", labels=["table"])
-    for table, count in sorted(unreadable.counts().items()):
+    for table, count in sorted(unreadable_rows.count_by_table().items()):
         rows.add_metric([table], count)
     return rows
 
@@ -155,7 +155,7 @@ def _queues(views: Sequence[QueueView]) -> Iterator[Metric]:
     yield from (backlog, running, oldest, paused)
 
 
-def _overdue(overdue: Overdue | None) -> Iterator[Metric]:
+def _overdue(overdue: OverdueSchedules | None) -> Iterator[Metric]:
     """Gauges of what should have started long ago."""
     count, seconds = (0, 0.0) if overdue is None else (overdue.count, overdue.seconds)
     yield GaugeMetricFamily("horae_schedules_overdue", "Schedules that are more than a minute late.", count)

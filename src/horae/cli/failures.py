@@ -58,9 +58,9 @@ def failures_as_exit_codes() -> Generator[None]:
     except Exception as error:
         if isinstance(error, typer.Abort) or hasattr(error, "exit_code"):  # Typer reports these itself
             raise
-        from horae.storage.operations.doctor import complaint_of  # noqa: PLC0415 - loads SQLAlchemy, as above
+        from horae.storage.operations.doctor import database_error_of  # noqa: PLC0415 - loads SQLAlchemy, as above
 
-        if (complaint := complaint_of(error)) is None:
+        if (complaint := database_error_of(error)) is None:
             _report_bug(error)
             raise typer.Exit(FAILED) from error
         complain(f"database error: {complaint}; run `horae doctor` to find the cause")

@@ -22,9 +22,9 @@ from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL
 from horae.storage.engine.failures import is_transient
 from horae.storage.operations import nodes
-from horae.storage.schedules import bulk_firing, repository, runs
+from horae.storage.schedules import bulk_firing, firing
 from horae.storage.schedules.bulk_firing import PlannedFire
-from horae.storage.schedules.runs import Decided
+from horae.storage.schedules.plan_writing import AppliedPlan
 
 RELOAD: Final = 60.0
 HORIZON: Final = 80.0
@@ -120,7 +120,7 @@ class Controller:
 
     async def _ask(self, ids: Collection[int]) -> None:
         before = time.monotonic()
-        for item in await self._database.autocommit_async(repository.due_of, ids, HORIZON):
+        for item in await self._database.autocommit_async(firing.due_among, ids, HORIZON):
             if item.partition in self._partitions or item.id in self._adopted:
                 self._planned.pop(item.id, None)
                 grace = 0.0 if item.id in self._adopted else self._grace(item.partition)
@@ -141,7 +141,7 @@ class Controller:
         before = time.monotonic()
         self._adopted = {schedule_id: until for schedule_id, until in self._adopted.items() if until > before}
         self._asked = set(self._adopted)
-        due = await self._database.autocommit_async(repository.due, self._partitions, HORIZON)
+        due = await self._database.autocommit_async(firing.due, self._partitions, HORIZON)
         self._due, self._heap, self._crowd = {}, [], []
         for item in due:
             self._put(item.id, item.priority, before + item.due_in + self._grace(item.partition))
@@ -186,7 +186,7 @@ class Controller:
                 self._ahead_at = 0.0
                 return
 
-    async def _fire_planned(self, batch: Sequence[int]) -> tuple[Sequence[Decided], Sequence[int]]:
+    async def _fire_planned(self, batch: Sequence[int]) -> tuple[Sequence[AppliedPlan], Sequence[int]]:
         """Fire what is still as it was planned; answers what was not.
 
         What is too early by the database's clock is put off. What has changed is asked for: mostly a rival has fired
@@ -202,18 +202,18 @@ class Controller:
                 raise
             log.warning("%d schedules cannot be fired as planned, and are looked at again: %s", len(planned), error)
             return (), batch
-        for early in fired.early:
+        for early in fired.not_yet_due:
             self._planned[early.id] = planned[early.id]
-            self._put(early.id, early.priority, early.seen + early.due_in)
-        done = {result.schedule.id for result in fired.decided}.union(early.id for early in fired.early)
+            self._put(early.id, early.priority, early.read_at + early.due_in)
+        done = {result.schedule.id for result in fired.applied}.union(early.id for early in fired.not_yet_due)
         if changed := planned.keys() - done:
             self.hint(changed)
-        return fired.decided, [key for key in batch if key not in planned]
+        return fired.applied, [key for key in batch if key not in planned]
 
-    async def _fire(self, batch: Sequence[int]) -> Sequence[Decided]:
+    async def _fire(self, batch: Sequence[int]) -> Sequence[AppliedPlan]:
         """One transaction for all; if it cannot be, one for each, so that no schedule stops another."""
         try:
-            return await self._database.transact_async(runs.fire, batch, self._node)
+            return await self._database.transact_async(firing.fire, batch, self._node)
         except Exception as error:
             if is_transient(error):
                 raise
@@ -238,7 +238,7 @@ class Controller:
                 batch.append(schedule_id)
         return batch
 
-    def _plan_next(self, result: Decided) -> None:
+    def _plan_next(self, result: AppliedPlan) -> None:
         row = result.schedule
         self._planned.pop(row.id, None)
         if row.next_start is None or result.unreadable:
@@ -248,7 +248,7 @@ class Controller:
             # A run outlasts its interval: half of that is soon enough to see its end before the next start.
             due_in = max(SHORTEST_RETRY, (row.next_start - row.started_at).total_seconds() / 2)
         if due_in <= HORIZON:
-            self._put(row.id, row.priority, result.seen + max(due_in, 0.0) + self._grace(row.partition))
+            self._put(row.id, row.priority, result.read_at + max(due_in, 0.0) + self._grace(row.partition))
 
     def _grace(self, partition: int) -> float:
         """Let the first owner go first: the second is there in case it does not."""
@@ -258,7 +258,7 @@ class Controller:
         self._due[schedule_id] = due
         heapq.heappush(self._heap, (due, -priority, schedule_id))
 
-    def _learn(self, decided: Iterable[Decided]) -> None:
+    def _learn(self, decided: Iterable[AppliedPlan]) -> None:
         """Runs of these schedules have ended here: their next start is known without asking."""
         for result in decided:
             if result.schedule.partition in self._partitions or result.schedule.id in self._adopted:

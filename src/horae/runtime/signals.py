@@ -14,7 +14,7 @@ from horae.domain.jobs.job import Job
 from horae.runtime.bodies.verdict import FinishedRun
 from horae.runtime.liveness.rescue import Rescued
 from horae.storage.outcomes.settling import Settled
-from horae.storage.schedules.runs import Decided
+from horae.storage.schedules.plan_writing import AppliedPlan
 
 P = ParamSpec("P")
 
@@ -82,10 +82,10 @@ class Signals:
     expired: Signal[Job] = field(default_factory=Signal)
     """This job was failed because it passed a time limit."""
 
-    decided: Signal[Sequence[Decided]] = field(default_factory=Signal)
+    decided: Signal[Sequence[AppliedPlan]] = field(default_factory=Signal)
     """The controller has fired these schedules, or found that their last runs are still in the way."""
 
-    runs_ended: Signal[Sequence[Decided]] = field(default_factory=Signal)
+    runs_ended: Signal[Sequence[AppliedPlan]] = field(default_factory=Signal)
     """Runs of these schedules have ended, and their next starts are known."""
 
     schedules_changed: Signal[Schedules] = field(default_factory=Signal)

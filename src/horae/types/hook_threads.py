@@ -11,7 +11,7 @@ from typing import Final
 
 from typing_extensions import override
 
-from horae.storage.jobs.owed_hooks import Owed
+from horae.storage.jobs.owed_hooks import OwedHook
 from horae.types.hooks import TIME_LIMIT, Hooks
 
 OF_TYPE: Final = 4
@@ -68,7 +68,7 @@ class _HookThread(threading.Thread):
     def __init__(self, hooks: Hooks, type_name: str, closed: threading.Event) -> None:
         super().__init__(name=f"horae-hooks-{type_name}", daemon=True)
         self._hooks, self._type, self._closed = hooks, type_name, closed
-        self._owed: Owed | None = None
+        self._owed: OwedHook | None = None
         self._began = 0.0
         self._left_behind = False
 

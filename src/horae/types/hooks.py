@@ -15,8 +15,8 @@ from horae.errors import JobFailed, JobNotDeletable
 from horae.storage.engine.database import Database
 from horae.storage.engine.failures import is_transient
 from horae.storage.jobs import owed_hooks, parameters
-from horae.storage.jobs.owed_hooks import BEFORE_DELETE, ON_CANCELLED, ON_ERROR, Owed
-from horae.storage.outcomes import ending
+from horae.storage.jobs.owed_hooks import BEFORE_DELETE, ON_CANCELLED, ON_ERROR, OwedHook
+from horae.storage.outcomes import deletion
 from horae.types.job_type import JobType, has_hook
 from horae.types.registry import Registry
 from horae.types.values.parameters import MappedParameters
@@ -62,11 +62,11 @@ class Hooks:
         """How many hooks wait to be called, by type."""
         return self._database.autocommit(owed_hooks.due, list(self.types), TAKEN_AGAIN)
 
-    def take(self, type_name: str, job_id: JobId | None = None) -> Owed | None:
+    def take(self, type_name: str, job_id: JobId | None = None) -> OwedHook | None:
         """Take a hook of the type, or of one job; None if there is none to be called now."""
         return self._database.transact(owed_hooks.take, [type_name], TAKEN_AGAIN, job_id)
 
-    def call(self, owed: Owed) -> None:
+    def call(self, owed: OwedHook) -> None:
         """Call a hook that was taken, and note that it was called; what it raises is logged."""
         job, hook = owed
         if hook == BEFORE_DELETE and self._delete_taken(job):
@@ -95,16 +95,16 @@ class Hooks:
         except Exception as error:  # noqa: BLE001 - its row owes it, and a node calls it
             log.warning("a hook of job %d is left to the nodes: %s", job_id, error)
 
-    def done(self, owed: Owed) -> None:
+    def done(self, owed: OwedHook) -> None:
         """Note that the hook of a job has been called."""
-        self._database.autocommit(owed_hooks.done, owed.job.id, owed.hook)
+        self._database.autocommit(owed_hooks.mark_called, owed.job.id, owed.hook)
 
     def delete(self, job: Job) -> None:
         """Call `before_delete` of an ended job, unless somebody else does; raises what it raises."""
         self.call_here(job.id, job.type)
         if not self.wanted(job.type, BEFORE_DELETE):
             return
-        if not self._database.autocommit(owed_hooks.take_to_delete, job.id, TAKEN_AGAIN):
+        if not self._database.autocommit(owed_hooks.take_for_deletion, job.id, TAKEN_AGAIN):
             raise JobNotDeletable(job.id, "being deleted")
         try:
             self._before_delete(job)
@@ -221,7 +221,7 @@ class Hooks:
     def _remove(self, job_ids: Sequence[JobId]) -> int:
         """Delete these rows, one by one if one of them cannot go, such as a row that another table holds on to."""
         try:
-            return len(self._database.transact(ending.remove, job_ids))
+            return len(self._database.transact(deletion.delete_jobs, job_ids))
         except Exception as error:
             if is_transient(error):
                 raise

@@ -12,7 +12,7 @@ from horae.api.views.jobs import JobViews
 from horae.api.views.schedules import ScheduleItems
 from horae.client.schedules.reading import views_of
 from horae.storage.engine.database import Database
-from horae.storage.schedules import lists
+from horae.storage.schedules import reading
 from horae.wakeup.channel import Hint, HintKind
 
 LATE: Final = 2.0
@@ -88,7 +88,7 @@ class ScheduleSource:
             self._seen = {}
             return []
         within = LATE + (0.0 if last is None else self._looked - last)
-        before, self._seen = self._seen, self._database.autocommit(lists.changed, within, LIMIT)
+        before, self._seen = self._seen, self._database.autocommit(reading.changed, within, LIMIT)
         moved = [key for key, version in self._seen.items() if before.get(key) != version]
         if last is None:
             return []
@@ -99,7 +99,7 @@ class ScheduleSource:
     def _news(self, moved: list[int], doubtful: set[int]) -> list[News]:
         if not moved and not doubtful:
             return []
-        rows = {row.id: row for row in self._database.autocommit(lists.these, [*moved, *doubtful])}
+        rows = {row.id: row for row in self._database.autocommit(reading.by_ids, [*moved, *doubtful])}
         views = views_of(self._database, [rows[key] for key in moved if key in rows])
         gone = [key for key in (*moved, *sorted(doubtful)) if key not in rows]
         return [

@@ -94,7 +94,7 @@ def _work(horae: Horae, database: Database) -> Iterator[Finding]:
     yield from queue_findings(known_queues)
     paused = {queue.name for queue in known_queues if queue.paused_at is not None}
     known = horae.registry.by_name
-    yield from work_findings(database.autocommit(asking.waiting), alive, paused, known=known)
-    left = database.autocommit(owed_hooks.left, (), horae.settings.keep.total_seconds())
+    yield from work_findings(database.autocommit(asking.due_work), alive, paused, known=known)
+    left = database.autocommit(owed_hooks.leftover_jobs, (), horae.settings.keep.total_seconds())
     yield from left_findings(left, alive)
-    yield from schedule_findings(database.autocommit(health.troubles), alive, known=known)
+    yield from schedule_findings(database.autocommit(health.check), alive, known=known)

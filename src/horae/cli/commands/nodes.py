@@ -27,7 +27,7 @@ def list_nodes(context: typer.Context, *, as_json: AsJson = False) -> None:
     """
     with opened(context) as horae:
         seen = look(horae.components.database)
-        died = horae.components.database.autocommit(nodes.died, REMEMBERED)
+        died = horae.components.database.autocommit(nodes.recently_died, REMEMBERED)
     if as_json:
         print_json({"nodes": [as_values(node) for node in seen], "died": [dead_values(node) for node in died]})
         return

@@ -28,7 +28,7 @@ def check_connection(database: Database) -> Finding:
         opened = time.monotonic()
         database.autocommit(doctor.clock)
     except Exception as error:
-        complaint = str(error) if isinstance(error, Unavailable) else doctor.complaint_of(error)
+        complaint = str(error) if isinstance(error, Unavailable) else doctor.database_error_of(error)
         if complaint is None:
             raise
         return problem(

@@ -99,7 +99,7 @@ def examine_lock(database: Database, registry: Registry) -> Finding:
     """Whether the write lock can be taken, and who has it if not."""
     with closing(Database(database.url, threads=1, busy_timeout=LOCK_PATIENCE)) as impatient:
         try:
-            impatient.transact(doctor.nothing)
+            impatient.transact(doctor.do_nothing)
         except DatabaseBusy:
             holder = write_lock_holder(database.url.database or "")
             started = database.autocommit(doctor.started)

@@ -5,7 +5,7 @@ from typing import Final
 
 from horae.client.doctor.finding import Finding, ok, problem, warning
 from horae.storage.operations.nodes import NodeView
-from horae.storage.schedules.health import Failing, Overdue, ScheduleHealth
+from horae.storage.schedules.health import FailingSchedule, OverdueSchedules, ScheduleHealth
 
 CHECK: Final = "schedules"
 NAMED: Final = 5
@@ -27,7 +27,7 @@ def schedule_findings(
         yield ok(CHECK, f"{sum(troubles.job_types.values())} are enabled, none is late or fails")
 
 
-def _overdue(overdue: Overdue | None, alive: Sequence[NodeView]) -> Iterator[Finding]:
+def _overdue(overdue: OverdueSchedules | None, alive: Sequence[NodeView]) -> Iterator[Finding]:
     if overdue is None:
         return
     others = f" and {overdue.count - 1} more" if overdue.count > 1 else ""
@@ -38,7 +38,7 @@ def _overdue(overdue: Overdue | None, alive: Sequence[NodeView]) -> Iterator[Fin
         yield problem(CHECK, f"{what}: no node fires schedules", "Start one: `horae run module:attribute`.")
 
 
-def _gave_up(failing: Sequence[Failing]) -> Iterator[Finding]:
+def _gave_up(failing: Sequence[FailingSchedule]) -> Iterator[Finding]:
     for each in failing[:NAMED]:
         yield problem(
             CHECK,
@@ -49,7 +49,7 @@ def _gave_up(failing: Sequence[Failing]) -> Iterator[Finding]:
         yield problem(CHECK, f"{more} more gave up after failures", "See `horae schedules list`.")
 
 
-def _failing(failing: Sequence[Failing]) -> Iterator[Finding]:
+def _failing(failing: Sequence[FailingSchedule]) -> Iterator[Finding]:
     for each in failing[:NAMED]:
         yield warning(
             CHECK,
@@ -76,5 +76,5 @@ def _unknown(troubles: ScheduleHealth, alive: Sequence[NodeView], known: Collect
             )
 
 
-def _failures(failing: Failing) -> str:
+def _failures(failing: FailingSchedule) -> str:
     return f"{failing.streak} failure{'' if failing.streak == 1 else 's'} in a row"

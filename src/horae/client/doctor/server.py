@@ -6,7 +6,7 @@ from typing import Final
 from horae.client.doctor.finding import Finding, ok, problem, warning
 from horae.storage.engine.database import Database
 from horae.storage.operations import doctor
-from horae.storage.operations.doctor import OpenTransaction, Server, Tuples
+from horae.storage.operations.doctor import OpenTransaction, RowEstimate, Server
 
 LONG: Final = 60.0
 SHOWN: Final = 5
@@ -24,7 +24,7 @@ def examine_server(database: Database) -> Iterator[Finding]:
     yield from server_findings(server)
     found = database.autocommit(doctor.open_transactions, LONG)
     yield from transaction_findings(found, sees_all=server.sees_all)
-    if (tuples := database.autocommit(doctor.tuples)) is not None:
+    if (tuples := database.autocommit(doctor.row_estimate)) is not None:
         yield tuples_finding(tuples)
 
 
@@ -76,7 +76,7 @@ def transaction_findings(found: list[OpenTransaction], *, sees_all: bool) -> Ite
         yield ok("transactions", f"none has held back vacuum for longer than {LONG:g} s")
 
 
-def tuples_finding(tuples: Tuples) -> Finding:
+def tuples_finding(tuples: RowEstimate) -> Finding:
     """Whether vacuum keeps up with the jobs table."""
     vacuumed = (
         "never vacuumed" if tuples.vacuumed_at is None else f"last vacuumed {tuples.vacuumed_at:%Y-%m-%d %H:%M} UTC"

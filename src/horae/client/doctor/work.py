@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterator, Sequence
 
 from horae.client.doctor.finding import Finding, counted, ok, problem, warning
-from horae.storage.jobs.owed_hooks import Left
-from horae.storage.operations.doctor import WaitingWork
+from horae.storage.jobs.owed_hooks import LeftoverJobs
+from horae.storage.operations.doctor import DueWork
 from horae.storage.operations.nodes import NodeView
 from horae.storage.operations.queues import QueueView
 
@@ -36,7 +36,7 @@ def queue_findings(queues: Sequence[QueueView]) -> Iterator[Finding]:
 
 
 def work_findings(
-    waiting: Sequence[WaitingWork], alive: Sequence[NodeView], paused: Collection[str], *, known: Collection[str]
+    waiting: Sequence[DueWork], alive: Sequence[NodeView], paused: Collection[str], *, known: Collection[str]
 ) -> Iterator[Finding]:
     """Due jobs that no live node takes. `known`: the job types of the application at hand."""
     unserved = [work for work in waiting if work.queue not in paused and not _served(work, alive)]
@@ -46,7 +46,7 @@ def work_findings(
         yield ok("work", _due(sum(work.count for work in waiting)))
 
 
-def left_findings(left: Sequence[Left], alive: Sequence[NodeView]) -> Iterator[Finding]:
+def left_findings(left: Sequence[LeftoverJobs], alive: Sequence[NodeView]) -> Iterator[Finding]:
     """Ended jobs whose hooks no live node can call."""
     for item in left:
         if any(item.type in view.types for view in alive):
@@ -69,15 +69,15 @@ def _due(count: int) -> str:
     )
 
 
-def _served(work: WaitingWork, alive: Sequence[NodeView]) -> bool:
+def _served(work: DueWork, alive: Sequence[NodeView]) -> bool:
     return any(_serves(view, work) and work.type in view.types for view in alive)
 
 
-def _serves(view: NodeView, work: WaitingWork) -> bool:
+def _serves(view: NodeView, work: DueWork) -> bool:
     return "worker" in view.roles and (view.queues is None or work.queue in view.queues)
 
 
-def _unserved(work: WaitingWork, alive: Sequence[NodeView], known: Collection[str]) -> Finding:
+def _unserved(work: DueWork, alive: Sequence[NodeView], known: Collection[str]) -> Finding:
     what = (
         f"{counted(work.count, 'due job')} of type {work.type!r} in queue {work.queue!r} "
         f"(the oldest for {work.oldest:.0f} s) {waits(work.count)}"

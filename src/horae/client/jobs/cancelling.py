@@ -13,7 +13,7 @@ from horae.live.store import CancelRequest, LiveStore
 from horae.storage.engine.database import Database
 from horae.storage.jobs import reading
 from horae.storage.jobs.owed_hooks import ON_CANCELLED
-from horae.storage.outcomes import ending
+from horae.storage.outcomes import cancelling
 from horae.types.hook_threads import HookThreads
 from horae.types.hooks import Hooks
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
@@ -44,7 +44,7 @@ class JobCanceller:
         """
         seen = {"state": job.state}
         change = Change("job.cancel", str(job.id), lambda _: seen, lambda *_: {"state": JobState.CANCELLED}, who)
-        cancel = recorded(ending.cancel, change, changed=_is_made)
+        cancel = recorded(cancelling.cancel, change, changed=_is_made)
         shown = with_live_reports(self._live, [job])[0]
         owed = self._hooks.owes(job.type, ON_CANCELLED)
         try:

@@ -145,7 +145,7 @@ def create(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
 def create_once(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
     """Insert the repetition of a job, or find the one that there is; it, and whether it is new."""
     if wanted.new.retry_of is not None:
-        found = creation.repetition_of(connection, wanted.new.retry_of)
+        found = creation.latest_retry(connection, wanted.new.retry_of)
         job = None if found is None else reading.get(connection, found)
         if job is not None:
             return job, False
@@ -164,7 +164,7 @@ def create_many(
     new, limit = template.new, template.limit
     if limit is not None and new.owner is not None:
         creation.lock_limit(connection, new.owner, new.type)
-        if creation.occupying(connection, new.owner, new.type) + len(stored) > limit:
+        if creation.count_open(connection, new.owner, new.type) + len(stored) > limit:
             raise MaxJobCountExceeded(new.type, new.owner, limit)
     ids = creation.add_many(connection, new, as_json(stored))
     if isinstance(template.job_type.parameters, MappedParameters):
@@ -257,6 +257,6 @@ def _in_the_way(connection: Connection, wanted: Creation) -> Job | None:
         raise DuplicateJob(new.type, new.unique_key or "", job_id)
     if job_id is not None:
         return reading.get(connection, job_id)
-    if wanted.limit is not None and creation.occupying(connection, new.owner, new.type) >= wanted.limit:
+    if wanted.limit is not None and creation.count_open(connection, new.owner, new.type) >= wanted.limit:
         raise MaxJobCountExceeded(new.type, new.owner or "", wanted.limit)
     return None

@@ -37,11 +37,11 @@ from horae.errors import (
 )
 from horae.live.store import LiveStore
 from horae.storage.engine.after_commit import after_commit
-from horae.storage.engine.database import Database, told_as_busy
+from horae.storage.engine.database import Database, conflicts_as_busy
 from horae.storage.engine.same_database import SameDatabase
 from horae.storage.jobs import owed_hooks, reading
 from horae.storage.jobs.reading import Attempt, JobFilter
-from horae.storage.outcomes import ending
+from horae.storage.outcomes import deletion
 from horae.types.arguments import LARGEST_ID, Timeout, of_kind, seconds_of
 from horae.types.hooks import Hooks
 from horae.types.registry import JobTypeReference, Registry
@@ -251,11 +251,11 @@ class Jobs:
         seen = {"type": job.type, "state": job.state, "owner": job.owner}
         change = Change("job.delete", str(job.id), before=lambda _: seen, actor=owner_of(owner))
         if not without_hooks and self._registry.find(job.type) is None:
-            self._database.transact(recorded(owed_hooks.ask_to_delete, change, changed=bool), job.id)
+            self._database.transact(recorded(owed_hooks.request_deletion, change, changed=bool), job.id)
             return False
         if not without_hooks:
             self._hooks.delete(job)
-        if not self._database.transact(recorded(ending.remove, change, changed=bool), [job.id]):
+        if not self._database.transact(recorded(deletion.delete_jobs, change, changed=bool), [job.id]):
             self._stored(job_id, owner)
             raise JobNotDeletable(job.id, job.state)
         return True
@@ -273,7 +273,7 @@ class Jobs:
     def left_over(self, older_than: Duration | None = None) -> Mapping[str, int]:
         """How many jobs of each type `clean_up` leaves to programs that know the type."""
         keep = filters.kept_seconds(older_than, self._keep)
-        found = self._database.autocommit(owed_hooks.left, list(self._registry.by_name), keep)
+        found = self._database.autocommit(owed_hooks.leftover_jobs, list(self._registry.by_name), keep)
         return {item.type: item.past_keeping for item in found if item.past_keeping}
 
     def without_waiting(self) -> "Jobs":
@@ -293,7 +293,7 @@ class Jobs:
         connection = self._within(session)
 
         def attempt() -> T:
-            with told_as_busy():
+            with conflicts_as_busy():
                 created = insert(connection)
             after_commit(session, partial(self._wakeup.send, WORK))
             return created

@@ -103,12 +103,12 @@ def _problems(
     known: Collection[str],
 ) -> list[Finding]:
     paused = [queue.name for queue in waiting if queue.paused_at is not None]
-    work = database.autocommit(doctor.waiting)
+    work = database.autocommit(doctor.due_work)
     found = [
         *node_findings(alive, dead),
         *queue_findings(waiting),
         *work_findings(work, alive, paused, known=known),
-        *schedule_findings(database.autocommit(health.troubles), alive, known=known),
+        *schedule_findings(database.autocommit(health.check), alive, known=known),
         *failing(database.autocommit(overview.by_type)),
     ]
     order = [Level.PROBLEM, Level.WARNING]

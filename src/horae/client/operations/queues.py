@@ -61,4 +61,4 @@ class Queues:
 
 
 def _change(action: str, name: str) -> Change:
-    return Change.of(action, name, partial(queues.snapshot, name=name))
+    return Change.of(action, name, partial(queues.settings, name=name))

@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import Connection
 
 from horae.client.changes import Change, Values
-from horae.storage.schedules import repository
-from horae.storage.schedules.runs import Decided
+from horae.storage.schedules import reading
+from horae.storage.schedules.plan_writing import AppliedPlan
 from horae.types.registry import Registry
 from horae.types.values.parameters import ModelParameters
 from horae.types.values.secret import masked
@@ -26,7 +26,7 @@ def run_of(reference: int | str) -> Change:
 
 def snapshot(connection: Connection, reference: int | str, registry: Registry) -> Values:
     """What somebody has said of a schedule, and when it starts next; secret parameters are masked."""
-    row = repository.get(connection, reference)
+    row = reading.get(connection, reference)
     if row is None:
         return None
     rules: dict[str, Any] = json.loads(row.rules)
@@ -54,5 +54,5 @@ def _shown(registry: Registry, job_type: str, params: str | None) -> Any:
     return masked(kind.parameters.model, json.loads(params))
 
 
-def _job(_: Connection, decided: Decided) -> Values:
+def _job(_: Connection, decided: AppliedPlan) -> Values:
     return {"job": decided.fired}

@@ -13,10 +13,10 @@ from horae.domain.schedules.planning_state import Activated, Altered, Event, Nex
 from horae.domain.schedules.schedule import DisabledReason, Overlap, Rules
 from horae.domain.schedules.trigger import CronTrigger
 from horae.errors import ScheduleAlreadyExists, ScheduleDoesNotExist, ScheduleIsDeclared, ScheduleIsRunning
-from horae.storage.schedules import deployments, repository, runs, ticks
-from horae.storage.schedules.planning_state import UnreadableSchedule, rules_as_json, rules_of, standing_of
+from horae.storage.schedules import deployments, plan_writing, reading, ticks, writing
+from horae.storage.schedules.plan_writing import AppliedPlan
+from horae.storage.schedules.row_mapping import UnreadableSchedule, rules_as_json, rules_of, snapshot_of
 from horae.storage.schedules.rows import NewSchedule, StoredSchedule
-from horae.storage.schedules.runs import Decided
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,24 +34,25 @@ class Definition:
     deployment_id: int | None = None
 
 
-def add(connection: Connection, wanted: Definition, *, enabled: bool = True) -> Decided:
+def add(connection: Connection, wanted: Definition, *, enabled: bool = True) -> AppliedPlan:
     """Insert a schedule and plan its first start. Raises `ScheduleAlreadyExists`, and `CronSyntaxError` if it has none.
 
     What is declared in code may have run out of times: the program must not fail on New Year's Eve.
     """
-    schedule_id = repository.add(connection, _new(wanted))
+    schedule_id = writing.add(connection, _new(wanted))
     if schedule_id is None:
         raise ScheduleAlreadyExists(wanted.name)
-    row = repository.lock(connection, [schedule_id])[0]
+    row = writing.lock(connection, [schedule_id])[0]
     if wanted.deployment_id is None:
         _refuse_if_over(wanted.rules, row.now)
-    added = Decided(row, None, None)
+    added = AppliedPlan(row, None, None)
     if enabled:
-        added = runs.decide(connection, row._replace(disabled_reason=DisabledReason.DEPLOYMENT_GONE), Activated())
+        inactive = row._replace(disabled_reason=DisabledReason.DEPLOYMENT_GONE)
+        added = plan_writing.apply_event(connection, inactive, Activated())
     return _moved(connection, added, wanted.next_start)
 
 
-def alter_from(connection: Connection, seen: StoredSchedule, wanted: Definition) -> Decided | None:
+def alter_from(connection: Connection, seen: StoredSchedule, wanted: Definition) -> AppliedPlan | None:
     """Give a schedule another definition, unless it has another already than it was `seen` with."""
     row = locked(connection, seen.id)
     if any(getattr(row, name) != getattr(seen, name) for name in _definition(wanted)):
@@ -61,18 +62,18 @@ def alter_from(connection: Connection, seen: StoredSchedule, wanted: Definition)
     return _moved(connection, alter(connection, row.id, wanted), wanted.next_start)
 
 
-def alter(connection: Connection, reference: int | str, wanted: Definition) -> Decided:
+def alter(connection: Connection, reference: int | str, wanted: Definition) -> AppliedPlan:
     """Give a schedule another definition; a next start that the new rules leave alone stays.
 
     Raises `ScheduleIsRunning` where several runs go on and the new rules allow one.
     """
     row = locked(connection, reference)
     event = _change_of(row)
-    repository.redefine(connection, row.id, _definition(wanted))
-    changed = repository.lock(connection, [row.id])[0]
+    writing.redefine(connection, row.id, _definition(wanted))
+    changed = writing.lock(connection, [row.id])[0]
     if isinstance(event, Altered):
         changed = _with_runs(connection, changed, event.before.overlap, wanted.rules.overlap)
-    return runs.decide(connection, changed, event)
+    return plan_writing.apply_event(connection, changed, event)
 
 
 def _refuse_if_over(rules: Rules, now: datetime) -> None:
@@ -80,14 +81,14 @@ def _refuse_if_over(rules: Rules, now: datetime) -> None:
         rules.trigger.expression.refuse_if_over(now)
 
 
-def _moved(connection: Connection, decided: Decided, next_start: datetime | None) -> Decided:
+def _moved(connection: Connection, decided: AppliedPlan, next_start: datetime | None) -> AppliedPlan:
     """The schedule with the next start that its caller wants. Raises `ScheduleIsRunning`: a run's end sets it."""
     row = decided.schedule
     if next_start is None:
         return decided
     if row.run_token is not None:
         raise ScheduleIsRunning(row.name, row.run_token)
-    return runs.decide(connection, row, NextStartSet(next_start))
+    return plan_writing.apply_event(connection, row, NextStartSet(next_start))
 
 
 def _with_runs(connection: Connection, row: StoredSchedule, before: Overlap, after: Overlap) -> StoredSchedule:
@@ -96,7 +97,7 @@ def _with_runs(connection: Connection, row: StoredSchedule, before: Overlap, aft
         return row
     if after is Overlap.ALLOW_ALL:
         return row._replace(run_token=None, started_at=None)
-    live = runs.live(connection, row.id)
+    live = reading.live_runs(connection, row.id)
     if len(live) > 1:
         raise ScheduleIsRunning(row.name, live[-1][0])
     if not live:
@@ -112,24 +113,24 @@ def _change_of(row: StoredSchedule) -> Event:
         return Resumed()  # nobody knows what its times were
 
 
-def pause(connection: Connection, reference: int | str, note: str | None, reason: DisabledReason) -> Decided:
+def pause(connection: Connection, reference: int | str, note: str | None, reason: DisabledReason) -> AppliedPlan:
     """Let no further run start; one that goes on ends by itself."""
     row = locked(connection, reference)
-    snapshot = standing_of(row)
+    snapshot = snapshot_of(row)
     paused = replace(Plan.unchanged(snapshot), next_start=None, disabled=reason)
-    return runs.carry_out(connection, [(row._replace(pause_note=note), paused)], None)[0]
+    return plan_writing.apply_plans(connection, [(row._replace(pause_note=note), paused)], None)[0]
 
 
-def resume(connection: Connection, reference: int | str) -> Decided:
+def resume(connection: Connection, reference: int | str) -> AppliedPlan:
     """Enable a schedule, whatever had disabled it: streaks are cleared, nothing is made up for."""
-    return runs.decide(connection, locked(connection, reference), Resumed())
+    return plan_writing.apply_event(connection, locked(connection, reference), Resumed())
 
 
-def run_now(connection: Connection, reference: int | str) -> Decided:
+def run_now(connection: Connection, reference: int | str) -> AppliedPlan:
     """Start a run besides the schedule. Raises `ScheduleIsRunning` where only one may run."""
     row = locked(connection, reference)
     latest = ticks.latest(connection, row.id, row.now + MAX_CLOCK_STEP_BACK)
-    decided = runs.decide(connection, row, RunByHand(latest))
+    decided = plan_writing.apply_event(connection, row, RunByHand(latest))
     if decided.fired is None:
         raise ScheduleIsRunning(row.name, row.run_token or 0)
     return decided
@@ -141,14 +142,14 @@ def delete(connection: Connection, reference: int | str) -> StoredSchedule:
     current = deployments.current(connection, row.module)
     if current is not None and current.id == row.deployment_id:
         raise ScheduleIsDeclared(row.name, row.module)
-    repository.remove(connection, row.id)
+    writing.remove(connection, row.id)
     return row
 
 
 def locked(connection: Connection, reference: int | str) -> StoredSchedule:
     """The schedule of this id or name, locked. Raises `ScheduleDoesNotExist`."""
-    schedule_id = repository.find(connection, reference)
-    rows = [] if schedule_id is None else repository.lock(connection, [schedule_id])
+    schedule_id = reading.find(connection, reference)
+    rows = [] if schedule_id is None else writing.lock(connection, [schedule_id])
     if not rows:
         raise ScheduleDoesNotExist(reference)
     return rows[0]

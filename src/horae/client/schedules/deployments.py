@@ -24,10 +24,10 @@ from horae.domain.schedules.planning_state import Activated
 from horae.domain.schedules.schedule import DisabledReason
 from horae.errors import DeploymentDoesNotExist, InvalidRequest
 from horae.storage.engine.database import Database
-from horae.storage.outcomes import ending
-from horae.storage.schedules import deployments, repository, runs
+from horae.storage.outcomes import cancelling
+from horae.storage.schedules import deployments, plan_writing, reading
 from horae.storage.schedules.deployments import Deployment
-from horae.storage.schedules.planning_state import rules_of
+from horae.storage.schedules.row_mapping import rules_of
 from horae.storage.schedules.rows import StoredSchedule
 from horae.types.registry import Registry
 from horae.types.schedule import Schedule, module_schema
@@ -150,7 +150,7 @@ def deploy(
     if current is not None:
         deployments.replaced(connection, current.id, created.id)
     _replace_schedules(connection, created, wanted)
-    brought = repository.page(connection, module)
+    brought = reading.all_of(connection, module)
     _tell_of_exhausted(row for row in brought if row.deployment_id == created.id)
     return Deployed(
         created, changed=True, schedules=tuple(row.id for row in brought if row.deployment_id == created.id)
@@ -181,7 +181,7 @@ def end(connection: Connection, key: str) -> Deployment:
 
 
 def _replace_schedules(connection: Connection, created: Deployment, wanted: Sequence[Definition]) -> None:
-    present = {row.name: row for row in repository.page(connection, created.module)}
+    present = {row.name: row for row in reading.all_of(connection, created.module)}
     names = {definition.name for definition in wanted}
     for row in present.values():
         if row.name not in names:
@@ -213,7 +213,7 @@ def _activate(connection: Connection, schedule_id: int) -> None:
     """Let a schedule that had stopped with its deployment start again; one that was paused by hand stays so."""
     row = changes.locked(connection, schedule_id)
     if row.disabled_reason == DisabledReason.DEPLOYMENT_GONE:
-        runs.decide(connection, row, Activated())
+        plan_writing.apply_event(connection, row, Activated())
 
 
 def _stop(connection: Connection, schedule_id: int) -> None:
@@ -227,11 +227,11 @@ def _remove(connection: Connection, row: StoredSchedule) -> None:
     In this order: what was fired since the row was read is seen only once the schedule is locked.
     """
     changes.pause(connection, row.id, None, DisabledReason.DEPLOYMENT_GONE)
-    ending.cancel_pending_of(connection, row.id, BY)
+    cancelling.cancel_pending_of(connection, row.id, BY)
 
 
 def _of(connection: Connection, deployment: Deployment) -> list[StoredSchedule]:
-    return [row for row in repository.page(connection, deployment.module) if row.deployment_id == deployment.id]
+    return [row for row in reading.all_of(connection, deployment.module) if row.deployment_id == deployment.id]
 
 
 def _locked(connection: Connection, key: str) -> Deployment:

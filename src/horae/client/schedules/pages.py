@@ -10,8 +10,8 @@ from horae.client.schedules.views import ScheduleView
 from horae.domain.storable import is_storable
 from horae.errors import InvalidRequest, quoted
 from horae.storage.engine.database import Database
-from horae.storage.schedules import lists
-from horae.storage.schedules.lists import ScheduleFilter
+from horae.storage.schedules import reading
+from horae.storage.schedules.reading import ScheduleFilter
 
 _PAIR: Final = 2
 
@@ -36,7 +36,7 @@ def page_of(  # noqa: PLR0913 - the filters of a list
         module=module, job_type=job_type, name=name, enabled=enabled, limit=limit + 1,
         after=None if cursor is None else place_of(cursor),
     )  # fmt: skip
-    rows = database.autocommit(lists.page, wanted)
+    rows = database.autocommit(reading.page, wanted)
     shown = rows[:limit]
     following = cursor_of(shown[-1].module, shown[-1].name) if len(rows) > limit else None
     return SchedulePage(views_of(database, shown), following)

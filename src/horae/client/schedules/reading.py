@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 from horae.client.schedules.views import ScheduleView, view_of
 from horae.domain.schedules.schedule import Overlap
 from horae.storage.engine.database import Database
-from horae.storage.schedules import lists
-from horae.storage.schedules.lists import OpenRuns
-from horae.storage.schedules.planning_state import UnreadableSchedule, rules_of
+from horae.storage.schedules import reading
+from horae.storage.schedules.reading import OpenRuns
+from horae.storage.schedules.row_mapping import UnreadableSchedule, rules_of
 from horae.storage.schedules.rows import StoredSchedule
 
 log = logging.getLogger("horae.schedules")
@@ -32,7 +32,7 @@ def _open_runs(database: Database, rows: Collection[StoredSchedule]) -> Mapping[
     overlapping = [row.id for row in rows if row.consecutive_crashes and rules_of(row).overlap is Overlap.ALLOW_ALL]
     if not tokens and not overlapping:
         return {}
-    return database.autocommit(lists.open_runs, tokens, overlapping)
+    return database.autocommit(reading.open_runs, tokens, overlapping)
 
 
 def _is_readable(row: StoredSchedule) -> bool:

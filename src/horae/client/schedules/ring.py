@@ -9,7 +9,7 @@ from horae.domain.cluster.ring import PARTITIONS, Ring
 from horae.domain.jobs.job import NodeId
 from horae.storage.engine.database import Database
 from horae.storage.operations import nodes
-from horae.storage.schedules import repository
+from horae.storage.schedules import reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def _shares(connection: Connection) -> list[Share]:
         return []
     ring = Ring(members)
     names = {view.id: view.name for view in nodes.view(connection)}
-    counts = repository.by_partition(connection)
+    counts = reading.count_by_partition(connection)
     first, second, mine = Counter[NodeId](), Counter[NodeId](), Counter[NodeId]()
     for partition in range(PARTITIONS):
         owner, other = ring.owners(partition)

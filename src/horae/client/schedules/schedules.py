@@ -21,10 +21,10 @@ from horae.domain.schedules.schedule import DisabledReason
 from horae.domain.schedules.statistics import Statistics
 from horae.errors import InvalidRequest, ScheduleDoesNotExist
 from horae.storage.engine.database import Database
-from horae.storage.schedules import repository, ticks
-from horae.storage.schedules.planning_state import rules_of
+from horae.storage.schedules import reading, ticks
+from horae.storage.schedules.plan_writing import AppliedPlan
+from horae.storage.schedules.row_mapping import rules_of
 from horae.storage.schedules.rows import FailedRun, StoredSchedule
-from horae.storage.schedules.runs import Decided
 from horae.storage.schedules.ticks import StoredTicks
 from horae.types.arguments import LARGEST_NUMBER, check_moment, check_note, of_kind, whole_number
 from horae.types.job_type import JobType
@@ -133,7 +133,7 @@ class Schedules:
 
     def list(self, *, module: str | None = None) -> ScheduleViews:
         """All schedules, or those of a module, by module and name; one that cannot be read here is only logged."""
-        return views_of(self._database, self._database.autocommit(repository.page, module))
+        return views_of(self._database, self._database.autocommit(reading.all_of, module))
 
     def statistics(self, reference: Reference) -> Statistics:
         """How its runs went that have ended: total_runs = successes + failures + crashes, at every instant."""
@@ -148,7 +148,7 @@ class Schedules:
     def errors(self, reference: Reference | None = None, *, limit: int = 100) -> FailedRuns:
         """Runs that failed or crashed, of one schedule or of all; the newest first."""
         schedule_id = None if reference is None else self.get(reference).id
-        return self._database.autocommit(repository.errors, schedule_id, page_length(limit))
+        return self._database.autocommit(reading.failed_runs, schedule_id, page_length(limit))
 
     def _altered(self, row: StoredSchedule, config: Mapping[str, Any] | None, options: ScheduleKeywords) -> Definition:
         """The definition after a change; a config that is not named stays to the letter."""
@@ -190,7 +190,7 @@ class Schedules:
             priority=priority,
         )
 
-    def _changed(self, decided: Decided) -> ScheduleView:
+    def _changed(self, decided: AppliedPlan) -> ScheduleView:
         self._wakeup.send(Hint(HintKind.SCHEDULES, (JobId(decided.schedule.id),)))
         return viewed(self._database, decided.schedule)
 
@@ -199,13 +199,13 @@ def schedules_row(database: Database, reference: Reference) -> StoredSchedule:
     """The stored schedule of this id or name. Raises `ScheduleDoesNotExist`."""
     if not isinstance(reference, str):
         of_kind("schedule", reference, int, "its name, or its id as a whole number")
-    row = database.autocommit(repository.get, reference)
+    row = database.autocommit(reading.get, reference)
     if row is None:
         raise ScheduleDoesNotExist(reference)
     return row
 
 
-def _is_made(decided: Decided | None) -> bool:
+def _is_made(decided: AppliedPlan | None) -> bool:
     return decided is not None
 
 

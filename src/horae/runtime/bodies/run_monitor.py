@@ -20,8 +20,8 @@ from horae.runtime.bodies.runner import OutOfTime
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.storage.engine.database import Database
 from horae.storage.jobs import reading
-from horae.storage.outcomes import ending
-from horae.storage.schedules import stopping
+from horae.storage.outcomes import time_limits
+from horae.storage.schedules import terminating
 from horae.wakeup.channel import Hint, HintKind
 
 ROUND: Final = 0.1
@@ -152,7 +152,7 @@ class RunMonitor:
         """Let schedules show that their runs were told to stop."""
         if scheduled := [run.claim.id for run in told if run.claim.schedule_id is not None]:
             try:
-                await self._database.transact_async(stopping.told, scheduled)
+                await self._database.transact_async(terminating.mark_stopping, scheduled)
             except Exception as error:  # noqa: BLE001 - the bodies were told, whatever is shown of it
                 log.warning("%d schedules cannot show that their runs were told to stop: %s", len(scheduled), error)
 
@@ -168,7 +168,7 @@ class RunMonitor:
                 lease = (run.claim.id, run.claim.lease)
                 report = self._reporter.latest(run.claim.id)
                 seen = {} if report is None else {(report.job_id, report.lease): report.progress_percentage}
-                failed += self._database.transact(ending.expire, [lease], run.passed, seen)
+                failed += self._database.transact(time_limits.expire, [lease], run.passed, seen)
                 self._unwritten.settle()
             except Exception as error:  # noqa: BLE001 - its end, whenever it comes, will be no success in any case
                 run.failed = False

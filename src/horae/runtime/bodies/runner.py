@@ -21,7 +21,7 @@ from horae.errors import InvalidRequest, JobCancelled, JobStopped, LeaseLost, So
 from horae.redaction import Redactor, text_of
 from horae.runtime.bodies.forked_body import end_child, forks
 from horae.runtime.journal.journal import Journal
-from horae.storage.engine.connections.fence import fenced
+from horae.storage.engine.connections.commit_guard import forbid_commit
 from horae.storage.engine.database import Database
 from horae.storage.engine.failures import is_transient
 from horae.storage.jobs import parameters
@@ -218,7 +218,7 @@ def _run(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvir
         if connection is not None and isinstance(job_type.parameters, MappedParameters):
             context.params = context.session.merge(context.params, load=False)  # so that its relationships load
         environment.journal.begin(context.claim)
-        with nullcontext() if connection is None else fenced(connection):
+        with nullcontext() if connection is None else forbid_commit(connection):
             with _ending_in_a_child():
                 result = job_type.run(context)
             text = result_text(result, job_type.max_result_bytes)
@@ -262,7 +262,7 @@ async def _run_async(job_type: JobType[Any], context: JobContext[Any], environme
         if connection is not None and isinstance(job_type.parameters, MappedParameters):
             context.params = await context.async_session.merge(context.params, load=False)
         environment.journal.begin(context.claim)
-        with nullcontext() if connection is None else fenced(sync_connection_of(connection)):
+        with nullcontext() if connection is None else forbid_commit(sync_connection_of(connection)):
             with _ending_in_a_child():
                 result = await job_type.run(context)
             text = result_text(result, job_type.max_result_bytes)

@@ -17,7 +17,7 @@ from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL
 from horae.storage.jobs import claims, limited_claims
 from horae.storage.jobs.claims import ClaimScope
-from horae.storage.jobs.limited_claims import Taken
+from horae.storage.jobs.limited_claims import LimitedClaims
 
 FRESH: Final = 5.0
 PAUSES: Final[tuple[float, float]] = (0.02, 1.0)
@@ -102,16 +102,16 @@ class Claimer:
         """Learn of limits; seconds until the next job is due, as `claims.look_ahead` says."""
         if not self.is_stale and self._cursor.rest(time.monotonic()):
             return None  # it would read all that a claim has just passed by
-        ahead = await self._database.autocommit_async(claims.look_ahead)
+        ahead = await self._database.autocommit_async(claims.next_work)
         self._looked_at = time.monotonic()
         scope = self._scope.queues
         self.limited = ahead.limited if scope is None else ahead.limited.intersection(scope)
         return ahead.due_in
 
     async def _within_reach(self, scope: ClaimScope, room: int) -> Sequence[str]:
-        return await self._database.autocommit_async(limited_claims.within_reach, scope, room)
+        return await self._database.autocommit_async(limited_claims.limited_queues_with_room, scope, room)
 
-    def _take_note(self, taken: Taken) -> None:
+    def _take_note(self, taken: LimitedClaims) -> None:
         self.exhausted = taken.contended  # else there may be more behind what did not fit, so the next claim comes soon
         if taken.contended:
             self.pause = min(self.pause, self._next_pause * self._rng.uniform(0.5, 1.0))

@@ -16,9 +16,9 @@ from horae.runtime.components import Components
 from horae.runtime.liveness.rescue import Rescued
 from horae.runtime.signals import Signals
 from horae.storage.jobs import reading
-from horae.storage.outcomes import ending
+from horae.storage.outcomes import cancelling
 from horae.storage.outcomes.settling import Settled
-from horae.storage.schedules.runs import Decided
+from horae.storage.schedules.plan_writing import AppliedPlan
 from horae.wakeup.channel import Hint, HintKind
 
 LONGEST_CANCELLER: Final = 200
@@ -79,7 +79,7 @@ class Completion:
         if result.runs:
             self._signals.runs_ended.send(result.runs)
 
-    def _decided(self, decisions: Sequence[Decided]) -> None:
+    def _decided(self, decisions: Sequence[AppliedPlan]) -> None:
         """Start what this node's controller has fired, and stop the runs that the next ones are to replace."""
         if any(decision.fired is not None for decision in decisions):
             self._send_work()
@@ -88,18 +88,18 @@ class Completion:
                 stop = partial(self._stop_run, decision, JobId(decision.schedule.run_token))
                 self._group.create_task(self._database.in_service(stop))
 
-    def _runs_ended(self, ended: Sequence[Decided]) -> None:
+    def _runs_ended(self, ended: Sequence[AppliedPlan]) -> None:
         """Notify the nodes that own these schedules if the next start comes sooner than they know."""
-        sooner = tuple(JobId(decision.schedule.id) for decision in ended if decision.sooner)
+        sooner = tuple(JobId(decision.schedule.id) for decision in ended if decision.moved_earlier)
         if sooner:
             self._wakeup.send(Hint(HintKind.SCHEDULES, sooner))
 
-    def _stop_run(self, decision: Decided, job_id: JobId) -> None:
+    def _stop_run(self, decision: AppliedPlan, job_id: JobId) -> None:
         by = f"schedule {decision.schedule.name}"[:LONGEST_CANCELLER]
         try:
             self._live.request_cancel(job_id, CancelRequest(by, forced=decision.stop is Stop.TERMINATE))
             self._wakeup.send(Hint(HintKind.CANCEL, (job_id,)))
-            job = self._database.transact(ending.cancel, job_id, by)
+            job = self._database.transact(cancelling.cancel, job_id, by)
             if self._database.autocommit(reading.occupied, [job_id]):
                 return  # its body has yet to receive the request, even if the job was already cancelled
         except Exception as error:  # noqa: BLE001 - repeated at the next nominal time of the schedule

@@ -12,7 +12,7 @@ from typing import Final
 from horae.domain.jobs.job import MAX_CRASHES, Claim, JobId
 from horae.storage.engine.database import Database
 from horae.storage.jobs import claims
-from horae.storage.outcomes import ending
+from horae.storage.outcomes import crashed_nodes
 
 PAUSE: Final = (1.0, 5.0)
 """Seconds after which a suspect that had to give way is due again; drawn, so that several nodes take them in turn."""
@@ -34,7 +34,7 @@ class Suspects:
         asked = [claim.id for claim in taken if claim.attempt >= MAX_CRASHES]
         if not asked:
             return taken
-        crashes = await self._database.autocommit_async(ending.crashes_of, asked)
+        crashes = await self._database.autocommit_async(crashed_nodes.crashes_of, asked)
         suspects = [claim for claim in taken if crashes.get(claim.id, 0) >= MAX_CRASHES - 1]
         if suspects and (self._running is None or self._running not in busy()):
             self._running = suspects.pop(0).id

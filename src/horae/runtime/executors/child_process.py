@@ -135,7 +135,9 @@ def start_child(environment: RunEnvironment) -> ChildProcess:
     with theirs:
         # `daemon=True` would forbid the child to start processes of its own.
         process = _spawn.Process(
-            target=main, args=(url, database.busy_timeout, database.told_pooler, environment.node, theirs), daemon=False
+            target=main,
+            args=(url, database.busy_timeout, database.pooler_setting, environment.node, theirs),
+            daemon=False,
         )
         try:
             _start_without_interrupts(process)

@@ -13,7 +13,7 @@ from typing import Final
 
 from horae.domain.jobs.job import Claim, NodeId
 from horae.runtime.journal.journal import HEADER, WIDTH, Journal, entry_of, header
-from horae.storage.engine.database import Database, side_car
+from horae.storage.engine.database import Database, side_car_path
 from horae.storage.engine.dialect import SQLITE
 from horae.storage.engine.sqlite.file_modes import make_folder
 
@@ -34,7 +34,9 @@ class Journals:
 
     def __init__(self, database: Database) -> None:
         self._own = database.dialect == SQLITE
-        self.folder = side_car(database, "nodes") if self._own else Path(tempfile.gettempdir(), f"horae-{os.getuid()}")
+        self.folder = (
+            side_car_path(database, "nodes") if self._own else Path(tempfile.gettempdir(), f"horae-{os.getuid()}")
+        )
 
     def open(self, journal: Journal, node: NodeId) -> None:
         """Give a node's journal its file. Without one, all that the node holds when it dies counts as begun."""

@@ -86,7 +86,7 @@ class Heartbeat:
         if self._stopped.is_set() or not self._contact.overdue(clock()):
             return _nothing
         sent = clock()
-        return partial(self._answered, sent, nodes.beat(connection, self._record.id))
+        return partial(self._answered, sent, nodes.heartbeat(connection, self._record.id))
 
     def watched(self) -> float:
         """Seconds of contact without a break."""
@@ -196,7 +196,7 @@ class Heartbeat:
             except Exception as error:  # noqa: BLE001 - whatever is wrong with the connection, a new one may be right
                 self._away.warn("the heartbeat lost its connection: %s", error)
                 with suppress(Exception):  # none can be had perhaps, but some are open
-                    self._beat_with(lambda: self._database.autocommit(nodes.beat, self._record.id))
+                    self._beat_with(lambda: self._database.autocommit(nodes.heartbeat, self._record.id))
                 self._stopped.wait(self._limits.beat / 2)
 
     def _is_needed(self) -> bool:
@@ -207,7 +207,7 @@ class Heartbeat:
         with self._database.own_connection() as connection:
             while self._is_needed():
                 self._take_lock(connection)
-                self._beat_with(lambda: nodes.beat(connection, self._record.id))
+                self._beat_with(lambda: nodes.heartbeat(connection, self._record.id))
                 self._stopped.wait(self._limits.beat)
 
     def _beat_with(self, beat: Callable[[], int | None]) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 from horae.domain.cluster.liveness import Limits
 from horae.storage.engine.database import Database
 from horae.storage.operations import heartbeat_process, nodes
-from horae.storage.operations.heartbeat_process import Told
+from horae.storage.operations.heartbeat_process import HelperConfig
 from horae.storage.operations.nodes import NodeRecord
 from horae.wakeup.channel import Hint, HintKind
 from horae.wakeup.payload import CHANNEL, LARGEST_PAYLOAD, encode
@@ -89,20 +89,20 @@ def start_helper(database: Database, record: NodeRecord, limits: Limits) -> Help
     return helper
 
 
-def told(database: Database, record: NodeRecord, limits: Limits) -> Told:
+def told(database: Database, record: NodeRecord, limits: Limits) -> HelperConfig:
     """What the helper must know."""
     # A hint as if from nobody, for whoever sent one would not hear it.
     news = (CHANNEL, encode("ended", Hint(HintKind.NODES), LARGEST_PAYLOAD))
-    questions = nodes.questions_of(record, *news)
-    return Told(
+    questions = nodes.helper_statements(record, *news)
+    return HelperConfig(
         path=[entry or str(Path.cwd()) for entry in sys.path],
         node=os.getpid(),
         connect={**database.driver_arguments(), "application_name": "horae heartbeat"},
         lock=questions.lock,
-        beat=questions.beat,
+        beat=questions.heartbeat,
         ended=questions.ended,
         every=limits.beat,
-        patience=limits.silence,
+        timeout=limits.silence,
     )
 
 

@@ -19,7 +19,7 @@ from horae.runtime.liveness.heartbeat import Heartbeat, Watcher
 from horae.runtime.liveness.identity import decoded, is_gone
 from horae.runtime.liveness.life_lock import LifeLock, is_abandoned
 from horae.storage.engine.connections.timeouts import detach
-from horae.storage.engine.database import Database, side_car
+from horae.storage.engine.database import Database, side_car_path
 from horae.storage.engine.dialect import SQLITE
 from horae.storage.engine.sqlite.file_modes import make_folder
 from horae.storage.operations import nodes
@@ -197,7 +197,7 @@ class FileMembership:
 def membership_of(database: Database, record: NodeRecord, limits: Limits) -> Membership:
     """The kind of life that this database has."""
     if database.dialect == SQLITE:
-        return FileMembership(database, record, side_car(database, "nodes"))
+        return FileMembership(database, record, side_car_path(database, "nodes"))
     return DatabaseMembership(database, record, limits)
 
 

@@ -14,8 +14,8 @@ from horae.live.store import LiveReport
 from horae.runtime.bodies.verdict import backoff_of, owing
 from horae.runtime.journal.files import Begun
 from horae.storage.jobs import claims
-from horae.storage.outcomes import ending, settling
-from horae.storage.schedules.runs import Decided
+from horae.storage.outcomes import crashed_nodes, settling
+from horae.storage.schedules.plan_writing import AppliedPlan
 from horae.types.registry import Registry
 
 RESCUE_BATCH: Final = 500
@@ -58,7 +58,7 @@ class Rescuer:
 
     def rescue(
         self, connection: Connection, dead: Collection[NodeId], silent: Collection[NodeId] = ()
-    ) -> tuple[list[Rescued], list[Decided]]:
+    ) -> tuple[list[Rescued], list[AppliedPlan]]:
         """Rescue one batch of what these nodes, or nodes without a row, hold.
 
         What had begun is settled as a crash, or as finished where its body is known to have returned; what had not
@@ -66,9 +66,9 @@ class Rescuer:
         on, only what may be run again. Also answers what became of the schedules whose runs these were.
         """
         result: list[Rescued] = []
-        ended: list[Decided] = []
+        ended: list[AppliedPlan] = []
         unbegun: list[Claim] = []
-        lost = ending.lost(connection, dead, RESCUE_BATCH, silent)
+        lost = crashed_nodes.abandoned_jobs(connection, dead, RESCUE_BATCH, silent)
         reports = self.reports([claim.id for claim, _, state, _ in lost if state is JobState.STARTED])
         for claim, node, state, crashes in lost:
             begun = self.begun_by(node)

@@ -31,10 +31,9 @@ from horae.storage.engine.database import Database
 from horae.storage.engine.failures import is_transient
 from horae.storage.jobs import reading
 from horae.storage.operations import doctor, nodes
-from horae.storage.outcomes import ending
-from horae.storage.outcomes.ending import Overdue
-from horae.storage.schedules import runs
-from horae.storage.schedules.runs import Decided
+from horae.storage.outcomes import run_ending, time_limits
+from horae.storage.outcomes.time_limits import OverdueJob
+from horae.storage.schedules.plan_writing import AppliedPlan
 from horae.types.job_type import JobType
 from horae.types.registry import Registry
 
@@ -56,7 +55,7 @@ hard limit before others do; quick looks at a job that is locked.
 """
 
 log = logging.getLogger("horae.runtime")
-Look = Callable[[Connection, Mapping[str, float]], list[Overdue]]
+Look = Callable[[Connection, Mapping[str, float]], list[OverdueJob]]
 
 
 class Sweeper:
@@ -66,7 +65,7 @@ class Sweeper:
         self, *, database: Database, membership: Membership, registry: Registry, live: LiveStore,
         keep_seconds: float, rng: Random, on_rescue: Callable[[Sequence[Rescued]], None],
         on_expiry: Callable[[Job], None],
-        on_runs: Callable[[Sequence[Decided]], None],
+        on_runs: Callable[[Sequence[AppliedPlan]], None],
     ) -> None:  # fmt: skip
         self._database, self._membership, self._registry = database, membership, registry
         self._live, self._keep_seconds, self._rng = live, keep_seconds, rng
@@ -168,12 +167,12 @@ class Sweeper:
 
     def _clear(
         self, connection: Connection, rescuer: Rescuer, certain: Collection[NodeId], silent: Collection[NodeId]
-    ) -> tuple[list[Rescued], list[Decided], set[NodeId]]:
+    ) -> tuple[list[Rescued], list[AppliedPlan], set[NodeId]]:
         """Rescue a batch, and strike off with the last one: so whoever has rescued says what became of the jobs."""
         batch, ended = rescuer.rescue(connection, certain, silent)
         dead = {*certain, *silent}
         last = len(batch) < rescue.RESCUE_BATCH
-        buried = nodes.strike_off(connection, dead, self._told(batch)) if dead and last else set[NodeId]()
+        buried = nodes.remove_dead(connection, dead, self._told(batch)) if dead and last else set[NodeId]()
         return batch, ended, buried
 
     def _told(self, batch: Sequence[Rescued]) -> dict[NodeId, Counter[str]]:
@@ -205,12 +204,12 @@ class Sweeper:
         pending = {kind.type: kind.limits.pending for kind in self._registry}
         waiting = {name: limit.total_seconds() for name, limit in pending.items() if limit is not None}
         for job in [
-            *await self._expire(ending.overdue, overdue, limits.HARD),
-            *await self._expire(ending.overdue_runs, graces, limits.OF_SCHEDULE),
+            *await self._expire(time_limits.overdue, overdue, limits.HARD),
+            *await self._expire(time_limits.overdue_runs, graces, limits.OF_SCHEDULE),
         ]:
             log.error("job %d (%s) ran past its hard time limit and was failed", job.id, job.type)
             self._on_expiry(job)
-        for job in await self._expire(ending.overdue_pending, waiting, limits.PENDING):
+        for job in await self._expire(time_limits.overdue_pending, waiting, limits.PENDING):
             log.error("job %d (%s) was not taken in time and was failed", job.id, job.type)
             self._on_expiry(job)
 
@@ -223,9 +222,9 @@ class Sweeper:
         if not passed:
             return ()
         seen = await self._database.in_service(partial(self._seen, [job_id for job_id, _ in passed]))
-        return await self._database.transact_async(ending.expire, passed, limit, seen)
+        return await self._database.transact_async(time_limits.expire, passed, limit, seen)
 
-    def _age(self, item: Overdue, living: Collection[NodeId]) -> float:
+    def _age(self, item: OverdueJob, living: Collection[NodeId]) -> float:
         """How long ago it began, whatever the database's clock was set to since.
 
         What was done to that clock before this process watched it nobody here knows. But a node that lives knows, and
@@ -249,7 +248,7 @@ class Sweeper:
 
     async def end_lost_runs(self) -> None:
         """End runs of schedules whose jobs are over, or gone, without the schedule having been told."""
-        ended = await self._database.transact_async(runs.end_lost, ENDS_AT_ONCE)
+        ended = await self._database.transact_async(run_ending.end_unreported, ENDS_AT_ONCE)
         for decision in ended:
             log.warning("a run of schedule %r was over without its knowing", decision.schedule.name)
         if ended:

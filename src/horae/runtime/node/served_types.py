@@ -41,6 +41,6 @@ class ServedTypes:
         self._known = types
         self._worker.serve(types)
         try:
-            await self._components.database.autocommit_async(nodes.serve, self._node, types)
+            await self._components.database.autocommit_async(nodes.set_types, self._node, types)
         except Exception as error:  # noqa: BLE001 - it is for those who look; the node claims them all the same
             log.warning("the job types of node %s could not be written down: %s", self._node, error)

@@ -1,4 +1,4 @@
-"""What is to follow the commit of a caller's own transaction, such as a hint about the work it creates."""
+"""Calls to make after a caller's own transaction commits, such as sending a hint about the work it creates."""
 
 import threading
 from collections.abc import Callable
@@ -13,14 +13,14 @@ from horae.forking import ForkSafeLock
 Send: TypeAlias = Callable[[], None]
 
 COMMIT_TAKES: Final = 0.02
-"""Seconds: a Connection tells of a commit just before it sends it."""
+"""Seconds to wait after a Connection's commit event, which SQLAlchemy fires just before it sends the commit."""
 
 _waiting: Final = WeakKeyDictionary[Session | Connection, list[Send]]()
 _guard: Final = ForkSafeLock()
 
 
 def after_commit(session: Session | Connection, send: Send) -> None:
-    """Call `send` once the transaction of `session` is committed; a rollback forgets it, a savepoint does neither."""
+    """Call `send` once the transaction of `session` is committed; a rollback drops it, a savepoint has no effect."""
     with _guard:
         waiting = _waiting.get(session)
         if waiting is None:
@@ -30,9 +30,9 @@ def after_commit(session: Session | Connection, send: Send) -> None:
 
 
 def _follow(session: Session | Connection, waiting: list[Send]) -> None:
-    """Listen for as long as `session` lives: a listener cannot be removed while it is being called."""
+    """Listen for the lifetime of `session`, because a listener cannot be removed while it is being called."""
     if isinstance(session, Session):
-        # Both also tell of savepoints.
+        # Both events are fired for savepoints, too.
         event.listen(session, "after_commit", lambda one: None if one.in_nested_transaction() else _call(waiting))
         event.listen(session, "after_rollback", lambda one: None if one.in_nested_transaction() else waiting.clear())
         return

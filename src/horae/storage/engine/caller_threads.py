@@ -1,29 +1,32 @@
-"""The threads on which coroutines call the database: apart for reads, for changes, and for cancels.
+"""The threads on which coroutines call the database: separate ones for reads, for changes and for cancellations.
 
-Whoever changes something may wait for another transaction: on SQLite for its one write lock, on PostgreSQL for a locked
-row. A read and a cancel do not stand in line behind those who wait.
+A change may have to wait for another transaction: on SQLite for its one write lock, on PostgreSQL for a locked row.
+Reads and cancellations do not queue behind changes that wait.
 """
 
 import asyncio
 import contextvars
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from horae.errors import DatabaseBusy
 from horae.storage.engine.threads import Threads
 
 T = TypeVar("T")
 
-MOST_WAITING: Final = 64
-STALL: Final = 1.0
-"""Seconds for which no change has ended, after which no more than `MOST_WAITING` may wait; a line that moves may be
-longer.
-"""
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChangeLimits:
+    """When changes are refused: if too many are waiting while none ends. A queue that moves may be longer."""
+
+    most_waiting: int = 64  # changes that may wait for a thread while none ends
+    stalled_after: float = 1.0  # seconds without the end of a change, after which the limit applies
 
 
 class Use(Enum):
-    """What a call does: `READ` never waits for others, `CHANGE` may, `CANCEL` asks a body to stop."""
+    """What a call does: `READ` never waits for other transactions, `CHANGE` may, `CANCEL` asks a body to stop."""
 
     READ = auto()
     CHANGE = auto()
@@ -31,24 +34,26 @@ class Use(Enum):
 
 
 class CallerThreads:
-    """Up to `count` threads for each use, made when they are needed."""
+    """Up to `count` threads for each use, started when they are needed."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, limits: ChangeLimits = ChangeLimits()) -> None:
+        self._limits = limits
         self._threads = {use: Threads(count, f"horae-database-{use.name.lower()}") for use in Use}
 
     async def run(self, call: Callable[[], T], use: Use) -> T:
-        """Run `call` in the caller's context; raises `DatabaseBusy` if too many wait for changes that do not end."""
+        """Run `call` in the caller's context; raises `DatabaseBusy` if too many changes are waiting while none ends."""
         threads = self._threads[use]
-        if use is Use.CHANGE and threads.waiting >= MOST_WAITING and threads.stalled_for >= STALL:
-            raise DatabaseBusy(f"{threads.waiting} changes wait already, and none has ended of late; try again later")
+        limits = self._limits
+        if use is Use.CHANGE and threads.waiting >= limits.most_waiting and threads.stalled_for >= limits.stalled_after:
+            raise DatabaseBusy(f"{threads.waiting} changes are waiting, and none has ended lately; try again later")
         return await self._run_on(threads, call)
 
     async def finish(self, call: Callable[[], T]) -> T:
-        """Run the rest of a cancel that has to wait as changes do; a body was told already, so it is not refused."""
+        """Run the rest of a cancellation, which may wait like a change; never refused: the body was asked to stop."""
         return await self._run_on(self._threads[Use.CHANGE], call)
 
     def waiting(self, use: Use) -> int:
-        """How many calls have no thread yet."""
+        """Return how many calls are waiting for a thread."""
         return self._threads[use].waiting
 
     def shutdown(self) -> None:

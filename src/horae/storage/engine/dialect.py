@@ -1,4 +1,4 @@
-"""The few true differences between PostgreSQL and SQLite, as small constructs that compile to both."""
+"""The differences between PostgreSQL and SQLite, as small constructs that compile to both."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ from sqlalchemy.sql.operators import OperatorType
 from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
 from typing_extensions import override
 
-from horae.storage.engine.unreadable import UNREADABLE, loads
+from horae.storage.engine.unreadable_rows import UNREADABLE, loads
 
 POSTGRESQL: Final = "postgresql"
 SQLITE: Final = "sqlite"
@@ -48,13 +48,13 @@ S = TypeVar("S")
 
 
 class PerDialect(Generic[S]):
-    """A statement built once, at import, for each database."""
+    """A statement that is built once for each database, at import."""
 
     def __init__(self, build: Callable[[str], S]) -> None:
         self._built = {name: build(name) for name in (POSTGRESQL, SQLITE)}
 
     def on(self, connection: Connection) -> S:
-        """The form that `connection` understands."""
+        """Return the form for the database of `connection`."""
         return self._built[connection.dialect.name]
 
 
@@ -76,7 +76,7 @@ class Instant(TypeDecorator[datetime]):
 
     @override
     def result_processor(self, dialect: Dialect, coltype: object) -> Callable[..., datetime | None]:
-        # The processor itself, and not `process_result_value`: one call less for each moment of each row.
+        # Not `process_result_value`, which would cost another call for each moment of each row.
         return _moment_of_microseconds if dialect.name == SQLITE else _moment_in_utc
 
 
@@ -84,7 +84,7 @@ def _moment_of_microseconds(value: Any) -> datetime | None:
     try:
         return None if value is None else EPOCH + timedelta(microseconds=value)
     except (ArithmeticError, TypeError):
-        return cast_type("datetime", UNREADABLE)  # whoever reads the row looks for it
+        return cast_type("datetime", UNREADABLE)  # checked by the functions of `unreadable_rows`
 
 
 def _moment_in_utc(value: Any) -> datetime | None:
@@ -95,7 +95,7 @@ def _moment_in_utc(value: Any) -> datetime | None:
 
 
 class JsonPart(JSON):
-    """A part of a JSON value; what it is compared with is JSON as well, as in `params["path"] == "a.csv"`."""
+    """A part of a JSON value; compared with JSON, too, as in `params["path"] == "a.csv"`."""
 
     cache_ok = True
 
@@ -107,20 +107,20 @@ class JsonPart(JSON):
 
 
 class JsonbPart(JsonPart, JSONB):
-    """The same on PostgreSQL."""
+    """A part of a JSON value on PostgreSQL."""
 
 
 _JSON_PART: Final = JsonPart().with_variant(JsonbPart(), POSTGRESQL)
 
 
 class Json(UserDefinedType[Any]):
-    """JSON: written as text that is JSON already, read as Python values; `jsonb` on PostgreSQL.
+    """JSON: written as JSON text, read as Python values; `jsonb` on PostgreSQL.
 
-    A part of it, as in `column["key"]` and `column["key"].as_integer()`, is what it is of SQLAlchemy's own JSON type.
+    Parts of it, such as `column["key"]` and `column["key"].as_integer()`, work as with SQLAlchemy's own JSON type.
     """
 
     class Comparator(UserDefinedType.Comparator[Any]):
-        """Knows parts."""
+        """Supports access to parts of the value."""
 
         @override
         def operate(self, op: OperatorType, *other: Any, **kwargs: Any) -> ColumnElement[Any]:
@@ -134,12 +134,12 @@ class Json(UserDefinedType[Any]):
 
     @override
     def get_col_spec(self, **_: Any) -> str:
-        """The column type, but for PostgreSQL (see below)."""
+        """Return the column type for SQLite; see below for PostgreSQL."""
         return "TEXT"
 
     @override
     def result_processor(self, dialect: Dialect, coltype: object) -> Any:
-        if dialect.name != SQLITE:  # psycopg has parsed it
+        if dialect.name != SQLITE:  # psycopg parses it
             return None
         return lambda value: None if value is None else loads(value)
 
@@ -179,7 +179,7 @@ class IdList(TextList):
 def member_of(
     dialect: str, column: ColumnElement[Any], parameter: str, *, of: type[TextList] = TextList
 ) -> ColumnElement[bool]:
-    """`column` is one of the values of the list parameter."""
+    """Return the condition that `column` is one of the values of the list parameter."""
     values: BindParameter[Any] = bindparam(parameter, type_=of())
     if dialect == SQLITE:
         return column.in_(select(func.json_each(values).table_valued("value").c.value))
@@ -187,18 +187,19 @@ def member_of(
 
 
 def one_of(dialect: str, column: ColumnElement[Any], keys: Select[Any]) -> ColumnElement[bool]:
-    """`column`, which has an index, is one of the few keys that a subquery gives.
+    """Return the condition that `column`, which has an index, is one of the few keys that a subquery returns.
 
-    An array on PostgreSQL, which it always looks up in the index: for a join or IN it may read a whole table that was
-    small, or looked so, when the plan was made. A claim of 500 also took a third less of the server's time.
+    An array on PostgreSQL, which always uses the index for it: for a join or IN it may scan the whole table, if that
+    was small, or was estimated to be, when the plan was made. It also saves a third of the server's time for a claim
+    of 500 jobs.
     """
     return column.in_(keys) if dialect == SQLITE else column == func.any(func.array(keys.scalar_subquery()))
 
 
 def json_rows(dialect: str, parameter: str, **columns: TypeEngine[Any]) -> FromClause:
-    """The rows of one JSON parameter, an array of objects, as a table with these columns.
+    """Return the rows of one JSON parameter, an array of objects, as a table with these columns.
 
-    A batch travels as one value, so the statement's text does not grow with it.
+    A batch is one parameter, so the text of the statement is the same for any number of rows.
     """
     rows: BindParameter[Any] = bindparam(parameter, type_=Text())
     if dialect == SQLITE:
@@ -213,7 +214,7 @@ def json_rows(dialect: str, parameter: str, **columns: TypeEngine[Any]) -> FromC
 
 
 class database_now(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL function that it is
-    """The database's clock; on SQLite a function that each connection registers, so that a test can own it."""
+    """The database's clock; on SQLite a function that each connection registers, so that tests can set it."""
 
     type = Instant()
     inherit_cache = True
@@ -221,7 +222,9 @@ class database_now(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL 
 
 @compiles(database_now, POSTGRESQL)
 def _now_postgresql(_element: database_now, _compiler: SQLCompiler, **_: Any) -> str:
-    return "statement_timestamp()"  # stable, so an index can use it; and not frozen by a long transaction
+    return (
+        "statement_timestamp()"  # stable, so that an index can be used; unlike now(), it advances within a transaction
+    )
 
 
 @compiles(database_now, SQLITE)
@@ -258,7 +261,7 @@ class seconds_since(FunctionElement[float]):  # noqa: N801 - as above
 
 @compiles(seconds_since, POSTGRESQL)
 def _since_postgresql(element: seconds_since, compiler: SQLCompiler, **options: Any) -> str:
-    # Each by itself: a moment that is infinite has no difference from another, but it has an epoch.
+    # Subtract the epochs, not the moments: an infinite moment has an epoch, but cannot be subtracted.
     then = compiler.process(element.clauses, **options)
     return f"(extract(epoch FROM statement_timestamp()) - extract(epoch FROM {then}))::float8"
 
@@ -268,20 +271,20 @@ def _since_sqlite(element: seconds_since, compiler: SQLCompiler, **options: Any)
     return f"((horae_now() - {compiler.process(element.clauses, **options)}) / 1000000.0)"
 
 
-class now_or(FunctionElement[datetime]):  # noqa: N801 - as above
-    """The database's clock, but no earlier than a moment of the same row: a clock may be set back."""
+class now_or_later(FunctionElement[datetime]):  # noqa: N801 - as above
+    """The database's clock, but no earlier than a moment of the same row, in case the clock was set back."""
 
     type = Instant()
     inherit_cache = True
 
 
-@compiles(now_or, POSTGRESQL)
-def _no_earlier_postgresql(element: now_or, compiler: SQLCompiler, **options: Any) -> str:
+@compiles(now_or_later, POSTGRESQL)
+def _no_earlier_postgresql(element: now_or_later, compiler: SQLCompiler, **options: Any) -> str:
     return f"greatest(statement_timestamp(), {compiler.process(element.clauses, **options)})"
 
 
-@compiles(now_or, SQLITE)
-def _no_earlier_sqlite(element: now_or, compiler: SQLCompiler, **options: Any) -> str:
+@compiles(now_or_later, SQLITE)
+def _no_earlier_sqlite(element: now_or_later, compiler: SQLCompiler, **options: Any) -> str:
     return f"max(horae_now(), {compiler.process(element.clauses, **options)})"
 
 
@@ -320,7 +323,7 @@ class longer_than(FunctionElement[bool]):  # noqa: N801 - as above
 @compiles(longer_than, POSTGRESQL)
 def _longer_postgresql(element: longer_than, compiler: SQLCompiler, **options: Any) -> str:
     column, most = (compiler.process(part, **options) for part in element.clauses)
-    # The stored size comes first, for it is known at once; as `jsonb` no value is eight times as long as its text.
+    # The stored size is known without reading the value, and `jsonb` is never eight times as long as its text.
     stored = f"pg_column_size({column}) > 8 * CAST({most} AS BIGINT)"
     return f"CASE WHEN {stored} THEN true ELSE octet_length(CAST({column} AS text)) > {most} END"
 
@@ -332,7 +335,7 @@ def _longer_sqlite(element: longer_than, compiler: SQLCompiler, **options: Any) 
 
 
 class microseconds_before(FunctionElement[datetime]):  # noqa: N801 - as above
-    """A moment less whole microseconds, but no earlier than another moment; that one if they are not known."""
+    """A moment minus microseconds, but no earlier than `bound`; `bound` if the microseconds are null."""
 
     type = Instant()
     inherit_cache = True
@@ -354,7 +357,7 @@ def _before_sqlite(element: microseconds_before, compiler: SQLCompiler, **option
 
 
 def json_moment(dialect: str, moment: datetime | None) -> int | str | None:
-    """A moment as `json_rows` reads it into an `Instant`."""
+    """Return a moment in the form that `json_rows` reads into an `Instant`."""
     if moment is None:
         return None
     return (moment - EPOCH) // MICROSECOND if dialect == SQLITE else moment.isoformat()

@@ -1,8 +1,8 @@
-"""What an error of the database means for whoever asked: repeat the call later, or give these values up.
+"""Classify database errors: repeat the call later, or give these values up.
 
-Whole classes of SQLSTATE decide, because single codes are endless and a pooler has its own. Only what proves that the
-values cannot be stored speaks against them. All else is the state of the server, which passes: it is away, read-only
-during a fail-over, out of connections, in the middle of a migration.
+The class of the SQLSTATE decides, because there are too many single codes, and a pooler has its own. An error blames
+the values only if it proves that they cannot be stored. All others are temporary states of the server: unreachable,
+read-only during a fail-over, out of connections, in the middle of a migration.
 """
 
 import sqlite3
@@ -22,14 +22,14 @@ _UNSTORABLE: Final = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.Interfa
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether the database, and not what it was asked, is at fault, so that the same call may work later."""
+    """Return whether the state of the database caused the error, so that the same call may succeed later."""
     if isinstance(error, DBAPIError):
         return not is_of_data(error)
     return isinstance(error, Unavailable | PoolTimeout)
 
 
 def is_of_data(error: BaseException) -> bool:
-    """Whether the values are at fault, so that the same call can never work."""
+    """Return whether the values caused the error, so that the same call can never succeed."""
     if not isinstance(error, DBAPIError):
         return isinstance(error, StatementError | ValueError | TypeError | ArithmeticError)
     if error.connection_invalidated:
@@ -39,6 +39,6 @@ def is_of_data(error: BaseException) -> bool:
         unbound = isinstance(origin, sqlite3.ProgrammingError) and "binding" in str(origin)
         return unbound or isinstance(origin, _UNSTORABLE)
     sqlstate: str | None = getattr(origin, "sqlstate", None)
-    if sqlstate is None:  # the driver itself has refused
+    if sqlstate is None:  # the driver refused before it asked the server
         return isinstance(error, DataError | IntegrityError)
     return sqlstate[:2] in OF_DATA

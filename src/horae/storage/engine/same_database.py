@@ -1,8 +1,8 @@
-"""Whether a connection of the application's own engine leads to Horae's database.
+"""Check that a connection of the application's own engine leads to Horae's database.
 
-A job that is started in a transaction of another database would be written there, where no node looks. Equal URLs are
-believed. Other ones may lead to one place all the same (`localhost` and a socket, a service name, an engine with a
-`creator`), so both databases are asked who they are, once for each engine.
+A job that is started in a transaction of another database would be written there, and no node would find it. Equal URLs
+are trusted. Different URLs may still lead to the same database (`localhost` and a socket, a service name, an engine
+with a `creator`), so both connections query the identity of their database, once for each engine.
 """
 
 from pathlib import Path
@@ -16,8 +16,8 @@ from horae.redaction import shown_url
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import SQLITE
 
-# The moment at which the server was started tells two servers apart, to the microsecond. Anybody may ask for it.
-_WHO: Final = text(
+# The start time of the server, in microseconds, identifies it. Every role may read it.
+_IDENTITY: Final = text(
     "SELECT concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()), "
     "(SELECT oid FROM pg_database WHERE datname = current_database()))"
 )
@@ -25,11 +25,11 @@ _FILE: Final = text("SELECT file FROM pragma_database_list WHERE name = 'main'")
 
 
 class SameDatabase:
-    """Remembers which engines have been found to lead to Horae's database."""
+    """Checks connections, and remembers the engines that lead to Horae's database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._found = WeakSet[Pool]()  # shared by an engine and what its execution_options made
+        self._found = WeakSet[Pool]()  # an engine and its execution_options variants share a pool
 
     def check(self, connection: Connection) -> None:
         """Raise `InvalidRequest` for a connection to another database."""
@@ -46,16 +46,16 @@ class SameDatabase:
     def _is_same(self, connection: Connection) -> bool:
         if connection.dialect.name != self._database.dialect:
             return False
-        return _who(connection) == self._database.autocommit(_who)
+        return _identity(connection) == self._database.autocommit(_identity)
 
 
 def _shown(url: URL) -> str:
     return shown_url(url.render_as_string(hide_password=True))
 
 
-def _who(connection: Connection) -> str:
-    """Who the database of a connection is."""
+def _identity(connection: Connection) -> str:
+    """Return text that identifies the database of a connection."""
     if connection.dialect.name != SQLITE:
-        return str(connection.execute(_WHO).scalar_one())
+        return str(connection.execute(_IDENTITY).scalar_one())
     file = connection.execute(_FILE).scalar_one()
-    return str(Path(file).resolve()) if file else ""  # one in memory is nobody else's
+    return str(Path(file).resolve()) if file else ""  # an in-memory database is never the same

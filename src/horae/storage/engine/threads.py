@@ -1,7 +1,7 @@
-"""Threads for calls of the database, which nobody has to wait for when a program ends.
+"""A thread pool for database calls, which does not keep a program from ending.
 
-The standard library's executor joins its threads when the interpreter ends, also those that hang in a connection on
-which nothing will ever arrive.
+The standard library's executor joins its threads when the interpreter exits, even those that wait for a reply that will
+never arrive.
 """
 
 import threading
@@ -17,32 +17,32 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Work: TypeAlias = tuple[Future[Any], Callable[[], Any]]
 
-PATIENCE: Final = 5.0
-"""Seconds that calls have to end when the threads are closed."""
+SHUTDOWN_TIMEOUT: Final = 5.0
+"""Seconds that running calls have to end when the pool is shut down; after that the program ends without them."""
 
 
 class Threads(Executor):
-    """As many daemon threads as there is work for, up to a limit."""
+    """A pool of daemon threads, which are started as work arrives, up to a limit."""
 
-    def __init__(self, limit: int, name: str) -> None:
-        self._limit, self._name = limit, name
+    def __init__(self, limit: int, name: str, shutdown_timeout: float = SHUTDOWN_TIMEOUT) -> None:
+        self._limit, self._name, self._shutdown_timeout = limit, name, shutdown_timeout
         self._work: SimpleQueue[Work | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._idents: set[int] = set()
         self._unfinished = 0
-        self._moved = 0.0
+        self._last_progress = 0.0
         self._closed = False
         self._lock = threading.Lock()
 
     @override
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Run the call on one of the threads; raises RuntimeError once they are closed."""
+        """Run the call on one of the threads; raises RuntimeError after `shutdown`."""
         future = Future[T]()
         with self._lock:
             if self._closed:
-                raise RuntimeError("these threads are closed")
+                raise RuntimeError("this thread pool is shut down")
             if not self._unfinished:
-                self._moved = time.monotonic()
+                self._last_progress = time.monotonic()
             self._unfinished += 1
             if self._unfinished > len(self._threads) < self._limit:
                 self._begin_thread()
@@ -51,29 +51,29 @@ class Threads(Executor):
 
     @override
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more calls; `wait` for those that there are, but not for ever."""
+        """Accept no more calls; `wait` for the accepted ones, but no longer than the timeout."""
         with self._lock:
             self._closed = True
         for _ in self._threads:
             self._work.put(None)
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + self._shutdown_timeout
         for thread in self._threads if wait else ():
             if thread is not threading.current_thread():
                 thread.join(max(deadline - time.monotonic(), 0.0))
 
     def is_here(self) -> bool:
-        """Whether the caller runs on one of these threads."""
+        """Return whether the caller runs on one of these threads."""
         return threading.get_ident() in self._idents
 
     @property
     def waiting(self) -> int:
-        """How many calls have no thread yet."""
+        """How many calls are waiting for a thread."""
         return max(self._unfinished - self._limit, 0)
 
     @property
     def stalled_for(self) -> float:
-        """Seconds since a call has ended, or since there was nothing to do."""
-        return time.monotonic() - self._moved if self._unfinished else 0.0
+        """Seconds since the last call ended, or since the pool was last idle; 0 while it is idle."""
+        return time.monotonic() - self._last_progress if self._unfinished else 0.0
 
     def _begin_thread(self) -> None:
         thread = threading.Thread(target=self._serve, name=f"{self._name}-{len(self._threads)}", daemon=True)
@@ -87,12 +87,12 @@ class Threads(Executor):
             if future.set_running_or_notify_cancel():
                 try:
                     result = call()
-                except BaseException as error:  # noqa: BLE001 - it is the caller's
+                except BaseException as error:  # noqa: BLE001 - passed on to the caller
                     future.set_exception(error)
                 else:
                     future.set_result(result)
                     del result
             with self._lock:
                 self._unfinished -= 1
-                self._moved = time.monotonic()
-            del work, future, call  # else the last result lives until the next call
+                self._last_progress = time.monotonic()
+            del work, future, call  # otherwise the last result would live until the next call

@@ -1,4 +1,4 @@
-"""Claims: a pending job becomes a node's, with a new lease. What is not begun is handed back."""
+"""Claims: a node takes pending jobs, each with a new lease, and hands back those that it has not begun."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -42,23 +42,23 @@ from horae.storage.engine.dialect import (
     database_now,
     json_rows,
     member_of,
-    now_or,
+    now_or_later,
     one_of,
     seconds_from_now,
     seconds_since,
 )
-from horae.storage.engine.row_bounds import JOB_IS_READABLE, MOST_ATTEMPTS, MOST_LEASES
+from horae.storage.engine.value_limits import JOB_IS_READABLE, MOST_ATTEMPTS, MOST_LEASES
 from horae.storage.jobs.tables import jobs, queues, ready_order
 
-_AS_TEXT: Final = frozenset({"params", "backoff", "meta"})  # parsed once, by whoever needs it
+_AS_TEXT: Final = frozenset({"params", "backoff", "meta"})  # parsed where they are needed
 CLAIMED: Final = tuple(cast(jobs.c[name], Text()) if name in _AS_TEXT else jobs.c[name] for name in Claim._fields)
 
 
 class NextWork(NamedTuple):
-    """What is ahead of a node that finds nothing to do.
+    """When the next job becomes due, and which queues have a concurrency limit.
 
-    `due_in`: seconds until the next pending job becomes due, infinite if none will; None if too many wait to tell.
-    `limited`: the queues of which only so many jobs may run at a time.
+    `due_in`: seconds until the next pending job becomes due; infinite if there is none, None if too many are pending to
+    find it cheaply.
     """
 
     due_in: float | None
@@ -67,7 +67,7 @@ class NextWork(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimScope:
-    """What a node takes: the types it knows, the queues it serves (None: every queue)."""
+    """The jobs that a node may claim: of the types it knows, in the queues it serves (None: all queues)."""
 
     node: NodeId
     types: Sequence[str]
@@ -79,26 +79,26 @@ _STARTED: Final = {
     "lease": jobs.c.lease + 1,
     "attempt": jobs.c.attempt + 1,
     "node_id": bindparam("node"),
-    "started_at": now_or(jobs.c.updated_at),
-    "updated_at": now_or(jobs.c.updated_at),
+    "started_at": now_or_later(jobs.c.updated_at),
+    "updated_at": now_or_later(jobs.c.updated_at),
 }
 
 
-def readable(dialect: str) -> ColumnElement[bool]:
-    """No CHECK refuses a row; on SQLite, where a row may have been written past them."""
+def is_readable(dialect: str) -> ColumnElement[bool]:
+    """Return the condition that no CHECK rejects a row, as one may on SQLite, where CHECKs can be switched off."""
     if dialect != SQLITE:
         return true()
-    return literal_column(f"coalesce({JOB_IS_READABLE.texts[SQLITE]}, 1)", Boolean())  # as a CHECK takes null
+    return literal_column(f"coalesce({JOB_IS_READABLE.texts[SQLITE]}, 1)", Boolean())  # a CHECK accepts null
 
 
-def due_of(dialect: str, closed: Select[Any], *columns: Column[Any]) -> Select[Any]:
-    """What a node may take, in order: of the types it knows, in the queues that it serves and that are not closed."""
+def due_jobs(dialect: str, closed: Select[Any], *columns: Column[Any]) -> Select[Any]:
+    """Select the due jobs that a node may claim, in order; `closed`: names of queues to leave out."""
     return (
         select(*columns)
         .where(
             jobs.c.state == JobState.PENDING,
             jobs.c.run_at <= database_now(),
-            jobs.c.lease < MOST_LEASES,  # one more lease and attempt must be numbers still
+            jobs.c.lease < MOST_LEASES,  # the next lease and attempt must be within their limits
             jobs.c.attempt < MOST_ATTEMPTS,
             member_of(dialect, jobs.c.type, "types"),
             or_(
@@ -108,36 +108,39 @@ def due_of(dialect: str, closed: Select[Any], *columns: Column[Any]) -> Select[A
             jobs.c.queue.not_in(closed),
         )
         .order_by(*ready_order)
-        # As a subquery, so that the plan does not depend on its value: PostgreSQL then takes it for a tenth of what is
-        # ready and walks the index in its order. Told a number that is large against what it believes to be ready, it
-        # reads and sorts all that is ready, for each claim.
+        # A subquery, so that the plan does not depend on its value: PostgreSQL then estimates a tenth of the ready jobs
+        # and follows the index in its order. With a number that is large compared with its estimate of the ready jobs,
+        # it would read and sort all of them for each claim.
         .limit(select(bindparam("limit", type_=Integer())).scalar_subquery())
     )
 
 
-def start_of(dialect: str, chosen: Select[Any]) -> Executable:
-    """Start the jobs with the chosen ids, and return them in order."""
+def start_jobs(dialect: str, chosen: Select[Any]) -> Executable:
+    """Start the jobs with the chosen ids, and return their claims in order."""
     claimed = update(jobs).where(one_of(dialect, jobs.c.id, chosen)).values(_STARTED)
-    if dialect == SQLITE:  # has no form around RETURNING, so `taken` brings the rows into their order
+    if dialect == SQLITE:  # cannot order the rows of RETURNING; `execute_claim` does
         return claimed.returning(*CLAIMED, type_coerce(jobs.c.run_at, BigInteger()).label("run_at"))
     rows = claimed.returning(*CLAIMED, jobs.c.run_at).cte("claimed")
     return select(*(rows.c[name] for name in Claim._fields)).order_by(rows.c.priority.desc(), rows.c.run_at, rows.c.id)
 
 
 def _claim(dialect: str, *where: ColumnElement[bool]) -> Executable:
-    # Of a queue with a limit only `limited_claims` takes, which counts what runs there.
+    # Queues with a limit are left to `limited_claims`, which counts their running jobs.
     closed = select(queues.c.name).where(or_(queues.c.paused_at.is_not(None), queues.c.concurrency_limit.is_not(None)))
-    due = due_of(dialect, closed, jobs.c.id).where(*where)
-    # Rivals pass over our rows instead of queueing behind them.
-    return start_of(dialect, select(due.with_for_update(skip_locked=True).cte("due").c.id))
+    due = due_jobs(dialect, closed, jobs.c.id).where(*where)
+    # Other nodes skip rows that are locked here instead of waiting for them.
+    return start_jobs(dialect, select(due.with_for_update(skip_locked=True).cte("due").c.id))
 
 
-def _beyond() -> ColumnElement[bool]:
-    """Due after this job, or within the last second: a job that is started now may come to be by a later commit."""
+def _after_last() -> ColumnElement[bool]:
+    """Return the condition to come after the job `after`, or to be due for less than a second.
+
+    A transaction that commits late may create jobs that are due before the last claimed one.
+    """
     last, lately = jobs.alias("last"), seconds_from_now(-1.0)
 
     def of_last(value: ColumnElement[Any]) -> Any:
-        return select(value).where(last.c.id == bindparam("beyond")).scalar_subquery()
+        return select(value).where(last.c.id == bindparam("after")).scalar_subquery()
 
     place = tuple_(
         of_last(func.least(last.c.run_at, lately)), of_last(case((last.c.run_at < lately, last.c.id), else_=0))
@@ -146,8 +149,8 @@ def _beyond() -> ColumnElement[bool]:
 
 
 CLAIM: Final = PerDialect(_claim)
-CLAIM_READABLE: Final = PerDialect(lambda dialect: _claim(dialect, readable(dialect)))
-CLAIM_BEYOND: Final = PerDialect(lambda dialect: _claim(dialect, _beyond()))
+CLAIM_READABLE: Final = PerDialect(lambda dialect: _claim(dialect, is_readable(dialect)))
+CLAIM_AFTER: Final = PerDialect(lambda dialect: _claim(dialect, _after_last()))
 
 CLAIM_ONE: Final = (
     update(jobs)
@@ -161,20 +164,20 @@ CLAIM_ONE: Final = (
 )
 
 
-GLANCE: Final = 1000
-"""Pending jobs that are looked at for the next one to become due."""
+MOST_SCANNED: Final = 1000
+"""How many pending jobs are read to find the next one to become due."""
 
-_waiting = select(jobs.c.run_at).where(jobs.c.state == JobState.PENDING).limit(GLANCE).subquery("waiting")
+_waiting = select(jobs.c.run_at).where(jobs.c.state == JobState.PENDING).limit(MOST_SCANNED).subquery("waiting")
 
 
-def _ahead(dialect: str) -> Executable:
+def _next_work(dialect: str) -> Executable:
     together = func.json_group_array if dialect == SQLITE else func.json_agg
     limited = select(type_coerce(together(queues.c.name), Json())).where(queues.c.concurrency_limit.is_not(None))
     first = func.min(case((_waiting.c.run_at > database_now(), _waiting.c.run_at)))
     return select(func.count(), -seconds_since(first), limited.scalar_subquery()).select_from(_waiting)
 
 
-AHEAD: Final = PerDialect(_ahead)
+NEXT_WORK: Final = PerDialect(_next_work)
 
 
 def _hand_back(dialect: str) -> Update:
@@ -187,7 +190,7 @@ def _hand_back(dialect: str) -> Update:
             attempt=jobs.c.attempt - 1,
             node_id=None,
             started_at=None,
-            updated_at=now_or(jobs.c.updated_at),
+            updated_at=now_or_later(jobs.c.updated_at),
         )
         .returning(jobs.c.id)
     )
@@ -208,71 +211,73 @@ ORPHANED: Final = PerDialect(
 )
 
 
-def claim(connection: Connection, scope: ClaimScope, limit: int, beyond: JobId | None = None) -> list[Claim]:
-    """Take up to `limit` due jobs, the highest priority first, then the longest due.
+def claim(connection: Connection, scope: ClaimScope, limit: int, after: JobId | None = None) -> list[Claim]:
+    """Claim up to `limit` due jobs, by priority, then those that have been due longest.
 
-    `beyond`: only those of the same priority that come after this job; on PostgreSQL alone (ADR 0008).
+    `after`: only those of the same priority that come after this job; PostgreSQL only (ADR 0008).
     """
-    parameters = {"node": scope.node, "limit": limit, **asked_by(scope)}
-    if beyond is None:
-        return _taken_at_first(connection, parameters)
-    return taken(connection, CLAIM_BEYOND, {**parameters, "beyond": beyond})
+    parameters = {"node": scope.node, "limit": limit, **scope_parameters(scope)}
+    if after is None:
+        return _claim_from_start(connection, parameters)
+    return execute_claim(connection, CLAIM_AFTER, {**parameters, "after": after})
 
 
-def _taken_at_first(connection: Connection, parameters: Mapping[str, Any]) -> list[Claim]:
-    """As if there were no rows that a CHECK refuses: to look for them costs a thirtieth of a job on SQLite."""
+def _claim_from_start(connection: Connection, parameters: Mapping[str, Any]) -> list[Claim]:
+    """Claim as if no CHECK rejected a row, and repeat if one does: testing every row costs 3 % of a job on SQLite."""
     try:
-        return taken(connection, CLAIM, parameters)
+        return execute_claim(connection, CLAIM, parameters)
     except IntegrityError:
         if connection.dialect.name != SQLITE:
             raise
-        return taken(connection, CLAIM_READABLE, parameters)
+        return execute_claim(connection, CLAIM_READABLE, parameters)
 
 
-def asked_by(scope: ClaimScope) -> dict[str, Any]:
-    """The parameters of `due_of`, but the limit."""
+def scope_parameters(scope: ClaimScope) -> dict[str, Any]:
+    """Return the parameters of `due_jobs`, except the limit."""
     return {"types": scope.types, "every_queue": scope.queues is None, "queues": scope.queues or ()}
 
 
-def taken(connection: Connection, statement: PerDialect[Executable], parameters: Mapping[str, Any]) -> list[Claim]:
-    """The claims of a statement that ends with `start_of`."""
+def execute_claim(
+    connection: Connection, statement: PerDialect[Executable], parameters: Mapping[str, Any]
+) -> list[Claim]:
+    """Execute a statement made by `start_jobs`, and return its claims in order."""
     rows = connection.execute(statement.on(connection), parameters).all()
     if connection.dialect.name != SQLITE:
         return [Claim._make(row) for row in rows]
     return [Claim._make(row[:-1]) for row in sorted(rows, key=lambda row: (-row.priority, row.run_at, row.id))]
 
 
-def look_ahead(connection: Connection) -> NextWork:
-    """When there may be something to do, and which queues have limits."""
-    row = connection.execute(AHEAD.on(connection)).one()
+def next_work(connection: Connection) -> NextWork:
+    """Return when the next job becomes due, and which queues have limits."""
+    row = connection.execute(NEXT_WORK.on(connection)).one()
     waiting, seconds, limited = cast_type("tuple[int, float | None, list[str] | None]", row)
     names = frozenset(limited or ())
-    if waiting >= GLANCE:
+    if waiting >= MOST_SCANNED:
         return NextWork(None, names)
     return NextWork(math.inf if seconds is None else max(0.0, seconds), names)
 
 
 def claim_one(connection: Connection, job_id: JobId, node: NodeId) -> Claim | None:
-    """Take this job if it is pending and due."""
+    """Claim this job if it is pending and due."""
     row = connection.execute(CLAIM_ONE, {"job_id": job_id, "node": node}).one_or_none()
     return None if row is None else Claim._make(row)
 
 
 def hand_back(connection: Connection, claims: Sequence[Claim]) -> set[JobId]:
-    """Return jobs whose bodies have not begun, the attempt does not count; those that had not ended meanwhile."""
+    """Hand back jobs whose bodies have not begun, without counting an attempt; return those that are pending again."""
     rows = connection.execute(HAND_BACK.on(connection), {"claims": _keys(claims)})
     return {JobId(id_) for id_ in rows.scalars()}
 
 
 def postpone(connection: Connection, claims: Sequence[Claim], seconds: float) -> set[JobId]:
-    """Hand back what was not begun, to be due again after some seconds."""
+    """Hand back jobs that have not begun, to become due again after some seconds."""
     returned = hand_back(connection, claims)
     connection.execute(POSTPONE.on(connection), {"ids": list(returned), "seconds": seconds})
     return returned
 
 
 def orphaned(connection: Connection, node: NodeId, known: Sequence[JobId]) -> list[Claim]:
-    """What the node holds and does not know of, because the answer to a claim was lost."""
+    """Return the claims that the node holds and does not know of, because the reply to a claim was lost."""
     rows = connection.execute(ORPHANED.on(connection), {"node": node, "known": known})
     return [Claim._make(row) for row in rows]
 

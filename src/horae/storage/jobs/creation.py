@@ -1,4 +1,4 @@
-"""Jobs come into being: one, or ten thousand in one statement; the count limit and the unique key decide atomically."""
+"""Create jobs: one, or thousands in one statement; count limits and unique keys are checked atomically."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,12 +27,12 @@ from sqlalchemy.dialects import postgresql, sqlite
 from horae.domain.jobs.job import JobId
 from horae.errors import DatabaseBusy, InvalidRequest
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE, Instant, Json, PerDialect, database_now, seconds_from_now
-from horae.storage.jobs.tables import UNIQUE_WHERE, jobs
+from horae.storage.jobs.tables import IS_OPEN, UNIQUE_WHERE, jobs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewJob:
-    """What a caller decided about a job; texts that are JSON are JSON already."""
+    """A job to insert; `params`, `backoff` and `meta` are JSON text."""
 
     type: str
     queue: str
@@ -49,15 +49,15 @@ class NewJob:
     retry_of: JobId | None = None
 
 
-SEES_WHAT_IS_COMMITTED: Final = ("read committed", "read uncommitted", "serializable, one at a time")
+SEES_COMMITTED_ROWS: Final = ("read committed", "read uncommitted", "serializable, one at a time")
 
 
 class Contended(DatabaseBusy):
-    """Another transaction, which has not ended, creates a job under the same limit or unique key."""
+    """An open transaction creates a job under the same limit or unique key."""
 
 
 class Inserted(NamedTuple):
-    """What the database decided about a new job."""
+    """The values that the database assigned to a new job."""
 
     id: JobId
     run_at: datetime
@@ -108,12 +108,12 @@ _VALUES: Final = {
 _INSERTED: Final = (jobs.c.id, jobs.c.run_at, jobs.c.created_at, jobs.c.updated_at)
 _INSERT: Final[Mapping[str, Any]] = {POSTGRESQL: postgresql.insert, SQLITE: sqlite.insert}
 
-OCCUPYING: Final = select(func.count()).where(
+COUNT_OPEN: Final = select(func.count()).where(
     jobs.c.owner == bindparam("owner"),
     jobs.c.type == bindparam("type"),
-    or_(jobs.c.finished_at.is_(None), jobs.c.node_id.is_not(None)),
+    IS_OPEN,
 )
-# Not waited for: the other transaction is a caller's, and may stay open for as long as it likes.
+# Without waiting: the other transaction belongs to a caller, and may stay open for any time.
 TRY_LOCK: Final = select(
     func.pg_try_advisory_xact_lock(func.hashtextextended(bindparam("key", type_=Text()), 0)).label("taken"),
     func.current_setting("transaction_isolation").label("isolation"),
@@ -124,7 +124,7 @@ ADD: Final = insert(jobs).values(_VALUES).returning(*_INSERTED)
 
 def _guarded(dialect: str) -> Any:
     room: BindParameter[int | None] = bindparam("max_count", type_=Integer())
-    allowed = or_(cast(room, Integer()).is_(None), OCCUPYING.scalar_subquery() < room)
+    allowed = or_(cast(room, Integer()).is_(None), COUNT_OPEN.scalar_subquery() < room)
     source = select(*_VALUES.values()).where(and_(true(), allowed))
     statement = _INSERT[dialect](jobs).from_select(list(_VALUES), source, include_defaults=False)
     keyed = statement.on_conflict_do_nothing(index_elements=[jobs.c.type, jobs.c.unique_key], index_where=UNIQUE_WHERE)
@@ -150,7 +150,9 @@ def _many(dialect: str) -> Any:
 ADD_MANY: Final = PerDialect(_many)
 
 LOCK_JOB: Final = select(jobs.c.id).where(jobs.c.id == bindparam("job_id")).with_for_update()
-REPETITION: Final = select(jobs.c.id).where(jobs.c.retry_of == bindparam("job_id")).order_by(jobs.c.id.desc()).limit(1)
+LATEST_RETRY: Final = (
+    select(jobs.c.id).where(jobs.c.retry_of == bindparam("job_id")).order_by(jobs.c.id.desc()).limit(1)
+)
 
 ACTIVE_WITH_KEY: Final = select(jobs.c.id).where(
     jobs.c.type == bindparam("type"),
@@ -168,12 +170,12 @@ def _parameters(job: NewJob) -> dict[str, Any]:
 
 
 def add(connection: Connection, job: NewJob) -> Inserted:
-    """Insert a job that no limit and no key concerns."""
+    """Insert a job without a count limit or unique key."""
     return Inserted(*connection.execute(ADD, _parameters(job)).one())
 
 
 def add_guarded(connection: Connection, job: NewJob, max_count: int | None) -> Inserted | None:
-    """Insert a job unless its owner has `max_count` occupied ones of the type, or its unique key is active."""
+    """Insert a job unless its owner has `max_count` open jobs of the type, or an active job has its unique key."""
     if max_count is not None:
         lock_limit(connection, job.owner, job.type)
     if job.unique_key is not None:
@@ -189,7 +191,7 @@ def lock_limit(connection: Connection, owner: str | None, job_type: str) -> None
     Raises `Contended`, and `InvalidRequest` for a transaction that does not see what others have committed meanwhile.
     """
     isolation = _try_lock(connection, f"horae:{job_type}:{owner}", f"a {job_type!r} job of {owner!r}")
-    if isolation not in SEES_WHAT_IS_COMMITTED:
+    if isolation not in SEES_COMMITTED_ROWS:
         raise InvalidRequest(
             f"jobs of type {job_type!r} are counted, and a {isolation} transaction does not see those that others "
             "have started since it began; start this job in a read committed transaction, or without `session`"
@@ -197,12 +199,12 @@ def lock_limit(connection: Connection, owner: str | None, job_type: str) -> None
 
 
 def lock_key(connection: Connection, job_type: str, unique_key: str) -> None:
-    """Let only one transaction at a time insert with this key: the index would wait for the other one. Likewise."""
+    """Let only one transaction at a time insert with this key; the index would wait for it. Raises `Contended`."""
     _try_lock(connection, f"horae:{job_type}:key:{unique_key}", f"a {job_type!r} job with unique key {unique_key!r}")
 
 
 def _try_lock(connection: Connection, key: str, about: str) -> str:
-    """Take a lock until the end of the transaction; the transaction's isolation."""
+    """Take a lock until the end of the transaction, and return the isolation level."""
     if connection.dialect.name != POSTGRESQL:
         return "serializable, one at a time"
     taken, isolation = connection.execute(TRY_LOCK, {"key": key}).one()
@@ -211,26 +213,26 @@ def _try_lock(connection: Connection, key: str, about: str) -> str:
     return str(isolation)
 
 
-def occupying(connection: Connection, owner: str | None, job_type: str) -> int:
-    """How many jobs of this owner and type are pending, running, or not stopped yet."""
-    return connection.execute(OCCUPYING, {"owner": owner, "type": job_type}).scalar_one()
+def count_open(connection: Connection, owner: str | None, job_type: str) -> int:
+    """Return the number of jobs of this owner and type that are pending, running, or not stopped yet."""
+    return connection.execute(COUNT_OPEN, {"owner": owner, "type": job_type}).scalar_one()
 
 
 def add_many(connection: Connection, template: NewJob, params: str) -> list[JobId]:
-    """Insert one job for each element of the JSON array `params`, in one statement; ids in its order."""
+    """Insert one job for each element of the JSON array `params` in one statement; return the ids in its order."""
     parameters: Mapping[str, Any] = {**_parameters(template), "batch": params}
     ids: Sequence[int] = connection.execute(ADD_MANY.on(connection), parameters).scalars().all()
-    return [JobId(id_) for id_ in sorted(ids)]  # ids are drawn in the order of the select
+    return [JobId(id_) for id_ in sorted(ids)]  # ids are assigned in the order of the select
 
 
-def repetition_of(connection: Connection, job_id: JobId) -> JobId | None:
-    """The newest job that repeats this one; nobody else starts one until the end of the transaction."""
+def latest_retry(connection: Connection, job_id: JobId) -> JobId | None:
+    """Lock this job, so that no other transaction retries it, and return its newest retry."""
     connection.execute(LOCK_JOB, {"job_id": job_id})
-    found = connection.execute(REPETITION, {"job_id": job_id}).scalar_one_or_none()
+    found = connection.execute(LATEST_RETRY, {"job_id": job_id}).scalar_one_or_none()
     return None if found is None else JobId(found)
 
 
 def active_with_key(connection: Connection, job_type: str, unique_key: str) -> JobId | None:
-    """The active job that holds this unique key."""
+    """Return the active job with this unique key."""
     found = connection.execute(ACTIVE_WITH_KEY, {"type": job_type, "unique_key": unique_key}).scalar_one_or_none()
     return None if found is None else JobId(found)

@@ -1,4 +1,4 @@
-"""What has changed lately, found by indexes alone: new ids, jobs that a node holds, and those that ended."""
+"""Find jobs that changed lately, by indexes only: new ones, those that a node holds, and those that ended."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from horae.storage.engine.dialect import IdList, Instant, PerDialect, database_n
 from horae.storage.jobs.tables import jobs
 
 
-class JobMark(NamedTuple):
-    """A job as far as a change shows: any change of state or lease is one."""
+class JobVersion(NamedTuple):
+    """The columns that identify a version of a job: any change of its state or lease makes a new one."""
 
     id: JobId
     state: JobState
@@ -23,52 +23,54 @@ class JobMark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ChangeScan:
-    """What one look has found. `crowded`: there was more than it may take up."""
+    """The result of a scan. `truncated`: there were more jobs than its limit."""
 
     now: datetime
     newest: JobId
-    marks: Mapping[JobId, JobMark]
+    versions: Mapping[JobId, JobVersion]
     held: Collection[JobId]
-    crowded: bool
+    truncated: bool
 
 
-_MARK: Final = (jobs.c.id, jobs.c.state, jobs.c.lease, jobs.c.owner)
+_VERSION: Final = (jobs.c.id, jobs.c.state, jobs.c.lease, jobs.c.owner)
 _limit: BindParameter[int] = bindparam("limit")
-NOW: Final = select(database_now(), func.coalesce(func.max(jobs.c.id), 0))
-CREATED: Final = select(*_MARK).where(jobs.c.id > bindparam("after")).order_by(jobs.c.id).limit(_limit)
-HELD: Final = select(*_MARK).where(jobs.c.node_id.is_not(None)).limit(_limit)
+SCAN_START: Final = select(database_now(), func.coalesce(func.max(jobs.c.id), 0))
+CREATED: Final = select(*_VERSION).where(jobs.c.id > bindparam("after")).order_by(jobs.c.id).limit(_limit)
+HELD: Final = select(*_VERSION).where(jobs.c.node_id.is_not(None)).limit(_limit)
 ENDED: Final = (
-    select(*_MARK)
+    select(*_VERSION)
     .where(jobs.c.finished_at > bindparam("since", type_=Instant()))
     .order_by(jobs.c.finished_at)
     .limit(_limit)
 )
-THESE: Final = PerDialect(lambda dialect: select(*_MARK).where(member_of(dialect, jobs.c.id, "ids", of=IdList)))
+VERSIONS_OF: Final = PerDialect(
+    lambda dialect: select(*_VERSION).where(member_of(dialect, jobs.c.id, "ids", of=IdList))
+)
 
 
-def start(connection: Connection) -> tuple[datetime, JobId]:
-    """The database's time and the newest job: where to begin to look."""
-    now, newest = connection.execute(NOW).one()
+def scan_start(connection: Connection) -> tuple[datetime, JobId]:
+    """Return the database's time and the newest job, from which to scan next."""
+    now, newest = connection.execute(SCAN_START).one()
     return now, JobId(newest)
 
 
-def look(connection: Connection, *, after: JobId, since: datetime, limit: int) -> ChangeScan:
+def scan(connection: Connection, *, after: JobId, since: datetime, limit: int) -> ChangeScan:
     """Find jobs that are newer than `after`, held now, or ended later than `since`.
 
-    Several statements without a transaction: a job that moves meanwhile is found by the later one.
+    Several statements without a transaction: a job that changes in between is found by a later one.
     """
-    now, newest = start(connection)
-    created = _marks(connection.execute(CREATED, {"after": after, "limit": limit}))
-    held = _marks(connection.execute(HELD, {"limit": limit}))
-    ended = _marks(connection.execute(ENDED, {"since": since, "limit": limit}))
-    crowded = max(len(created), len(held), len(ended)) >= limit
-    return ChangeScan(now, newest, {**created, **held, **ended}, held.keys(), crowded)
+    now, newest = scan_start(connection)
+    created = _versions(connection.execute(CREATED, {"after": after, "limit": limit}))
+    held = _versions(connection.execute(HELD, {"limit": limit}))
+    ended = _versions(connection.execute(ENDED, {"since": since, "limit": limit}))
+    truncated = max(len(created), len(held), len(ended)) >= limit
+    return ChangeScan(now, newest, {**created, **held, **ended}, held.keys(), truncated)
 
 
-def these(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, JobMark]:
-    """The same of certain jobs, where they exist."""
-    return _marks(connection.execute(THESE.on(connection), {"ids": list(job_ids)}))
+def versions_of(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, JobVersion]:
+    """Return the versions of those of these jobs that exist."""
+    return _versions(connection.execute(VERSIONS_OF.on(connection), {"ids": list(job_ids)}))
 
 
-def _marks(rows: Any) -> dict[JobId, JobMark]:
-    return {JobId(row.id): JobMark(JobId(row.id), JobState(row.state), row.lease, row.owner) for row in rows}
+def _versions(rows: Any) -> dict[JobId, JobVersion]:
+    return {JobId(row.id): JobVersion(JobId(row.id), JobState(row.state), row.lease, row.owner) for row in rows}

@@ -1,4 +1,4 @@
-"""What a mapped class of the application says of its table, where that holds the parameters of jobs."""
+"""Inspect mapped classes of the application whose tables hold the parameters of jobs."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -10,8 +10,8 @@ from horae.errors import InvalidJobType
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute:
-    """One parameter: its column, the attribute it is mapped to, its Python type; may it be null, or left out."""
+class MappedAttribute:
+    """A parameter: its column, the attribute it is mapped to, its type, and whether it may be null or left out."""
 
     column: str
     name: str
@@ -22,16 +22,16 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class MappedTable:
-    """A table joined to `jobs` by its primary key."""
+    """A table whose primary key refers to the job."""
 
     mapped: type[Any]
     table: Table
     key: str
-    attributes: tuple[Attribute, ...]
+    attributes: tuple[MappedAttribute, ...]
 
     @classmethod
     def of(cls, mapped: type[Any]) -> Self:
-        """Read the mapping; raises `InvalidJobType` if nothing joins it to a job."""
+        """Inspect the mapping; raises `InvalidJobType` if the primary key does not refer to a job."""
         mapper = mapping_of(mapped)
         table: Table = mapper.local_table
         key = _job_key(mapped.__name__, table)
@@ -44,20 +44,20 @@ class MappedTable:
 
 
 def is_mapped(declared: Any) -> bool:
-    """Whether this is a mapped class."""
+    """Return whether this is a mapped class."""
     return mapping_of(declared, raiseerr=False) is not None
 
 
-def _attribute(column: Column[Any], name: str) -> Attribute:
+def _attribute(column: Column[Any], name: str) -> MappedAttribute:
     nullable = bool(column.nullable)
     defaulted = column.default is not None or column.server_default is not None
-    return Attribute(column.key, name, _kind(column), nullable, nullable or defaulted)
+    return MappedAttribute(column.key, name, _kind(column), nullable, nullable or defaulted)
 
 
 def _kind(column: Column[Any]) -> type[Any]:
     try:
         return column.type.python_type
-    except NotImplementedError:  # a type of the application's own; the database checks it
+    except NotImplementedError:  # the application's own column type, which the database checks
         return object
 
 

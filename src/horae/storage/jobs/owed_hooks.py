@@ -1,8 +1,9 @@
-"""Hooks that rows owe: written when a job ends, taken by one process that knows the type, and cleared by it.
+"""Hooks that are owed: noted when a job ends, taken by one process that knows the type, called, and then cleared.
 
-`hook_taken_at` says that a process is calling the hook, or was when it died: after `seconds` another one may take it. A
-row that is about to be deleted is taken in the same way, for its `before_delete`. It owes that, too, where somebody who
-does not know its type has asked for its deletion: then whoever knows the type calls it and deletes the row.
+`hook_taken_at` is set while a process calls the hook; if it is older than a number of seconds, that process has died,
+and another one may take the hook. A row is taken in the same way for its `before_delete`. A process that does not know
+the type of a job requests its deletion by noting `before_delete` as owed: a process that knows it calls the hook and
+deletes the row.
 """
 
 from collections.abc import Collection, Mapping
@@ -30,7 +31,7 @@ from sqlalchemy import (
 
 from horae.domain.jobs.job import Job, JobId, JobState
 from horae.storage.engine.dialect import IdList, PerDialect, database_now, member_of, seconds_from_now
-from horae.storage.engine.unreadable import read, readable
+from horae.storage.engine.unreadable_rows import read, readable
 from horae.storage.jobs.reading import COLUMNS, job_from, job_of
 from horae.storage.jobs.tables import jobs
 
@@ -40,15 +41,15 @@ BEFORE_DELETE: Final = "before_delete"
 OWED_BY: Final[Mapping[JobState, str]] = {JobState.FAILED: ON_ERROR, JobState.CANCELLED: ON_CANCELLED}
 
 
-class Owed(NamedTuple):
-    """A job that owes a hook, and which: the first, if it owes two."""
+class OwedHook(NamedTuple):
+    """A job with the hook that is owed to it; the first one, if two are."""
 
     job: Job
     hook: str
 
 
-class Left(NamedTuple):
-    """Ended jobs of one type that are past their keeping, or whose hooks are owed: how many of each."""
+class LeftoverJobs(NamedTuple):
+    """The numbers of ended jobs of one type that should have been deleted, and of those whose hooks are owed."""
 
     type: str
     past_keeping: int
@@ -61,7 +62,7 @@ def _free() -> ColumnElement[bool]:
 
 
 def _due(dialect: str) -> ColumnElement[bool]:
-    """The body has stopped, the type is known here, and nobody calls the hook at this moment."""
+    """Return the condition that the body has stopped, the type is known here, and no process calls the hook now."""
     return and_(
         jobs.c.hook_owed.is_not(None), jobs.c.node_id.is_(None), member_of(dialect, jobs.c.type, "types"), _free()
     )
@@ -78,7 +79,7 @@ def _past_keeping(dialect: str) -> ColumnElement[bool]:
 
 
 def _taken(chosen: Select[Any], *more: ColumnElement[Any]) -> Update:
-    """Take these rows, passing over those that somebody else is taking."""
+    """Take these rows, except those that another process is taking."""
     some = (
         chosen.order_by(jobs.c.id)
         .limit(bindparam("limit", type_=Integer()))
@@ -98,7 +99,7 @@ TAKE_ONE: Final = PerDialect(
         select(jobs.c.id).where(
             _due(dialect),
             jobs.c.id == bindparam("job_id", type_=BigInteger()),
-            jobs.c.hook_owed != BEFORE_DELETE,  # which is for whoever deletes the row
+            jobs.c.hook_owed != BEFORE_DELETE,  # called by the process that deletes the row
         ),
         jobs.c.hook_owed,
     )
@@ -109,20 +110,20 @@ PAST_KEEPING: Final = PerDialect(
         select(jobs.c.id).where(_past_keeping(dialect)).order_by(jobs.c.id).limit(bindparam("limit", type_=Integer()))
     )
 )
-TAKE_TO_DELETE: Final = (
+TAKE_FOR_DELETION: Final = (
     update(jobs)
     .where(jobs.c.id == bindparam("job_id"), jobs.c.finished_at.is_not(None), jobs.c.node_id.is_(None), _free())
     .values(hook_taken_at=database_now())
     .returning(jobs.c.id)
 )
 _hook: Final = bindparam("hook", type_=String())
-DONE: Final = (
+MARK_CALLED: Final = (
     update(jobs)
     .where(jobs.c.id == bindparam("job_id"), or_(jobs.c.hook_owed == _hook, jobs.c.hook_owed.startswith(_hook + ",")))
     .values(hook_owed=case((jobs.c.hook_owed != _hook, BEFORE_DELETE)), hook_taken_at=null())
 )
 _to_be_deleted: Final = jobs.c.hook_owed.like(f"%{BEFORE_DELETE}")
-ASK_TO_DELETE: Final = (
+REQUEST_DELETION: Final = (
     update(jobs)
     .where(
         jobs.c.id == bindparam("job_id"),
@@ -133,7 +134,7 @@ ASK_TO_DELETE: Final = (
     .values(hook_owed=func.coalesce(jobs.c.hook_owed + ",", "") + BEFORE_DELETE)
     .returning(jobs.c.id)
 )
-ASKED: Final = PerDialect(
+DELETION_REQUESTED: Final = PerDialect(
     lambda dialect: select(jobs.c.id).where(
         jobs.c.hook_owed.is_not(None),
         _to_be_deleted,
@@ -153,7 +154,7 @@ HAND_BACK: Final = PerDialect(
 )
 
 
-def _left(dialect: str) -> Select[*tuple[Any, ...]]:
+def _leftover_jobs(dialect: str) -> Select[*tuple[Any, ...]]:
     past = and_(jobs.c.finished_at < seconds_from_now(-bindparam("seconds", type_=Float())), jobs.c.node_id.is_(None))
     owed = jobs.c.hook_owed.is_not(None)
     return (
@@ -168,17 +169,17 @@ def _left(dialect: str) -> Select[*tuple[Any, ...]]:
     )
 
 
-LEFT: Final = PerDialect(_left)
+LEFTOVER_JOBS: Final = PerDialect(_leftover_jobs)
 
 
 def due(connection: Connection, types: Collection[str], again: float) -> dict[str, int]:
-    """How many hooks of these types wait to be called; `again`: seconds after which a dead caller's are called."""
+    """Return the number of owed hooks by type; `again`: seconds after which one may be taken from a dead process."""
     rows = connection.execute(DUE.on(connection), {"types": list(types), "again": again})
     return {row.type: row.waiting for row in rows}
 
 
-def take(connection: Connection, types: Collection[str], again: float, job_id: JobId | None = None) -> Owed | None:
-    """Take one hook of these types, or of this job; whoever gets it calls it."""
+def take(connection: Connection, types: Collection[str], again: float, job_id: JobId | None = None) -> OwedHook | None:
+    """Take one hook of these types, or of this job; the caller must call it."""
     parameters: dict[str, Any] = {"types": list(types), "again": again, "limit": 1}
     if job_id is None:
         row = connection.execute(TAKE.on(connection), parameters).one_or_none()
@@ -186,7 +187,7 @@ def take(connection: Connection, types: Collection[str], again: float, job_id: J
         row = connection.execute(TAKE_ONE.on(connection), {**parameters, "job_id": job_id}).one_or_none()
     if row is None:
         return None
-    return Owed(read(jobs.name, row, _without_hook), row.hook_owed.partition(",")[0])
+    return OwedHook(read(jobs.name, row, _without_hook), row.hook_owed.partition(",")[0])
 
 
 def _without_hook(row: Row[Any]) -> Job:
@@ -197,7 +198,7 @@ def _without_hook(row: Row[Any]) -> Job:
 def take_past_keeping(
     connection: Connection, types: Collection[str], seconds: float, *, again: float, after: JobId, limit: int
 ) -> list[Job]:
-    """Take ended jobs that have been kept for long enough, by id, for their `before_delete`."""
+    """Take ended jobs that have been kept for `seconds`, by id, for their `before_delete`."""
     parameters = {"types": list(types), "seconds": seconds, "again": again, "after": after, "limit": limit}
     rows = connection.execute(TAKE_PAST_KEEPING.on(connection), parameters).all()
     return sorted(readable(jobs.name, rows, job_from), key=lambda job: job.id)
@@ -206,39 +207,39 @@ def take_past_keeping(
 def past_keeping(
     connection: Connection, types: Collection[str], seconds: float, *, after: JobId, limit: int
 ) -> list[JobId]:
-    """Ended jobs that have been kept for long enough and need no hook."""
+    """Return ended jobs that have been kept for `seconds` and need no hook."""
     parameters = {"types": list(types), "seconds": seconds, "after": after, "limit": limit}
     return [JobId(id_) for id_ in connection.execute(PAST_KEEPING.on(connection), parameters).scalars()]
 
 
-def take_to_delete(connection: Connection, job_id: JobId, again: float) -> bool:
-    """Take one ended job for its `before_delete`; False where somebody else deletes it."""
-    return connection.execute(TAKE_TO_DELETE, {"job_id": job_id, "again": again}).one_or_none() is not None
+def take_for_deletion(connection: Connection, job_id: JobId, again: float) -> bool:
+    """Take one ended job for its `before_delete`; return False if another process is deleting it."""
+    return connection.execute(TAKE_FOR_DELETION, {"job_id": job_id, "again": again}).one_or_none() is not None
 
 
-def ask_to_delete(connection: Connection, job_id: JobId) -> bool:
-    """Have an ended job deleted by whoever knows its type; False where that was asked before, or it has not ended."""
-    return connection.execute(ASK_TO_DELETE, {"job_id": job_id}).one_or_none() is not None
+def request_deletion(connection: Connection, job_id: JobId) -> bool:
+    """Request the deletion of an ended job by a process that knows its type; return False if nothing was changed."""
+    return connection.execute(REQUEST_DELETION, {"job_id": job_id}).one_or_none() is not None
 
 
-def done(connection: Connection, job_id: JobId, hook: str) -> None:
-    """Note that this hook has been called; another one may be owed after it."""
-    connection.execute(DONE, {"job_id": job_id, "hook": hook})
+def mark_called(connection: Connection, job_id: JobId, hook: str) -> None:
+    """Note that this hook has been called; a second one may still be owed."""
+    connection.execute(MARK_CALLED, {"job_id": job_id, "hook": hook})
 
 
 def forget(connection: Connection, types: Collection[str]) -> list[JobId]:
-    """Note that nobody will call what jobs of these types owe; those of them that somebody wanted to be deleted."""
-    wanted = connection.execute(ASKED.on(connection), {"types": list(types)}).scalars().all()
+    """Drop all hooks that are owed to jobs of these types, and return the jobs whose deletion was requested."""
+    wanted = connection.execute(DELETION_REQUESTED.on(connection), {"types": list(types)}).scalars().all()
     connection.execute(FORGET.on(connection), {"types": list(types)})
     return [JobId(id_) for id_ in wanted]
 
 
 def hand_back(connection: Connection, job_ids: Collection[JobId]) -> None:
-    """Let others take what was taken here."""
+    """Let other processes take the hooks of these jobs."""
     connection.execute(HAND_BACK.on(connection), {"ids": list(job_ids)})
 
 
-def left(connection: Connection, known: Collection[str], seconds: float) -> list[Left]:
-    """What is left of types that are not among the known ones."""
-    rows = connection.execute(LEFT.on(connection), {"types": list(known), "seconds": seconds})
-    return [Left(row.type, int(row.past_keeping), int(row.owed)) for row in rows]
+def leftover_jobs(connection: Connection, known: Collection[str], seconds: float) -> list[LeftoverJobs]:
+    """Return the leftover jobs of types that are not among the known ones."""
+    rows = connection.execute(LEFTOVER_JOBS.on(connection), {"types": list(known), "seconds": seconds})
+    return [LeftoverJobs(row.type, int(row.past_keeping), int(row.owed)) for row in rows]

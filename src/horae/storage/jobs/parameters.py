@@ -1,4 +1,4 @@
-"""Parameters kept in a table of the application, beside the job's row."""
+"""Read and write parameters of jobs in tables of the application."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
@@ -16,16 +16,16 @@ M = TypeVar("M")
 
 def add(connection: Connection, joined: MappedTable, rows: Sequence[tuple[JobId, Mapping[str, Any]]]) -> None:
     """Write the parameters of new jobs."""
-    # A statement writes the columns of its first row and no others, so rows that leave out the same go together.
-    alike: dict[frozenset[str], list[dict[str, Any]]] = {}
+    # A statement writes only the columns of its first row, so rows with the same columns are inserted together.
+    batches: dict[frozenset[str], list[dict[str, Any]]] = {}
     for job_id, row in rows:
-        alike.setdefault(frozenset(row), []).append({joined.key: job_id, **row})
-    for batch in alike.values():
+        batches.setdefault(frozenset(row), []).append({joined.key: job_id, **row})
+    for batch in batches.values():
         connection.execute(insert(joined.table), batch)
 
 
 def load_many(connection: Connection, joined: MappedTable, job_ids: Sequence[JobId]) -> dict[JobId, Any]:
-    """The parameters of many jobs in one statement, detached from any session; what is not there is left out."""
+    """Load the parameters of many jobs in one statement, detached from any session; missing ones are left out."""
     key = joined.table.c[joined.key]
     wanted = select(joined.mapped, key).where(member_of(connection.dialect.name, key, "ids", of=IdList))
     with Session(connection, expire_on_commit=False) as session:
@@ -35,7 +35,7 @@ def load_many(connection: Connection, joined: MappedTable, job_ids: Sequence[Job
 
 
 def load(connection: Connection, mapped: type[M], job_id: JobId) -> M:
-    """The parameters of a job, detached from any session; raises `JobDoesNotExist`."""
+    """Load the parameters of a job, detached from any session; raises `JobDoesNotExist`."""
     with Session(connection, expire_on_commit=False) as session:
         found = session.get(mapped, job_id)
         if found is None:

@@ -1,4 +1,4 @@
-"""Jobs as values: one, a page, those that ended."""
+"""Read jobs: one by its id, several, pages of them; their states, leases and attempts."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -15,7 +15,6 @@ from sqlalchemy import (
     case,
     func,
     null,
-    or_,
     select,
     type_coerce,
 )
@@ -23,9 +22,9 @@ from sqlalchemy import (
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import LEFT_OUT, AttemptOutcome, Job, JobId, JobState, NodeId
 from horae.storage.engine.dialect import IdList, PerDialect, TextList, longer_than, member_of
-from horae.storage.engine.row_bounds import MOST_ATTEMPTS, MOST_LEASES
-from horae.storage.engine.unreadable import read, readable, readable_page
-from horae.storage.jobs.tables import job_attempts, jobs
+from horae.storage.engine.unreadable_rows import read, readable, readable_page
+from horae.storage.engine.value_limits import MOST_ATTEMPTS, MOST_LEASES
+from horae.storage.jobs.tables import IS_OPEN, job_attempts, jobs
 
 COLUMNS: Final = tuple(jobs.c[field.name] for field in fields(Job))
 GET: Final = select(*COLUMNS).where(jobs.c.id == bindparam("job_id"))
@@ -40,9 +39,7 @@ LEASES: Final = PerDialect(
     lambda dialect: select(jobs.c.id, jobs.c.state, jobs.c.lease).where(member_of(dialect, jobs.c.id, "ids", of=IdList))
 )
 OCCUPIED: Final = PerDialect(
-    lambda dialect: select(jobs.c.id).where(
-        member_of(dialect, jobs.c.id, "ids", of=IdList), or_(jobs.c.finished_at.is_(None), jobs.c.node_id.is_not(None))
-    )
+    lambda dialect: select(jobs.c.id).where(member_of(dialect, jobs.c.id, "ids", of=IdList), IS_OPEN)
 )
 BACKOFF: Final = select(jobs.c.backoff).where(jobs.c.id == bindparam("job_id"))
 _LONG: Final = ("params", "result", "meta")
@@ -67,7 +64,8 @@ COUNTS: Final = select(jobs.c.state, func.count()).group_by(jobs.c.state)
 class JobFilter:
     """Which jobs to list; None means any, an empty collection means none.
 
-    `most_bytes`: of JSON in all of them, of which each value has an equal share; `LEFT_OUT` stands for longer ones.
+    `most_bytes`: bytes of JSON in the whole page; each value may take an equal share, and a longer one is replaced by
+    `LEFT_OUT`.
     """
 
     states: Collection[JobState] | None = None
@@ -82,14 +80,14 @@ class JobFilter:
 
     @property
     def longest(self) -> int | None:
-        """The share of one value."""
+        """How many bytes one JSON value may take."""
         rows = self.limit if self.ids is None else len(self.ids)
         return None if self.most_bytes is None or rows is None else self.most_bytes // (len(_LONG) * max(rows, 1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One attempt at a job, as it ended."""
+    """An attempt at a job that has ended."""
 
     job_id: JobId
     lease: int
@@ -103,41 +101,41 @@ class Attempt:
 
 
 def get(connection: Connection, job_id: JobId) -> Job | None:
-    """The job, or None."""
+    """Return the job, or None."""
     row = connection.execute(GET, {"job_id": job_id}).one_or_none()
     return None if row is None else read(jobs.name, row, job_from)
 
 
 def backoff(connection: Connection, job_id: JobId) -> Backoff | None:
-    """The back-off that its caller chose, if any."""
+    """Return the back-off that the caller chose for the job, if any."""
     stored = connection.execute(BACKOFF, {"job_id": job_id}).scalar_one_or_none()
     return None if stored is None else Backoff.from_json(stored)
 
 
 def get_many(connection: Connection, job_ids: Collection[JobId]) -> list[Job]:
-    """The jobs of these ids that exist, in no order."""
+    """Return those of these jobs that exist, in no particular order."""
     return readable(jobs.name, connection.execute(GET_MANY.on(connection), {"ids": list(job_ids)}), job_from)
 
 
 def states(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, JobState]:
-    """The states of these jobs, where they exist."""
+    """Return the states of those of these jobs that exist."""
     rows = connection.execute(STATES.on(connection), {"ids": list(job_ids)})
     return {JobId(row.id): JobState(row.state) for row in rows}
 
 
 def leases(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, tuple[JobState, int]]:
-    """The states and leases of these jobs, where they exist."""
+    """Return the states and leases of those of these jobs that exist."""
     rows = connection.execute(LEASES.on(connection), {"ids": list(job_ids)})
     return {JobId(row.id): (JobState(row.state), row.lease) for row in rows}
 
 
 def occupied(connection: Connection, job_ids: Collection[JobId]) -> set[JobId]:
-    """Those of these jobs that are active, or whose bodies have not stopped."""
+    """Return those of these jobs that are active, or whose bodies have not stopped."""
     return {JobId(id_) for id_ in connection.execute(OCCUPIED.on(connection), {"ids": list(job_ids)}).scalars()}
 
 
 def page(connection: Connection, wanted: JobFilter) -> list[Job]:
-    """The newest jobs first; `before` continues after the last one of the page before."""
+    """Return a page of jobs, the newest first; `before` continues after the last one of the previous page."""
     lists = {name: list(values) for name in _LISTS if (values := getattr(wanted, name)) is not None}
     longest = wanted.longest
 
@@ -150,7 +148,7 @@ def page(connection: Connection, wanted: JobFilter) -> list[Job]:
 
 
 def newest(connection: Connection, states: Collection[JobState] | None, limit: int) -> list[JobId]:
-    """The ids of the newest jobs in these states, or of all."""
+    """Return the ids of the newest jobs in these states, or in any."""
     chosen = select(jobs.c.id).order_by(jobs.c.id.desc()).limit(limit)
     return [
         JobId(id_) for id_ in connection.scalars(chosen if states is None else chosen.where(jobs.c.state.in_(states)))
@@ -158,27 +156,27 @@ def newest(connection: Connection, states: Collection[JobState] | None, limit: i
 
 
 def attempts(connection: Connection, job_id: JobId) -> list[Attempt]:
-    """How each attempt ended, oldest first."""
+    """Return the attempts of a job that have ended, the oldest first."""
     rows = connection.execute(ATTEMPTS, {"job_id": job_id}).mappings()
     return readable(job_attempts.name, rows, lambda row: _attempt(dict(row)))
 
 
 def counts(connection: Connection) -> dict[JobState, int]:
-    """How many jobs are in each state."""
+    """Return the number of jobs in each state."""
     return {JobState(state): count for state, count in connection.execute(COUNTS)}
 
 
 def job_from(row: Row[Any]) -> Job:
-    """A row of `COLUMNS` as a value."""
+    """Return a row of `COLUMNS` as a job."""
     return job_of(row._mapping)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # the public name of a Row's mapping
 
 
 def job_of(row: Mapping[Any, Any]) -> Job:
-    """The same of a row's mapping."""
+    """Return the mapping of such a row as a job."""
     values = dict(row)
     values["state"] = JobState(values["state"])
     if not isinstance(values["meta"], dict):
-        raise TypeError("its meta is no JSON object")
+        raise TypeError("its meta is not a JSON object")
     if not (values["lease"] < MOST_LEASES and values["attempt"] < MOST_ATTEMPTS):
         raise ValueError("its lease or attempt is too large")
     return Job(**values)

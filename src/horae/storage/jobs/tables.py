@@ -17,11 +17,12 @@ from sqlalchemy import (
     Table,
     Text,
     false,
+    or_,
     text,
 )
 
-from horae.storage.engine.dialect import Instant, Json
-from horae.storage.engine.row_bounds import JOB_IS_READABLE
+from horae.storage.engine.dialect import Instant, Json, now_or_later
+from horae.storage.engine.value_limits import JOB_IS_READABLE
 
 metadata = MetaData(
     naming_convention={
@@ -99,7 +100,6 @@ jobs = Table(
     sqlite_autoincrement=True,
 )
 
-READY = jobs.c.state == "pending"
 ready_order = (jobs.c.priority.desc(), jobs.c.run_at, jobs.c.id)
 
 Index(
@@ -151,6 +151,11 @@ Index("horae_jobs_hook_owed", jobs.c.id, postgresql_where=_hook_owed, sqlite_whe
 
 _repeats = text("retry_of IS NOT NULL")
 Index("horae_jobs_retry_of", jobs.c.retry_of, postgresql_where=_repeats, sqlite_where=_repeats)
+
+ENDED_NOW = {"finished_at": now_or_later(jobs.c.updated_at), "updated_at": now_or_later(jobs.c.updated_at)}
+"""The values of a job that ends now, other than by a settlement."""
+IS_OPEN = or_(jobs.c.finished_at.is_(None), jobs.c.node_id.is_not(None))
+"""The job has not ended, or its body has not stopped yet."""
 
 job_attempts = Table(
     "horae_job_attempts",

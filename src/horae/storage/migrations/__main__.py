@@ -1,4 +1,4 @@
-"""Drafts a migration: `python -m horae.storage.migrations "Add schedules"`."""
+"""Draft a migration: `python -m horae.storage.migrations "Add schedules"`."""
 
 import sys
 

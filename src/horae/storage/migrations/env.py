@@ -1,4 +1,4 @@
-"""Alembic's entry into the scripts: on the connection of the caller, or as text when there is none."""
+"""Alembic's environment script: runs migrations on the caller's connection, or writes them out as text."""
 
 from alembic import context
 

@@ -1,4 +1,4 @@
-"""Moves a database from one revision to another, and refuses one that this program cannot use."""
+"""Migrate a database from one revision to another, and reject one that this program cannot use."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -17,25 +17,25 @@ from horae.storage.migrations.version import BASE, HEAD, REVISIONS, current_revi
 _NAMES: Final = {"head": HEAD, BASE: BASE, **{revision: revision for revision in REVISIONS}}
 _STEPS: Final[tuple[str, ...]] = (BASE, *REVISIONS)
 
-# Two numbers: a space of its own, so that it cannot meet the locks of nodes, which are one number.
+# A key of two numbers, which PostgreSQL keeps apart from keys of one number, such as those of nodes.
 _LOCK: Final = select(func.pg_advisory_xact_lock(0x486F7261, 0x65))
 
 
 @dataclass(frozen=True, slots=True)
 class MigrationStatus:
-    """Where a database stands against this program."""
+    """The revision of a database compared with the one that this program needs."""
 
     current: str | None
     """None: not migrated yet."""
     head: str
-    """The newest revision that this program knows, and the one that it needs."""
+    """The newest revision that this program knows, which it needs."""
     pending: list[str]
     ahead: bool
     """The database is at a revision that this program does not know: a newer program has migrated it."""
 
 
 def upgrade(database: Database, revision: str = "head") -> None:
-    """Migrate up to `revision`; does nothing where the database is there or past it.
+    """Migrate up to `revision`; does nothing if the database is already there or past it.
 
     Raises `InvalidRequest` for a revision that does not exist, `SchemaMismatch` for a database that a newer program has
     migrated, `DatabaseBusy` and `Unavailable`.
@@ -44,13 +44,13 @@ def upgrade(database: Database, revision: str = "head") -> None:
 
 
 def downgrade(database: Database, revision: str) -> None:
-    """Migrate down to `revision`; what newer revisions had added is dropped with its data. Raises as `upgrade`."""
+    """Migrate down to `revision`, dropping what newer revisions added, with its data. Raises the same as `upgrade`."""
     _migrate(database, _resolve(revision), up=False)
 
 
 def status(database: Database) -> MigrationStatus:
     """Compare the database with this program; changes nothing, and does not create a missing SQLite file."""
-    current = _reach(database)
+    current = _revision_of(database)
     ahead = current not in (None, *REVISIONS)
     pending: list[str] = [] if ahead else list(_STEPS[_STEPS.index(current or BASE) + 1 :])
     return MigrationStatus(current=current, head=HEAD, pending=pending, ahead=ahead)
@@ -74,18 +74,18 @@ def sql(dialect: str, *, start: str = BASE, end: str = "head", up: bool = True) 
 
 def check(database: Database) -> None:
     """Raise `SchemaMismatch` unless the database is at the revision that this program needs."""
-    current = _reach(database)
+    current = _revision_of(database)
     if current != HEAD:
         raise _mismatch(current)
 
 
 def ensure(database: Database) -> None:
-    """Make the database ready for this program, or say why it is not.
+    """Migrate a SQLite file; raise `SchemaMismatch` for a PostgreSQL database that is not at the needed revision.
 
-    A SQLite file belongs to the program, so it is migrated without asking. A PostgreSQL server is shared: there a new
-    program must not change the schema under the old one's feet as a side effect of its start, so it is only checked.
+    A SQLite file belongs to the program. A PostgreSQL server is shared: the start of a new program must not change the
+    schema while old programs are still running.
     """
-    current = _reach(database)
+    current = _revision_of(database)
     if current == HEAD:
         return
     if database.dialect != SQLITE:
@@ -94,10 +94,10 @@ def ensure(database: Database) -> None:
 
 
 def move(connection: Connection, target: str, *, up: bool) -> None:
-    """Migrate in the transaction of `connection`, in one direction only; a rival waits until that ends."""
+    """Migrate in the transaction of `connection`, in one direction only; a rival waits until it ends."""
     if connection.dialect.name == POSTGRESQL:
         connection.execute(_LOCK)
-    current = current_revision(connection)  # under the lock: a rival may have been faster
+    current = current_revision(connection)  # read under the lock, as a rival may have migrated first
     if current not in (None, *REVISIONS):
         raise _mismatch(current)
     if not _leads(current or BASE, target, up=up):
@@ -108,19 +108,19 @@ def move(connection: Connection, target: str, *, up: bool) -> None:
 
 
 def _migrate(database: Database, target: str, *, up: bool) -> None:
-    with _answering(database):
+    with _raising_unavailable(database):
         database.transact(move, target, up=up)
 
 
-def _reach(database: Database) -> str | None:
+def _revision_of(database: Database) -> str | None:
     if database.dialect == SQLITE and _is_missing(database.url.database or ""):
         return None
-    with _answering(database):
+    with _raising_unavailable(database):
         return database.autocommit(current_revision)
 
 
 @contextmanager
-def _answering(database: Database) -> Generator[None]:
+def _raising_unavailable(database: Database) -> Generator[None]:
     try:
         yield
     except OperationalError as error:

@@ -1,4 +1,4 @@
-"""Runs, renders and drafts migration scripts by Alembic; imported only where one is needed (see `version`)."""
+"""Run, render and draft migration scripts with Alembic; imported only when one is needed (see `version`)."""
 
 from io import StringIO
 from typing import Final
@@ -13,7 +13,7 @@ from horae.storage.migrations.version import BASE, REVISIONS
 
 HOME: Final = "horae.storage:migrations"
 _STEPS: Final[tuple[str, ...]] = (BASE, *REVISIONS)
-_ALEMBIC: Final = ForkSafeLock()  # it keeps its context in module globals, one for all threads
+_ALEMBIC: Final = ForkSafeLock()  # Alembic keeps its context in module globals, shared by all threads
 
 
 def run(connection: Connection, start: str, end: str) -> None:
@@ -43,7 +43,7 @@ def draft(title: str, home: str = HOME) -> None:
 
 
 def known_revisions() -> tuple[str, ...]:
-    """Return the revisions that there are scripts for, oldest first."""
+    """Return the revisions that have scripts, the oldest first."""
     newest_first = ScriptDirectory.from_config(_config()).walk_revisions()
     return tuple(script.revision for script in newest_first)[::-1]
 

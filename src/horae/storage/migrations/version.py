@@ -1,4 +1,4 @@
-"""Which revision a database is at. Free of Alembic, which takes longer to import than all of this program's start."""
+"""Read the revision of a database, without Alembic, which takes longer to import than the rest of the program."""
 
 from typing import Final
 

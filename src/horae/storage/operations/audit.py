@@ -1,4 +1,4 @@
-"""What people changed: written once, read in pages, and dropped when it is old."""
+"""The audit log: entries are written once, read in pages, and deleted when they are old."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -8,13 +8,13 @@ from typing import Any, Final
 from sqlalchemy import BigInteger, Connection, Float, RowMapping, String, bindparam, cast, delete, insert, or_, select
 
 from horae.storage.engine.dialect import database_now, seconds_from_now
-from horae.storage.engine.unreadable import readable_page
+from horae.storage.engine.unreadable_rows import readable_page
 from horae.storage.operations.audit_tables import audit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """Who did what, when, and what came of it: `done`, or the code of an error."""
+    """Who did what, when, and with what outcome: `done`, or the code of an error."""
 
     id: int
     at: datetime
@@ -53,13 +53,13 @@ EXPIRE: Final = delete(audit).where(audit.c.at < seconds_from_now(-bindparam("ke
 
 
 def add(connection: Connection, entry: Mapping[str, Any]) -> int:
-    """Write an entry; its id."""
+    """Write an entry, and return its id."""
     identity: int = connection.execute(ADD, entry).scalar_one()
     return identity
 
 
 def page(connection: Connection, *, before: int | None, actor: str | None, limit: int) -> list[AuditEntry]:
-    """The newest entries first; `before` continues after the last one of the page before."""
+    """Return a page of entries, the newest first; `before` continues after the last one of the previous page."""
 
     def fetch(before: int | None) -> Sequence[RowMapping]:
         return connection.execute(PAGE, {"before": before, "actor": actor, "limit": limit}).mappings().all()
@@ -70,11 +70,11 @@ def page(connection: Connection, *, before: int | None, actor: str | None, limit
 
 
 def latest(connection: Connection, action: str, seconds: float) -> list[AuditEntry]:
-    """The latest entries of this action that are no older than that, a hundred at most."""
+    """Return the entries of this action from the last `seconds`, the newest first, at most a hundred."""
     rows = connection.execute(LATEST, {"action": action, "seconds": seconds}).mappings()
     return [AuditEntry(**row) for row in rows]
 
 
 def expire(connection: Connection, keep_seconds: float) -> int:
-    """Drop what is older than that; how many entries."""
+    """Delete the entries that are older than `keep_seconds`, and return their number."""
     return connection.execute(EXPIRE, {"keep": keep_seconds}).rowcount

@@ -1,9 +1,9 @@
-"""The table of what people changed. No foreign keys: an entry outlives what it is about."""
+"""The tables of the audit log, without foreign keys as an entry outlives its target, and of browser sessions."""
 
 from sqlalchemy import CheckConstraint, Column, Index, String, Table, Text
 
 from horae.storage.engine.dialect import Instant, Json
-from horae.storage.engine.row_bounds import AUDIT_IS_READABLE
+from horae.storage.engine.value_limits import AUDIT_IS_READABLE
 from horae.storage.jobs.tables import metadata, row_id
 
 audit = Table(
@@ -24,7 +24,7 @@ audit = Table(
 
 Index("horae_audit_at", audit.c.at)
 
-# A browser's log-in. The cookie holds the key of which only the hash is here.
+# Sessions of browsers. The cookie holds the key; only its hash is stored.
 sessions = Table(
     "horae_sessions",
     metadata,

@@ -1,4 +1,4 @@
-"""What `horae doctor` asks a database about itself. Nothing here writes, and nothing reads anybody's query text."""
+"""Queries of `horae doctor` about the database. They only read, and never the text of other sessions' queries."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,14 +9,14 @@ from sqlalchemy.exc import DBAPIError
 
 from horae.domain.jobs.job import Job, JobState
 from horae.storage.engine.dialect import database_now, seconds_since
-from horae.storage.engine.unreadable import readable
+from horae.storage.engine.unreadable_rows import readable
 from horae.storage.jobs.reading import COLUMNS, job_from
 from horae.storage.jobs.tables import jobs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """A PostgreSQL server, as this connection finds it. `sees_all`: other roles' transactions are visible."""
+    """The settings of a PostgreSQL server. `sees_all`: the transactions of other roles are visible."""
 
     version: str
     recovering: bool
@@ -31,7 +31,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTransaction:
-    """A transaction that vacuum must respect, `age` in seconds. A prepared one has no pid; its `state` names it."""
+    """A transaction that holds back vacuum; `age` in seconds. A prepared one has no pid; its name is in `state`."""
 
     pid: int | None
     age: float
@@ -40,8 +40,8 @@ class OpenTransaction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tuples:
-    """The rows of `horae_jobs` as PostgreSQL estimates them."""
+class RowEstimate:
+    """PostgreSQL's estimate of the rows of `horae_jobs`."""
 
     live: int
     dead: int
@@ -49,8 +49,8 @@ class Tuples:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WaitingWork:
-    """Due jobs of one type in one queue; `oldest` is how many seconds the longest has waited."""
+class DueWork:
+    """Due jobs of one type in one queue; `oldest`: for how many seconds the longest waiting one has been due."""
 
     queue: str
     type: str
@@ -85,12 +85,12 @@ OPEN_TRANSACTIONS: Final = text("""
     ORDER BY age DESC
 """)
 
-TUPLES: Final = text("""
+ROW_ESTIMATE: Final = text("""
     SELECT n_live_tup AS live, n_dead_tup AS dead, greatest(last_vacuum, last_autovacuum) AS vacuumed_at
     FROM pg_stat_user_tables WHERE relid = 'horae_jobs'::regclass
 """)
 
-WAITING: Final = (
+DUE_WORK: Final = (
     select(
         jobs.c.queue, jobs.c.type, func.count().label("count"), func.max(seconds_since(jobs.c.run_at)).label("oldest")
     )
@@ -103,49 +103,49 @@ CLOCK: Final = select(database_now())
 
 
 def clock(connection: Connection) -> datetime:
-    """What time it is by the database's clock."""
+    """Return the time of the database's clock."""
     return connection.execute(CLOCK).scalar_one()
 
 
 def server(connection: Connection) -> Server:
-    """How the server is set up (PostgreSQL)."""
+    """Return the settings of the server (PostgreSQL)."""
     return Server(**connection.execute(SERVER).mappings().one())
 
 
 def open_transactions(connection: Connection, older_than: float) -> list[OpenTransaction]:
-    """Transactions that hold back vacuum and are older than so many seconds, the oldest first (PostgreSQL)."""
+    """Return transactions older than so many seconds that hold back vacuum, the oldest first (PostgreSQL)."""
     rows = connection.execute(OPEN_TRANSACTIONS, {"older_than": older_than})
     return [OpenTransaction(**row) for row in rows.mappings()]
 
 
-def tuples(connection: Connection) -> Tuples | None:
-    """How many rows of the jobs table are dead; None while the server has no figures (PostgreSQL)."""
-    row = connection.execute(TUPLES).mappings().one_or_none()
-    return None if row is None else Tuples(**row)
+def row_estimate(connection: Connection) -> RowEstimate | None:
+    """Return the estimate of live and dead rows of the jobs table; None if the server has none (PostgreSQL)."""
+    row = connection.execute(ROW_ESTIMATE).mappings().one_or_none()
+    return None if row is None else RowEstimate(**row)
 
 
 def journal_mode(connection: Connection) -> str:
-    """How the file keeps its journal: `wal`, or what its file system allows (SQLite)."""
+    """Return the journal mode of the file: `wal`, or another one if its file system does not support it (SQLite)."""
     mode: Any = connection.exec_driver_sql("PRAGMA journal_mode").scalar_one()
     return str(mode)
 
 
-def waiting(connection: Connection) -> list[WaitingWork]:
-    """Everything that is due and not begun, by queue and type."""
-    return [WaitingWork(**row) for row in connection.execute(WAITING).mappings()]
+def due_work(connection: Connection) -> list[DueWork]:
+    """Return the due jobs that have not begun, by queue and type."""
+    return [DueWork(**row) for row in connection.execute(DUE_WORK).mappings()]
 
 
 def started(connection: Connection) -> list[Job]:
-    """Every job that has started now, the longest running first."""
+    """Return all started jobs, the longest running first."""
     return readable(jobs.name, connection.execute(STARTED), job_from)
 
 
-def nothing(_connection: Connection) -> None:
-    """Do nothing, in a transaction: it tells whether one can be had."""
+def do_nothing(_connection: Connection) -> None:
+    """Do nothing; run in a transaction to find out whether one can begin."""
 
 
-def complaint_of(error: BaseException) -> str | None:
-    """The first line of what a database said; None for an error that is not one of a database."""
+def database_error_of(error: BaseException) -> str | None:
+    """Return the first line of a database's error message; None for an error that is not from a database."""
     if not isinstance(error, DBAPIError):
         return None
     return str(error.orig).strip().partition("\n")[0]

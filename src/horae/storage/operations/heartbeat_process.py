@@ -1,15 +1,15 @@
 """The heartbeat of a node on PostgreSQL, in a process of its own: a program, run by its path, that needs only psycopg.
 
-So neither a body that holds the node's interpreter, nor a pool without a free connection, nor a server that takes no
-more of them can silence a node that works. It is told what to do by one line of JSON on its standard input, which keeps
-passwords out of the list of processes, and says what it sees on its standard output, one line each:
+So heartbeats continue even if a body blocks the node's interpreter, the pool has no free connection, or the server
+accepts no new ones. The configuration is one line of JSON on standard input, which keeps passwords out of the list of
+processes. The program reports on standard output, in lines:
 
-- `beat SENT SUSPECTS`: answered; when it was sent, on the clock below, and how many other nodes are silent
+- `beat SENT SUSPECTS`: a heartbeat was written; when it was sent, on the clock below, and how many nodes are silent
 - `dead`: the node's row is gone
-- `lost CUT TEXT`: the connection is gone; CUT is 0 if the server had said so
+- `lost CUT TEXT`: the connection was lost; CUT is 0 if the server has closed it with a message
 
-A node that leaves kills it. It ends by itself with the process of the node, which it notices at once, and tells the
-other nodes. It does not beat for a process that has been stopped.
+A node that leaves kills this process. If the node's process ends, this one notices it at once, notifies the other nodes
+and exits. It sends no heartbeats for a process that is stopped by a signal or debugger.
 """
 
 import contextlib
@@ -24,45 +24,48 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias, TypedDict
 
 INPUT: Final = 0
+"""The file descriptor of standard input."""
 OUTPUT: Final = 1
-ENDED_BY_SERVER: Final = "57P"  # the class of "the administrator ends this" and "the server stops"
-PAUSES: Final = (0.1, 1.0)
-LAST_PATIENCE: Final = 3.0
-"""Seconds: shortest and longest between two tries to connect; for the last words after the node has ended."""
+"""The file descriptor of standard output."""
+ENDED_BY_SERVER: Final = "57P"
+"""The start of the SQLSTATEs of connections that the server or its administrator has ended."""
+RECONNECT_PAUSES: Final = (0.1, 1.0)
+"""The shortest and the longest pause between two attempts to connect, in seconds."""
+SHUTDOWN_TIMEOUT: Final = 3.0
+"""Seconds to notify the other nodes after the node has ended, for each statement."""
 
-
-Question: TypeAlias = tuple[str, list[str]]
+RawStatement: TypeAlias = tuple[str, list[str]]
 """A statement with numbered parameters, and their values as text."""
 
 
-class Told(TypedDict):
-    """What the node says at the start. `path`: where it finds its modules; `connect`: arguments for psycopg."""
+class HelperConfig(TypedDict):
+    """The configuration from the node. `path`: where to find modules; `connect`: arguments for psycopg."""
 
     path: list[str]
     node: int
     connect: dict[str, Any]
-    lock: Question | None
-    beat: Question
-    ended: Question
+    lock: RawStatement | None
+    beat: RawStatement
+    ended: RawStatement
     every: float
-    patience: float
+    timeout: float
 
 
 class NodeEnded(Exception):
-    """There is nobody to beat for."""
+    """The node's process has ended."""
 
 
-class NoAnswer(Exception):
-    """The server has not answered in time."""
+class NoReply(Exception):
+    """The server has not replied in time."""
 
 
 def clock() -> float:
-    """Seconds on a clock that never jumps, is the same in every process, and goes on while the machine sleeps."""
+    """Return seconds on a monotonic clock that all processes share and that advances while the machine sleeps."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether the process has been stopped by a signal or a debugger; False where the system does not tell."""
+    """Return whether a signal or debugger has stopped the process; False if the system cannot tell."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (OSError, IndexError):
@@ -70,28 +73,28 @@ def is_stopped(pid: int) -> bool:
     return state in "Tt"
 
 
-class Node:
-    """The process that this one beats for."""
+class NodeProcess:
+    """The process of the node, which this process watches."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self.is_gone = True
-        """Said once it has ended: whether the process has, and not only closed the pipe."""
-        self._mourned = False
+        """Valid after `NodeEnded`: whether the process has ended, and not only closed the pipe."""
+        self._has_raised = False
         self._poll = select.poll()
         self._poll.register(INPUT, select.POLLIN)
         self._handle: int | None = None
-        with contextlib.suppress(AttributeError, OSError):  # not on every system; then the input alone tells
+        with contextlib.suppress(AttributeError, OSError):  # not on every system; then only the end of the input tells
             self._handle = os.pidfd_open(pid)
             self._poll.register(self._handle, select.POLLIN)
 
     @property
     def has_ended(self) -> bool:
-        """Whether its process is gone."""
+        """Whether the process has ended."""
         return os.getppid() != self.pid
 
     def wait(self, seconds: float, descriptor: int | None = None, events: int = select.POLLIN) -> bool:
-        """Wait for the descriptor, and return whether it is ready; raises `NodeEnded`, once."""
+        """Wait for the descriptor, and return whether it is ready; raises `NodeEnded` once."""
         if descriptor is not None:
             self._poll.register(descriptor, events)
         try:
@@ -99,8 +102,8 @@ class Node:
         finally:
             if descriptor is not None:
                 self._poll.unregister(descriptor)
-        if not self._mourned and self._is_over(ready):
-            self._mourned = True
+        if not self._has_raised and self._is_over(ready):
+            self._has_raised = True
             self._poll.unregister(INPUT)
             if self._handle is not None:
                 self._poll.unregister(self._handle)
@@ -115,8 +118,8 @@ class Node:
         return INPUT in ready
 
     def _ends_soon(self) -> bool:
-        """Whether its process is about to be gone: the system closes its files a moment earlier."""
-        deadline = clock() + LAST_PATIENCE
+        """Return whether the process is ending: the system closes its files a moment before it is gone."""
+        deadline = clock() + SHUTDOWN_TIMEOUT
         while not self.has_ended and clock() < deadline:
             if self._handle is not None and select.select([self._handle], [], [], 0.05)[0]:
                 return True
@@ -124,51 +127,51 @@ class Node:
         return self.has_ended
 
 
-class Line:
-    """A connection on which an answer is waited for with one eye on the node."""
+class ServerConnection:
+    """A connection to the server, which watches the node while it waits for a reply."""
 
-    def __init__(self, node: Node, arguments: dict[str, Any]) -> None:
-        import psycopg  # noqa: PLC0415 - only now it is known where it lies
+    def __init__(self, node: NodeProcess, arguments: dict[str, Any]) -> None:
+        import psycopg  # noqa: PLC0415 - `HelperConfig.path` tells where it is installed
 
         self._node = node
         self.ended_by_server = False
-        # Nothing is prepared: a pooler may lend another connection of the server to each statement.
+        # No prepared statements: behind a pooler each statement may run in another session of the server.
         self._connection = psycopg.connect(**arguments, autocommit=True, prepare_threshold=None)
         self._connection.add_notice_handler(self._notice)
 
-    def ask(self, question: Question, patience: float) -> list[str | None]:
-        """The first column of the answer; raises what is wrong with the connection, `NodeEnded` or `NoAnswer`."""
-        connection, deadline = self._connection.pgconn, clock() + patience
-        text, values = question
+    def execute(self, statement: RawStatement, timeout: float) -> list[str | None]:
+        """Execute a statement and return its first column; raises `NodeEnded`, `NoReply`, or a connection error."""
+        connection, deadline = self._connection.pgconn, clock() + timeout
+        text, values = statement
         connection.send_query_params(text.encode(), [value.encode() for value in values])
         while connection.flush():
             self._wait(deadline, select.POLLOUT)
-        return self._answer(deadline)
+        return self._reply(deadline)
 
-    def finish(self, patience: float) -> None:
-        """Wait for the answer to a question that was left."""
-        self._answer(clock() + patience)
+    def finish(self, timeout: float) -> None:
+        """Wait for the reply to a statement that was interrupted."""
+        self._reply(clock() + timeout)
 
-    def _answer(self, deadline: float) -> list[str | None]:
+    def _reply(self, deadline: float) -> list[str | None]:
         connection = self._connection.pgconn
         while connection.is_busy():
             self._wait(deadline, select.POLLIN)
             connection.consume_input()
         return [found for result in iter(connection.get_result, None) for found in self._read(result)]
 
-    def rest(self, seconds: float) -> None:
-        """Wait until it is time for the next beat, or something is wrong."""
+    def wait(self, seconds: float) -> None:
+        """Wait until the next heartbeat is due, or the connection fails."""
         if self._node.wait(seconds, self._connection.pgconn.socket):
             self._connection.pgconn.consume_input()
-            self._connection.pgconn.is_busy()  # reads a farewell
+            self._connection.pgconn.is_busy()  # processes a message that the server is closing the connection
 
     def close(self) -> None:
-        """Close it without waiting for anything."""
+        """Close the connection without waiting."""
         self._connection.close()
 
     def _wait(self, deadline: float, events: int) -> None:
         if not self._node.wait(deadline - clock(), self._connection.pgconn.socket, events) and clock() >= deadline:
-            raise NoAnswer("the server has not answered in time")
+            raise NoReply("the server has not replied in time")
 
     def _read(self, result: Any) -> Iterator[str | None]:
         error = result.error_field(67)  # the SQLSTATE
@@ -184,95 +187,97 @@ class Line:
             self.ended_by_server = True
 
 
-class Heart:
-    """Beats on one connection after another."""
+class HeartbeatLoop:
+    """Sends heartbeats, and connects again when a connection is lost."""
 
-    def __init__(self, told: Told, node: Node) -> None:
-        self._told, self._node = told, node
-        self._line: Line | None = None
-        self._locked = told["lock"] is None
-        self._pause = PAUSES[0]
+    def __init__(self, config: HelperConfig, node: NodeProcess) -> None:
+        self._config, self._node = config, node
+        self._connection_to_server: ServerConnection | None = None
+        self._locked = config["lock"] is None
+        self._pause = RECONNECT_PAUSES[0]
 
-    def beat_for_life(self) -> None:
-        """Beat until the node has ended."""
+    def run(self) -> None:
+        """Send heartbeats until the node has ended."""
         while True:
             try:
                 self._beat_while_connected()
             except NodeEnded:
                 self._end()
                 return
-            except Exception as error:  # noqa: BLE001 - whatever is wrong, a new connection may be right
-                self._hang_up(error)
+            except Exception as error:  # noqa: BLE001 - a new connection may cure any error
+                self._disconnect(error)
                 self._node.wait(self._pause)
-                self._pause = min(self._pause * 2, PAUSES[1])
+                self._pause = min(self._pause * 2, RECONNECT_PAUSES[1])
 
     def _beat_while_connected(self) -> None:
-        line = self._line = self._line or Line(self._node, self._told["connect"])
+        line = self._connection_to_server = self._connection_to_server or ServerConnection(
+            self._node, self._config["connect"]
+        )
         next_beat = clock()
         while True:
             if (left := next_beat - clock()) > 0:
-                line.rest(left)
+                line.wait(left)
                 continue
-            next_beat = max(next_beat + self._told["every"], clock())
+            next_beat = max(next_beat + self._config["every"], clock())
             if not is_stopped(self._node.pid):
                 self._beat(line)
 
-    def _beat(self, line: Line) -> None:
-        patience = self._told["patience"]
-        if not self._locked and (lock := self._told["lock"]) is not None:
-            self._locked = line.ask(lock, patience) == ["t"]
+    def _beat(self, line: ServerConnection) -> None:
+        timeout = self._config["timeout"]
+        if not self._locked and (lock := self._config["lock"]) is not None:
+            self._locked = line.execute(lock, timeout) == ["t"]
         sent = clock()
-        answer = line.ask(self._told["beat"], patience)
-        say(f"beat {sent:.6f} {answer[0]}" if answer else "dead")
-        self._pause = PAUSES[0]
+        answer = line.execute(self._config["beat"], timeout)
+        report(f"beat {sent:.6f} {answer[0]}" if answer else "dead")
+        self._pause = RECONNECT_PAUSES[0]
 
-    def _hang_up(self, error: Exception) -> None:
-        line, self._line = self._line, None
-        self._locked = self._told["lock"] is None
+    def _disconnect(self, error: Exception) -> None:
+        line, self._connection_to_server = self._connection_to_server, None
+        self._locked = self._config["lock"] is None
         cut = line is not None and not line.ended_by_server
         if line is not None:
             line.close()
         text = " ".join(str(error).split()) or type(error).__name__
-        say(f"lost {int(cut)} {text[:300]}")
+        report(f"lost {int(cut)} {text[:300]}")
 
     def _end(self) -> None:
-        """Tell the others that the node's process is gone."""
+        """Notify the other nodes that the node's process has ended."""
         if not self._node.is_gone:
             return
         with contextlib.suppress(Exception):
-            if self._line is None:
-                self._line = Line(self._node, self._told["connect"])
-            self._line.finish(LAST_PATIENCE)
-            self._line.ask(self._told["ended"], LAST_PATIENCE)
+            if self._connection_to_server is None:
+                self._connection_to_server = ServerConnection(self._node, self._config["connect"])
+            self._connection_to_server.finish(SHUTDOWN_TIMEOUT)
+            self._connection_to_server.execute(self._config["ended"], SHUTDOWN_TIMEOUT)
 
 
-def say(line: str) -> None:
-    """Write a line, unless nobody has read for so long that there is no room."""
+def report(line: str) -> None:
+    """Write a line of output; drop it if the node has not read for so long that the pipe is full."""
     with contextlib.suppress(BlockingIOError):
         os.write(OUTPUT, line.encode() + b"\n")
 
 
-def hear() -> Told:
-    """Read the first line of the input, and not a byte more."""
+def read_config() -> HelperConfig:
+    """Read the first line of the input, and no byte after it."""
     line = b""
     while not line.endswith(b"\n"):
         byte = os.read(INPUT, 1)
         if not byte:
             raise NodeEnded
         line += byte
-    told: Told = json.loads(line)
-    return told
+    config: HelperConfig = json.loads(line)
+    return config
 
 
 def main() -> None:
-    """Beat until the node has ended."""
+    """Send heartbeats until the node has ended."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # meant for the node, which ends this process
+        signal.signal(number, signal.SIG_IGN)  # meant for the node, which ends this process itself
     os.set_blocking(OUTPUT, False)
     with contextlib.suppress(NodeEnded, BrokenPipeError):
-        told = hear()
-        sys.path[:] = told["path"]
-        Heart(told, Node(told["node"])).beat_for_life()
+        config = read_config()
+        sys.path[:] = config["path"]
+        HeartbeatLoop(config, NodeProcess(config["node"])).run()
 
 
 if __name__ == "__main__":

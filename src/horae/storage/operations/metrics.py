@@ -1,4 +1,4 @@
-"""What ended between two moments, summed up in the database: as many rows as there are types, however many jobs."""
+"""Figures about the jobs that ended between two moments, aggregated by the database: one row for each type."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,16 +12,19 @@ from horae.storage.jobs.tables import jobs
 from horae.storage.operations.overview import TICK_OF_JOB, seconds_between
 from horae.storage.schedules.tables import ticks
 
-LATE: Final = 2.0
-"""Seconds for which what ends is not counted yet: its transaction may not be visible to everybody."""
+COUNTED_AFTER: Final = 2.0
+"""Seconds after which an end is counted; before that, its transaction may not have been committed."""
 PICK_UP_BOUNDS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0, 300.0)
+"""The upper bounds of the histogram of seconds from due to started."""
 DURATION_BOUNDS: Final = (0.01, 0.1, 1.0, 10.0, 60.0, 300.0, 1800.0)
+"""The upper bounds of the histogram of seconds from started to ended."""
 LATENESS_BOUNDS: Final = (0.05, 0.25, 1.0, 5.0, 30.0, 300.0, 3600.0)
+"""The upper bounds of the histogram of seconds from a nominal time to its fire."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Jobs of one type that ended in one way. The counts are of those at or below each bound, in seconds."""
+    """The jobs of one type that ended in one state; the counts are of those at or below each bound, in seconds."""
 
     type: str
     state: JobState
@@ -35,7 +38,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class LatenessTally:
-    """Scheduled jobs of one type that ended: how many seconds after its nominal time each was fired."""
+    """The ended runs of one job type, by how many seconds after its nominal time each was fired."""
 
     type: str
     count: int
@@ -80,17 +83,17 @@ HORIZON: Final = select(seconds_from_now(bindparam("seconds", type_=Float())))
 
 
 def horizon(connection: Connection) -> datetime:
-    """The moment up to which everything that ended can be seen."""
-    return connection.execute(HORIZON, {"seconds": -LATE}).scalar_one()
+    """Return the moment before which all ends are visible."""
+    return connection.execute(HORIZON, {"seconds": -COUNTED_AFTER}).scalar_one()
 
 
 def tallies(connection: Connection, since: datetime, until: datetime) -> list[Tally]:
-    """What ended after `since`, up to `until`."""
+    """Return the figures of the jobs that ended after `since` and up to `until`."""
     return [_tally(row) for row in connection.execute(TALLIES, {"since": since, "until": until})]
 
 
 def lateness(connection: Connection, since: datetime, until: datetime) -> list[LatenessTally]:
-    """The same of how late scheduled jobs were fired."""
+    """Return how late the runs were fired that ended after `since` and up to `until`."""
     rows = connection.execute(LATENESS, {"since": since, "until": until})
     return [_late(row) for row in rows]
 

@@ -1,4 +1,4 @@
-"""Nodes: one row an incarnation, gone when the node left or was declared dead."""
+"""Nodes: a row for each incarnation, which is deleted when the node leaves or is declared dead."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -35,19 +35,19 @@ from horae.storage.engine.dialect import (
     seconds_from_now,
     seconds_since,
 )
-from horae.storage.engine.unreadable import readable
+from horae.storage.engine.unreadable_rows import readable
 from horae.storage.jobs.tables import jobs, nodes
 from horae.storage.operations import audit
 
 SUSPECT_AFTER: Final = 1.2
-"""Seconds of silence after which a beat tells that somebody should be looked at."""
+"""Seconds without a heartbeat after which other nodes are asked to check a node: a beat a second, and some delay."""
 
 _NUMBERED: Final = postgresql.dialect(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRecord:
-    """A node as it announces itself; `roles`, `queues` (None: all) and `types` are JSON texts."""
+    """A node as it registers itself; `roles`, `queues` (None: all) and `types` are JSON text."""
 
     id: NodeId
     name: str
@@ -63,7 +63,7 @@ class NodeRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeView:
-    """A node as it is stored. `silence`: seconds since its last heartbeat; `lock_free`: None where unknown."""
+    """A stored node. `silence`: seconds since its last heartbeat; `lock_free`: whether its session lock is free."""
 
     id: NodeId
     name: str
@@ -85,7 +85,7 @@ class NodeView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadNode:
-    """A node that ended without leaving, and is no longer listed."""
+    """A node that ended without unregistering, and was removed."""
 
     id: NodeId
     name: str
@@ -93,17 +93,17 @@ class DeadNode:
     pid: int
     died_at: datetime
     jobs: Mapping[str, int]
-    """How many of the jobs that it held became what: `pending` where they run again."""
+    """The numbers of the jobs that it held by their new states; `pending` ones run again."""
 
 
-DIED: Final = {
+DIED_ENTRY: Final = {
     "actor": "horae",
     "action": "node.died",
     "outcome": "done",
-    "note": "It ended without leaving; what it held was taken over.",
+    "note": "It ended without unregistering; its jobs were taken over.",
 }
 
-SERVE: Final = update(nodes).where(nodes.c.id == bindparam("node")).values(types=bindparam("known"))
+SET_TYPES: Final = update(nodes).where(nodes.c.id == bindparam("node")).values(types=bindparam("known"))
 REGISTER: Final = insert(nodes).values(started_at=database_now(), heartbeat_at=database_now())
 
 _other = nodes.alias("other")
@@ -111,7 +111,7 @@ _suspects = select(func.count()).where(
     _other.c.id != nodes.c.id,
     or_(_other.c.heartbeat_at < seconds_from_now(-SUSPECT_AFTER), _other.c.process_ended),
 )
-BEAT: Final = (
+HEARTBEAT: Final = (
     update(nodes)
     .where(nodes.c.id == bindparam("node"))
     .values(heartbeat_at=database_now())
@@ -120,9 +120,9 @@ BEAT: Final = (
 _ended = (
     update(nodes).where(nodes.c.id == bindparam("node")).values(process_ended=True).returning(nodes.c.id).cte("ended")
 )
-# The others hear of it at once, and not only with their next beats.
+# Notifies the other nodes at once, rather than with their next heartbeats.
 PROCESS_ENDED: Final = select(func.pg_notify(bindparam("channel"), bindparam("news"))).select_from(_ended)
-# The advisory lock of a living node, found without taking it; the two halves of the key stand in two columns.
+# Finds the advisory lock of a living node without taking it; two columns hold the halves of its key.
 _LOCK_FREE = """
 lock_key IS NOT NULL AND NOT EXISTS (
     SELECT FROM pg_locks AS held
@@ -147,7 +147,7 @@ VIEW: Final = PerDialect(_view)
 REMOVE: Final = PerDialect(
     lambda dialect: delete(nodes).where(member_of(dialect, nodes.c.id, "ids")).returning(nodes.c.id)
 )
-STRIKE_OFF: Final = PerDialect(
+REMOVE_DEAD: Final = PerDialect(
     lambda dialect: (
         delete(nodes)
         .where(
@@ -161,7 +161,7 @@ TAKE_LOCK: Final = select(func.pg_try_advisory_lock(bindparam("key", type_=BigIn
 
 
 def take_lock(connection: Connection, key: int) -> bool:
-    """Hold a session lock until the connection ends (PostgreSQL); False if another connection holds it."""
+    """Take a session lock until the connection ends (PostgreSQL); return False if another connection holds it."""
     return bool(connection.execute(TAKE_LOCK, {"key": key}).scalar_one())
 
 
@@ -171,85 +171,87 @@ SCHEDULERS: Final = (
 
 
 def schedulers(connection: Connection) -> list[NodeId]:
-    """The nodes that fire schedules; a dead one until it is struck off."""
+    """Return the nodes that fire schedules, including dead ones that have not been removed yet."""
     return [NodeId(row.id) for row in connection.execute(SCHEDULERS)]
 
 
 def register(connection: Connection, record: NodeRecord) -> None:
-    """Announce a new incarnation."""
+    """Add the row of a new incarnation."""
     connection.execute(REGISTER, asdict(record))
 
 
-def serve(connection: Connection, node: NodeId, types: Collection[str]) -> None:
-    """Write down which job types a node knows now."""
-    connection.execute(SERVE, {"node": node, "known": json.dumps(sorted(types))})
+def set_types(connection: Connection, node: NodeId, types: Collection[str]) -> None:
+    """Store which job types a node knows now."""
+    connection.execute(SET_TYPES, {"node": node, "known": json.dumps(sorted(types))})
 
 
-def beat(connection: Connection, node: NodeId) -> int | None:
-    """Renew the heartbeat; how many others have missed theirs, or None if this node has been declared dead.
+def heartbeat(connection: Connection, node: NodeId) -> int | None:
+    """Renew the heartbeat, and return how many other nodes have missed theirs; None if this one was declared dead.
 
-    Only PostgreSQL's nodes beat; it is SQLite's RETURNING that could not name the two roles of the table.
+    PostgreSQL only: on SQLite nodes hold file locks instead, and RETURNING could not use the table in two roles.
     """
-    return connection.execute(BEAT, {"node": node}).scalar_one_or_none()
+    return connection.execute(HEARTBEAT, {"node": node}).scalar_one_or_none()
 
 
-class Question(NamedTuple):
-    """A statement for PostgreSQL and its values as text, for a connection without SQLAlchemy."""
+class RawStatement(NamedTuple):
+    """An SQL statement for PostgreSQL with its values as text, for a connection without SQLAlchemy."""
 
     text: str
     values: list[str]
 
 
-class Questions(NamedTuple):
-    """What a node's helper process says to the database. `ended`: the node's process is gone."""
+class HelperStatements(NamedTuple):
+    """The statements of a node's helper process. `ended`: to execute after the node's process has ended."""
 
-    beat: Question
-    ended: Question
-    lock: Question | None
+    heartbeat: RawStatement
+    ended: RawStatement
+    lock: RawStatement | None
 
 
-def questions_of(record: NodeRecord, channel: str, news: str) -> Questions:
-    """The statements of a node's helper process; when the node has ended, it sends `news` on the channel."""
-    return Questions(
-        beat=_question(BEAT, node=record.id),
-        ended=_question(PROCESS_ENDED, node=record.id, channel=channel, news=news),
-        lock=None if record.lock_key is None else _question(TAKE_LOCK, key=record.lock_key),
+def helper_statements(record: NodeRecord, channel: str, news: str) -> HelperStatements:
+    """Return the statements of a node's helper process, which sends `news` on the channel when the node has ended."""
+    return HelperStatements(
+        heartbeat=_raw_statement(HEARTBEAT, node=record.id),
+        ended=_raw_statement(PROCESS_ENDED, node=record.id, channel=channel, news=news),
+        lock=None if record.lock_key is None else _raw_statement(TAKE_LOCK, key=record.lock_key),
     )
 
 
-def _question(statement: ClauseElement, **values: Any) -> Question:
+def _raw_statement(statement: ClauseElement, **values: Any) -> RawStatement:
     compiled = statement.compile(dialect=_NUMBERED)
     given = compiled.construct_params(values) or {}
-    return Question(str(compiled), [str(given[name]) for name in getattr(compiled, "positiontup", None) or ()])
+    return RawStatement(str(compiled), [str(given[name]) for name in getattr(compiled, "positiontup", None) or ()])
 
 
 def view(connection: Connection) -> list[NodeView]:
-    """All nodes, the oldest first."""
+    """Return all nodes, the oldest first."""
     return readable(nodes.name, connection.execute(VIEW.on(connection)).mappings(), lambda row: NodeView(**row))
 
 
 def remove(connection: Connection, ids: Collection[NodeId]) -> set[NodeId]:
-    """Strike nodes off, whatever they hold; the ones that were still there."""
+    """Delete the rows of nodes, even if they hold jobs, and return the nodes that were deleted."""
     return {NodeId(id_) for id_ in connection.execute(REMOVE.on(connection), {"ids": list(ids)}).scalars()}
 
 
-def strike_off(
-    connection: Connection, dead: Collection[NodeId], fates: Mapping[NodeId, Mapping[str, int]] = MappingProxyType({})
+def remove_dead(
+    connection: Connection,
+    dead: Collection[NodeId],
+    job_states: Mapping[NodeId, Mapping[str, int]] = MappingProxyType({}),
 ) -> set[NodeId]:
-    """Strike off those of the dead that hold nothing any more.
+    """Delete the rows of those dead nodes that hold no jobs any more, with an entry in the audit log for each.
 
-    A rescue passes over rows that are locked, as by the last statement of the dead: they are for the next look, which
-    is soon as long as the node is listed. Each leaves an entry among the changes, for whoever looks a little later.
-    `fates`: what became of the jobs that they held.
+    A rescue skips rows that are locked, for example by the last statement of a dead node. They are rescued with the
+    next check, which is soon as long as the node has a row. `job_states`: the new states of the jobs that they held,
+    with their numbers.
     """
-    gone = connection.execute(STRIKE_OFF.on(connection), {"ids": list(dead)}).all()
+    gone = connection.execute(REMOVE_DEAD.on(connection), {"ids": list(dead)}).all()
     for row in gone:
-        before, after = json.dumps(row._asdict()), json.dumps(dict(fates.get(NodeId(row.id), {})))
-        audit.add(connection, {**DIED, "target": row.name, "before": before, "after": after})
+        before, after = json.dumps(row._asdict()), json.dumps(dict(job_states.get(NodeId(row.id), {})))
+        audit.add(connection, {**DIED_ENTRY, "target": row.name, "before": before, "after": after})
     return {NodeId(row.id) for row in gone}
 
 
-def died(connection: Connection, seconds: float) -> list[DeadNode]:
-    """The nodes that were struck off in the last `seconds`, the latest first."""
-    entries = audit.latest(connection, DIED["action"], seconds)
+def recently_died(connection: Connection, seconds: float) -> list[DeadNode]:
+    """Return the dead nodes that were removed in the last `seconds`, the latest first."""
+    entries = audit.latest(connection, DIED_ENTRY["action"], seconds)
     return [DeadNode(**entry.before, died_at=entry.at, jobs=entry.after or {}) for entry in entries]

@@ -1,4 +1,4 @@
-"""How much is done, and how promptly: what ended lately, summed up in the database."""
+"""Throughput and promptness: figures about the jobs that ended lately, aggregated by the database."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,25 +24,26 @@ from sqlalchemy.types import Float
 from horae.domain.jobs.job import JobState
 from horae.domain.schedules.tick import Reason
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE, Instant, PerDialect, seconds_from_now
-from horae.storage.engine.unreadable import readable
+from horae.storage.engine.unreadable_rows import readable
 from horae.storage.jobs.tables import jobs
 from horae.storage.schedules.tables import ticks
 
 HOUR: Final = 3600.0
-SAMPLE: Final = 1000
-"""Jobs that a percentile is made of: the latest ones to end."""
+"""The period in seconds that the figures are about."""
+SAMPLE_SIZE: Final = 1000
+"""How many of the jobs that ended last a percentile is computed from."""
 MINUTE_IN_MICROSECONDS: Final = "60000000"
 TICK_OF_JOB: Final = and_(
     ticks.c.schedule_id == jobs.c.schedule_id,
     ticks.c.nominal_time == jobs.c.nominal_time,
     ticks.c.reason != Reason.MANUAL.value,
 )
-"""The tick that a job was started for, but by hand: that is at no time but its own."""
+"""Joins a job with the tick that it was started for; a run by hand has no nominal time that it could be late for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Minute:
-    """What ended in one minute, and how many seconds it had waited for its start beyond the time that it was due."""
+    """The jobs that ended in one minute, and for how many seconds they were due before they started."""
 
     minute: datetime
     finished: int
@@ -54,7 +55,7 @@ class Minute:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One job that ended: seconds from due to started, and from started to ended."""
+    """A job that ended: seconds from due to started, and from started to ended."""
 
     pick_up: float
     duration: float
@@ -70,7 +71,7 @@ class TypeCounts:
 
 
 class seconds_between(FunctionElement[float]):  # noqa: N801 - reads as the SQL function that it is
-    """How many seconds after the first moment the second one is."""
+    """How many seconds the second moment is after the first; by their epochs, which infinite moments have, too."""
 
     type = Float()
     inherit_cache = True
@@ -143,21 +144,21 @@ LATENESS: Final = (
 
 
 def throughput(connection: Connection, seconds: float = HOUR) -> list[Minute]:
-    """What ended in each minute of the last `seconds`, the oldest first; minutes without an end are left out."""
+    """Return the figures of each minute of the last `seconds` in which a job ended, the oldest first."""
     rows = connection.execute(THROUGHPUT.on(connection), {"since": -seconds}).mappings()
     return readable("horae_jobs", rows, lambda row: Minute(**row))
 
 
-def samples(connection: Connection, seconds: float = HOUR, limit: int = SAMPLE) -> list[Sample]:
-    """The latest jobs to end of those that had begun."""
+def samples(connection: Connection, seconds: float = HOUR, limit: int = SAMPLE_SIZE) -> list[Sample]:
+    """Return the jobs that ended last, of those that had begun."""
     return [Sample(*row) for row in connection.execute(SAMPLES, {"since": -seconds, "limit": limit})]
 
 
-def lateness(connection: Connection, seconds: float = HOUR, limit: int = SAMPLE) -> list[float]:
-    """How many seconds after its nominal time each of the latest scheduled jobs to end was fired."""
+def lateness(connection: Connection, seconds: float = HOUR, limit: int = SAMPLE_SIZE) -> list[float]:
+    """Return by how many seconds each of the runs that ended last was fired after its nominal time."""
     return list(connection.scalars(LATENESS, {"since": -seconds, "limit": limit}))
 
 
 def by_type(connection: Connection, seconds: float = HOUR) -> list[TypeCounts]:
-    """How the jobs of each type ended in the last `seconds`."""
+    """Return how the jobs of each type ended in the last `seconds`."""
     return [TypeCounts(**row) for row in connection.execute(BY_TYPE, {"since": -seconds}).mappings()]

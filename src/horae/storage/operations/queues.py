@@ -1,4 +1,4 @@
-"""Queues: a row for each one that somebody paused or limited; without a row a queue is open, and has no limit."""
+"""Queues: one that was paused or limited has a row; without a row a queue is open and has no limit."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from horae.domain.jobs.job import JobState
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE, PerDialect, database_now, seconds_since
-from horae.storage.engine.unreadable import readable
+from horae.storage.engine.unreadable_rows import readable
 from horae.storage.jobs.tables import jobs, queues
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueView:
-    """A queue with what waits and runs in it.
+    """A queue with its waiting and running jobs.
 
-    `concurrency_limit`: jobs that may run at a time, over all nodes; None: as many as there are slots. `due`: how many
-    of the pending jobs are due; `oldest_due`: seconds that the longest due one has waited.
+    `concurrency_limit`: how many jobs may run at a time on all nodes together; None: no limit. `due`: how many of the
+    pending jobs are due; `oldest_due`: for how many seconds the longest waiting one has been due.
     """
 
     name: str
@@ -59,7 +59,7 @@ def _limit(dialect: str) -> Any:
 
 
 LIMIT: Final = PerDialect(_limit)
-STANDING: Final = select(queues.c.paused_at, queues.c.note, queues.c.concurrency_limit).where(
+SETTINGS: Final = select(queues.c.paused_at, queues.c.note, queues.c.concurrency_limit).where(
     queues.c.name == bindparam("queue")
 )
 UNLIMIT: Final = update(queues).where(queues.c.name == bindparam("queue")).values(concurrency_limit=null())
@@ -104,35 +104,35 @@ VIEW: Final = (
 
 
 def pause(connection: Connection, name: str, note: str | None) -> None:
-    """Let no node claim from this queue; what has started goes on."""
+    """Pause the queue: no node claims from it, and started jobs continue."""
     connection.execute(PAUSE.on(connection), {"name": name, "note": note})
 
 
 def resume(connection: Connection, name: str) -> bool:
-    """Open the queue again; False if it was open."""
+    """Resume the queue; return False if it was not paused."""
     return connection.execute(RESUME, {"queue": name}).rowcount > 0
 
 
 def limit(connection: Connection, name: str, concurrency_limit: int | None) -> None:
-    """Let no more jobs of this queue run at a time, None: no limit; what has started goes on."""
+    """Limit how many jobs of the queue run at a time; None removes the limit. Started jobs continue."""
     if concurrency_limit is None:
         connection.execute(UNLIMIT, {"queue": name})
     else:
         connection.execute(LIMIT.on(connection), {"name": name, "concurrency_limit": concurrency_limit})
 
 
-def snapshot(connection: Connection, name: str) -> Mapping[str, Any]:
-    """What somebody may have said of a queue."""
-    row = connection.execute(STANDING, {"queue": name}).one_or_none()
+def settings(connection: Connection, name: str) -> Mapping[str, Any]:
+    """Return whether a queue is paused, with the note, and its limit."""
+    row = connection.execute(SETTINGS, {"queue": name}).one_or_none()
     paused_at, note, concurrency_limit = (None, None, None) if row is None else row
     return {"paused": paused_at is not None, "note": note, "concurrency_limit": concurrency_limit}
 
 
 def is_paused(connection: Connection, name: str) -> bool:
-    """Whether nothing of this queue starts."""
+    """Return whether a queue is paused."""
     return connection.execute(PAUSED, {"queue": name}).first() is not None
 
 
 def view(connection: Connection) -> list[QueueView]:
-    """Every queue that is paused, has a limit or has work, by name."""
+    """Return every queue that is paused, has a limit or has open jobs, by name."""
     return readable(queues.name, connection.execute(VIEW).mappings(), lambda row: QueueView(**row))

@@ -1,4 +1,4 @@
-"""Log-ins of browsers: each lasts for hours without use, and for a week at most. Only hashes are stored."""
+"""Sessions of browsers that have logged in. Only hashes of the keys are stored."""
 
 from typing import Any, Final
 
@@ -8,9 +8,11 @@ from horae.storage.engine.dialect import database_now, seconds_from_now, seconds
 from horae.storage.operations.audit_tables import sessions
 
 IDLE: Final = 12 * 3600.0
+"""Seconds without a request after which a session expires: a working day."""
 LONGEST: Final = 7 * 24 * 3600.0
+"""Seconds after which a session expires even if it is used: a week."""
 RENEWED_AFTER: Final = 600.0
-"""Seconds of use after which the end is moved on: a request need not write."""
+"""Seconds after which a request postpones the expiry, so that not every request has to write."""
 
 _key: Any = bindparam("key")
 _idle: Any = bindparam("idle", type_=Float())
@@ -26,13 +28,13 @@ EXPIRE: Final = delete(sessions).where(sessions.c.expires_at < database_now())
 
 
 def add(connection: Connection, key_hash: str, token_hash: str) -> None:
-    """Begin a session, and drop those that are over."""
+    """Add a session, and delete the expired ones."""
     connection.execute(EXPIRE)
     connection.execute(ADD, {"key_hash": key_hash, "token_hash": token_hash, "idle": IDLE})
 
 
 def find(connection: Connection, key_hash: str) -> tuple[str, bool] | None:
-    """The hash of the token that a session stands for, and whether to renew it; None for none that lasts."""
+    """Return the token hash of a session and whether to renew it; None if it does not exist or has expired."""
     row = connection.execute(FIND, {"key": key_hash}).one_or_none()
     if row is None or row.left <= 0 or row.age >= LONGEST:
         return None
@@ -40,10 +42,10 @@ def find(connection: Connection, key_hash: str) -> tuple[str, bool] | None:
 
 
 def renew(connection: Connection, key_hash: str) -> None:
-    """Move the end on."""
+    """Postpone the expiry of a session."""
     connection.execute(RENEW, {"key": key_hash, "idle": IDLE})
 
 
 def end(connection: Connection, key_hash: str) -> None:
-    """End a session; harmless if it is over."""
+    """Delete a session; idempotent."""
     connection.execute(END, {"key": key_hash})

@@ -1,8 +1,8 @@
-"""Settling: what became of a batch of claims, guarded by lease, with one row an attempt kept in `job_attempts`.
+"""Settle a batch of claims: write how each job ended, guarded by its lease, and keep one attempt in `job_attempts`.
 
-A claim that no longer matches was ended by somebody else while its body ran (cancelled, or failed by its hard limit) or
-belongs to another node now. In the first case the row is released: its body has stopped. Settling twice is harmless:
-the attempt's row proves that the first commit, whose answer was lost, did arrive.
+A lease that no longer matches means that the job was ended while its body ran (it was cancelled, or failed by its hard
+limit), or that it belongs to another node now. In the first case the row is released, since its body has stopped.
+Settling is idempotent: the row of the attempt proves that an earlier commit, whose answer was lost, took effect.
 """
 
 import json
@@ -17,29 +17,30 @@ from horae.domain.jobs.job import AttemptOutcome, JobId, JobState, NodeId, Settl
 from horae.domain.schedules.statistics import RunOutcome
 from horae.domain.storable import is_storable, storable
 from horae.storage.engine.dialect import PerDialect
+from horae.storage.outcomes import run_ending
 from horae.storage.outcomes.settling_statements import FINISH, KEEP_ATTEMPT, RECORDED, RELEASE, SETTLE
-from horae.storage.schedules import runs, stopping
-from horae.storage.schedules.runs import Decided
+from horae.storage.schedules import terminating
+from horae.storage.schedules.plan_writing import AppliedPlan
 
 _TEXTS: Final = ("error", "human_readable_error", "traceback", "label")
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What a batch came to.
+    """The result of settling a batch.
 
-    `settled`: as the batch says, now or by an earlier call whose answer was lost; `released`: had been ended by
-    somebody else under their bodies; `returned`: pending again. The others are no longer this node's. `runs`: what
-    became of the schedules whose runs these were.
+    `settled`: written as requested, now or by an earlier call whose answer was lost; `released`: jobs that had been
+    ended while their bodies ran; `returned`: pending again. All others no longer belong to this node. `runs`: the
+    schedules whose runs have ended with these jobs.
     """
 
     settled: set[JobId] = field(default_factory=set[JobId])
     released: dict[JobId, JobState] = field(default_factory=dict[JobId, JobState])
     returned: set[JobId] = field(default_factory=set[JobId])
-    runs: list[Decided] = field(default_factory=list[Decided])
+    runs: list[AppliedPlan] = field(default_factory=list[AppliedPlan])
 
     def add(self, other: "Settled") -> None:
-        """Take in another part of the same batch."""
+        """Add the result of another part of the same batch."""
         self.settled.update(other.settled)
         self.released.update(other.released)
         self.returned.update(other.returned)
@@ -49,12 +50,12 @@ class Settled:
 def settle(
     connection: Connection, node: NodeId, settlements: Sequence[Settlement], scheduler_age: timedelta | None = None
 ) -> Settled:
-    """Write the batch, as far as its leases still hold; the runs of schedules that end with it, too.
+    """Write those settlements whose leases are still current, and end the runs of schedules that end with them.
 
     `scheduler_age`: how long ago the scheduler that found a crash was started.
     """
-    plain = [item for item in settlements if item.state is JobState.FINISHED and item.took is None]
-    finished = _finish(connection, node, plain)
+    simple = [item for item in settlements if item.state is JobState.FINISHED and item.took is None]
+    finished = _finish(connection, node, simple)
     settlements = [_storable(item) for item in settlements if item.id not in finished]
     if not settlements:
         return Settled(finished)
@@ -72,7 +73,7 @@ def settle(
 
 
 def _finish(connection: Connection, node: NodeId, settlements: Sequence[Settlement]) -> set[JobId]:
-    """Finish the jobs the short way; which they are, or none if not all of them can be told to have gone that way."""
+    """Finish jobs by the short statement; return them, or none unless it has written all of them."""
     if not settlements:
         return set()
     written = _write(connection, FINISH, node, _finished_as_json(settlements))
@@ -92,9 +93,9 @@ def _write(
 def release(
     connection: Connection, node: NodeId, leases: Collection[tuple[JobId, int]], unbegun: Collection[JobId] = ()
 ) -> Settled:
-    """Say that these bodies have stopped: releases those of them whose jobs had been ended under them.
+    """Note that these bodies have stopped: release the jobs among them that were ended while their bodies ran.
 
-    `unbegun`: had no body yet; so that there was no attempt.
+    `unbegun`: jobs whose bodies had not begun, so that no attempt is kept.
     """
     if not leases:
         return Settled()
@@ -117,16 +118,16 @@ def _end_runs(
     rows: Sequence[Any],
     crashed: Collection[JobId],
     scheduler_age: timedelta | None,
-) -> list[Decided]:
-    if again := [JobId(row.id) for row in rows if row.schedule_id is not None and row.state == JobState.PENDING]:
-        stopping.repeated(connection, again)
-    over = {row.id: row.state for row in rows if row.schedule_id is not None and row.state != JobState.PENDING}
-    if not over:
-        return []
+) -> list[AppliedPlan]:
+    scheduled = [row for row in rows if row.schedule_id is not None]
+    if repeating := [JobId(row.id) for row in scheduled if row.state == JobState.PENDING]:
+        terminating.mark_repeating(connection, repeating)
     outcomes = {
-        job_id: RunOutcome.CRASHED if job_id in crashed else runs.outcome_of(state) for job_id, state in over.items()
+        JobId(row.id): RunOutcome.CRASHED if row.id in crashed else run_ending.outcome_of(row.state)
+        for row in scheduled
+        if row.state != JobState.PENDING
     }
-    return runs.end_jobs(connection, outcomes, node, scheduler_age)
+    return run_ending.end_runs(connection, outcomes, node, scheduler_age) if outcomes else []
 
 
 def _recorded_before(connection: Connection, rest: Sequence[Settlement]) -> set[JobId]:
@@ -153,7 +154,7 @@ def _storable(item: Settlement) -> Settlement:
 
 
 def _finished_as_json(settlements: Sequence[Settlement]) -> str:
-    # By hand where there is nothing to escape: a fifth of the time of json.dumps, for nearly every end.
+    # Formatted by hand where nothing needs escaping, which is nearly always: it takes a fifth of json.dumps's time.
     parts = (
         f'{{"id":{item.id},"lease":{item.lease}}}'
         if item.result is None and item.label is None

@@ -1,6 +1,6 @@
-"""The statements of settling: what becomes of a batch of claims, with one row an attempt kept in `job_attempts`.
+"""The SQL of settling a batch of claims, which keeps one row for each attempt in `job_attempts`.
 
-They touch only rows whose lease still holds, so each of them may be repeated.
+The statements touch only rows whose lease is still current, so each of them may be repeated.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ from horae.storage.engine.dialect import (
     PerDialect,
     json_rows,
     microseconds_before,
-    now_or,
+    now_or_later,
     one_of,
     seconds_from_now,
 )
@@ -64,14 +64,14 @@ _BATCH: Final[Mapping[str, TypeEngine[Any]]] = {
 _ENDED_AS: Final = ("outcome", "error", "traceback")
 _ATTEMPT: Final = ("job_id", "lease", "attempt", "node_id", "started_at", "finished_at", *_ENDED_AS)
 _NODE: Final = cast(bindparam("node"), Text())
-_ENDED_AT: Final = now_or(jobs.c.started_at)  # the clock may have been set back
+_ENDED_AT: Final = now_or_later(jobs.c.started_at)  # the clock may have been set back
 _SETTLED: Final = (jobs.c.id, jobs.c.lease, jobs.c.state, jobs.c.schedule_id)
 
 
 def _finish(dialect: str) -> Sequence[Executable]:
-    """Finishes jobs that are nobody's run, which is what nearly every body comes to, and counts them.
+    """Finish jobs that are not runs of a schedule, and count them; nearly all bodies end in this way.
 
-    It does two thirds of the work of `SETTLE`; on SQLite a third.
+    It costs two thirds of `SETTLE`, and a third on SQLite.
     """
     batch = _batch(dialect, id=BigInteger(), lease=BigInteger(), result=Text(), label=Text())
     changes = {
@@ -92,7 +92,7 @@ def _finish(dialect: str) -> Sequence[Executable]:
 
 
 def _settle(dialect: str) -> Sequence[Executable]:
-    """Everything that a body can come to."""
+    """Write any outcome of a body."""
     batch = _batch(dialect, **_BATCH)
     retried = batch.c.state == JobState.PENDING
     finished = batch.c.state == JobState.FINISHED
@@ -123,7 +123,7 @@ def _settle(dialect: str) -> Sequence[Executable]:
 
 def _batch(dialect: str, **columns: TypeEngine[Any]) -> Any:
     rows = json_rows(dialect, "batch", **columns)
-    return select(rows).cte("batch") if dialect == POSTGRESQL else rows  # there the statement reads it twice
+    return select(rows).cte("batch") if dialect == POSTGRESQL else rows  # PostgreSQL reads it twice in one statement
 
 
 def _held(batch: Any) -> ColumnElement[bool]:
@@ -131,7 +131,7 @@ def _held(batch: Any) -> ColumnElement[bool]:
 
 
 def _began_at(batch: Any) -> ColumnElement[datetime]:
-    """When the body began: what it took before its end, whatever the clock was set to meanwhile."""
+    """When the body began: its duration before its end, even if the clock was changed meanwhile."""
     return microseconds_before(_ENDED_AT, batch.c.took, jobs.c.started_at)
 
 
@@ -140,13 +140,13 @@ def _changed(held: ColumnElement[bool], changes: Mapping[str, Any]) -> Update:
 
 
 def _kept_before(held: ColumnElement[bool], began: Any, ended: Sequence[Any]) -> Insert:
-    """SQLite keeps the attempts in a statement of its own, before the change: while the rows can still be told."""
+    """Keep the attempts in a statement of their own on SQLite, before the change makes the rows unrecognisable."""
     moments = (began, _ENDED_AT)
     return _kept(select(jobs.c.id, jobs.c.lease, jobs.c.attempt, _NODE, *moments, *ended).where(held))
 
 
 def _changed_and_kept(dialect: str, batch: Any, changed: Update, ended: Sequence[Any]) -> tuple[CTE, CTE]:
-    """PostgreSQL does both in one statement."""
+    """Change the jobs and keep the attempts in one statement on PostgreSQL."""
     named = [column.label(f"attempt_{name}") for name, column in zip(_ENDED_AS, ended, strict=True)]
     found = changed.where(one_of(dialect, jobs.c.id, select(batch.c.id).correlate(None)))
     settled = found.returning(*_SETTLED, jobs.c.attempt, jobs.c.started_at, jobs.c.updated_at, *named).cte("settled")

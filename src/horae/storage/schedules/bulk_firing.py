@@ -1,15 +1,14 @@
-"""Fires that are planned ahead: for a crowd that is due at once all but the writing is done before.
+"""Fire many schedules at once, by plans that were made a few seconds before the due time and without locks.
 
-What `plan` makes of an idle schedule at its next start it makes at any moment from then on, until its next time comes
-due or this one is late. So the plan of what is due in a few seconds is made at leisure, from rows that nobody locks. At
-the due time a row that has still the version it was planned from, and that is due by the database's clock, is fired as
-it was planned, all of them by five statements that say little of each. What is less plain than that, or has changed
-since, is left to `runs.fire`.
+From the next start of an idle schedule on, `plan` gives the same result until the following nominal time is due or this
+one counts as late. So it can be planned in advance. At the due time, the rows that still have the version they were
+planned from, and are due by the database's clock, are fired as planned: by five statements for any number of schedules,
+with little data for each. All others, and plans that do more than fire one nominal time, are left to `firing.fire`.
 """
 
 import json
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
@@ -18,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import (
     BigInteger,
     Connection,
-    Float,
+    FromClause,
     Insert,
     Integer,
     Text,
@@ -30,9 +29,8 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.types import TypeEngine
 
-from horae.domain.jobs.job import JobId, JobState, NodeId
+from horae.domain.jobs.job import JobId, NodeId
 from horae.domain.schedules.plan import plan
 from horae.domain.schedules.planning_state import Due, Plan
 from horae.domain.schedules.schedule import NEXT_STATE, Overlap, ScheduleEvent, ScheduleState
@@ -47,115 +45,96 @@ from horae.storage.engine.dialect import (
     member_of,
     seconds_since,
 )
-from horae.storage.engine.row_bounds import MOST_IN_A_ROW, MOST_RUNS
-from horae.storage.jobs.tables import jobs
-from horae.storage.schedules import repository, runs
+from horae.storage.engine.value_limits import MOST_CONSECUTIVE, MOST_RUNS
+from horae.storage.schedules import reading
+from horae.storage.schedules.plan_writing import (
+    ADD_JOBS,
+    AppliedPlan,
+    row_after,
+    run_values,
+    snapshot_if_readable,
+)
 from horae.storage.schedules.rows import StoredSchedule
-from horae.storage.schedules.runs import Decided
-from horae.storage.schedules.tables import schedule_statistics
-from horae.storage.schedules.tables import schedules as table
-from horae.storage.schedules.tables import ticks as ledger
+from horae.storage.schedules.tables import schedule_statistics, schedules, ticks
+from horae.storage.schedules.writing import by_index
 
-_ANY: Final = Random(0)  # noqa: S311 - spreads back-offs, guards nothing
-"""What a fire that fits draws nothing from."""
+_UNUSED: Final = Random(0)  # noqa: S311 - a plan that fires on time draws no random number
 
 
 class PlannedFire(NamedTuple):
-    """What becomes of a schedule at its next start: the row `after` it, and how it is written.
+    """A plan made in advance: the row `after` it, and the JSON rows for the job and for the other statements.
 
-    It holds from `after.now`, its due time, and before `until`, as long as the row has `version`.
+    It is valid from `after.now`, the due time, and before `until`, as long as the row has `version`.
     """
 
     after: StoredSchedule
     version: int
     until: datetime
     job: str
-    moves: str
+    changes: str
 
 
-class Early(NamedTuple):
-    """A schedule whose time has not come by the database's clock; `due_in` seconds, from when it was `seen`."""
+class NotYetDue(NamedTuple):
+    """A schedule that is not due by the database's clock: `due_in` seconds from `read_at`, on the monotonic clock."""
 
     id: int
     priority: int
     due_in: float
-    seen: float
+    read_at: float
 
 
 @dataclass(frozen=True, slots=True)
-class Fired:
-    """What was fired as it was planned, and what is to be fired so a little later; the rest fits no longer."""
+class BulkFired:
+    """The plans that were carried out, and those that are valid but not due yet; all others are no longer valid."""
 
-    decided: Sequence[Decided] = ()
-    early: Sequence[Early] = ()
+    applied: Sequence[AppliedPlan] = ()
+    not_yet_due: Sequence[NotYetDue] = ()
 
 
 def _lock(dialect: str) -> Any:
-    due_in = (-seconds_since(table.c.next_start)).label("due_in")
-    chosen: list[Any] = [table.c.id, table.c.version, due_in, database_now().label("now")]
-    found = member_of(dialect, table.c.id, "ids", of=IdList)
-    return select(*chosen).where(found).order_by(table.c.id).with_for_update()
+    due_in = (-seconds_since(schedules.c.next_start)).label("due_in")
+    chosen: list[Any] = [schedules.c.id, schedules.c.version, due_in, database_now().label("now")]
+    found = member_of(dialect, schedules.c.id, "ids", of=IdList)
+    return select(*chosen).where(found).order_by(schedules.c.id).with_for_update()
 
 
-def _add_jobs(dialect: str) -> Insert:
-    row = json_rows(dialect, "rows", id=BigInteger(), nominal=Instant(), max_runtime=Float())
-    values: dict[str, Any] = {
-        "schedule_id": table.c.id,
-        "nominal_time": row.c.nominal,
-        "deployment_id": table.c.deployment_id,
-        "type": table.c.job_type,
-        "queue": table.c.queue,
-        "priority": table.c.priority,
-        "params": table.c.params,
-        "run_at": table.c.next_start,
-        "max_runtime": row.c.max_runtime,
-        "run_reason": literal(Reason.ON_TIME.value, Text()),
-        "state": literal(JobState.PENDING.value, Text()),
-        "created_at": database_now(),
-        "updated_at": database_now(),
-    }
-    found = repository.found_of(dialect, table.c.id)
-    source = select(*values.values()).join_from(row, table, table.c.id == row.c.id).where(found)
-    added = insert(jobs).from_select(list(values), source, include_defaults=False)
-    return added.returning(jobs.c.id, jobs.c.schedule_id)
+def _changes(dialect: str) -> FromClause:
+    moments = {name: Instant() for name in ("nominal", "last_tick", "next_start")}
+    return json_rows(dialect, "rows", id=BigInteger(), **moments, job=BigInteger())
 
 
-_MOVES: Final[Mapping[str, TypeEngine[Any]]] = {
-    "id": BigInteger(),
-    "nominal": Instant(),
-    "mark": Instant(),
-    "next": Instant(),
-    "job": BigInteger(),
-}
 _now: Final[Any] = bindparam("now", type_=Instant())
 
 
 def _start(dialect: str) -> Update:
-    row = json_rows(dialect, "rows", **_MOVES)
-    found = repository.found_of(dialect, table.c.id)
+    row = _changes(dialect)
     values: dict[str, Any] = {
         "state": literal(NEXT_STATE[ScheduleState.IDLE, ScheduleEvent.START].value, Text()),
         "run_token": row.c.job,
         "started_at": _now,
-        "next_start": row.c.next,
-        "last_tick": row.c.mark,
-        "version": table.c.version + 1,
+        "next_start": row.c.next_start,
+        "last_tick": row.c.last_tick,
+        "version": schedules.c.version + 1,
         "updated_at": _now,
     }
-    return update(table).where(table.c.id == row.c.id, found).values(values)
+    return update(schedules).where(schedules.c.id == row.c.id, by_index(dialect, schedules.c.id)).values(values)
 
 
-def _count(dialect: str) -> Update:
-    """What `Statistics.started` says, of all."""
+def _count_start(dialect: str) -> Update:
+    """Do in SQL what `Statistics.started` does."""
     own = schedule_statistics.c
     values: dict[str, Any] = {name: own[name] + 1 for name in ("total_runs", "total_crashes", "consecutive_crashes")}
-    can_be_read = (own.total_runs < MOST_RUNS, own.total_crashes < MOST_RUNS, own.consecutive_crashes < MOST_IN_A_ROW)
-    mine = member_of(dialect, own.schedule_id, "ids", of=IdList)
-    return update(schedule_statistics).where(mine, *can_be_read).values(values)
+    can_be_read = (
+        own.total_runs < MOST_RUNS,
+        own.total_crashes < MOST_RUNS,
+        own.consecutive_crashes < MOST_CONSECUTIVE,
+    )
+    theirs = member_of(dialect, own.schedule_id, "ids", of=IdList)
+    return update(schedule_statistics).where(theirs, *can_be_read).values(values)
 
 
-def _note(dialect: str) -> Insert:
-    row = json_rows(dialect, "rows", **_MOVES)
+def _add_ticks(dialect: str) -> Insert:
+    row = _changes(dialect)
     values = {
         "schedule_id": row.c.id,
         "nominal_time": row.c.nominal,
@@ -167,75 +146,80 @@ def _note(dialect: str) -> Insert:
         "decided_at": _now,
         "decided_by": cast(bindparam("node"), Text()),
     }
-    return insert(ledger).from_select(list(values), select(*values.values()), include_defaults=False)
+    return insert(ticks).from_select(list(values), select(*values.values()), include_defaults=False)
 
 
 LOCK: Final = PerDialect(_lock)
-ADD_JOBS: Final = PerDialect(_add_jobs)
-MOVE: Final = PerDialect(lambda dialect: (_start(dialect), _count(dialect), _note(dialect)))
+CHANGE: Final = PerDialect(lambda dialect: (_start(dialect), _count_start(dialect), _add_ticks(dialect)))
 
 
 def plan_ahead(connection: Connection, ids: Collection[int]) -> dict[int, PlannedFire | None]:
-    """Plan the next fires of these schedules; None where that is not plain, nothing where it may be when a run ends."""
-    rows = repository.these(connection, ids)
+    """Plan the next fires of these schedules.
+
+    The plan is None if it does more than fire one nominal time. A schedule that is running is left out: it may be
+    planned when its run ends.
+    """
+    rows = reading.by_ids(connection, ids)
     dialect = connection.dialect.name
     return {row.id: _planned(dialect, row) for row in rows if row.run_token is None}
 
 
 def _planned(dialect: str, row: StoredSchedule) -> PlannedFire | None:
     due = row.next_start
-    snapshot = None if due is None or not row.enabled else runs.readable(row)
+    snapshot = None if due is None or not row.enabled else snapshot_if_readable(row)
     if snapshot is None or due is None or snapshot.rules.finish_trigger or snapshot.rules.overlap is Overlap.ALLOW_ALL:
         return None
-    made = plan(snapshot, Due(), due, _ANY)
-    if not _is_plain(made):
+    made = plan(snapshot, Due(), due, _UNUSED)
+    if not _only_fires_on_time(made):
         return None
     until = due + min(ON_TIME_WITHIN, snapshot.rules.catch_up_window)
-    job = runs.job_of(row, made)
-    nominal = json_moment(dialect, job["nominal_time"])
-    marks = {"mark": json_moment(dialect, made.last_tick), "next": json_moment(dialect, made.next_start)}
+    values = run_values(row, made)
+    nominal = json_moment(dialect, values["nominal"])
+    moments = {name: json_moment(dialect, getattr(made, name)) for name in ("last_tick", "next_start")}
     return PlannedFire(
-        after=runs.row_after(row._replace(now=due), made, JobId(0)),
+        after=row_after(row._replace(now=due), made, JobId(0)),
         version=row.version,
         until=until if made.next_start is None else min(until, made.next_start),
-        job=json.dumps({"id": row.id, "nominal": nominal, "max_runtime": job["max_runtime"]}),
-        moves=json.dumps({"id": row.id, "nominal": nominal, **marks})[:-1],
+        job=json.dumps({"id": row.id, **values, "nominal": nominal}),
+        changes=json.dumps({"id": row.id, "nominal": nominal, **moments})[:-1],
     )
 
 
-def _is_plain(made: Plan) -> bool:
-    """One time, on time, and nothing else: all that the statements here can write."""
+def _only_fires_on_time(made: Plan) -> bool:
+    """Whether a plan fires one nominal time, on time, and does nothing else, so that the statements here suffice."""
     if made.stop is not None or made.disabled is not None or len(made.ticks) != 1:
         return False
     return made.ticks[0].decision is Decision.FIRED and made.ticks[0].reason is Reason.ON_TIME
 
 
-def fire(connection: Connection, planned: Sequence[PlannedFire], node: NodeId) -> Fired:
-    """Fire what still fits its plan, in one transaction."""
+def fire(connection: Connection, planned: Sequence[PlannedFire], node: NodeId) -> BulkFired:
+    """Carry out those of these plans that are still valid, in one transaction."""
     waiting = {item.after.id: item for item in planned}
     rows = connection.execute(LOCK.on(connection), {"ids": sorted(waiting)}).all()
-    seen = time.monotonic()
-    same = [(waiting[row.id], row) for row in rows if row.version == waiting[row.id].version]
-    early = tuple(Early(row.id, item.after.priority, row.due_in, seen) for item, row in same if row.due_in > 0)
-    fits = [item for item, row in same if row.due_in <= 0 and row.now < item.until]
-    return Fired(_write(connection, fits, rows[0].now, seen, node) if fits else (), early)
+    read_at = time.monotonic()
+    unchanged = [(waiting[row.id], row) for row in rows if row.version == waiting[row.id].version]
+    not_yet_due = tuple(
+        NotYetDue(row.id, item.after.priority, row.due_in, read_at) for item, row in unchanged if row.due_in > 0
+    )
+    valid = [item for item, row in unchanged if row.due_in <= 0 and row.now < item.until]
+    return BulkFired(_write(connection, valid, rows[0].now, read_at, node) if valid else (), not_yet_due)
 
 
 def _write(
-    connection: Connection, fits: Sequence[PlannedFire], now: datetime, seen: float, node: NodeId
-) -> list[Decided]:
-    ids = [item.after.id for item in fits]
-    added = connection.execute(ADD_JOBS.on(connection), {"rows": _array(item.job for item in fits), "ids": ids})
+    connection: Connection, valid: Sequence[PlannedFire], now: datetime, read_at: float, node: NodeId
+) -> list[AppliedPlan]:
+    ids = [item.after.id for item in valid]
+    added = connection.execute(ADD_JOBS.on(connection), {"rows": _array(item.job for item in valid), "ids": ids})
     tokens = {row.schedule_id: JobId(row.id) for row in added}
-    moves = _array(f'{item.moves},"job":{tokens[item.after.id]}}}' for item in fits)
-    for statement in MOVE.on(connection):
-        connection.execute(statement, {"rows": moves, "ids": ids, "now": now, "node": node})
-    return [_decided(item.after, tokens[item.after.id], now, seen) for item in fits]
+    changes = _array(f'{item.changes},"job":{tokens[item.after.id]}}}' for item in valid)
+    for statement in CHANGE.on(connection):
+        connection.execute(statement, {"rows": changes, "ids": ids, "now": now, "node": node})
+    return [_applied(item.after, tokens[item.after.id], now, read_at) for item in valid]
 
 
-def _decided(after: StoredSchedule, job: JobId, now: datetime, seen: float) -> Decided:
+def _applied(after: StoredSchedule, job: JobId, now: datetime, read_at: float) -> AppliedPlan:
     row = after._replace(run_token=job, started_at=now, now=now)
-    return Decided(row, job, None, seen=seen)
+    return AppliedPlan(row, job, None, read_at=read_at)
 
 
 def _array(items: Iterable[str]) -> str:

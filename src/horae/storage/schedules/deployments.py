@@ -7,7 +7,7 @@ from typing import Final
 from sqlalchemy import BigInteger, Connection, Text, bindparam, func, insert, select, update
 
 from horae.storage.engine.dialect import POSTGRESQL, database_now
-from horae.storage.engine.unreadable import readable
+from horae.storage.engine.unreadable_rows import readable
 from horae.storage.schedules.tables import deployments
 
 

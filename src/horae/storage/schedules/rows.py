@@ -1,6 +1,6 @@
 """Schedules as they are stored, read and written.
 
-Tuples: a crowd of them is copied with a change or two, for which a dataclass takes five times as long.
+They are tuples, because thousands may be copied with small changes at once, which takes a dataclass five times as long.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class NewSchedule(NamedTuple):
-    """A schedule as it is added; `params` and `rules` are JSON text. No next start: it begins disabled."""
+    """A schedule to insert; `params` and `rules` are JSON text. One without a next start begins disabled."""
 
     name: str
     job_type: str
@@ -29,11 +29,10 @@ class NewSchedule(NamedTuple):
     disabled_reason: str | None = None
     pause_note: str | None = None
     state: str = "idle"
-    created_by: str | None = None
 
 
 class StoredSchedule(NamedTuple):
-    """A schedule with its statistics, as it is stored. `now` is the database's clock when it was read."""
+    """A stored schedule with its statistics. `now` is the database's clock when it was read."""
 
     id: int
     name: str
@@ -56,7 +55,6 @@ class StoredSchedule(NamedTuple):
     started_at: datetime | None
     next_start: datetime | None
     last_tick: datetime | None
-    created_by: str | None
     created_at: datetime
     version: int
     last_start: datetime | None
@@ -75,7 +73,7 @@ class StoredSchedule(NamedTuple):
 
 
 class DueSchedule(NamedTuple):
-    """What a controller keeps in mind of a schedule. `due_in`: seconds from the database's now, negative when late."""
+    """What a controller remembers of a schedule. `due_in`: seconds by the database's clock; negative if it is late."""
 
     id: int
     partition: int
@@ -85,7 +83,7 @@ class DueSchedule(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedRun:
-    """An attempt at a run that failed, ran out of time or crashed."""
+    """An attempt at a run that failed, exceeded its time limit or crashed."""
 
     schedule_id: int
     job_id: int

@@ -1,21 +1,20 @@
-"""The ledger of nominal times: what was decided about each, and why. Written in the transaction that acts on it."""
+"""The ledger of nominal times: the decision about each, with its reason, written in the transaction that acts on it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, TypedDict
+from typing import Final, TypedDict
 
-from sqlalchemy import BigInteger, Connection, Insert, RowMapping, String, bindparam, func, insert, select
-from sqlalchemy.types import TypeEngine
+from sqlalchemy import Connection, Insert, RowMapping, bindparam, func, insert, select
 
 from horae.storage.engine.dialect import Instant, PerDialect, database_now, json_rows
-from horae.storage.engine.unreadable import readable_page
-from horae.storage.schedules.repository import rows_as_json
+from horae.storage.engine.unreadable_rows import readable_page
 from horae.storage.schedules.tables import ticks
+from horae.storage.schedules.writing import rows_as_json
 
 
 class NewTicks(TypedDict):
-    """One decision about one nominal time, or about a run of them."""
+    """A decision about one nominal time, or the same decision about several consecutive ones."""
 
     schedule_id: int
     nominal_time: datetime
@@ -29,7 +28,7 @@ class NewTicks(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTicks:
-    """A row of the ledger; `until` and `count` where it stands for several nominal times."""
+    """A row of the ledger; `until` and `count` tell which nominal times it stands for, and how many."""
 
     schedule_id: int
     nominal_time: datetime
@@ -42,22 +41,15 @@ class StoredTicks:
     decided_by: str | None
 
 
-_TICK: Final[Mapping[str, TypeEngine[Any]]] = {
-    "schedule_id": BigInteger(),
-    "nominal_time": Instant(),
-    "until": Instant(),
-    "count": BigInteger(),
-    "decision": String(),
-    "reason": String(),
-    "job_id": BigInteger(),
-    "decided_by": String(),
-}
+_GIVEN: Final = (
+    "schedule_id", "nominal_time", "until", "count", "decision", "reason", "job_id", "decided_by",
+)  # fmt: skip
 
 
 def _add(dialect: str) -> Insert:
-    row = json_rows(dialect, "rows", **_TICK)
-    source = select(*(row.c[name] for name in _TICK), database_now())
-    return insert(ticks).from_select([*_TICK, "decided_at"], source, include_defaults=False)
+    row = json_rows(dialect, "rows", **{name: ticks.c[name].type for name in _GIVEN})
+    source = select(*(row.c[name] for name in _GIVEN), database_now())
+    return insert(ticks).from_select([*_GIVEN, "decided_at"], source, include_defaults=False)
 
 
 ADD: Final = PerDialect(_add)
@@ -73,18 +65,18 @@ LATEST: Final = select(func.max(ticks.c.nominal_time)).where(
 
 
 def add(connection: Connection, decided: Sequence[NewTicks]) -> None:
-    """Write decisions. A nominal time that has one already is refused by its key, and the transaction with it."""
+    """Write decisions; the primary key rejects a second one about the same nominal time, and so the transaction."""
     connection.execute(ADD.on(connection), {"rows": rows_as_json(connection, decided)})
 
 
 def latest(connection: Connection, schedule_id: int, before: datetime) -> datetime | None:
-    """The latest nominal time that has a decision, from before a moment."""
+    """Return the latest nominal time before a moment that has a decision."""
     moment: datetime | None = connection.execute(LATEST, {"schedule_id": schedule_id, "before": before}).scalar_one()
     return moment
 
 
 def page(connection: Connection, schedule_id: int, limit: int, before: datetime | None = None) -> list[StoredTicks]:
-    """The newest decisions first, from before a moment."""
+    """Return decisions about the nominal times before a moment, the newest first."""
 
     def fetch(before: datetime | None) -> Sequence[RowMapping]:
         statement = PAGE if before is None else PAGE.where(ticks.c.nominal_time < before)

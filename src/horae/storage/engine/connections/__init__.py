@@ -1,1 +1,1 @@
-"""Connections to PostgreSQL: their pool, their time limits, a pooler in front of the server."""
+"""Connections: their pool, time limits and stale ones, a pooler in front of PostgreSQL, commits of bodies."""

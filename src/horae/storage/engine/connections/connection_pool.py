@@ -1,7 +1,7 @@
-"""Open connections for statements that are transactions of their own, passed on from one to the next.
+"""A pool of open connections for single statements that commit by themselves.
 
-An engine makes a connection, begins, commits and checks it in again around each use. For a single insert into SQLite
-that took as long as the insert.
+An engine checks out a connection, begins, commits and checks the connection in again around each use, which takes as
+long as a single insert into SQLite. Here a connection stays checked out, and is passed from one statement to the next.
 """
 
 from collections import deque
@@ -11,27 +11,27 @@ from contextlib import contextmanager
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
-from horae.storage.engine.connections.health import has_gone
+from horae.storage.engine.connections.stale_connections import is_stale
 from horae.storage.engine.dialect import SQLITE
 
 
 class ConnectionPool:
-    """Lends connections of an engine in autocommit mode, and keeps at most `keep` that nobody uses. Thread-safe."""
+    """A pool of connections of an engine in autocommit mode, of which at most `keep` are kept idle. Thread-safe."""
 
     def __init__(self, engine: Engine, keep: int) -> None:
         self._engine, self._keep = engine, keep
         self._idle: deque[Connection] = deque()
 
     @contextmanager
-    def lend(self) -> Generator[Connection]:
-        """A connection for one statement; whoever has it reads all of its rows."""
-        connection = self._taken()
+    def connection(self) -> Generator[Connection]:
+        """Borrow a connection for one statement, whose rows must all be read within the block."""
+        connection = self._take()
         try:
             yield connection
         except BaseException as error:
             connection.close()
             if isinstance(error, DBAPIError) and error.connection_invalidated:
-                self.close()  # the server has gone away, and with it the others
+                self.close()  # the server is gone, so the idle connections are broken, too
             raise
         if len(self._idle) < self._keep:
             self._idle.append(connection)
@@ -39,22 +39,22 @@ class ConnectionPool:
             connection.close()
 
     def close(self) -> None:
-        """Close what nobody uses."""
+        """Close the idle connections."""
         while self._idle:
             self._idle.pop().close()
 
-    def give_up(self) -> object:
-        """Forget what nobody uses without closing it; whoever takes the answer keeps it from being closed."""
-        given_up, self._idle = self._idle, deque()
-        return given_up
+    def abandon(self) -> object:
+        """Drop the idle connections without closing them; they stay open while the caller keeps the result."""
+        abandoned, self._idle = self._idle, deque()
+        return abandoned
 
-    def _taken(self) -> Connection:
+    def _take(self) -> Connection:
         while True:
             try:
                 connection = self._idle.pop()
             except IndexError:
                 return self._engine.connect()
-            if self._engine.dialect.name == SQLITE or not has_gone(connection.connection.driver_connection):
+            if self._engine.dialect.name == SQLITE or not is_stale(connection.connection.driver_connection):
                 return connection
             connection.invalidate()
             connection.close()

@@ -1,8 +1,8 @@
-"""Bounds on connections to PostgreSQL: how they notice that nobody is there, and how they are ended from outside.
+"""Time limits of connections to PostgreSQL: how a dead server is noticed, and how waiting calls are ended.
 
-A connection on which nothing arrives any more looks like one whose answer takes long. The system notices a machine that
-is gone, by keepalives and unacknowledged data; it does not notice one that is there and says nothing. So whoever knows
-better, by a heartbeat or a deadline, shuts the socket down under whoever waits for an answer.
+A broken connection looks like a slow reply. The operating system notices a machine that is gone, by keepalives and
+unacknowledged data, but not a server that is reachable and does not reply. So a service that notices it, by a heartbeat
+or a deadline, shuts the socket down, and the calls that wait for a reply fail.
 """
 
 import os
@@ -18,9 +18,11 @@ from weakref import WeakKeyDictionary
 from sqlalchemy import URL, Connection, Engine, event
 
 CONNECT_TIMEOUT: Final = 5
-DEADLINE: Final = 60.0
-AFTER_CANCEL: Final = 3.0
-"""Seconds: for a connection to be made; for a statement of a node's service; for one that was cancelled to end."""
+"""Seconds to open a connection; whole seconds, as libpq requires."""
+CALL_DEADLINE: Final = 60.0
+"""Seconds that a call of a node's service may take; all of them are short, so a longer one hangs."""
+CANCEL_TIMEOUT: Final = 3.0
+"""Seconds for a cancelled statement to end before its connection is shut down."""
 
 SERVICE_BOUNDS: Final = {
     "connect_timeout": CONNECT_TIMEOUT,
@@ -28,9 +30,9 @@ SERVICE_BOUNDS: Final = {
     "keepalives_idle": 5,
     "keepalives_interval": 2,
     "keepalives_count": 3,
-    "tcp_user_timeout": 10_000,  # milliseconds that what was sent may stay unacknowledged
+    "tcp_user_timeout": 10_000,  # milliseconds that sent data may stay unacknowledged
 }
-"""A peer that is gone without a word is noticed within about ten seconds."""
+"""For services: an unreachable server is noticed within about ten seconds."""
 
 BODY_BOUNDS: Final = {
     **SERVICE_BOUNDS,
@@ -39,15 +41,15 @@ BODY_BOUNDS: Final = {
     "keepalives_count": 4,
     "tcp_user_timeout": 30_000,
 }
-"""A body's transaction is lost with its connection, so it outlasts a network that is away for a moment."""
+"""For bodies, whose transaction is lost with the connection: it survives a network failure of 30 seconds."""
 
 
-def bounds(url: URL, wanted: Mapping[str, int]) -> dict[str, Any]:
-    """Arguments for the driver; what the URL says goes before our own choice."""
+def driver_arguments_for(url: URL, wanted: Mapping[str, int]) -> dict[str, Any]:
+    """Return those of the driver's arguments that the URL does not set itself."""
     return {name: value for name, value in wanted.items() if name not in url.query}
 
 
-class Connections:
+class OpenConnections:
     """The open connections of some engines. Thread-safe."""
 
     def __init__(self) -> None:
@@ -55,12 +57,12 @@ class Connections:
         self._calls: dict[int, tuple[float, Connection]] = {}
 
     def listen(self, engine: Engine) -> None:
-        """Know the connections that the engine makes from now on."""
+        """Track the connections that the engine opens from now on."""
         event.listen(engine, "connect", self._note)
 
     @contextmanager
     def call(self, connection: Connection) -> Generator[None]:
-        """A call of a service, which has a deadline; of calls within a call it is the innermost that waits."""
+        """Track a call of a service, which has a deadline; the innermost call of nested ones counts."""
         ident = threading.get_ident()
         outer = self._calls.get(ident)
         self._calls[ident] = (time.monotonic(), connection)
@@ -72,22 +74,22 @@ class Connections:
             else:
                 self._calls[ident] = outer
 
-    def end_overdue(self, now: float, deadline: float = DEADLINE) -> int:
-        """End the statements of calls that have gone on for too long; how many. Waits for nobody."""
+    def end_overdue(self, now: float, deadline: float = CALL_DEADLINE) -> int:
+        """End the statements of calls that have passed the deadline, and return their number; does not block."""
         overdue = [(ident, call) for ident, call in list(self._calls.items()) if now - call[0] > deadline]
         for ident, call in overdue:
             if self._calls.get(ident) is call:
-                self._calls[ident] = (now + AFTER_CANCEL, call[1])  # not at each look
+                self._calls[ident] = (now + CANCEL_TIMEOUT, call[1])  # not again with the next check
                 threading.Thread(target=self._end, args=(ident, call[1]), name="horae-deadline", daemon=True).start()
         return len(overdue)
 
     def hang_up(self) -> None:
-        """Shut all of them down, so that nobody waits any longer."""
+        """Shut down all connections, so that calls that wait for a reply fail."""
         for driver in list(self._sockets):
             self._shut_down(driver)
 
     def descriptors(self) -> list[int]:
-        """Those of all sockets."""
+        """Return the file descriptors of all sockets."""
         found: list[int] = []
         for driver in list(self._sockets):
             with suppress(Exception):
@@ -95,7 +97,7 @@ class Connections:
         return found
 
     def forget(self) -> None:
-        """Know none of them any longer."""
+        """Stop tracking all connections."""
         self._sockets.clear()
         self._calls.clear()
 
@@ -105,38 +107,38 @@ class Connections:
             self._sockets[driver] = os.fstat(driver.fileno()).st_ino
 
     def _end(self, ident: int, connection: Connection) -> None:
-        """Cancel the statement, which the server then ends in order; shut the connection down if that does not help."""
+        """Cancel the statement, so that the server ends it cleanly; otherwise shut the connection down."""
         with suppress(Exception):
             driver = connection.connection.driver_connection
             call = self._calls.get(ident)
             if driver is None or call is None or call[1] is not connection:
                 return
             with suppress(Exception):
-                driver.cancel_safe(timeout=AFTER_CANCEL)
-            time.sleep(AFTER_CANCEL)
+                driver.cancel_safe(timeout=CANCEL_TIMEOUT)
+            time.sleep(CANCEL_TIMEOUT)
             if self._calls.get(ident) is call:
                 self._shut_down(driver)
 
     def _shut_down(self, driver: Any) -> None:
-        """Through a descriptor of our own: the driver may close its own at any time, and the number be taken again."""
+        """Shut a socket down by a duplicate descriptor: the driver may close its own, and the number may be reused."""
         with suppress(Exception), socket.socket(fileno=os.dup(driver.fileno())) as ours:
             if os.fstat(ours.fileno()).st_ino == self._sockets.get(driver):
                 ours.shutdown(socket.SHUT_RDWR)
 
 
-def ask(connection: Any, statement: str, values: Sequence[str], patience: float) -> None:
-    """Run a statement on a psycopg connection in autocommit, and wait for its end no longer than `patience` seconds.
+def ask(connection: Any, statement: str, values: Sequence[str], timeout: float) -> None:
+    """Run a statement on a psycopg connection in autocommit mode, and wait at most `timeout` seconds for its end.
 
-    Raises TimeoutError; the connection is of no use then. The driver by itself waits for ever.
+    Raises TimeoutError, after which the connection cannot be used. The driver's own functions wait without a limit.
     """
-    line, deadline = connection.pgconn, time.monotonic() + patience
-    line.send_query_params(statement.encode(), [value.encode() for value in values])
-    while line.flush():
-        _await(line.socket, select.POLLOUT, deadline)
-    while line.is_busy():
-        _await(line.socket, select.POLLIN, deadline)
-        line.consume_input()
-    errors = [result.error_message for result in iter(line.get_result, None)]
+    driver, deadline = connection.pgconn, time.monotonic() + timeout
+    driver.send_query_params(statement.encode(), [value.encode() for value in values])
+    while driver.flush():
+        _await(driver.socket, select.POLLOUT, deadline)
+    while driver.is_busy():
+        _await(driver.socket, select.POLLIN, deadline)
+        driver.consume_input()
+    errors = [result.error_message for result in iter(driver.get_result, None)]
     if any(errors):
         raise ConnectionError(b" ".join(errors).decode(errors="replace").strip())
 
@@ -145,13 +147,13 @@ def _await(descriptor: int, events: int, deadline: float) -> None:
     poll = select.poll()
     poll.register(descriptor, events)
     if not poll.poll(max(deadline - time.monotonic(), 0.0) * 1000):
-        raise TimeoutError("the database has not answered in time")
+        raise TimeoutError("the database has not replied in time")
 
 
 def detach(descriptors: Iterable[int]) -> None:
-    """Let descriptors of this process lead nowhere; what a fork shares with its parent is left as it is.
+    """Redirect descriptors of a forked child to the null device; the parent's connections are not affected.
 
-    They stay taken, so that nothing that still knows their numbers can do harm.
+    The numbers stay in use, so that code which still refers to them cannot reach another file.
     """
     nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     try:

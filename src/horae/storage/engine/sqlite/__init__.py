@@ -1,1 +1,1 @@
-"""A SQLite file: how it is opened and locked, who may read it, whether it is still there."""
+"""SQLite files: how they are opened, locked and protected, and whether they were moved or deleted."""

@@ -1,9 +1,8 @@
-"""Whether the files that the connections of a SQLite database have open are still the ones at their paths.
+"""Check that the open files of a SQLite database are still the ones at their paths.
 
-SQLite goes on with a file that was moved or deleted, and says nothing: what it writes is lost, or is in a file that
-nobody looks at, and a new connection makes an empty file in its place. So it is with the write-ahead log and its index
-beside the database: a process that opens the database then sees nothing of what the others write, and does not wait for
-their locks.
+SQLite silently continues with a file that was moved or deleted: its writes are lost, or go to the moved file, and a new
+connection creates an empty file at the path. The same holds for the write-ahead log and its index beside the database:
+a process that then opens the database does not see what the others write, and does not respect their locks.
 """
 
 import os
@@ -15,68 +14,69 @@ from typing import Final
 from horae.errors import Unavailable
 from horae.storage.engine.sqlite.file_modes import make_file
 
-LOOK_EVERY: Final = 0.1
-"""Seconds: to look before every statement would cost a hundredth of an insert."""
-
 COMPANIONS: Final = ("-wal", "-shm")
-OPEN_HERE: Final = Path("/proc/self/fd")
-GONE: Final = " (deleted)"
+"""The suffixes of the write-ahead log and of its index."""
+OPEN_FILES: Final = Path("/proc/self/fd")
+"""Where Linux lists the open files of this process."""
+DELETED: Final = " (deleted)"
+"""What Linux appends to the name of an open file that was deleted."""
 
 Identity = tuple[int, int]
 
 
 class DatabaseFile:
-    """One file, from the first connection on. May be used by many threads."""
+    """A database file, checked from the first connection on; may be used by many threads."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, check_interval: float) -> None:
+        self._check_interval = check_interval
         self._path = Path(path).absolute()
         self._identity: Identity | None = None
-        real = str(self._path.resolve())  # beside which SQLite keeps them
+        real = str(self._path.resolve())  # SQLite keeps them beside the target of a symbolic link
         self._companions: dict[Path, Identity | None] = {Path(real + suffix): None for suffix in COMPANIONS}
-        self._look_at = 0.0
+        self._next_check = 0.0
 
     def make(self, *_: object) -> None:
-        """A connection will be made (a listener of SQLAlchemy's event): a new file is its user's alone."""
+        """Create the file before the first connection, readable by its user only (a listener of SQLAlchemy's event)."""
         if self._identity is None and not self._path.name.startswith("file:"):
             make_file(self._path)
 
     def opened(self, *_: object) -> None:
-        """A connection has been made (a listener of SQLAlchemy's event)."""
+        """Remember the file that the first connection has opened (a listener of SQLAlchemy's event)."""
         if self._identity is None:
             self._identity = _identity_of(self._path)
 
     def check(self, *, now: bool = False) -> None:
-        """Raise `Unavailable` if the file is gone or is another one; looks a moment ago count unless it is to be `now`.
+        """Raise `Unavailable` if the file is gone or was replaced; with `now`, even if it was checked a moment ago.
 
-        The file may be put back: then all goes on.
+        If the file is put back, the following checks succeed.
         """
         moment = time.monotonic()
-        if self._identity is None or (moment < self._look_at and not now):
+        if self._identity is None or (moment < self._next_check and not now):
             return
         if (found := _identity_of(self._path)) != self._identity:
-            became = "is gone" if found is None else "was replaced by another one"
+            change = "was moved or deleted" if found is None else "was replaced by another one"
             raise Unavailable(
-                f"the database file {self._path} {became} while this process had it open: what would be written now "
-                "would be lost. Put the file back, or restart this process"
+                f"the database file {self._path} {change} while this process had it open: writes would "
+                "be lost. Put the file back, or restart this process"
             )
         self._check_companions()
-        self._look_at = moment + LOOK_EVERY
+        self._next_check = moment + self._check_interval
 
     def begin_anew(self) -> None:
-        """In a child of a fork, which has copies of the parent's descriptors: what these mean nobody here can tell."""
+        """Forget the companions in a forked child, whose copies of the parent's descriptors cannot be interpreted."""
         self._companions = {}
 
     def _check_companions(self) -> None:
-        """Raise if one of them was removed, and is still open here; the last connection removes them in good order."""
+        """Raise if a companion was removed while it is open here; the last connection to close removes them itself."""
         for file, known in self._companions.items():
             found = _identity_of(file)
             if found == known:
                 continue
             if known is not None and _is_open_elsewhere(file, known):
                 raise Unavailable(
-                    f"{file} was removed while this process had it open: who opens the database now sees nothing of "
-                    "what is in it, and may damage the database. End every process that has the database open, this "
-                    "one as well, before one opens it again"
+                    f"{file} was removed while this process had it open: a process that opens the database now does "
+                    "not see its content, and may damage the database. End every process that has the database open, "
+                    "this one included, before it is opened again"
                 )
             self._companions[file] = found
 
@@ -90,18 +90,18 @@ def _identity_of(file: Path) -> Identity | None:
 
 
 def _is_open_elsewhere(file: Path, identity: Identity) -> bool:
-    """Whether this process has that file open and its name leads elsewhere; False where the system does not tell.
+    """Return whether this process has the file open under another path; False if the system cannot tell.
 
-    The number alone proves nothing, for the system soon gives it to another file.
+    The inode number alone does not prove it, because the system soon reuses it for another file.
     """
     try:
-        names = os.listdir(OPEN_HERE)  # noqa: PTH208 - only the names are needed
+        names = os.listdir(OPEN_FILES)  # noqa: PTH208 - only the names are needed
     except OSError:
         return False
     for name in names:
-        with suppress(OSError):  # as the descriptor of the listing itself, which is gone by now
-            place = Path(os.readlink(OPEN_HERE / name))  # noqa: PTH115 - no link: a name that the system makes up
-            elsewhere = place != file and place.name.removesuffix(GONE) == file.name
-            if elsewhere and _identity_of(OPEN_HERE / name) == identity:
+        with suppress(OSError):  # the descriptor of the listing itself is closed by now
+            place = Path(os.readlink(OPEN_FILES / name))  # noqa: PTH115 - not a file system link
+            elsewhere = place != file and place.name.removesuffix(DELETED) == file.name
+            if elsewhere and _identity_of(OPEN_FILES / name) == identity:
                 return True
     return False

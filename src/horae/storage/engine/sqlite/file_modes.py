@@ -1,7 +1,7 @@
-"""Who may read and write the files that Horae makes, whatever the umask is.
+"""Set the access modes of the files that Horae creates, whatever the umask is.
 
-A new database is its user's alone. What is kept beside a database is for those who may read and write the database: so
-a team shares all of it by giving the database to its group.
+Only its user may read a new database. The files beside a database have the same readers and writers as the database, so
+a team shares all of them by giving the database to its group.
 """
 
 import os
@@ -15,9 +15,9 @@ PRIVATE: Final = 0o600
 
 
 def make_file(file: Path, mode: int = PRIVATE) -> None:
-    """Make an empty file unless there is one; where that cannot be, whoever opens it says why.
+    """Create an empty file unless it exists; if that fails, opening the file reports the reason.
 
-    It is never opened by its own name: to close a file gives up the locks that SQLite has on it in this process.
+    It is not opened by its own name: closing it would release the locks that SQLite holds on it in this process.
     """
     with suppress(OSError):
         if file.exists():
@@ -32,7 +32,7 @@ def make_file(file: Path, mode: int = PRIVATE) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder of a side-car unless there is one."""
+    """Create the folder of a side-car unless it exists."""
     try:
         folder.mkdir(mode=0o700, parents=True)
     except FileExistsError:
@@ -42,10 +42,10 @@ def make_folder(folder: Path) -> None:
 
 
 def mode_beside(side_car: Path) -> int:
-    """The mode of a file `<database>-<name>`: for those who may read and write the database, and always its user."""
+    """Return the mode of a file `<database>-<name>`: for its user, and for the group and others as for the database."""
     database = Path(str(side_car).rpartition("-")[0])
     try:
-        found = stat.S_IMODE(database.stat().st_mode)
+        database_mode = stat.S_IMODE(database.stat().st_mode)
     except OSError:
         return PRIVATE
-    return PRIVATE | sum(both for both in (0o060, 0o006) if found & both == both)
+    return PRIVATE | sum(both for both in (0o060, 0o006) if database_mode & both == both)

@@ -1,4 +1,4 @@
-"""Which process holds the one write lock of a SQLite file, as far as the kernel tells."""
+"""Find the process that holds the one write lock of a SQLite file, where the kernel can tell."""
 
 import os
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from typing import Final
 from typing_extensions import override
 
 WRITE_LOCK: Final = 120
-"""The byte of the `-shm` file that whoever writes in WAL mode has locked."""
+"""The byte of the `-shm` file that a writer locks in WAL mode."""
 _LOCKS: Final = Path("/proc/locks")
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A process; `born` tells it from others that had its pid, `parent` is the pid of the one that started it."""
+    """A process; `born`, its start time, distinguishes it from others with the same pid; `parent` is a pid."""
 
     pid: int
     name: str | None = None
@@ -23,12 +23,12 @@ class Holder:
 
     @override
     def __str__(self) -> str:
-        """As an operator looks for it."""
+        """Return the process as an operator looks for it."""
         return f"process {self.pid}" if self.name is None else f"process {self.pid} ({self.name})"
 
 
 def write_lock_holder(database: str) -> Holder | None:
-    """Who holds the write lock of this file now; None if nobody does, or where that cannot be told."""
+    """Return the process that holds the write lock of this file; None if it is free, or the system cannot tell."""
     try:
         status = Path(f"{database}-shm").stat()
         locks = _LOCKS.read_text()
@@ -40,7 +40,7 @@ def write_lock_holder(database: str) -> Holder | None:
 
 
 def process(pid: int) -> Holder:
-    """What is known of a process."""
+    """Return the name, start time and parent of a process, if it still exists."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -51,9 +51,9 @@ def process(pid: int) -> Holder:
 
 
 def _pid_of(fields: list[str], file: str) -> int | None:
-    """The pid of a line that is a write lock on the byte of this file; a line of one who waits has an arrow."""
+    """Return the pid of a line with a write lock on that byte of the file; lines of waiting processes have an arrow."""
     if fields[1:2] != ["POSIX"] or fields[3] != "WRITE" or fields[5] != file:
         return None
     first, last, pid = fields[6], fields[7], int(fields[4])
     covers = int(first) <= WRITE_LOCK and (last == "EOF" or int(last) >= WRITE_LOCK)
-    return pid if covers and pid > 0 else None  # 0: in a container that is not seen from here
+    return pid if covers and pid > 0 else None  # 0: a process in a container that is not visible here

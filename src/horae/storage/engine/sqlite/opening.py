@@ -1,9 +1,9 @@
-"""How Horae opens a SQLite file and takes its one write lock.
+"""Open a SQLite file, and take its one write lock.
 
-The driver's own transaction control is off. A transaction begins as the connection's option says: `IMMEDIATE` takes the
-write lock at once and waits for it within the bound (a lock taken later may be refused without waiting, because the
-snapshot is stale); `AT_ONCE` takes it if it is free, and does not wait; `LAZY` takes it at the first statement that is
-not a plain read, so that a job's transaction holds nobody up before it writes; `NONE` leaves each statement a
+The driver's own transaction control is off. An option of the connection decides how a transaction begins. `IMMEDIATE`
+takes the write lock at the start and waits for it up to the timeout; a lock taken later may be refused without waiting,
+if the snapshot is stale. `AT_ONCE` takes the lock only if it is free. `LAZY` takes it before the first statement that
+is not a plain read, so that a job's transaction does not block others before it writes. `NONE` makes each statement a
 transaction of its own.
 """
 
@@ -20,7 +20,8 @@ IMMEDIATE: Final = "IMMEDIATE"
 AT_ONCE: Final = "AT_ONCE"
 LAZY: Final = "LAZY"
 NONE: Final = "NONE"
-WAL_TAKES: Final = 30.0
+WAL_TIMEOUT: Final = 30.0
+"""Seconds to switch a file to WAL mode, while other processes open the new file at the same time."""
 
 # A savepoint counts as a write: it would begin a transaction whose lock, taken later, may be refused.
 _READS: Final = re.compile(
@@ -30,11 +31,11 @@ _READS: Final = re.compile(
 
 
 class DriverConnection(sqlite3.Connection):
-    """A connection of Python's, which can be told to refuse a commit (`fence.py`)."""
+    """A connection of Python's `sqlite3`, whose `commit` can be replaced (see `commit_guard`)."""
 
 
 def now() -> int:
-    """Microseconds since 1970: the clock of a SQLite database."""
+    """Return the clock of a SQLite database: microseconds since 1970."""
     return time.time_ns() // 1000
 
 
@@ -42,45 +43,45 @@ def prepare(connection: sqlite3.Connection, _record: object = None) -> None:
     """Set up a new driver connection: WAL, durable commits, foreign keys, the clock."""
     connection.isolation_level = None
     _use_wal(connection)
-    connection.execute("PRAGMA synchronous = FULL")  # NORMAL may lose the last commits with the power
+    connection.execute("PRAGMA synchronous = FULL")  # NORMAL may lose the last commits in a power failure
     connection.execute("PRAGMA foreign_keys = ON")
     register_clock(connection)
 
 
 def _use_wal(connection: Any) -> None:
-    """Turn WAL on; of several processes that open a new file at once SQLite refuses all but one, without waiting."""
-    deadline = time.monotonic() + WAL_TAKES
+    """Turn WAL mode on; if several processes open a new file at once, SQLite refuses all but one without waiting."""
+    deadline = time.monotonic() + WAL_TIMEOUT
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError:
             if time.monotonic() > deadline:
                 raise
-            time.sleep(random.uniform(0.001, 0.01))  # noqa: S311 - spreads rivals, guards nothing
+            time.sleep(random.uniform(0.001, 0.01))  # noqa: S311 - a random pause, nothing secret
         else:
             return
 
 
 def register_clock(connection: Any) -> None:
-    """Give the connection `horae_now()`; looked up at each call, so that a test can own the time.
+    """Register `horae_now()`, which looks `now` up at each call, so that tests can replace it.
 
-    SQLite takes `deterministic` to hold within one statement: it asks once, not for every row.
+    With `deterministic`, SQLite calls it once for each statement instead of once for each row.
     """
     connection.create_function("horae_now", 0, lambda: now(), deterministic=True)  # noqa: PLW0108 - late binding is the point
 
 
 def begin(connection: Connection) -> None:
-    """Begin as the connection's option says."""
+    """Begin a transaction as the option of the connection requires."""
     match connection.get_execution_options().get(BEGIN_OPTION, IMMEDIATE):
         case "IMMEDIATE":
             connection.exec_driver_sql("BEGIN IMMEDIATE")
         case "AT_ONCE":
-            patience = connection.exec_driver_sql("PRAGMA busy_timeout").scalar_one()
+            timeout = connection.exec_driver_sql("PRAGMA busy_timeout").scalar_one()
             connection.exec_driver_sql("PRAGMA busy_timeout = 0")
             try:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
             finally:
-                connection.exec_driver_sql(f"PRAGMA busy_timeout = {patience}")
+                connection.exec_driver_sql(f"PRAGMA busy_timeout = {timeout}")
         case _:
             pass
 
@@ -89,6 +90,8 @@ def begin_at_first_write(connection: Connection, cursor: Any, statement: str, *_
     """Take the write lock before the first statement that may write (a `before_cursor_execute` listener)."""
     if connection.get_execution_options().get(BEGIN_OPTION) != LAZY:
         return
-    driver: Any = connection.connection.driver_connection  # not the cursor's, which aiosqlite's has not
+    driver: Any = (
+        connection.connection.driver_connection
+    )  # not the cursor's connection, which aiosqlite's cursor does not have
     if not driver.in_transaction and not _READS.match(statement):
         cursor.execute("BEGIN IMMEDIATE")

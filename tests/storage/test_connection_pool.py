@@ -31,12 +31,12 @@ def test_one_after_the_other_has_the_same_and_two_at_once_have_two(database: Dat
 
 
 def test_no_more_are_kept_than_were_asked_for(database: Database) -> None:
-    lender = ConnectionPool(database.autocommit_engine, keep=1)
+    pool = ConnectionPool(database.autocommit_engine, keep=1)
     with ExitStack() as stack:
-        most = {opened(stack.enter_context(lender.lend())) for _ in range(3)}
+        most = {opened(stack.enter_context(pool.connection())) for _ in range(3)}
     assert len(most) == 3
     before = database.autocommit_engine.pool.checkedout()  # type: ignore[attr-defined]  # of the pool that is used
-    lender.close()
+    pool.close()
     assert database.autocommit_engine.pool.checkedout() == before - 1  # type: ignore[attr-defined]  # as above
 
 
@@ -55,19 +55,20 @@ def test_when_the_server_has_cut_one_off_the_others_are_not_tried(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        connection_pool, "has_gone", lambda _connection: False
-    )  # as where the network told nothing of it
-    lender = ConnectionPool(database.autocommit_engine, keep=8)
+        connection_pool, "is_stale", lambda _connection: False
+    )  # as if the network had reported nothing
+    pool = ConnectionPool(database.autocommit_engine, keep=8)
     with ExitStack() as stack:
         backends = [
-            stack.enter_context(lender.lend()).execute(text("SELECT pg_backend_pid()")).scalar_one() for _ in range(3)
+            stack.enter_context(pool.connection()).execute(text("SELECT pg_backend_pid()")).scalar_one()
+            for _ in range(3)
         ]
     database.transact(lambda connection: [connection.execute(CUT, {"pid": pid}).all() for pid in backends])
-    with pytest.raises(DBAPIError), lender.lend() as connection:
+    with pytest.raises(DBAPIError), pool.connection() as connection:
         connection.execute(text("SELECT 1"))
-    with lender.lend() as connection:
+    with pool.connection() as connection:
         assert connection.execute(text("SELECT 1")).scalar_one() == 1
-    lender.close()
+    pool.close()
 
 
 CUT = text("SELECT pg_terminate_backend(:pid, 20000)")

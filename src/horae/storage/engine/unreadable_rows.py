@@ -1,8 +1,7 @@
-"""Rows that cannot be read: left out and named, so that one of them keeps nobody from the others.
+"""Rows that cannot be read: they are left out and reported, so that one of them does not make the others unreadable.
 
-A value may be beyond what Python knows (a moment in the year 294276, a number of 5,000 digits), or something else than
-the column says, which SQLite allows. Loading it gives `UNREADABLE` in its place, and whoever makes values of rows
-leaves out the row.
+A value may be out of Python's range (a moment in the year 294276, a number of 5,000 digits) or of another type than the
+column, which SQLite allows. It is loaded as `UNREADABLE`, and the functions here leave out its row.
 """
 
 import json
@@ -17,28 +16,29 @@ from typing_extensions import override
 from horae.errors import UnreadableRow
 
 T = TypeVar("T")
-MOST_NAMED: Final = 10_000
+MOST_REMEMBERED: Final = 10_000
+"""How many such rows are reported; more would only fill memory and the log."""
 _KEYS: Final = ("id", "job_id", "schedule_id", "key", "name")
 log = logging.getLogger("horae.storage")
 
 
 class Unreadable:
-    """A value that was there and could not be loaded."""
+    """A value that is not null and could not be loaded."""
 
 
 UNREADABLE: Final = Unreadable()
-_named: Final[dict[tuple[str, str], str]] = {}
-_naming: Final = threading.Lock()
+_remembered: Final[dict[tuple[str, str], str]] = {}
+_lock: Final = threading.Lock()
 
 
 def readable(table: str, rows: Iterable[Any], make: Callable[[Any], T]) -> list[T]:
-    """What is made of the rows that can be read; the others are named in the log, once, and by `doctor`."""
+    """Convert the rows that can be read; the others are logged once, and listed by `doctor`."""
     found: list[T] = []
     for row in rows:
         try:
             found.append(checked(row, make))
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            _name(table, _key(row), str(error))
+            _remember(table, _key(row), str(error))
     return found
 
 
@@ -51,7 +51,7 @@ def readable_page(
     place: Callable[[Any], Any],
     limit: int | None,
 ) -> list[T]:
-    """A page as full as if those that cannot be read were not there; `fetch` reads rows behind a place."""
+    """Return a full page of readable rows; `fetch` reads rows after a place, `place` returns that of a row."""
     found: list[T] = []
     while True:
         rows = fetch(start)
@@ -65,50 +65,50 @@ def readable_page(
 
 
 def read(table: str, row: Any, make: Callable[[Any], T]) -> T:
-    """What is made of one row; raises `UnreadableRow`."""
+    """Convert one row; raises `UnreadableRow`."""
     try:
         return checked(row, make)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        _name(table, _key(row), str(error))
+        _remember(table, _key(row), str(error))
         raise UnreadableRow(table, _key(row), str(error)) from error
 
 
 def checked(row: Any, make: Callable[[Any], T]) -> T:
-    """What is made of a row in which every value was loaded; raises ValueError, or what `make` raises."""
+    """Convert a row; raises ValueError if one of its values could not be loaded, or what `make` raises."""
     values = row.values() if isinstance(row, Mapping) else row
     if any(value is UNREADABLE for value in values):
         raise ValueError("a moment or a number in it is beyond what can be read")
     return make(row)
 
 
-def counts() -> Mapping[str, int]:
-    """How many such rows of each table this process has come upon."""
-    with _naming:
-        return Counter(table for table, _ in _named)
+def count_by_table() -> Mapping[str, int]:
+    """Return the number of unreadable rows that this process has found in each table."""
+    with _lock:
+        return Counter(table for table, _ in _remembered)
 
 
-def named() -> Mapping[tuple[str, str], str]:
-    """Table and key of each such row, and what is wrong with it."""
-    with _naming:
-        return dict(_named)
+def remembered() -> Mapping[tuple[str, str], str]:
+    """Return the reason by the table and key of each unreadable row that this process has found."""
+    with _lock:
+        return dict(_remembered)
 
 
-def forget() -> None:
-    """Begin to name anew, as `doctor` does before it looks."""
-    with _naming:
-        _named.clear()
+def clear() -> None:
+    """Forget the rows found so far, as `doctor` does before it checks all tables."""
+    with _lock:
+        _remembered.clear()
 
 
 def loads(text: str | bytes) -> Any:
-    """JSON, or `UNREADABLE` for what Python refuses to read."""
+    """Parse JSON; return `UNREADABLE` for what Python refuses to parse."""
     try:
         return json.loads(text)
     except (RecursionError, TypeError, ValueError):
         return UNREADABLE
 
 
-def tolerate(connection: Any) -> None:
-    """Let a connection of psycopg load `UNREADABLE` where it would raise, and fail a whole list."""
+def load_tolerantly(connection: Any) -> None:
+    """Make a psycopg connection load `UNREADABLE` where it would raise, which would fail the whole result."""
     from psycopg import DataError  # noqa: PLC0415 - an extra
     from psycopg.abc import Buffer  # noqa: PLC0415
     from psycopg.adapt import Loader  # noqa: PLC0415
@@ -139,9 +139,9 @@ def _key(row: Any) -> str:
     return next((str(values[name]) for name in _KEYS if name in values), "?")
 
 
-def _name(table: str, key: str, why: str) -> None:
-    with _naming:
-        if (table, key) in _named or len(_named) >= MOST_NAMED:
+def _remember(table: str, key: str, why: str) -> None:
+    with _lock:
+        if (table, key) in _remembered or len(_remembered) >= MOST_REMEMBERED:
             return
-        _named[table, key] = why
-    log.warning("row %s of %s cannot be read, and is left out: %s; `horae doctor` names such rows", key, table, why)
+        _remembered[table, key] = why
+    log.warning("row %s of %s cannot be read and is left out: %s; `horae doctor` lists such rows", key, table, why)

@@ -1,4 +1,4 @@
-"""Runs that were told to stop: their schedules are `terminating` until they have stopped, or are tried again."""
+"""Schedules whose current run has been asked to stop: `terminating` until it has stopped, or is tried again."""
 
 from collections.abc import Collection
 from typing import Any, Final
@@ -11,7 +11,7 @@ from horae.storage.engine.dialect import IdList, PerDialect, database_now, membe
 from horae.storage.schedules.tables import schedules
 
 
-def _move(dialect: str, state: ScheduleState, event: ScheduleEvent) -> Update:
+def _change_state(dialect: str, state: ScheduleState, event: ScheduleEvent) -> Update:
     values: dict[str, Any] = {
         "state": NEXT_STATE[state, event].value,
         "version": schedules.c.version + 1,
@@ -21,15 +21,15 @@ def _move(dialect: str, state: ScheduleState, event: ScheduleEvent) -> Update:
     return update(schedules).where(runs, schedules.c.state == state.value).values(values)
 
 
-STOP: Final = PerDialect(lambda dialect: _move(dialect, ScheduleState.EXECUTING, ScheduleEvent.STOP))
-REPEAT: Final = PerDialect(lambda dialect: _move(dialect, ScheduleState.TERMINATING, ScheduleEvent.REPEAT))
+STOP: Final = PerDialect(lambda dialect: _change_state(dialect, ScheduleState.EXECUTING, ScheduleEvent.STOP))
+REPEAT: Final = PerDialect(lambda dialect: _change_state(dialect, ScheduleState.TERMINATING, ScheduleEvent.REPEAT))
 
 
-def told(connection: Connection, job_ids: Collection[JobId]) -> None:
-    """These bodies were told to stop, whoever did it, and have not stopped."""
+def mark_stopping(connection: Connection, job_ids: Collection[JobId]) -> None:
+    """Note that the bodies of these jobs have been asked to stop, and still run."""
     connection.execute(STOP.on(connection), {"jobs": list(job_ids)})
 
 
-def repeated(connection: Connection, job_ids: Collection[JobId]) -> None:
-    """These jobs have stopped, and are to be tried again."""
+def mark_repeating(connection: Connection, job_ids: Collection[JobId]) -> None:
+    """Note that these jobs have stopped and are tried again."""
     connection.execute(REPEAT.on(connection), {"jobs": list(job_ids)})

@@ -1,4 +1,4 @@
-"""Between the rows of schedules and the values that the domain decides about."""
+"""Convert rows of schedules into the values that the domain decides about, and back."""
 
 import json
 from dataclasses import fields
@@ -17,9 +17,9 @@ from horae.storage.schedules.rows import StoredSchedule
 
 
 class UnreadableSchedule(InvalidRequest):
-    """What is stored of a schedule cannot be read here: another version wrote it, or a time zone is missing.
+    """A stored schedule cannot be read by this program: another version wrote it, or a time zone is missing.
 
-    It is left alone, for another node may be able to, and stops no other.
+    It is left alone, because another node may be able to read it, and it does not stop other schedules.
     """
 
     def __init__(self, row: StoredSchedule, cause: Exception) -> None:
@@ -28,7 +28,7 @@ class UnreadableSchedule(InvalidRequest):
 
 
 UNREADABLE: Final = (AttributeError, LookupError, OverflowError, TypeError, ValueError)
-"""What reading rules raises that another version wrote."""
+"""The errors that reading rules of another version may raise."""
 _SECONDS: Final = frozenset({"catch_up_window", "jitter", "max_runtime"})
 STATISTICS: Final = tuple(field.name for field in fields(Statistics))
 _statistics: Final = attrgetter(*STATISTICS)
@@ -36,12 +36,12 @@ _DURATIONS: Final = ("total_duration", "total_duration_failures")
 
 
 def rules_as_json(rules: Rules) -> str:
-    """Everything of the rules but the trigger, which has columns of its own."""
-    stored = {field.name: _plain(getattr(rules, field.name)) for field in fields(Rules) if field.name != "trigger"}
+    """Return the rules as JSON, without the trigger, which has columns of its own."""
+    stored = {field.name: _json_value(getattr(rules, field.name)) for field in fields(Rules) if field.name != "trigger"}
     return json.dumps(stored)
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     if isinstance(value, timedelta):
         return value.total_seconds()
     return str(value) if isinstance(value, Interval) else value
@@ -52,7 +52,7 @@ _trigger: Final = lru_cache(maxsize=10_000)(parse_trigger)
 
 @lru_cache(maxsize=50_000)
 def rules_from(kind: str, trigger: str, timezone: str, text: str) -> Rules:
-    """The rules again. Cached, because a schedule is decided about often and changed rarely."""
+    """Return the rules from their columns. Cached: a schedule fires often and is changed rarely."""
     given: dict[str, Any] = json.loads(text)
     for name in _SECONDS & given.keys():
         given[name] = None if given[name] is None else timedelta(seconds=given[name])
@@ -62,7 +62,7 @@ def rules_from(kind: str, trigger: str, timezone: str, text: str) -> Rules:
 
 
 def rules_of(row: StoredSchedule) -> Rules:
-    """The rules of a stored schedule. Raises `UnreadableSchedule`."""
+    """Return the rules of a stored schedule. Raises `UnreadableSchedule`."""
     try:
         return rules_from(row.trigger_kind, row.trigger, row.timezone, row.rules)
     except UNREADABLE as error:
@@ -70,7 +70,7 @@ def rules_of(row: StoredSchedule) -> Rules:
 
 
 def statistics_of(row: StoredSchedule) -> Statistics:
-    """The statistics of a stored schedule."""
+    """Return the statistics of a stored schedule."""
     values = dict(zip(STATISTICS, _statistics(row), strict=True))
     for name in _DURATIONS:
         values[name] = timedelta(seconds=values[name])
@@ -78,15 +78,15 @@ def statistics_of(row: StoredSchedule) -> Statistics:
 
 
 def statistics_values(statistics: Statistics) -> dict[str, Any]:
-    """What a row holds of statistics."""
+    """Return statistics as the columns of a row."""
     values = dict(zip(STATISTICS, _statistics(statistics), strict=True))
     for name in _DURATIONS:
         values[name] = values[name].total_seconds()
     return values
 
 
-def standing_of(row: StoredSchedule) -> ScheduleSnapshot:
-    """What the domain decides about."""
+def snapshot_of(row: StoredSchedule) -> ScheduleSnapshot:
+    """Return the part of a stored schedule that the domain plans from."""
     return ScheduleSnapshot(
         rules=rules_of(row),
         statistics=statistics_of(row),

@@ -1,0 +1,77 @@
+"""Cancel jobs."""
+
+from typing import Final
+
+from sqlalchemy import Connection, Integer, String, and_, bindparam, case, update
+
+from horae.domain.jobs.job import Job, JobEvent, JobId, JobState, state_after, states_before
+from horae.domain.schedules.statistics import RunOutcome
+from horae.storage.jobs.owed_hooks import ON_CANCELLED
+from horae.storage.jobs.reading import COLUMNS, job_from
+from horae.storage.jobs.tables import ENDED_NOW, jobs
+from horae.storage.outcomes import run_ending
+from horae.storage.schedules import terminating
+
+# The live store has the latest progress; without it the progress bar would fall back when the job is cancelled.
+_reported_percentage: Final = bindparam("reported_percentage", type_=Integer())
+_has_progressed: Final = and_(
+    jobs.c.lease == bindparam("reported_lease"), jobs.c.progress_percentage < _reported_percentage
+)
+CANCEL: Final = (
+    update(jobs)
+    .where(jobs.c.id == bindparam("job_id"), jobs.c.state.in_(states_before(JobEvent.CANCEL)))
+    .values(
+        state=state_after(JobEvent.CANCEL),
+        cancelled_by=bindparam("cancelled_by"),
+        progress_percentage=case((_has_progressed, _reported_percentage), else_=jobs.c.progress_percentage),
+        hook_owed=bindparam("hook_owed", type_=String()),
+        **ENDED_NOW,
+    )
+    .returning(*COLUMNS)
+)
+
+CANCEL_PENDING_OF: Final = (
+    update(jobs)
+    .where(jobs.c.schedule_id == bindparam("of_schedule"), jobs.c.state == JobState.PENDING)
+    .values(
+        state=state_after(JobEvent.CANCEL), cancelled_by=bindparam("cancelled_by"), hook_owed=ON_CANCELLED, **ENDED_NOW
+    )
+    .returning(jobs.c.id)
+)
+
+
+def cancel(
+    connection: Connection, job_id: JobId, cancelled_by: str | None, shown: Job | None = None, *, owed: bool = True
+) -> Job | None:
+    """Cancel a pending or started job; return None if it was in another state.
+
+    The node stays on the row of a started job until its body has stopped. `shown`: the job as it was last shown; its
+    percentage is kept if its lease is still the current one. `owed`: whether its type has, or may have, an
+    `on_cancelled`.
+    """
+    lease, percentage = (-1, 0) if shown is None else (shown.lease, shown.progress_percentage)
+    parameters = {
+        "job_id": job_id,
+        "cancelled_by": cancelled_by,
+        "reported_lease": lease,
+        "reported_percentage": percentage,
+        "hook_owed": ON_CANCELLED if owed else None,
+    }
+    row = connection.execute(CANCEL, parameters).one_or_none()
+    if row is None:
+        return None
+    job = job_from(row)
+    if job.schedule_id is not None and job.node_id is None:
+        run_ending.end_runs(connection, {job.id: RunOutcome.CANCELLED}, None)
+    elif job.schedule_id is not None:
+        terminating.mark_stopping(connection, [job.id])
+    return job
+
+
+def cancel_pending_of(connection: Connection, schedule_id: int, cancelled_by: str) -> list[JobId]:
+    """Cancel the jobs of a schedule that no node has claimed, and return their ids."""
+    values = {"of_schedule": schedule_id, "cancelled_by": cancelled_by}
+    ids = [JobId(id_) for id_ in connection.execute(CANCEL_PENDING_OF, values).scalars()]
+    if ids:
+        run_ending.end_runs(connection, dict.fromkeys(ids, RunOutcome.CANCELLED), None)
+    return ids

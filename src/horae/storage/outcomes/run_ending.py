@@ -1,0 +1,187 @@
+"""End the runs of schedules: plan what follows from the end of their jobs, from locked rows.
+
+`bulk_run_ending` does the same for ends that change nothing but statistics.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy import Connection, Integer, and_, bindparam, func, not_, select
+
+from horae.domain.jobs.job import JobId, JobState, NodeId
+from horae.domain.schedules.plan import plan
+from horae.domain.schedules.planning_state import Plan, RunEnded
+from horae.domain.schedules.schedule import Overlap
+from horae.domain.schedules.statistics import RunOutcome
+from horae.domain.schedules.tick import Reason
+from horae.storage.engine.dialect import IdList, PerDialect, member_of
+from horae.storage.jobs.tables import IS_OPEN, job_attempts, jobs
+from horae.storage.outcomes import bulk_run_ending
+from horae.storage.schedules import writing
+from horae.storage.schedules.plan_writing import JITTER, AppliedPlan, apply_plans, snapshot_if_readable
+from horae.storage.schedules.row_mapping import rules_of, snapshot_of
+from horae.storage.schedules.rows import StoredSchedule
+from horae.storage.schedules.tables import schedules
+
+_ENDED_JOB: Final = (
+    jobs.c.id, jobs.c.schedule_id, jobs.c.created_at, jobs.c.run_reason, jobs.c.started_at, jobs.c.finished_at,
+    # A claimed job has not necessarily begun: one that was handed back, or ended while it waited for a slot, has no
+    # attempt.
+    select(job_attempts.c.job_id).where(job_attempts.c.job_id == jobs.c.id).exists().label("begun"),
+)  # fmt: skip
+ENDED_JOBS: Final = PerDialect(
+    lambda dialect: select(*_ENDED_JOB).where(
+        member_of(dialect, jobs.c.id, "ids", of=IdList), jobs.c.schedule_id.is_not(None)
+    )
+)
+OTHER_RUNS: Final = select(func.count()).where(
+    jobs.c.schedule_id == bindparam("schedule_id"), jobs.c.id != bindparam("job_id"), IS_OPEN
+)
+# Runs whose body has stopped, although no end was written to the schedule; and runs whose job no longer exists.
+UNREPORTED_ENDS: Final = (
+    select(schedules.c.id, schedules.c.run_token, schedules.c.started_at, jobs.c.state)
+    .select_from(schedules.outerjoin(jobs, jobs.c.id == schedules.c.run_token))
+    .where(schedules.c.run_token.is_not(None), not_(and_(jobs.c.id.is_not(None), IS_OPEN)))
+    .order_by(schedules.c.id)
+    .limit(bindparam("limit", type_=Integer()))
+)
+
+_OUTCOMES: Final = {
+    JobState.FINISHED: RunOutcome.SUCCEEDED,
+    JobState.FAILED: RunOutcome.FAILED,
+    JobState.CANCELLED: RunOutcome.CANCELLED,
+}
+_NEVER_BEGUN: Final[Mapping[RunOutcome, RunOutcome]] = dict.fromkeys(
+    (RunOutcome.FAILED, RunOutcome.CANCELLED), RunOutcome.NEVER_BEGUN
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """A job of a schedule that has ended and whose body has stopped; `took`: how long the body ran, if known."""
+
+    schedule_id: int
+    job_id: JobId
+    outcome: RunOutcome
+    created_at: datetime
+    by_hand: bool
+    took: timedelta | None = None
+
+
+def outcome_of(state: str) -> RunOutcome:
+    """Return the outcome of a run whose body has begun, by the final state of its job."""
+    return _OUTCOMES[JobState(state)]
+
+
+def end_runs(
+    connection: Connection,
+    outcomes: Mapping[JobId, RunOutcome],
+    node: NodeId | None,
+    scheduler_age: timedelta | None = None,
+) -> list[AppliedPlan]:
+    """End the runs of these jobs, as far as their schedules still wait for them.
+
+    Returns the schedules whose plans have changed.
+    """
+    succeeded = [job_id for job_id, outcome in outcomes.items() if outcome is RunOutcome.SUCCEEDED]
+    ended_in_bulk = bulk_run_ending.end(connection, succeeded)
+    rest = {job_id: outcome for job_id, outcome in outcomes.items() if job_id not in ended_in_bulk}
+    return _end(connection, _ends_of(connection, rest), node, scheduler_age) if rest else []
+
+
+def end_unreported(connection: Connection, limit: int) -> list[AppliedPlan]:
+    """End runs whose jobs have ended without a report to the schedule; a run without a job counts as a crash."""
+    found = connection.execute(UNREPORTED_ENDS, {"limit": limit}).all()
+    ended = {JobId(row.run_token): outcome_of(row.state) for row in found if row.state is not None}
+    gone = [
+        RunEnd(row.id, JobId(row.run_token), RunOutcome.CRASHED, row.started_at, by_hand=False)
+        for row in found
+        if row.state is None
+    ]
+    ends = [*(_ends_of(connection, ended) if ended else ()), *gone]
+    return _end(connection, ends, None) if ends else []
+
+
+def _ends_of(connection: Connection, outcomes: Mapping[JobId, RunOutcome]) -> list[RunEnd]:
+    rows = connection.execute(ENDED_JOBS.on(connection), {"ids": list(outcomes)})
+    return [
+        RunEnd(
+            row.schedule_id,
+            JobId(row.id),
+            outcomes[row.id] if row.begun else _NEVER_BEGUN.get(outcomes[row.id], outcomes[row.id]),
+            row.created_at,
+            row.run_reason == Reason.MANUAL,
+            timedelta(0) if row.started_at is None else row.finished_at - row.started_at,
+        )
+        for row in rows
+    ]
+
+
+def _end(
+    connection: Connection, ends: Sequence[RunEnd], node: NodeId | None, scheduler_age: timedelta | None = None
+) -> list[AppliedPlan]:
+    """End the runs that their schedules still wait for.
+
+    A schedule that cannot be read here is left alone; a node that can read it ends its run (`end_unreported`).
+    """
+    rows = writing.lock(connection, {ended.schedule_id for ended in ends})
+    locked = {row.id: row for row in rows if snapshot_if_readable(row) is not None}
+    applied: list[AppliedPlan] = []
+    waiting = list(ends)
+    while waiting:  # one end of each schedule in each round; only `allow_all` needs more than one round
+        now = {ended.schedule_id: ended for ended in reversed(waiting)}
+        waiting = [ended for ended in waiting if now[ended.schedule_id] is not ended]
+        current = [
+            (locked[key], ended) for key, ended in now.items() if key in locked and _is_current(locked[key], ended)
+        ]
+        later = Counter(ended.schedule_id for ended in waiting)
+        results = _end_one_each(connection, current, later, node, scheduler_age) if current else []
+        locked |= {result.schedule.id: result.schedule for result in results}
+        applied.extend(results)
+    return applied
+
+
+def _end_one_each(
+    connection: Connection,
+    current: Sequence[tuple[StoredSchedule, RunEnd]],
+    later: Mapping[int, int],
+    node: NodeId | None,
+    scheduler_age: timedelta | None,
+) -> list[AppliedPlan]:
+    plans: list[tuple[StoredSchedule, Plan]] = []
+    for row, ended in current:
+        event = RunEnded(
+            outcome=ended.outcome,
+            started=row.started_at or ended.created_at,
+            by_hand=ended.by_hand,
+            took=ended.took,
+            others=_other_runs(connection, row, ended.job_id, later.get(row.id, 0)),
+            scheduler_started=row.now - (scheduler_age or timedelta(0)),
+        )
+        freed = row._replace(run_token=None if row.run_token == ended.job_id else row.run_token)
+        plans.append((freed, plan(snapshot_of(row), event, max(row.now, event.started), JITTER)))
+    results = apply_plans(connection, plans, node)
+    return [
+        replace(result, moved_earlier=_is_moved_earlier(row, result))
+        for result, (row, _) in zip(results, current, strict=True)
+    ]
+
+
+def _is_moved_earlier(before: StoredSchedule, result: AppliedPlan) -> bool:
+    after = result.schedule.next_start
+    return after is not None and (before.next_start is None or after < before.next_start)
+
+
+def _is_current(row: StoredSchedule, ended: RunEnd) -> bool:
+    return row.run_token == ended.job_id or rules_of(row).overlap is Overlap.ALLOW_ALL
+
+
+def _other_runs(connection: Connection, row: StoredSchedule, job_id: JobId, later: int) -> int:
+    """Count the other runs of the schedule that are open, or whose end is written later in the same batch."""
+    if rules_of(row).overlap is not Overlap.ALLOW_ALL:
+        return 0
+    count: int = connection.execute(OTHER_RUNS, {"schedule_id": row.id, "job_id": job_id}).scalar_one()
+    return count + later

@@ -1,0 +1,150 @@
+"""Time limits: find jobs that have exceeded one by the database's clock, and fail them."""
+
+import json
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    Float,
+    Integer,
+    Select,
+    String,
+    Update,
+    bindparam,
+    case,
+    or_,
+    select,
+    update,
+)
+
+from horae.domain.jobs.job import Job, JobEvent, JobId, JobState, NodeId, state_after, states_before
+from horae.domain.jobs.limits import Limit
+from horae.domain.schedules.statistics import RunOutcome
+from horae.storage.engine.dialect import PerDialect, json_rows, seconds_from_now
+from horae.storage.engine.unreadable_rows import readable
+from horae.storage.jobs.owed_hooks import ON_ERROR
+from horae.storage.jobs.reading import COLUMNS, job_from
+from horae.storage.jobs.tables import ENDED_NOW, jobs, queues
+from horae.storage.outcomes import run_ending
+from horae.storage.schedules import terminating
+
+
+class OverdueJob(NamedTuple):
+    """A job that has exceeded a limit: the moment from which the time counts, and the limit in seconds."""
+
+    id: JobId
+    lease: int
+    node: NodeId | None
+    since: datetime
+    seconds: float
+
+
+def _overdue(
+    dialect: str, state: JobState, since: Any, *more: Any, seconds: Any = None, queue_open: bool = False
+) -> Select[*tuple[Any, ...]]:
+    """Select jobs past their limits; `queue_open`: only those whose queue was open for all of that time."""
+    limits = json_rows(dialect, "limits", type=String(), seconds=Float())
+    limit = limits.c.seconds if seconds is None else limits.c.seconds + seconds
+    latest = seconds_from_now(-limit)
+    if queue_open:
+        held = or_(queues.c.paused_at.is_not(None), queues.c.opened_at >= latest)
+        more = (*more, ~select(queues.c.name).where(queues.c.name == jobs.c.queue, held).exists())
+    return select(jobs.c.id, jobs.c.lease, jobs.c.node_id, since.label("since"), limit.label("seconds")).where(
+        jobs.c.type == limits.c.type, since < latest, jobs.c.state == state, *more
+    )
+
+
+OVERDUE: Final = PerDialect(
+    lambda dialect: _overdue(dialect, JobState.STARTED, jobs.c.started_at, jobs.c.max_runtime.is_(None))
+)
+OVERDUE_RUNS: Final = PerDialect(
+    lambda dialect: _overdue(
+        dialect,
+        JobState.STARTED,
+        jobs.c.started_at,
+        jobs.c.max_runtime.is_not(None),  # then its schedule sets its limit, not its type
+        seconds=jobs.c.max_runtime,
+    )
+)
+OVERDUE_PENDING: Final = PerDialect(
+    lambda dialect: _overdue(
+        dialect,
+        JobState.PENDING,
+        jobs.c.run_at,
+        jobs.c.owner.is_not(None),
+        jobs.c.attempt == 0,
+        queue_open=True,
+    )
+)
+
+
+def _expire(dialect: str) -> Update:
+    passed = json_rows(dialect, "passed", id=BigInteger(), lease=BigInteger(), reported=Integer())
+    active = jobs.c.state.in_(states_before(JobEvent.EXPIRE))
+    return (
+        update(jobs)
+        .where(jobs.c.id == passed.c.id, jobs.c.lease == passed.c.lease, active)
+        .values(
+            state=state_after(JobEvent.EXPIRE),
+            error=bindparam("error"),
+            human_readable_error=bindparam("text"),
+            progress_percentage=case(
+                (passed.c.reported > jobs.c.progress_percentage, passed.c.reported), else_=jobs.c.progress_percentage
+            ),
+            hook_owed=ON_ERROR,
+            **ENDED_NOW,
+        )
+        .returning(*COLUMNS)
+    )
+
+
+EXPIRE: Final = PerDialect(_expire)
+
+
+def overdue(connection: Connection, limits: Mapping[str, float]) -> list[OverdueJob]:
+    """Return jobs that have run past the hard limits of their types (seconds by type)."""
+    return _overdue_of(connection, OVERDUE, limits)
+
+
+def overdue_runs(connection: Connection, graces: Mapping[str, float]) -> list[OverdueJob]:
+    """Return runs that have exceeded the limit of their schedule plus the grace period of their type (in seconds)."""
+    return _overdue_of(connection, OVERDUE_RUNS, graces)
+
+
+def overdue_pending(connection: Connection, limits: Mapping[str, float]) -> list[OverdueJob]:
+    """Return jobs with an owner that no node has claimed in time (seconds by type)."""
+    return _overdue_of(connection, OVERDUE_PENDING, limits)
+
+
+def _overdue_of(
+    connection: Connection, statement: PerDialect[Select[Any]], limits: Mapping[str, float]
+) -> list[OverdueJob]:
+    rows = json.dumps([{"type": name, "seconds": seconds} for name, seconds in limits.items()])
+    return readable(
+        jobs.name, connection.execute(statement.on(connection), {"limits": rows}), lambda row: OverdueJob(*row)
+    )
+
+
+def expire(
+    connection: Connection,
+    passed: Collection[tuple[JobId, int]],
+    limit: Limit,
+    reported: Mapping[tuple[JobId, int], int] = MappingProxyType({}),
+) -> list[Job]:
+    """Fail those of these jobs that are active under these leases; the node stays until the body has stopped.
+
+    `reported`: the percentages that bodies have last reported, so that the progress shown does not fall back.
+    """
+    leases = json.dumps([{"id": key[0], "lease": key[1], "reported": reported.get(key, 0)} for key in sorted(passed)])
+    values = {"passed": leases, "error": limit.error, "text": limit.human_readable_error}
+    failed = readable(jobs.name, connection.execute(EXPIRE.on(connection), values), job_from)
+    scheduled = [job for job in failed if job.schedule_id is not None]
+    if running := [job.id for job in scheduled if job.node_id is not None]:
+        terminating.mark_stopping(connection, running)
+    if waiting := [job.id for job in scheduled if job.node_id is None]:
+        run_ending.end_runs(connection, dict.fromkeys(waiting, RunOutcome.FAILED), None)
+    return failed

@@ -1,0 +1,57 @@
+"""Find the schedules that are due, and fire them: plan each one from its locked row, and create its job.
+
+`bulk_firing` does the same with plans that were made before the due time.
+"""
+
+import time
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Final
+
+from sqlalchemy import Connection, Float, bindparam, select
+
+from horae.domain.jobs.job import NodeId
+from horae.domain.schedules.plan import plan
+from horae.domain.schedules.planning_state import Due, Plan
+from horae.storage.engine.dialect import IdList, PerDialect, member_of, seconds_from_now, seconds_since
+from horae.storage.schedules import writing
+from horae.storage.schedules.plan_writing import JITTER, AppliedPlan, apply_plans, snapshot_if_readable
+from horae.storage.schedules.rows import DueSchedule
+from horae.storage.schedules.tables import schedules
+
+_due_soon = select(
+    schedules.c.id,
+    schedules.c.partition,
+    schedules.c.priority,
+    (-seconds_since(schedules.c.next_start)).label("due_in"),
+).where(schedules.c.next_start < seconds_from_now(bindparam("horizon", type_=Float())))
+DUE: Final = PerDialect(
+    lambda dialect: _due_soon.where(member_of(dialect, schedules.c.partition, "partitions", of=IdList))
+)
+DUE_AMONG: Final = PerDialect(lambda dialect: _due_soon.where(member_of(dialect, schedules.c.id, "ids", of=IdList)))
+
+
+def due(connection: Connection, partitions: Collection[int], horizon: float) -> list[DueSchedule]:
+    """Return the schedules of these partitions that are due within `horizon` seconds, running ones included."""
+    rows = connection.execute(DUE.on(connection), {"partitions": sorted(partitions), "horizon": horizon})
+    return [DueSchedule(**row) for row in rows.mappings()]
+
+
+def due_among(connection: Connection, ids: Collection[int], horizon: float) -> list[DueSchedule]:
+    """Return those of these schedules that are due within `horizon` seconds."""
+    rows = connection.execute(DUE_AMONG.on(connection), {"ids": sorted(ids), "horizon": horizon})
+    return [DueSchedule(**row) for row in rows.mappings()]
+
+
+def fire(connection: Connection, ids: Collection[int], node: NodeId) -> list[AppliedPlan]:
+    """Fire those of these schedules that are due, and return the state of each one.
+
+    The others are returned as well, so that a node that lost a race learns the new next start.
+    """
+    locked, read_at = writing.lock(connection, ids), time.monotonic()
+    snapshots = {row.id: snapshot for row in locked if (snapshot := snapshot_if_readable(row)) is not None}
+    plans = [(row, plan(snapshots[row.id], Due(), row.now, JITTER)) for row in locked if row.id in snapshots]
+    changes = [(row, made) for row, made in plans if made != Plan.unchanged(snapshots[row.id])]
+    applied = {result.schedule.id: result for result in apply_plans(connection, changes, node)} if changes else {}
+    unchanged = (AppliedPlan(row, None, None, unreadable=row.id not in snapshots) for row in locked)
+    return [replace(applied.get(result.schedule.id, result), read_at=read_at) for result in unchanged]

@@ -1,0 +1,176 @@
+"""Carry out the plans of locked schedules: their new jobs, rows, statistics and ledger entries, in one transaction.
+
+`run_token` is the id of the job that a schedule is running; the end of any other job changes nothing. With `allow_all`
+a schedule keeps no token, and each of its jobs ends on its own.
+"""
+
+import logging
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from random import Random
+from typing import Any, Final
+
+from sqlalchemy import BigInteger, Connection, Float, Insert, Text, case, func, insert, literal, select
+
+from horae.domain.jobs.job import JobId, JobState, NodeId
+from horae.domain.schedules.plan import plan
+from horae.domain.schedules.planning_state import Event, Plan, ScheduleSnapshot, Stop
+from horae.domain.schedules.schedule import Overlap, ScheduleState
+from horae.domain.schedules.tick import Decision, Reason, Ticks
+from horae.storage.engine.dialect import Instant, PerDialect, database_now, json_rows
+from horae.storage.jobs.tables import jobs
+from horae.storage.schedules import ticks, writing
+from horae.storage.schedules.row_mapping import (
+    STATISTICS,
+    UnreadableSchedule,
+    rules_of,
+    snapshot_of,
+    statistics_values,
+)
+from horae.storage.schedules.rows import StoredSchedule
+from horae.storage.schedules.tables import schedules
+from horae.storage.schedules.ticks import NewTicks
+from horae.storage.schedules.writing import by_index
+
+log = logging.getLogger("horae.schedules")
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedPlan:
+    """A schedule after its plan was carried out: its row, the job that was created, how its current run must stop.
+
+    `moved_earlier`: the next start is earlier than the one that the schedule's owner knows. `unreadable`: this program
+    cannot read the schedule, so nothing was decided. `read_at`: when `schedule.now` was read, on this process's
+    monotonic clock.
+    """
+
+    schedule: StoredSchedule
+    fired: JobId | None
+    stop: Stop | None
+    moved_earlier: bool = False
+    unreadable: bool = False
+    read_at: float = field(default_factory=time.monotonic)
+
+
+def _add_jobs(dialect: str) -> Insert:
+    row = json_rows(dialect, "rows", id=BigInteger(), nominal=Instant(), max_runtime=Float(), reason=Text())
+    values: dict[str, Any] = {
+        "schedule_id": schedules.c.id,
+        "nominal_time": row.c.nominal,
+        "deployment_id": schedules.c.deployment_id,
+        "type": schedules.c.job_type,
+        "queue": schedules.c.queue,
+        "priority": schedules.c.priority,
+        "params": schedules.c.params,
+        # The due time, so that of jobs with equal priority the one that has been due longest starts first.
+        "run_at": case((schedules.c.next_start <= database_now(), schedules.c.next_start), else_=database_now()),
+        "max_runtime": row.c.max_runtime,
+        "run_reason": func.coalesce(row.c.reason, literal(Reason.ON_TIME.value, Text())),
+        "state": literal(JobState.PENDING.value, Text()),
+        "created_at": database_now(),
+        "updated_at": database_now(),
+    }
+    rows = select(*values.values()).join_from(row, schedules, schedules.c.id == row.c.id)
+    source = rows.where(by_index(dialect, schedules.c.id))
+    added = insert(jobs).from_select(list(values), source, include_defaults=False)
+    return added.returning(jobs.c.id, jobs.c.schedule_id)
+
+
+ADD_JOBS: Final = PerDialect(_add_jobs)
+"""Creates the jobs of schedules that fire; the rows name only what the schedule's row does not hold."""
+
+_statistics: Final = attrgetter(*STATISTICS)
+JITTER: Final = Random()  # noqa: S311 - varies the delay before a retry, nothing secret
+"""The random numbers that plans take their back-off delays from."""
+
+
+def snapshot_if_readable(row: StoredSchedule) -> ScheduleSnapshot | None:
+    """Return the snapshot of a schedule; log and return None if it cannot be read, so that it stops no other one."""
+    try:
+        return snapshot_of(row)
+    except UnreadableSchedule as error:
+        log.warning("%s", error)
+        return None
+
+
+def apply_event(connection: Connection, row: StoredSchedule, event: Event) -> AppliedPlan:
+    """Plan what follows from an event of one locked schedule, and carry it out."""
+    # A transaction that waited for the lock may have an older clock than the rival that it waited for.
+    now = max(row.now, row.last_tick or row.now)
+    return apply_plans(connection, [(row, plan(snapshot_of(row), event, now, JITTER))])[0]
+
+
+def apply_plans(
+    connection: Connection, plans: Sequence[tuple[StoredSchedule, Plan]], node: NodeId | None = None
+) -> list[AppliedPlan]:
+    """Write the plans of locked schedules: jobs, rows, statistics and ticks, with one statement for each."""
+    fired = _add_fired_jobs(connection, [(row, made) for row, made in plans if made.fire is not None])
+    after = [row_after(row, made, fired.get(row.id)) for row, made in plans]
+    writing.write(connection, after)
+    counted = [now for now, (row, _) in zip(after, plans, strict=True) if _statistics(now) != _statistics(row)]
+    if counted:
+        writing.write_statistics(connection, counted)
+    ledger = [entry for row, made in plans for entry in _entries(row, made, fired.get(row.id), node)]
+    if ledger:
+        ticks.add(connection, ledger)
+    return [AppliedPlan(row, fired.get(row.id), made.stop) for row, (_, made) in zip(after, plans, strict=True)]
+
+
+def _add_fired_jobs(connection: Connection, fires: Sequence[tuple[StoredSchedule, Plan]]) -> dict[int, JobId]:
+    if not fires:
+        return {}
+    wanted = [{"id": row.id, "reason": fired_tick(made).reason.value, **run_values(row, made)} for row, made in fires]
+    parameters = {"rows": writing.rows_as_json(connection, wanted), "ids": [row.id for row, _ in fires]}
+    return {row.schedule_id: JobId(row.id) for row in connection.execute(ADD_JOBS.on(connection), parameters)}
+
+
+def fired_tick(made: Plan) -> Ticks:
+    """Return the nominal time that a plan fires, with its decision."""
+    return next(entry for entry in made.ticks if entry.decision is Decision.FIRED)
+
+
+def run_values(row: StoredSchedule, made: Plan) -> dict[str, Any]:
+    """Return the parameters of `ADD_JOBS` that differ from one run of a schedule to the next."""
+    runtime = rules_of(row).max_runtime
+    return {"nominal": fired_tick(made).first, "max_runtime": None if runtime is None else runtime.total_seconds()}
+
+
+def row_after(row: StoredSchedule, made: Plan, fired: JobId | None) -> StoredSchedule:
+    """Return the row that a plan leads to; the caller has removed the token of a run that ended."""
+    keeps_token = rules_of(row).overlap is not Overlap.ALLOW_ALL
+    token = fired if fired is not None and keeps_token else row.run_token
+    return row._replace(
+        state=_state(row, made, token),
+        run_token=token,
+        started_at=None if token is None else row.now if fired is not None else row.started_at,
+        enabled=made.disabled is None,
+        disabled_reason=None if made.disabled is None else made.disabled.value,
+        pause_note=None if made.disabled is None else row.pause_note,
+        next_start=made.next_start,
+        last_tick=made.last_tick,
+        version=row.version + 1,
+        **statistics_values(made.statistics),
+    )
+
+
+def _state(row: StoredSchedule, made: Plan, token: int | None) -> str:
+    if token is None:
+        return ScheduleState.IDLE if made.disabled is None else ScheduleState.DISABLED
+    stopping = made.stop is not None or (row.state == ScheduleState.TERMINATING and token == row.run_token)
+    return ScheduleState.TERMINATING if stopping else ScheduleState.EXECUTING
+
+
+def _entries(row: StoredSchedule, made: Plan, fired: JobId | None, node: NodeId | None) -> Iterable[NewTicks]:
+    for entry in made.ticks:
+        yield NewTicks(
+            schedule_id=row.id,
+            nominal_time=entry.first,
+            until=entry.last,
+            count=entry.count,
+            decision=entry.decision.value,
+            reason=entry.reason.value,
+            job_id=fired if entry.decision is Decision.FIRED else None,
+            decided_by=node,
+        )

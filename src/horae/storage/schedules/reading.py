@@ -1,0 +1,206 @@
+"""Read schedules: one by its id or name, pages of them, those that have changed lately, their runs and errors."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import chain
+from operator import attrgetter
+from typing import Any, Final
+
+from sqlalchemy import Connection, Float, Integer, Row, Select, Text, bindparam, cast, func, select, tuple_
+
+from horae.domain.jobs.job import JobId
+from horae.domain.storable import is_storable
+from horae.storage.engine.dialect import IdList, PerDialect, database_now, member_of, seconds_from_now
+from horae.storage.engine.unreadable_rows import read, readable, readable_page
+from horae.storage.engine.value_limits import LONGEST_TOTAL_DURATION, MOST_CONSECUTIVE, MOST_RUNS, MOST_VERSIONS
+from horae.storage.jobs.tables import IS_OPEN, job_attempts, jobs
+from horae.storage.schedules.rows import FailedRun, StoredSchedule
+from horae.storage.schedules.tables import schedule_statistics, schedules
+
+_AS_TEXT: Final = frozenset({"params", "rules"})
+_COLUMNS: Final = (
+    *(
+        cast(schedules.c[name], Text()).label(name) if name in _AS_TEXT else schedules.c[name]
+        for name in StoredSchedule._fields
+        if name in schedules.c
+    ),
+    *(
+        schedule_statistics.c[name]
+        for name in StoredSchedule._fields
+        if name in schedule_statistics.c and name not in schedules.c
+    ),
+    database_now().label("now"),
+)
+ALL: Final = select(*_COLUMNS).select_from(
+    schedules.join(schedule_statistics, schedule_statistics.c.schedule_id == schedules.c.id)
+)
+"""Schedules with their statistics, as `stored` reads them."""
+BY_IDS: Final = PerDialect(lambda dialect: ALL.where(member_of(dialect, schedules.c.id, "ids", of=IdList)))
+_module_and_name: Final = tuple_(schedules.c.module, schedules.c.name)
+CHANGED: Final = (
+    select(schedules.c.id, schedules.c.version)
+    .where(schedules.c.updated_at > seconds_from_now(-bindparam("within", type_=Float())))
+    .order_by(schedules.c.updated_at)
+    .limit(bindparam("limit", type_=Integer()))
+)
+COUNT_BY_PARTITION: Final = (
+    select(schedules.c.partition, func.count().label("schedules"))
+    .where(schedules.c.enabled)
+    .group_by(schedules.c.partition)
+)
+FIND_BY_NAME: Final = (
+    select(schedules.c.id).where(schedules.c.name == bindparam("name")).order_by(schedules.c.module, schedules.c.id)
+)
+GET: Final = ALL.where(schedules.c.id == bindparam("schedule_id"))
+FAILED_RUNS: Final = (
+    select(
+        jobs.c.schedule_id,
+        jobs.c.id.label("job_id"),
+        jobs.c.nominal_time,
+        job_attempts.c.started_at,
+        job_attempts.c.finished_at,
+        job_attempts.c.outcome,
+        job_attempts.c.error,
+        job_attempts.c.traceback,
+    )
+    .join(job_attempts, job_attempts.c.job_id == jobs.c.id)
+    .where(jobs.c.schedule_id.is_not(None), job_attempts.c.outcome.in_(["failed", "timed_out", "crashed"]))
+    .order_by(jobs.c.id.desc(), job_attempts.c.lease.desc())
+    .limit(bindparam("limit", type_=Integer()))
+)
+
+OPEN_RUNS: Final = PerDialect(
+    lambda dialect: (
+        select(jobs.c.schedule_id, func.count(), func.max(jobs.c.started_at))
+        .where(member_of(dialect, jobs.c.schedule_id, "ids", of=IdList), IS_OPEN)
+        .group_by(jobs.c.schedule_id)
+    )
+)
+ONE_RUN: Final = PerDialect(
+    lambda dialect: select(jobs.c.schedule_id, 1, jobs.c.started_at).where(
+        member_of(dialect, jobs.c.id, "ids", of=IdList), jobs.c.schedule_id.is_not(None)
+    )
+)
+LIVE_RUNS: Final = (
+    select(jobs.c.id, jobs.c.created_at)
+    .where(jobs.c.schedule_id == bindparam("schedule_id"), IS_OPEN)
+    .order_by(jobs.c.id)
+)
+
+_BOUNDS: Final[Mapping[str, float]] = {
+    "version": MOST_VERSIONS,
+    **dict.fromkeys(("total_runs", "total_successes", "total_failures", "total_crashes"), MOST_RUNS),
+    **dict.fromkeys(("total_duration", "total_duration_failures"), LONGEST_TOTAL_DURATION),
+    **dict.fromkeys(("consecutive_failures", "consecutive_crashes"), MOST_CONSECUTIVE),
+}
+_bounded: Final = attrgetter(*_BOUNDS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleFilter:
+    """Which schedules to list; None means any. `name`: part of it; `after`: module and name of the one before."""
+
+    module: str | None = None
+    job_type: str | None = None
+    name: str | None = None
+    enabled: bool | None = None
+    after: tuple[str, str] | None = None
+    limit: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRuns:
+    """How many runs of a schedule are running or pending, and when the latest of them that has begun did so."""
+
+    count: int
+    began: datetime | None = None
+
+
+def stored(row: Row[Any]) -> StoredSchedule:
+    """Return a row of `ALL` as a value; raises ValueError if it holds a number that the next run could not add to."""
+    made = StoredSchedule._make(row)
+    if not all(abs(value) < most for value, most in zip(_bounded(made), _BOUNDS.values(), strict=True)):
+        raise ValueError("its version, or a count or duration of its statistics, is too large")
+    return made
+
+
+def find(connection: Connection, reference: int | str) -> int | None:
+    """Return the id of the schedule of this name, or the id that was given; None for one that cannot exist.
+
+    Of two schedules with one name, the one that was added at run time is preferred to the declared one.
+    """
+    if isinstance(reference, int):
+        return reference if abs(reference) < 2**63 else None
+    if not is_storable(reference):
+        return None
+    return connection.execute(FIND_BY_NAME, {"name": reference}).scalars().first()
+
+
+def get(connection: Connection, reference: int | str) -> StoredSchedule | None:
+    """Return the schedule of this id or name."""
+    row = connection.execute(GET, {"schedule_id": find(connection, reference)}).one_or_none()
+    return None if row is None else read(schedules.name, row, stored)
+
+
+def by_ids(connection: Connection, ids: Collection[int]) -> list[StoredSchedule]:
+    """Return those of these schedules that exist, in no particular order and without locking them."""
+    return readable(schedules.name, connection.execute(BY_IDS.on(connection), {"ids": sorted(ids)}), stored)
+
+
+def all_of(connection: Connection, module: str | None = None) -> list[StoredSchedule]:
+    """Return all schedules, or all of one module, by module and name."""
+    chosen = ALL if module is None else ALL.where(schedules.c.module == module)
+    ordered = chosen.order_by(schedules.c.module, schedules.c.name)
+    return readable(schedules.name, connection.execute(ordered), stored)
+
+
+def page(connection: Connection, wanted: ScheduleFilter) -> list[StoredSchedule]:
+    """Return a page of schedules by module and name; `after` continues after the last one of the previous page."""
+
+    def fetch(after: tuple[str, str] | None) -> Sequence[Row[Any]]:
+        return connection.execute(_page(replace(wanted, after=after))).all()
+
+    return readable_page(
+        schedules.name, fetch, stored, start=wanted.after, place=lambda row: (row.module, row.name), limit=wanted.limit
+    )
+
+
+def changed(connection: Connection, within: float, limit: int) -> dict[int, int]:
+    """Return id and version of the schedules that changed in the last `within` seconds, the oldest change first."""
+    rows = connection.execute(CHANGED, {"within": within, "limit": limit})
+    return {row.id: row.version for row in rows}
+
+
+def count_by_partition(connection: Connection) -> dict[int, int]:
+    """Return the number of enabled schedules in each partition that has any."""
+    rows = connection.execute(COUNT_BY_PARTITION)
+    return {row.partition: row.schedules for row in rows}
+
+
+def open_runs(connection: Connection, tokens: Collection[int], overlapping: Collection[int]) -> dict[int, OpenRuns]:
+    """Return the open runs of schedules by their id: of those with these run tokens, and of those that keep none."""
+    asked = ((ONE_RUN, tokens), (OPEN_RUNS, overlapping))
+    rows = (connection.execute(each.on(connection), {"ids": sorted(ids)}) for each, ids in asked if ids)
+    return {schedule_id: OpenRuns(count, began) for schedule_id, count, began in chain.from_iterable(rows)}
+
+
+def live_runs(connection: Connection, schedule_id: int) -> list[tuple[JobId, datetime]]:
+    """Return the open jobs of a schedule and when each was created, the oldest first."""
+    return [(JobId(row.id), row.created_at) for row in connection.execute(LIVE_RUNS, {"schedule_id": schedule_id})]
+
+
+def failed_runs(connection: Connection, schedule_id: int | None, limit: int) -> list[FailedRun]:
+    """Return the runs that failed or crashed, of one schedule or of all, the newest first."""
+    chosen = FAILED_RUNS if schedule_id is None else FAILED_RUNS.where(jobs.c.schedule_id == schedule_id)
+    return readable(jobs.name, connection.execute(chosen, {"limit": limit}).mappings(), lambda row: FailedRun(**row))
+
+
+def _page(wanted: ScheduleFilter) -> Select[Any]:
+    chosen = ALL.order_by(schedules.c.module, schedules.c.name).limit(wanted.limit)
+    for column in (schedules.c.module, schedules.c.job_type, schedules.c.enabled):
+        if (value := getattr(wanted, column.name)) is not None:
+            chosen = chosen.where(column == value)
+    if wanted.name is not None:
+        chosen = chosen.where(schedules.c.name.icontains(wanted.name, autoescape=True))
+    return chosen if wanted.after is None else chosen.where(_module_and_name > tuple_(*wanted.after))
