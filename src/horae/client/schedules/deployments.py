@@ -148,7 +148,7 @@ def deploy(
     key = f"dpl-{module.replace('.', '-')[:LONGEST_IN_KEY]}-{secrets.token_hex(5)}"
     created = deployments.add(connection, key, module, schema, schema_hash, min_replicas)
     if current is not None:
-        deployments.replaced(connection, current.id, created.id)
+        deployments.set_replaced_by(connection, current.id, created.id)
     _replace_schedules(connection, created, wanted)
     brought = reading.all_of(connection, module)
     _tell_of_exhausted(row for row in brought if row.deployment_id == created.id)

@@ -1,7 +1,7 @@
 """The differences between PostgreSQL and SQLite, as small constructs that compile to both."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Generic, TypeVar
 from typing import cast as cast_type
@@ -28,6 +28,7 @@ from sqlalchemy import (
     type_coerce,
 )
 from sqlalchemy import column as named_column
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql import operators
@@ -45,6 +46,9 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
 
 S = TypeVar("S")
+
+INSERT: Final[Mapping[str, Any]] = {POSTGRESQL: postgresql.insert, SQLITE: sqlite.insert}
+"""The form of INSERT with ON CONFLICT, which SQLAlchemy has for each database."""
 
 
 class PerDialect(Generic[S]):
@@ -213,147 +217,87 @@ def json_rows(dialect: str, parameter: str, **columns: TypeEngine[Any]) -> FromC
     return recordset.render_derived(name=parameter, with_types=True)
 
 
-class database_now(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL function that it is
+class _SqlFunction(FunctionElement[S]):
+    """A function with a text for each database, in which `{0}` stands for its first argument."""
+
+    postgresql: str
+    sqlite: str
+
+    @override
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        cls.inherit_cache = True
+        super().__init_subclass__(**kwargs)
+
+
+@compiles(_SqlFunction)
+def _sql_function(element: _SqlFunction[Any], compiler: SQLCompiler, **options: Any) -> str:
+    text = element.sqlite if compiler.dialect.name == SQLITE else element.postgresql
+    return text.format(*(compiler.process(argument, **options) for argument in element.clauses))
+
+
+class database_now(_SqlFunction[datetime]):  # noqa: N801 - reads as the SQL function that it is
     """The database's clock; on SQLite a function that each connection registers, so that tests can set it."""
 
     type = Instant()
-    inherit_cache = True
+    # Stable, so that an index can be used; unlike now(), it advances within a transaction.
+    postgresql = "statement_timestamp()"
+    sqlite = "horae_now()"
 
 
-@compiles(database_now, POSTGRESQL)
-def _now_postgresql(_element: database_now, _compiler: SQLCompiler, **_: Any) -> str:
-    return (
-        "statement_timestamp()"  # stable, so that an index can be used; unlike now(), it advances within a transaction
-    )
-
-
-@compiles(database_now, SQLITE)
-def _now_sqlite(_element: database_now, _compiler: SQLCompiler, **_: Any) -> str:
-    return "horae_now()"
-
-
-class seconds_from_now(FunctionElement[datetime]):  # noqa: N801 - as above
+class seconds_from_now(_SqlFunction[datetime]):  # noqa: N801 - as above
     """The database's clock plus a number of seconds, which may be negative."""
 
     type = Instant()
-    inherit_cache = True
+    postgresql = "(statement_timestamp() + make_interval(secs => {0}))"
+    sqlite = "(horae_now() + CAST({0} * 1000000 AS INTEGER))"
 
     def __init__(self, seconds: ColumnElement[float] | float) -> None:
         super().__init__(literal(seconds, Float()) if isinstance(seconds, int | float) else seconds)
 
 
-@compiles(seconds_from_now, POSTGRESQL)
-def _later_postgresql(element: seconds_from_now, compiler: SQLCompiler, **options: Any) -> str:
-    return f"(statement_timestamp() + make_interval(secs => {compiler.process(element.clauses, **options)}))"
-
-
-@compiles(seconds_from_now, SQLITE)
-def _later_sqlite(element: seconds_from_now, compiler: SQLCompiler, **options: Any) -> str:
-    return f"(horae_now() + CAST({compiler.process(element.clauses, **options)} * 1000000 AS INTEGER))"
-
-
-class seconds_since(FunctionElement[float]):  # noqa: N801 - as above
+class seconds_since(_SqlFunction[float]):  # noqa: N801 - as above
     """How many seconds ago a stored moment was, by the database's clock."""
 
     type = Float()
-    inherit_cache = True
-
-
-@compiles(seconds_since, POSTGRESQL)
-def _since_postgresql(element: seconds_since, compiler: SQLCompiler, **options: Any) -> str:
     # Subtract the epochs, not the moments: an infinite moment has an epoch, but cannot be subtracted.
-    then = compiler.process(element.clauses, **options)
-    return f"(extract(epoch FROM statement_timestamp()) - extract(epoch FROM {then}))::float8"
+    postgresql = "(extract(epoch FROM statement_timestamp()) - extract(epoch FROM {0}))::float8"
+    sqlite = "((horae_now() - {0}) / 1000000.0)"
 
 
-@compiles(seconds_since, SQLITE)
-def _since_sqlite(element: seconds_since, compiler: SQLCompiler, **options: Any) -> str:
-    return f"((horae_now() - {compiler.process(element.clauses, **options)}) / 1000000.0)"
-
-
-class now_or_later(FunctionElement[datetime]):  # noqa: N801 - as above
+class now_or_later(_SqlFunction[datetime]):  # noqa: N801 - as above
     """The database's clock, but no earlier than a moment of the same row, in case the clock was set back."""
 
     type = Instant()
-    inherit_cache = True
+    postgresql = "greatest(statement_timestamp(), {0})"
+    sqlite = "max(horae_now(), {0})"
 
 
-@compiles(now_or_later, POSTGRESQL)
-def _no_earlier_postgresql(element: now_or_later, compiler: SQLCompiler, **options: Any) -> str:
-    return f"greatest(statement_timestamp(), {compiler.process(element.clauses, **options)})"
-
-
-@compiles(now_or_later, SQLITE)
-def _no_earlier_sqlite(element: now_or_later, compiler: SQLCompiler, **options: Any) -> str:
-    return f"max(horae_now(), {compiler.process(element.clauses, **options)})"
-
-
-class seconds_between(FunctionElement[float]):  # noqa: N801 - as above
+class seconds_between(_SqlFunction[float]):  # noqa: N801 - as above
     """How many seconds the first of two stored moments is after the second."""
 
     type = Float()
-    inherit_cache = True
-
-    def __init__(self, later: ColumnElement[Any], earlier: ColumnElement[Any]) -> None:
-        super().__init__(later, earlier)
+    postgresql = "(extract(epoch FROM {0}) - extract(epoch FROM {1}))::float8"
+    sqlite = "(({0} - {1}) / 1000000.0)"
 
 
-@compiles(seconds_between, POSTGRESQL)
-def _between_postgresql(element: seconds_between, compiler: SQLCompiler, **options: Any) -> str:
-    later, earlier = (compiler.process(part, **options) for part in element.clauses)
-    return f"extract(epoch FROM {later} - {earlier})::float8"
-
-
-@compiles(seconds_between, SQLITE)
-def _between_sqlite(element: seconds_between, compiler: SQLCompiler, **options: Any) -> str:
-    later, earlier = (compiler.process(part, **options) for part in element.clauses)
-    return f"(({later} - {earlier}) / 1000000.0)"
-
-
-class longer_than(FunctionElement[bool]):  # noqa: N801 - as above
+class longer_than(_SqlFunction[bool]):  # noqa: N801 - as above
     """Whether the text of a JSON column has more than so many bytes."""
 
     type = Boolean()
-    inherit_cache = True
-
-    def __init__(self, column: ColumnElement[Any], most: ColumnElement[int]) -> None:
-        super().__init__(column, most)
-
-
-@compiles(longer_than, POSTGRESQL)
-def _longer_postgresql(element: longer_than, compiler: SQLCompiler, **options: Any) -> str:
-    column, most = (compiler.process(part, **options) for part in element.clauses)
     # The stored size is known without reading the value, and `jsonb` is never eight times as long as its text.
-    stored = f"pg_column_size({column}) > 8 * CAST({most} AS BIGINT)"
-    return f"CASE WHEN {stored} THEN true ELSE octet_length(CAST({column} AS text)) > {most} END"
+    postgresql = (
+        "CASE WHEN pg_column_size({0}) > 8 * CAST({1} AS BIGINT) THEN true "
+        "ELSE octet_length(CAST({0} AS text)) > {1} END"
+    )
+    sqlite = "(length(CAST({0} AS BLOB)) > {1})"
 
 
-@compiles(longer_than, SQLITE)
-def _longer_sqlite(element: longer_than, compiler: SQLCompiler, **options: Any) -> str:
-    column, most = (compiler.process(part, **options) for part in element.clauses)
-    return f"(length(CAST({column} AS BLOB)) > {most})"
-
-
-class microseconds_before(FunctionElement[datetime]):  # noqa: N801 - as above
-    """A moment minus microseconds, but no earlier than `bound`; `bound` if the microseconds are null."""
+class microseconds_before(_SqlFunction[datetime]):  # noqa: N801 - as above
+    """A moment minus microseconds, but no earlier than a third argument; that one if the microseconds are null."""
 
     type = Instant()
-    inherit_cache = True
-
-    def __init__(self, moment: ColumnElement[Any], microseconds: ColumnElement[int], bound: ColumnElement[Any]) -> None:
-        super().__init__(moment, microseconds, bound)
-
-
-@compiles(microseconds_before, POSTGRESQL)
-def _before_postgresql(element: microseconds_before, compiler: SQLCompiler, **options: Any) -> str:
-    moment, microseconds, bound = (compiler.process(part, **options) for part in element.clauses)
-    return f"greatest({moment} - {microseconds} * interval '1 microsecond', {bound})"
-
-
-@compiles(microseconds_before, SQLITE)
-def _before_sqlite(element: microseconds_before, compiler: SQLCompiler, **options: Any) -> str:
-    moment, microseconds, bound = (compiler.process(part, **options) for part in element.clauses)
-    return f"ifnull(max({moment} - {microseconds}, {bound}), {bound})"
+    postgresql = "greatest({0} - {1} * interval '1 microsecond', {2})"
+    sqlite = "ifnull(max({0} - {1}, {2}), {2})"
 
 
 def json_moment(dialect: str, moment: datetime | None) -> int | str | None:

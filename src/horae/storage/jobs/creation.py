@@ -22,11 +22,19 @@ from sqlalchemy import (
     select,
     true,
 )
-from sqlalchemy.dialects import postgresql, sqlite
 
 from horae.domain.jobs.job import JobId
 from horae.errors import DatabaseBusy, InvalidRequest
-from horae.storage.engine.dialect import POSTGRESQL, SQLITE, Instant, Json, PerDialect, database_now, seconds_from_now
+from horae.storage.engine.dialect import (
+    INSERT,
+    POSTGRESQL,
+    SQLITE,
+    Instant,
+    Json,
+    PerDialect,
+    database_now,
+    seconds_from_now,
+)
 from horae.storage.jobs.tables import IS_OPEN, UNIQUE_WHERE, jobs
 
 
@@ -106,7 +114,6 @@ _VALUES: Final = {
     "updated_at": database_now(),
 }
 _INSERTED: Final = (jobs.c.id, jobs.c.run_at, jobs.c.created_at, jobs.c.updated_at)
-_INSERT: Final[Mapping[str, Any]] = {POSTGRESQL: postgresql.insert, SQLITE: sqlite.insert}
 
 COUNT_OPEN: Final = select(func.count()).where(
     jobs.c.owner == bindparam("owner"),
@@ -126,7 +133,7 @@ def _guarded(dialect: str) -> Any:
     room: BindParameter[int | None] = bindparam("max_count", type_=Integer())
     allowed = or_(cast(room, Integer()).is_(None), COUNT_OPEN.scalar_subquery() < room)
     source = select(*_VALUES.values()).where(and_(true(), allowed))
-    statement = _INSERT[dialect](jobs).from_select(list(_VALUES), source, include_defaults=False)
+    statement = INSERT[dialect](jobs).from_select(list(_VALUES), source, include_defaults=False)
     keyed = statement.on_conflict_do_nothing(index_elements=[jobs.c.type, jobs.c.unique_key], index_where=UNIQUE_WHERE)
     return keyed.returning(*_INSERTED)
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, Float, bindparam, case, func, select
 
 from horae.domain.jobs.job import JobState
-from horae.storage.engine.dialect import Instant, seconds_from_now
+from horae.storage.engine.dialect import Instant, seconds_between, seconds_from_now
 from horae.storage.jobs.tables import jobs
-from horae.storage.operations.overview import TICK_OF_JOB, seconds_between
+from horae.storage.operations.overview import TICK_OF_JOB
 from horae.storage.schedules.tables import ticks
 
 COUNTED_AFTER: Final = 2.0
@@ -50,8 +50,8 @@ def _at_most(value: ColumnElement[float], bounds: tuple[float, ...]) -> list[Col
     return [func.count(case((value <= bound, 1))) for bound in bounds]
 
 
-_pick_up = seconds_between(jobs.c.run_at, jobs.c.started_at)
-_duration = seconds_between(jobs.c.started_at, jobs.c.finished_at)
+_pick_up = seconds_between(jobs.c.started_at, jobs.c.run_at)
+_duration = seconds_between(jobs.c.finished_at, jobs.c.started_at)
 TALLIES: Final = (
     select(
         jobs.c.type,
@@ -69,7 +69,7 @@ TALLIES: Final = (
     )
     .group_by(jobs.c.type, jobs.c.state)
 )
-_lateness = seconds_between(ticks.c.nominal_time, ticks.c.decided_at)
+_lateness = seconds_between(ticks.c.decided_at, ticks.c.nominal_time)
 LATENESS: Final = (
     select(jobs.c.type, func.count(), func.coalesce(func.sum(_lateness), 0.0), *_at_most(_lateness, LATENESS_BOUNDS))
     .select_from(jobs.join(ticks, TICK_OF_JOB))

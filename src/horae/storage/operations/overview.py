@@ -16,14 +16,11 @@ from sqlalchemy import (
     select,
     type_coerce,
 )
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import Float
 
 from horae.domain.jobs.job import JobState
 from horae.domain.schedules.tick import Reason
-from horae.storage.engine.dialect import POSTGRESQL, SQLITE, Instant, PerDialect, seconds_from_now
+from horae.storage.engine.dialect import POSTGRESQL, Instant, PerDialect, seconds_between, seconds_from_now
 from horae.storage.engine.unreadable_rows import readable
 from horae.storage.jobs.tables import jobs
 from horae.storage.schedules.tables import ticks
@@ -70,25 +67,6 @@ class TypeCounts:
     failed: int
 
 
-class seconds_between(FunctionElement[float]):  # noqa: N801 - reads as the SQL function that it is
-    """How many seconds the second moment is after the first; by their epochs, which infinite moments have, too."""
-
-    type = Float()
-    inherit_cache = True
-
-
-@compiles(seconds_between, POSTGRESQL)
-def _between_postgresql(element: seconds_between, compiler: SQLCompiler, **options: Any) -> str:
-    first, second = (compiler.process(clause, **options) for clause in element.clauses)
-    return f"(extract(epoch FROM {second}) - extract(epoch FROM {first}))::float8"
-
-
-@compiles(seconds_between, SQLITE)
-def _between_sqlite(element: seconds_between, compiler: SQLCompiler, **options: Any) -> str:
-    first, second = (compiler.process(clause, **options) for clause in element.clauses)
-    return f"(({second} - {first}) / 1000000.0)"
-
-
 def _count(state: JobState) -> ColumnElement[int]:
     return func.count(case((jobs.c.state == state, 1)))
 
@@ -102,7 +80,7 @@ def _minute(dialect: str) -> ColumnElement[datetime]:
 
 def _throughput(dialect: str) -> Any:
     minute = _minute(dialect).label("minute")
-    wait = seconds_between(jobs.c.run_at, jobs.c.started_at)
+    wait = seconds_between(jobs.c.started_at, jobs.c.run_at)
     return (
         select(
             minute,
@@ -121,8 +99,8 @@ def _throughput(dialect: str) -> Any:
 THROUGHPUT: Final = PerDialect(_throughput)
 SAMPLES: Final = (
     select(
-        seconds_between(jobs.c.run_at, jobs.c.started_at).label("pick_up"),
-        seconds_between(jobs.c.started_at, jobs.c.finished_at).label("duration"),
+        seconds_between(jobs.c.started_at, jobs.c.run_at).label("pick_up"),
+        seconds_between(jobs.c.finished_at, jobs.c.started_at).label("duration"),
     )
     .where(jobs.c.finished_at > seconds_from_now(bindparam("since", type_=Float())), jobs.c.started_at.is_not(None))
     .order_by(jobs.c.finished_at.desc())
@@ -135,7 +113,7 @@ BY_TYPE: Final = (
     .order_by(jobs.c.type)
 )
 LATENESS: Final = (
-    select(seconds_between(ticks.c.nominal_time, ticks.c.decided_at))
+    select(seconds_between(ticks.c.decided_at, ticks.c.nominal_time))
     .select_from(jobs.join(ticks, TICK_OF_JOB))
     .where(jobs.c.finished_at > seconds_from_now(bindparam("since", type_=Float())))
     .order_by(jobs.c.finished_at.desc())

@@ -6,10 +6,9 @@ from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import Connection, bindparam, case, func, null, or_, outerjoin, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from horae.domain.jobs.job import JobState
-from horae.storage.engine.dialect import POSTGRESQL, SQLITE, PerDialect, database_now, seconds_since
+from horae.storage.engine.dialect import INSERT, PerDialect, database_now, seconds_since
 from horae.storage.engine.unreadable_rows import readable
 from horae.storage.jobs.tables import jobs, queues
 
@@ -32,11 +31,8 @@ class QueueView:
     oldest_due: float | None
 
 
-_INSERT: Final[Mapping[str, Any]] = {POSTGRESQL: postgresql.insert, SQLITE: sqlite.insert}
-
-
 def _pause(dialect: str) -> Any:
-    row = _INSERT[dialect](queues).values(name=bindparam("name"), paused_at=database_now(), note=bindparam("note"))
+    row = INSERT[dialect](queues).values(name=bindparam("name"), paused_at=database_now(), note=bindparam("note"))
     changed = {
         "paused_at": func.coalesce(queues.c.paused_at, database_now()),
         "note": bindparam("note"),
@@ -54,7 +50,7 @@ RESUME: Final = (
 
 def _limit(dialect: str) -> Any:
     limited: dict[str, Any] = {"concurrency_limit": bindparam("concurrency_limit")}
-    row = _INSERT[dialect](queues).values(name=bindparam("name"), **limited)
+    row = INSERT[dialect](queues).values(name=bindparam("name"), **limited)
     return row.on_conflict_do_update(index_elements=[queues.c.name], set_=limited)
 
 

@@ -1,10 +1,10 @@
-"""Deployments: one version of a module's declared schedules after another, at most one of them current."""
+"""Deployments: the versions of a module's declared schedules, of which at most one is current."""
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import BigInteger, Connection, Text, bindparam, func, insert, select, update
+from sqlalchemy import BigInteger, Connection, Select, Text, bindparam, func, insert, select, update
 
 from horae.storage.engine.dialect import POSTGRESQL, database_now
 from horae.storage.engine.unreadable_rows import readable
@@ -13,7 +13,7 @@ from horae.storage.schedules.tables import deployments
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """One version of a module's schedules. `ended_at`: replaced, or ended by hand."""
+    """A version of a module's schedules. `ended_at`: when it was replaced, or ended by hand."""
 
     id: int
     key: str
@@ -64,45 +64,47 @@ def lock_module(connection: Connection, module: str) -> None:
 
 
 def current(connection: Connection, module: str) -> Deployment | None:
-    """The version of the module that fires."""
-    row = connection.execute(CURRENT, {"module": module}).mappings().one_or_none()
-    return None if row is None else Deployment(**row)
+    """Return the current version of the module, whose schedules fire."""
+    return _one(connection, CURRENT, module=module)
 
 
 def with_schema(connection: Connection, module: str, schema_hash: str) -> Deployment | None:
-    """The newest deployment of the module that had this schema."""
-    row = connection.execute(WITH_SCHEMA, {"module": module, "schema_hash": schema_hash}).mappings().one_or_none()
-    return None if row is None else Deployment(**row)
+    """Return the newest deployment of the module with this schema."""
+    return _one(connection, WITH_SCHEMA, module=module, schema_hash=schema_hash)
 
 
 def by_key(connection: Connection, key: str) -> Deployment | None:
-    """The deployment of this key."""
-    row = connection.execute(BY_KEY, {"key": key}).mappings().one_or_none()
-    return None if row is None else Deployment(**row)
+    """Return the deployment with this key."""
+    return _one(connection, BY_KEY, key=key)
 
 
 def page(connection: Connection) -> list[Deployment]:
-    """All deployments, the newest first."""
+    """Return all deployments, the newest first."""
     return readable(deployments.name, connection.execute(LIST).mappings(), lambda row: Deployment(**row))
 
 
 def add(connection: Connection, key: str, module: str, schema: str, schema_hash: str, min_replicas: int) -> Deployment:
-    """Insert the current version of a module; any other one must have ended."""
+    """Insert the current version of a module; all others must have ended."""
     values = {"key": key, "module": module, "schema": schema, "schema_hash": schema_hash, "min_replicas": min_replicas}
     return Deployment(**connection.execute(ADD, values).mappings().one())
 
 
 def end(connection: Connection, deployment_id: int) -> None:
-    """End a version."""
+    """End a deployment."""
     connection.execute(END, {"deployment_id": deployment_id})
 
 
-def replaced(connection: Connection, deployment_id: int, by: int) -> None:
-    """Note what took the place of an ended version."""
+def set_replaced_by(connection: Connection, deployment_id: int, by: int) -> None:
+    """Store which deployment replaced an ended one."""
     connection.execute(REPLACED, {"deployment_id": deployment_id, "by": by})
 
 
 def scale(connection: Connection, deployment_id: int, replicas: int) -> Deployment:
-    """Set how many nodes the version wants; none stops its schedules."""
+    """Set how many nodes the deployment should have; its schedules fire whatever the number is."""
     row = connection.execute(SCALE, {"deployment_id": deployment_id, "replicas": replicas}).mappings().one()
     return Deployment(**row)
+
+
+def _one(connection: Connection, statement: Select[Any], **values: str) -> Deployment | None:
+    row = connection.execute(statement, values).mappings().one_or_none()
+    return None if row is None else Deployment(**row)

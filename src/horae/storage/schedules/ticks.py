@@ -41,9 +41,7 @@ class StoredTicks:
     decided_by: str | None
 
 
-_GIVEN: Final = (
-    "schedule_id", "nominal_time", "until", "count", "decision", "reason", "job_id", "decided_by",
-)  # fmt: skip
+_GIVEN: Final = tuple(NewTicks.__annotations__)
 
 
 def _add(dialect: str) -> Insert:

@@ -12,11 +12,10 @@ from operator import attrgetter
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Table, Update, bindparam, delete, insert, true, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from horae.storage.engine.dialect import (
+    INSERT,
     POSTGRESQL,
-    SQLITE,
     IdList,
     PerDialect,
     database_now,
@@ -63,12 +62,11 @@ WRITE: Final = PerDialect(
     lambda dialect: _write(dialect, schedules, _CHANGING, version=schedules.c.version + 1, updated_at=database_now())
 )
 WRITE_STATISTICS: Final = PerDialect(lambda dialect: _write(dialect, schedule_statistics, STATISTICS))
-_INSERT: Final[Mapping[str, Any]] = {POSTGRESQL: postgresql.insert, SQLITE: sqlite.insert}
 
 
 def _add(dialect: str) -> Any:
     given = {name: bindparam(name, type_=schedules.c[name].type) for name in NewSchedule._fields}
-    added = _INSERT[dialect](schedules).values(**given, created_at=database_now(), updated_at=database_now())
+    added = INSERT[dialect](schedules).values(**given, created_at=database_now(), updated_at=database_now())
     # If several transactions add the same name at once, all but one of them learn that it exists.
     unless_it_exists = added.on_conflict_do_nothing(index_elements=[schedules.c.module, schedules.c.name])
     return unless_it_exists.returning(schedules.c.id)
