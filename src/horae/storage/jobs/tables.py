@@ -1,6 +1,6 @@
-"""The tables. Every state is a CHECK, every invariant that SQL can hold is a constraint.
+"""The tables of jobs, nodes and queues. CHECKs list the states, and constraints hold all invariants that SQL can.
 
-Names carry the prefix `horae_`, because they live in the application's own database (ADR 0002).
+Their names begin with `horae_`, because they are in the application's own database (ADR 0002).
 """
 
 from sqlalchemy import (
@@ -34,7 +34,7 @@ metadata = MetaData(
     }
 )
 
-# SQLite counts rows only in a column declared exactly INTEGER.
+# SQLite numbers rows only by a column that is declared exactly INTEGER.
 row_id = BigInteger().with_variant(Integer(), "sqlite")
 
 jobs = Table(
@@ -68,11 +68,13 @@ jobs = Table(
     Column("schedule_id", row_id),
     Column("nominal_time", Instant),
     Column("deployment_id", row_id),
-    Column("max_runtime", Float, CheckConstraint("max_runtime > 0", name="max_runtime")),  # seconds; of its schedule
+    Column(
+        "max_runtime", Float, CheckConstraint("max_runtime > 0", name="max_runtime")
+    ),  # seconds; set by the schedule of the job
     Column("run_reason", String(32)),  # why its schedule started it
     Column("retry_of", row_id),
     Column(
-        "hook_owed",  # in this order, where the job is to be deleted after it
+        "hook_owed",  # `before_delete` last, if the job is to be deleted after its hook
         String(32),
         CheckConstraint(
             "hook_owed IN ('on_error', 'on_cancelled', "
@@ -81,14 +83,14 @@ jobs = Table(
         ),
     ),
     Column(
-        "hook_taken_at",  # by a process that is calling the hook, or was when it died
+        "hook_taken_at",  # when a process began to call the hook; it may have died since
         Instant,
-        # Of the whole row. It stands here because SQLite adds a CHECK to a table only with a column.
+        # A CHECK of the whole row, added here because SQLite can add one to a table only with a column.
         CheckConstraint(JOB_IS_READABLE, name="readable"),
     ),
     CheckConstraint("state IN ('pending', 'started', 'finished', 'failed', 'cancelled')", name="state"),
     CheckConstraint("(finished_at IS NOT NULL) = (state IN ('finished', 'failed', 'cancelled'))", name="ended"),
-    # A node holds what is started, and for a while what was cancelled or failed under a body that has not stopped yet.
+    # A node holds started jobs, and jobs that were cancelled or failed until their bodies have stopped.
     CheckConstraint(
         "CASE state WHEN 'pending' THEN node_id IS NULL WHEN 'started' THEN node_id IS NOT NULL "
         "WHEN 'finished' THEN node_id IS NULL ELSE TRUE END",
@@ -197,11 +199,11 @@ queues = Table(
     Column("paused_at", Instant),
     Column("note", Text),
     Column("concurrency_limit", Integer, CheckConstraint("concurrency_limit > 0", name="limit")),
-    Column("opened_at", Instant),  # after a pause; what waited there has had no time until then
+    Column("opened_at", Instant),  # when a pause ended; time limits of pending jobs count from then
 )
 
-# What a running job shows, and what it is asked to do, apart from each other so that no report can overwrite a request.
-# Unlogged on PostgreSQL; on SQLite both live in a side-car file.
+# The reports of running jobs, and the requests to cancel them, in two tables so that no report overwrites a request.
+# The tables are unlogged on PostgreSQL; on SQLite both are in a side-car file.
 live_metadata = MetaData(naming_convention=metadata.naming_convention)
 
 live_jobs = Table(

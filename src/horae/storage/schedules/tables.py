@@ -1,4 +1,4 @@
-"""The tables of schedules: what is due when, what was decided about each nominal time, how the runs went."""
+"""The tables of schedules: deployments, schedules, their statistics, and the ledger of nominal times."""
 
 from sqlalchemy import (
     BigInteger,
@@ -38,7 +38,7 @@ deployments = Table(
 _current = text("ended_at IS NULL")
 Index(
     "horae_deployments_current", deployments.c.module, unique=True, postgresql_where=_current, sqlite_where=_current
-)  # two versions of a module never both fire
+)  # a module has one current version, so two never both fire
 
 schedules = Table(
     "horae_schedules",
@@ -67,20 +67,20 @@ schedules = Table(
     Column("created_by", String(64)),
     Column("created_at", Instant, nullable=False),
     Column("version", Integer, nullable=False, server_default=text("1")),
-    Column("updated_at", Instant),  # null: nothing has happened to it since there is this column
+    Column("updated_at", Instant),  # null: unchanged since this column was added
     CheckConstraint("trigger_kind IN ('cron', 'interval')", name="trigger_kind"),
     CheckConstraint("state IN ('idle', 'executing', 'terminating', 'disabled')", name="state"),
     CheckConstraint("(run_token IS NOT NULL) = (state IN ('executing', 'terminating'))", name="running"),
     CheckConstraint("enabled = (disabled_reason IS NULL)", name="enabled"),
     CheckConstraint("partition BETWEEN 0 AND 1023", name="partition"),
-    # No schedule waits for ever: one that is enabled and idle has a next start.
+    # An idle schedule is enabled and has a next start, so none waits for ever.
     CheckConstraint("state <> 'idle' OR (enabled AND next_start IS NOT NULL)", name="waiting"),
     sqlite_autoincrement=True,
 )
 Index("horae_schedules_name", schedules.c.module, schedules.c.name, unique=True)
 _waiting = text("next_start IS NOT NULL")
 Index("horae_schedules_due", schedules.c.next_start, postgresql_where=_waiting, sqlite_where=_waiting)
-Index("horae_schedules_updated", schedules.c.updated_at)  # whoever watches asks for what has changed, once a second
+Index("horae_schedules_updated", schedules.c.updated_at)  # event streams query the latest changes once a second
 _running = text("run_token IS NOT NULL")
 Index("horae_schedules_running", schedules.c.run_token, postgresql_where=_running, sqlite_where=_running)
 

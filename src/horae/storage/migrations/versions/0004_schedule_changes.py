@@ -1,4 +1,4 @@
-"""When a schedule has changed, so that whoever watches finds the few that have."""
+"""When a schedule has changed, so that event streams find the latest changes by an index."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Columns of their own for what `meta` held, for hooks that are owed and for changes; log-ins; bounds of values."""
+"""Columns for values that were in `meta`, for owed hooks and audited changes; browser sessions; limits of values."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -19,7 +19,7 @@ json: Final = JSONB().with_variant(sa.Text(), "sqlite")
 
 def upgrade() -> None:
     """Apply."""
-    _put_right()
+    _replace_unreadable()
     _add_to_jobs()
     for statements in (_FROM_META, _RETRIES_FROM_META):
         op.execute(statements[op.get_context().dialect.name])
@@ -87,14 +87,14 @@ def _add_to_jobs() -> None:
     op.create_index("horae_jobs_retry_of", "horae_jobs", ["retry_of"], postgresql_where=repeats, sqlite_where=repeats)
 
 
-# Years 1 to 9999, with a day to spare at either end for the zones.
+# Years 1 to 9999 without a day at either end, so that every moment can be shown in any time zone.
 _SECONDS: Final = (-62135510400, 253402214400)
 _MOMENTS: Final = ("run_at", "created_at", "updated_at", "started_at", "finished_at", "nominal_time")
 _COUNTS: Final = f"lease < {2**62} AND attempt < {2**30}"
 
 
 def _moments(names: Sequence[str]) -> str:
-    """That these moments are within the years that Python knows; null is allowed."""
+    """Return the condition that these moments are in the years that Python supports; null is allowed."""
     first, last = _SECONDS
     if op.get_context().dialect.name == "sqlite":
         return " AND ".join(f"{name} BETWEEN {first * 10**6} AND {last * 10**6}" for name in names)
@@ -107,11 +107,11 @@ def _is_object() -> str:
     return "jsonb_typeof(meta) = 'object'"
 
 
-def _put_right() -> None:
-    """Give rows that the new CHECKs would refuse values that can be read, and fail the jobs among them."""
+def _replace_unreadable() -> None:
+    """Replace values that the new CHECKs would reject, and fail the active jobs that had them."""
     now = "now()" if op.get_context().dialect.name != "sqlite" else "CAST(strftime('%s', 'now') AS INTEGER) * 1000000"
     ended, counts = "state IN ('finished', 'failed', 'cancelled')", f"{_COUNTS} AND lease >= 0 AND attempt >= 0"
-    why = "its row held a value that cannot be read, and was put right by a migration"
+    why = "its row held a value that cannot be read, which a migration replaced"
     new = {
         "state": f"CASE WHEN {ended} THEN state ELSE 'failed' END",
         "node_id": f"CASE WHEN {ended} THEN node_id END",
@@ -131,9 +131,9 @@ def _put_right() -> None:
     op.execute(f"UPDATE horae_audit SET at = {now} WHERE NOT ({_moments(['at'])})")  # noqa: S608 - as above
 
 
-# Whoever started a job may have put the same words into `meta`: only a schedule's own job has them from Horae, and only
-# what Horae would have written is taken over: no schedule allows more than a hundred years. Cases are nested where
-# something must not be evaluated too early, for AND promises no order.
+# Callers may have used the same keys in `meta`: only the jobs of schedules have them from Horae, and only values that
+# Horae could have written are copied; no schedule allows more than a hundred years. CASEs are nested where the order of
+# evaluation matters, which AND does not guarantee.
 _FROM_META: Final = {
     "postgresql": """
 UPDATE horae_jobs SET
@@ -156,7 +156,7 @@ UPDATE horae_jobs SET
 WHERE schedule_id IS NOT NULL AND CASE WHEN json_valid(meta) THEN json_type(meta) = 'object' END
 """,
 }
-# A retry repeats an older job of its type that failed or was cancelled.
+# A retry refers to an older job of its type that failed or was cancelled.
 _RETRIES_FROM_META: Final = {
     "postgresql": """
 UPDATE horae_jobs AS jobs SET retry_of = original.id, meta = jobs.meta - 'retry_of'
