@@ -714,20 +714,10 @@ export interface components {
         };
         /**
          * CatchUp
-         * @description What becomes of the times that passed while nothing could run them.
+         * @description What happens to times that passed while no node could run them.
          * @enum {string}
          */
         CatchUp: "last" | "none" | "all";
-        /**
-         * Complaint
-         * @description One thing that is wrong with one field.
-         */
-        Complaint: {
-            /** Code */
-            code: string;
-            /** Error */
-            error: string;
-        };
         /**
          * DeadNodeItem
          * @description A node that ended without leaving. It is no longer listed, and others have taken over what it held.
@@ -827,6 +817,16 @@ export interface components {
         FailedRunList: {
             /** Errors */
             errors: components["schemas"]["FailedRunItem"][];
+        };
+        /**
+         * FieldError
+         * @description One thing that is wrong with one field.
+         */
+        FieldError: {
+            /** Code */
+            code: string;
+            /** Error */
+            error: string;
         };
         /**
          * Health
@@ -1299,7 +1299,7 @@ export interface components {
         };
         /**
          * Overlap
-         * @description What becomes of a time that comes due while a run is going on.
+         * @description What happens to a time that comes due while a run is executing.
          * @enum {string}
          */
         Overlap: "skip" | "buffer_one" | "buffer_all" | "cancel_other" | "terminate_other" | "allow_all";
@@ -1314,15 +1314,15 @@ export interface components {
              */
             at: string;
             /** @description From started to ended. */
-            duration: components["schemas"]["SpreadItem"];
+            duration: components["schemas"]["PercentilesItem"];
             /** @description Of scheduled jobs: from the nominal time to fired. */
-            lateness: components["schemas"]["SpreadItem"];
+            lateness: components["schemas"]["PercentilesItem"];
             /** Nodes Alive */
             nodes_alive: number;
             /** Nodes Dead */
             nodes_dead: number;
             /** @description From due to started. */
-            pick_up: components["schemas"]["SpreadItem"];
+            pick_up: components["schemas"]["PercentilesItem"];
             /**
              * Problems
              * @description The worst first; empty if all is well.
@@ -1347,6 +1347,18 @@ export interface components {
             throughput: components["schemas"]["MinuteItem"][];
         };
         /**
+         * PercentilesItem
+         * @description How some seconds are spread over the latest jobs that ended in the last hour, at most 1,000.
+         */
+        PercentilesItem: {
+            /** Count */
+            count: number;
+            /** P50 Seconds */
+            p50_seconds: number | null;
+            /** P99 Seconds */
+            p99_seconds: number | null;
+        };
+        /**
          * Problem
          * @description How every error is answered.
          */
@@ -1356,7 +1368,7 @@ export interface components {
              * @description What went wrong, for people; for a field that is wrong, by the field.
              */
             detail: string | {
-                [key: string]: components["schemas"]["Complaint"][];
+                [key: string]: components["schemas"]["FieldError"][];
             };
             /**
              * Error
@@ -1698,18 +1710,6 @@ export interface components {
              * @description IANA name of the zone; UTC if not given.
              */
             timezone?: string;
-        };
-        /**
-         * SpreadItem
-         * @description How some seconds are spread over the latest jobs that ended in the last hour, at most 1,000.
-         */
-        SpreadItem: {
-            /** Count */
-            count: number;
-            /** P50 Seconds */
-            p50_seconds: number | null;
-            /** P99 Seconds */
-            p99_seconds: number | null;
         };
         /**
          * Started
