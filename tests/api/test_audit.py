@@ -81,7 +81,7 @@ async def test_a_refusal_that_cannot_be_recorded_is_in_the_log(
 ) -> None:
     execute(horae, "DROP TABLE horae_audit")
     assert (await client("root").post("/api/jobs/1/cancel/")).status_code == 404
-    assert "could not be written" in caplog.text
+    assert "audit entry not written" in caplog.text
     assert "job.cancel" in caplog.text
 
 

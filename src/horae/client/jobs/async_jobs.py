@@ -1,4 +1,4 @@
-"""The same verbs for coroutines: each runs its twin on a thread of the database, or in the caller's AsyncSession."""
+"""The methods of `Jobs` for coroutines: each runs on a database thread, or in the caller's AsyncSession."""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -30,14 +30,14 @@ class AsyncJobs:
 
     def __init__(self, jobs: Jobs, database: Database, wakeup: WakeupChannel) -> None:
         self._jobs, self._database, self._wakeup = jobs.without_waiting(), database, wakeup
-        self._apart = DaemonThreads()
+        self._threads = DaemonThreads()
 
     async def start(self, job_type: JobTypeReference, /, *, session: AsyncWithin | None = None, **options: Any) -> Job:
         """Create a job; see `Jobs.start`."""
         return await self._with_retries(session, partial(self._jobs.start, job_type, **options))
 
     async def create(self, job_type: JobTypeReference, values: Mapping[str, Any], options: StartOptions) -> Job:
-        """Create a job of parameters that a stranger gave; see `Jobs.create`."""
+        """Create a job; parameters and options are separate; see `Jobs.create`."""
         return await self._with_retries(None, partial(self._jobs.create, job_type, values, options))
 
     async def start_many(
@@ -89,17 +89,17 @@ class AsyncJobs:
 
     async def cancel(self, job_id: int, *, owner: Whose = EVERYBODY, by: str | None = None) -> Job:
         """Cancel a job; see `Jobs.cancel`."""
-        # To the end, although the caller may go away: its body may have been told already.
+        # Run to the end even if the caller is cancelled: the body may have been asked to stop already.
         return await asyncio.shield(self._cancel(partial(self._jobs.cancel, job_id, owner=owner, by=by)))
 
     async def retry(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
-        """Start a failed or cancelled job anew; see `Jobs.retry`."""
+        """Repeat a failed or cancelled job; see `Jobs.retry`."""
         return await self._with_retries(None, partial(self._jobs.retry, job_id, owner=owner))
 
     async def delete(self, job_id: int, *, owner: Whose = EVERYBODY, without_hooks: bool = False) -> bool:
         """Delete an ended job; see `Jobs.delete`."""
-        return await self._apart.run(partial(self._jobs.delete, job_id, owner=owner, without_hooks=without_hooks))
+        return await self._threads.run(partial(self._jobs.delete, job_id, owner=owner, without_hooks=without_hooks))
 
     async def clean_up(self, older_than: Duration | None = None, *, unknown: Collection[str] = ()) -> int:
-        """Delete what is kept no longer; see `Jobs.clean_up`."""
-        return await self._apart.run(partial(self._jobs.clean_up, older_than, unknown=unknown))
+        """Delete jobs that ended long ago; see `Jobs.clean_up`."""
+        return await self._threads.run(partial(self._jobs.clean_up, older_than, unknown=unknown))

@@ -1,4 +1,4 @@
-"""How a job comes into being: check the values, then count, insert and call the hook in one transaction."""
+"""Creates jobs: checks the values, then counts, inserts and calls the hook in one transaction."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence, Sized
@@ -30,12 +30,12 @@ from horae.types.values.untyped import lost_number_of, untyped_problem_of
 LARGEST_META: Final = 1024 * 1024
 """Bytes of JSON that `meta` may have."""
 MOST_UNCOUNTED: Final = 100_000
-"""Jobs of one call whose number cannot be known before: an iterator may have no end."""
+"""Jobs of one call that gets an iterator: it may have no end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """A job that has been checked and can be inserted."""
+    """A job that was checked and can be inserted."""
 
     job_type: JobType[Any]
     new: NewJob
@@ -45,24 +45,24 @@ class Creation:
 
     @property
     def is_plain(self) -> bool:
-        """Whether one INSERT is all there is to do."""
+        """Return whether the creation is a single INSERT."""
         guarded = self.limit is not None or self.new.unique_key is not None
         return not guarded and self.stored.row is None and not has_hook(self.job_type, "after_creation")
 
     @property
     def limit(self) -> int | None:
-        """The count limit, where one applies."""
+        """Return the limit of active jobs, or None if none applies."""
         return None if self.new.owner is None else self.job_type.max_count
 
 
 def checked(job_type: JobType[Any], options: StartOptions, values: Mapping[str, Any]) -> Creation:
-    """Check a call; raises `InvalidParameters`, or what `prepare_values` raises. Touches no database."""
+    """Check a call without using the database. Raises `InvalidParameters`, or what `prepare_values` raises."""
     stored = stored_parameters(job_type, options.owner, values)
     return Creation(job_type, new_job(job_type, options, stored.text), values, stored, options.on_duplicate)
 
 
 def stored_parameters(job_type: JobType[Any], owner: str | None, values: Mapping[str, Any]) -> Stored:
-    """The parameters as they are written."""
+    """Return the parameters in their stored form. Raises `InvalidParameters`."""
     value = job_type.request.check(job_type.type, values)
     if job_type.prepares:
         given = {name: getattr(value, name) for name in value.model_fields_set}
@@ -71,7 +71,7 @@ def stored_parameters(job_type: JobType[Any], owner: str | None, values: Mapping
 
 
 def _prepared(job_type: JobType[Any], value: Any, given: Mapping[str, Any], prepared: Mapping[str, Any]) -> Any:
-    """What `prepare_values` made, checked; what it left as it was has been checked by the same model already."""
+    """Check the result of `prepare_values`; values that it left unchanged were checked by the same model already."""
     same_model = job_type.request is job_type.parameters
     untouched = {name for name in given if same_model and name in prepared and prepared[name] is given[name]}
     if same_model and len(untouched) == len(given) == len(prepared):
@@ -82,7 +82,7 @@ def _prepared(job_type: JobType[Any], value: Any, given: Mapping[str, Any], prep
 
 
 def storable_parameters(job_type: JobType[Any], value: Any) -> Stored:
-    """Checked parameters as they are written. Raises `InvalidParameters` for what no database could store."""
+    """Return checked parameters in their stored form. Raises `InvalidParameters` for values that cannot be stored."""
     in_json = not isinstance(job_type.parameters, MappedParameters)  # else the columns decide what can be stored
     if in_json and (problem := untyped_problem_of(value)) is not None:
         raise InvalidParameters(job_type.type, [problem])
@@ -113,7 +113,7 @@ def _written(job_type: JobType[Any], value: Any) -> Stored:
 
 
 def counted(values: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The parameters of each job of a batch. Raises `InvalidRequest` for an iterator that goes on and on."""
+    """Return the parameters of each job of a batch. Raises `InvalidRequest` for an iterator that is too long."""
     if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
         raise InvalidRequest(f"the batch is a {type(values).__name__}, expected a list of mappings")
     most = len(values) if isinstance(values, Sized) else MOST_UNCOUNTED
@@ -124,14 +124,14 @@ def counted(values: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def create(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
-    """Insert the job; it, and whether it is new. Raises `MaxJobCountExceeded` or `DuplicateJob`; nothing is left."""
+    """Insert the job; return it and whether it is new. Raises `MaxJobCountExceeded` or `DuplicateJob`."""
     new = wanted.new
     if wanted.limit is None and new.unique_key is None:
         inserted: Inserted | None = creation.add(connection, new)
     else:
         inserted = creation.add_guarded(connection, new, wanted.limit)
     if inserted is None:
-        found = _in_the_way(connection, wanted)
+        found = _blocking_job(connection, wanted)
         if found is None:
             raise Contended(f"a {new.type!r} job was in the way, which has ended meanwhile,")
         return found, False
@@ -143,7 +143,7 @@ def create(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
 
 
 def create_once(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
-    """Insert the repetition of a job, or find the one that there is; it, and whether it is new."""
+    """Insert the repetition of a job unless it exists; return it and whether it is new."""
     if wanted.new.retry_of is not None:
         found = creation.latest_retry(connection, wanted.new.retry_of)
         job = None if found is None else reading.get(connection, found)
@@ -153,14 +153,14 @@ def create_once(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
 
 
 def create_plain(connection: Connection, wanted: Creation) -> Job:
-    """Insert a job that is nothing but its row."""
+    """Insert a job that needs neither a limit, a unique key nor a hook."""
     return job_of(wanted.new, creation.add(connection, wanted.new))
 
 
 def create_many(
     connection: Connection, template: Creation, stored: Sequence[Stored], values: Sequence[Mapping[str, Any]]
 ) -> list[JobId]:
-    """Insert a batch in one statement, all or none; `values` are what the caller gave, for `after_creation`."""
+    """Insert a batch in one statement, all or none; `values` are the caller's parameters, for `after_creation`."""
     new, limit = template.new, template.limit
     if limit is not None and new.owner is not None:
         creation.lock_limit(connection, new.owner, new.type)
@@ -178,7 +178,7 @@ def create_many(
 
 
 def job_of(new: NewJob, inserted: Inserted) -> Job:
-    """The job as it was just stored."""
+    """Return the job as it was just stored."""
     return Job(
         id=inserted.id,
         type=new.type,
@@ -210,7 +210,7 @@ def job_of(new: NewJob, inserted: Inserted) -> Job:
 
 
 def new_job(job_type: JobType[Any], options: StartOptions, params: str | None) -> NewJob:
-    """The row to insert: what the caller said, else what the type says."""
+    """Return the row to insert: the options of the caller, else those of the type."""
     return NewJob(
         type=job_type.type,
         queue=job_type.queue if options.queue is None else options.queue,
@@ -249,8 +249,8 @@ def _add_rows(
     parameters.add(connection, mapped.joined, rows)
 
 
-def _in_the_way(connection: Connection, wanted: Creation) -> Job | None:
-    """The active job to return instead; raises the error that says why not. None if it has ended meanwhile."""
+def _blocking_job(connection: Connection, wanted: Creation) -> Job | None:
+    """Return the active job that blocks the creation, None if it has ended meanwhile; raise if that is an error."""
     new = wanted.new
     job_id = creation.active_with_key(connection, new.type, new.unique_key) if new.unique_key is not None else None
     if job_id is not None and wanted.on_duplicate == "refuse":

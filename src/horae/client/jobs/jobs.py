@@ -85,10 +85,11 @@ class Jobs:
     ) -> Job:  # fmt: skip
         """Create a job; a node runs it. Other named arguments are the job's parameters.
 
-        `session`: create it in the caller's transaction, so that it exists exactly if that commits. `sync`: run it here
-        and now, under the same rules, with its retries, and return it ended; pending only if its next attempt is due in
-        more than a minute, which is left to the nodes. Raises `InvalidParameters`, `MaxJobCountExceeded`,
-        `DuplicateJob`, or what `prepare_values` and `after_creation` raise; nothing is left then.
+        `session`: create it in the caller's transaction, so that it exists if and only if that commits. `sync`: run it
+        in this thread, under the same rules and with its retries, and return it when it has ended; it is still pending
+        only if its next attempt is due in more than a minute, which is left to the nodes. Raises `InvalidParameters`,
+        `MaxJobCountExceeded`, `DuplicateJob`, or what `prepare_values` and `after_creation` raise; nothing is left
+        then.
         """
         options = StartOptions(
             owner=owner, run_at=run_at, delay=delay, priority=priority, queue=queue, unique_key=unique_key,
@@ -100,7 +101,7 @@ class Jobs:
         self, job_type: JobTypeReference, values: Mapping[str, Any], options: StartOptions, *,
         session: Within | None = None, sync: bool = False,
     ) -> Job:  # fmt: skip
-        """Create a job as `start` does, with the parameters apart, so that none of them can be taken for an option."""
+        """Create a job as `start` does; parameters and options are separate, so that no name can clash."""
         wanted = creation.checked(self._registry.resolve(job_type), options, values)
         if sync:
             return self._start_inline(wanted, session)
@@ -119,7 +120,7 @@ class Jobs:
     ) -> list[JobId]:  # fmt: skip
         """Create one job for each mapping of parameters, in one statement, all or none; their ids in order.
 
-        `owner`: whose they are; what else may be said of them is in `options`.
+        `owner`: the owner of all of them; `options` has the other options, which apply to all as well.
         """
         options = options or StartOptions()
         of_kind("options", options, StartOptions, "StartOptions")
@@ -143,7 +144,7 @@ class Jobs:
         return ids
 
     def get(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
-        """The job, with its live label and percentage; raises `JobDoesNotExist`, also for another owner's."""
+        """Return the job with its live label and percentage. Raises `JobDoesNotExist`, also for another owner's job."""
         return with_live_reports(self._live, [self._stored(job_id, owner)])[0]
 
     def list(  # noqa: PLR0913 - the filters of a list
@@ -151,7 +152,10 @@ class Jobs:
         ids: Collection[int] | None = None, queues: Collection[str] | None = None, owner: Whose = EVERYBODY,
         schedule_id: int | None = None, limit: int = 100, cursor: str | None = None,
     ) -> JobPage:  # fmt: skip
-        """Newest first, long values `LEFT_OUT`. None is no filter, `[]` lets nothing through; `ids` are never cut."""
+        """List jobs, newest first; long values are `LEFT_OUT`. None is no filter, `[]` matches nothing.
+
+        With `ids` all of them are returned, whatever the `limit`.
+        """
         limit = filters.page_length(limit)
         wanted = JobFilter(
             states=wanted_states(states), types=filters.names_of("types", types), ids=possible_ids(ids),
@@ -165,11 +169,11 @@ class Jobs:
         return JobPage(list(page), str(page[-1].id) if more else None)
 
     def attempts(self, job_id: int, *, owner: Whose = EVERYBODY) -> Attempts:
-        """How each attempt at the job ended, oldest first."""
+        """Return how each attempt of the job ended, oldest first."""
         return self._database.autocommit(reading.attempts, self._stored(job_id, owner).id)
 
     def count(self) -> Mapping[JobState, int]:
-        """How many jobs are in each state."""
+        """Return the number of jobs in each state."""
         return self._database.autocommit(reading.counts)
 
     def wait(self, job_id: int, *, timeout: Timeout | None = None, owner: Whose = EVERYBODY) -> Any:
@@ -184,7 +188,7 @@ class Jobs:
         return self.result_of(self._stored(job_id, owner))
 
     def result_of(self, job: Job) -> Any:
-        """The result of an ended job, as its type annotates it; raises `JobFailed` or `JobWasCancelled`."""
+        """Return the result of an ended job in its annotated type. Raises `JobFailed`, `JobWasCancelled`."""
         if job.result is LEFT_OUT:
             job = self._stored(job.id, EVERYBODY)
         match job.state:
@@ -201,7 +205,7 @@ class Jobs:
                 return adapter.validate_python(job.result)
 
     def cancel(self, job_id: int, *, owner: Whose = EVERYBODY, by: str | None = None) -> Job:
-        """Cancel the job: it is `cancelled` when this returns, and final; its body is told and its work discarded.
+        """Cancel the job: it is `cancelled`, a final state, when this returns; its body is stopped, its work discarded.
 
         Cancelling twice is no error. Raises `JobNotCancellable` for a finished or failed job, `JobDoesNotExist`.
         """
@@ -215,8 +219,8 @@ class Jobs:
     def retry(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
         """Start a new job with the parameters and options of a failed or cancelled one, which stays as it ended.
 
-        Once: a second call returns the job that the first has started, and raises `JobNotRetryable`, which names it, if
-        that one has failed or was cancelled too. Raises what `start` raises.
+        A second call returns the job that the first one started, or raises `JobNotRetryable`, which names it, if that
+        job failed or was cancelled too. Raises what `start` raises.
         """
         job = self._hooks.with_parameters(self._stored(job_id, owner))
         if job.state not in (JobState.FAILED, JobState.CANCELLED):
@@ -239,10 +243,10 @@ class Jobs:
         return created
 
     def delete(self, job_id: int, *, owner: Whose = EVERYBODY, without_hooks: bool = False) -> bool:
-        """Delete an ended job, after its `before_delete`; whether it is gone.
+        """Delete an ended job after calling its `before_delete`; return whether it is gone.
 
-        False where its type is not registered here: then it is deleted by the first node that knows the type, which
-        calls the hook. `without_hooks` deletes it here in any case, and calls nothing. Raises `JobNotDeletable`,
+        False if its type is not registered here: then the first node that knows the type calls the hook and deletes it.
+        `without_hooks` deletes it at once and calls no hook. Raises `JobNotDeletable`,
         `JobDoesNotExist`.
         """
         job = self._stored(job_id, owner)
@@ -261,25 +265,25 @@ class Jobs:
         return True
 
     def clean_up(self, older_than: Duration | None = None, *, unknown: Collection[str] = ()) -> int:
-        """Delete jobs that ended longer ago than they are kept, `before_delete` first; how many.
+        """Delete jobs that ended longer ago than `older_than`, each after its `before_delete`; return their number.
 
-        Jobs of types that are not registered here are left to programs that know their hooks, but for the `unknown`
-        ones that are named: those go without any.
+        Jobs of types that are not registered here are left to programs that know their hooks, except for the types
+        named in `unknown`: their jobs are deleted without a hook.
         """
         keep = filters.kept_seconds(older_than, self._keep)
         forgotten = [name for name in unknown if name not in self._registry.by_name]
         return self._hooks.clean_up(keep) + self._hooks.forget(forgotten, keep)
 
     def left_over(self, older_than: Duration | None = None) -> Mapping[str, int]:
-        """How many jobs of each type `clean_up` leaves to programs that know the type."""
+        """Return the number of jobs of each type that `clean_up` leaves to programs that know the type."""
         keep = filters.kept_seconds(older_than, self._keep)
         found = self._database.autocommit(owed_hooks.leftover_jobs, list(self._registry.by_name), keep)
         return {item.type: item.past_keeping for item in found if item.past_keeping}
 
     def without_waiting(self) -> "Jobs":
-        """The same for coroutines, whose threads are few.
+        """Return a copy for coroutines, which must not occupy the few threads of the database.
 
-        It raises `TryAgain` where it would wait for another transaction, and calls `on_cancelled` on other threads.
+        It raises `TryAgain` instead of waiting for another transaction, and calls `on_cancelled` on other threads.
         """
         twin = copy(self)
         twin._run_attempt = once  # noqa: SLF001 - its own
@@ -305,7 +309,7 @@ class Jobs:
             raise InvalidRequest("sync=True runs the job at once, so it cannot wait for the session's commit")
         self._inline.join()
         job, claim = self._alone(partial(self._create_and_claim, wanted=wanted))
-        if claim is None:  # the job of somebody else that has the same key
+        if claim is None:  # an active job with the same key
             return self.get(job.id)
         self._inline.run(claim)
         return retried_inline(self._database, self._wakeup, self._inline, partial(self.get, job.id))

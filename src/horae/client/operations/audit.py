@@ -1,4 +1,4 @@
-"""Who changed what, and when: reads what was recorded, and records what was refused."""
+"""The audit log: reads entries, and writes those of refused requests."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -23,13 +23,13 @@ class AuditPage:
 
 
 class Audit:
-    """Writes and reads what people changed."""
+    """Writes and reads audit entries."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def settle(self, asked: ChangeRequest, outcome: str = DONE) -> None:
-        """Log what came of it, and write down what changed nothing: that is not undone if it cannot be written."""
+        """Log the outcome, and write an entry if the request wrote none; a failure to write it is only logged."""
         self.log(asked, outcome)
         entry = asked.entry(outcome)
         try:
@@ -37,16 +37,16 @@ class Audit:
                 asked.written = self._database.transact(write, entry)
         except Exception as error:
             if is_transient(error):
-                log.error("this entry could not be written, because the database does not answer: %s", entry)  # noqa: TRY400
+                log.error("audit entry not written, because the database does not answer: %s", entry)  # noqa: TRY400
             else:
-                log.exception("this entry could not be written: %s", entry)
+                log.exception("audit entry not written: %s", entry)
 
     def log(self, asked: ChangeRequest, outcome: str = DONE) -> None:
-        """Only log what came of it."""
+        """Log the outcome without writing an entry."""
         log.info("%s", in_one_line(asked.entry(outcome)))
 
     def page(self, *, before: int | None = None, actor: str | None = None, limit: int = 100) -> AuditPage:
-        """The newest entries first."""
+        """Return a page of entries, the newest first."""
         found = self._database.autocommit(audit.page, before=before, actor=actor, limit=limit + 1)
         return AuditPage(found[:limit], found[limit - 1].id if len(found) > limit else None)
 

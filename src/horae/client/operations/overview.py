@@ -1,4 +1,4 @@
-"""The state of the whole, for somebody who has a minute: how much, how promptly, and what is wrong, in words."""
+"""A summary of the whole system: throughput, delays, and current problems in words."""
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -19,13 +19,14 @@ from horae.storage.operations.queues import QueueView
 from horae.storage.schedules import health
 
 MANY_FAILURES: Final = 5
-"""Failures of one type in an hour that are worth a word, if they are also more than a fifth of its ends."""
+"""Failures of one type in an hour that are reported if they are also more than `LARGE_SHARE` of its ended jobs."""
 LARGE_SHARE: Final = 0.2
+"""The share of ended jobs above which failures are reported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Percentiles:
-    """How some seconds are spread over the latest jobs; None where there were none."""
+    """The distribution of a duration in seconds over the latest jobs; None if there were none."""
 
     count: int
     p50: float | None
@@ -34,7 +35,7 @@ class Percentiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """The state of the whole at one moment. `ready`: jobs that wait for nothing but a slot."""
+    """The state of the system at one moment. `ready`: jobs that are due and only wait for a slot."""
 
     at: datetime
     states: Mapping[JobState, int]
@@ -52,7 +53,7 @@ class Overview:
 
 
 def take(database: Database, alive: Sequence[NodeView], dead: Sequence[Dead], known: Collection[str]) -> Overview:
-    """Look at everything once. `known`: the job types of the application at hand."""
+    """Read the state once. `known`: the job types that this application declares."""
     samples = database.autocommit(overview.samples)
     waiting = database.autocommit(queues.view)
     return Overview(
@@ -61,9 +62,9 @@ def take(database: Database, alive: Sequence[NodeView], dead: Sequence[Dead], kn
         ready=sum(queue.due for queue in waiting if queue.paused_at is None),
         throughput=database.autocommit(overview.throughput),
         queues=waiting,
-        pick_up=spread([max(0.0, sample.pick_up) for sample in samples]),
-        duration=spread([max(0.0, sample.duration) for sample in samples]),
-        lateness=spread([max(0.0, seconds) for seconds in database.autocommit(overview.lateness)]),
+        pick_up=percentiles([max(0.0, sample.pick_up) for sample in samples]),
+        duration=percentiles([max(0.0, sample.duration) for sample in samples]),
+        lateness=percentiles([max(0.0, seconds) for seconds in database.autocommit(overview.lateness)]),
         nodes_alive=len(alive),
         nodes_dead=len(dead),
         slots=sum(view.concurrency for view in alive if "worker" in view.roles),
@@ -72,19 +73,19 @@ def take(database: Database, alive: Sequence[NodeView], dead: Sequence[Dead], kn
     )
 
 
-def spread(seconds: Sequence[float]) -> Percentiles:
-    """Median and 99th percentile, each a value that occurred."""
+def percentiles(seconds: Sequence[float]) -> Percentiles:
+    """Return median and 99th percentile, each a value that occurred."""
     ordered = sorted(seconds)
     return Percentiles(count=len(ordered), p50=percentile(ordered, 0.5), p99=percentile(ordered, 0.99))
 
 
 def percentile(ordered: Sequence[float], share: float) -> float | None:
-    """The smallest value that at least this share of all does not exceed; None of nothing."""
+    """Return the smallest value that at least this share of the values does not exceed; None if there are none."""
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None
 
 
 def failing(counts: Sequence[TypeCounts]) -> Iterator[Finding]:
-    """Job types that fail often."""
+    """Yield a finding for each job type that fails often."""
     for each in counts:
         ended = each.finished + each.failed
         if each.failed >= MANY_FAILURES and each.failed > LARGE_SHARE * ended:

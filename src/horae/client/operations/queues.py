@@ -1,4 +1,4 @@
-"""What callers do with queues: see what waits in them, hold them, open them again, limit what runs of them."""
+"""Operations on queues: list, pause, resume, limit."""
 
 from functools import partial
 from typing import Final
@@ -16,7 +16,7 @@ LARGEST_LIMIT: Final = LARGEST_NUMBER
 
 
 class Queues:
-    """Pause, resume and limit queues. A queue needs no declaration: it is there as soon as a job names it."""
+    """Pause, resume and limit queues. A queue needs no declaration: it exists as soon as a job names it."""
 
     def __init__(self, database: Database, wakeup: WakeupChannel) -> None:
         self._database, self._wakeup = database, wakeup
@@ -26,16 +26,16 @@ class Queues:
         return self._database.autocommit(queues.view)
 
     def pause(self, name: str, note: str | None = None) -> None:
-        """Let no node claim from the queue; what has started goes on. Pausing again changes the note.
+        """Pause the queue: no node claims from it; running jobs continue. Pausing again changes the note.
 
-        Raises `InvalidRequest` for a name that no queue can have.
+        Raises `InvalidRequest`.
         """
         queue_name(name)
         check_note(note)
         self._database.transact(recorded(queues.pause, _change("queue.pause", name)), name, note)
 
     def resume(self, name: str) -> None:
-        """Open the queue again, and tell the nodes; opening an open one does nothing.
+        """Resume the queue and notify the nodes; idempotent.
 
         Raises `NotFound` for a queue that was never paused.
         """
@@ -45,16 +45,15 @@ class Queues:
         self._wakeup.send(Hint(HintKind.WORK))
 
     def limit(self, name: str, concurrency_limit: int | None) -> None:
-        """Let no more jobs of the queue run at a time, over all nodes; None: as many as the nodes have slots.
+        """Limit the number of jobs of the queue that run at a time on all nodes together; None removes the limit.
 
-        What has started goes on: under a lower limit nothing begins until enough has ended. Raises `InvalidRequest`
-        for a limit below 1, and for a name that no queue can have.
+        Running jobs continue: under a lower limit none starts until enough have ended. Raises `InvalidRequest`.
         """
         queue_name(name)
         if concurrency_limit is not None and not 0 < concurrency_limit <= LARGEST_LIMIT:
             raise InvalidRequest(
                 f"concurrency_limit: {concurrency_limit} is not allowed; expected 1 to {LARGEST_LIMIT}, or none; "
-                "to let nothing begin, pause the queue"
+                "to start no job at all, pause the queue"
             )
         self._database.transact(recorded(queues.limit, _change("queue.limit", name)), name, concurrency_limit)
         self._wakeup.send(Hint(HintKind.WORK))

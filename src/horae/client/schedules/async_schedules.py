@@ -1,4 +1,4 @@
-"""Schedules and deployments for coroutines: each verb runs its twin on a thread of the database."""
+"""The methods of `Schedules` for coroutines: each runs on a database thread."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -43,11 +43,11 @@ class AsyncSchedules:
         await self._change(partial(self._schedules.delete, reference))
 
     async def pause(self, reference: Reference, note: str | None = None) -> ScheduleView:
-        """Let no further run start; see `Schedules.pause`."""
+        """Pause a schedule; see `Schedules.pause`."""
         return await self._change(partial(self._schedules.pause, reference, note))
 
     async def resume(self, reference: Reference) -> ScheduleView:
-        """Enable it again; see `Schedules.resume`."""
+        """Resume a schedule; see `Schedules.resume`."""
         return await self._change(partial(self._schedules.resume, reference))
 
     async def run_now(self, reference: Reference) -> JobId:
@@ -63,13 +63,13 @@ class AsyncSchedules:
         return await self._run(partial(self._schedules.list, module=module))
 
     async def statistics(self, reference: Reference) -> Statistics:
-        """Read how its runs went; see `Schedules.statistics`."""
+        """Read the statistics; see `Schedules.statistics`."""
         return await self._run(partial(self._schedules.statistics, reference))
 
     async def ticks(self, reference: Reference, *, limit: int = 100, before: datetime | None = None) -> TickList:
-        """Read its ledger; see `Schedules.ticks`."""
+        """Read the decisions about its times; see `Schedules.ticks`."""
         return await self._run(partial(self._schedules.ticks, reference, limit=limit, before=before))
 
     async def errors(self, reference: Reference | None = None, *, limit: int = 100) -> FailedRuns:
-        """Read its failed runs; see `Schedules.errors`."""
+        """Read the failed runs; see `Schedules.errors`."""
         return await self._run(partial(self._schedules.errors, reference, limit=limit))

@@ -1,4 +1,4 @@
-"""What the entry of a change says of a schedule."""
+"""The values of a schedule in audit entries."""
 
 import json
 from functools import partial
@@ -15,17 +15,17 @@ from horae.types.values.secret import masked
 
 
 def change_of(action: str, reference: int | str, registry: Registry) -> Change:
-    """A change of what is stored about a schedule."""
+    """Return the audited change of a schedule."""
     return Change.of(action, str(reference), partial(snapshot, reference=reference, registry=registry))
 
 
 def run_of(reference: int | str) -> Change:
-    """A run by hand."""
+    """Return the audited change of a run by hand."""
     return Change("schedule.run", str(reference), after=_job)
 
 
 def snapshot(connection: Connection, reference: int | str, registry: Registry) -> Values:
-    """What somebody has said of a schedule, and when it starts next; secret parameters are masked."""
+    """Return the definition of a schedule and its next start; secret parameters are masked."""
     row = reading.get(connection, reference)
     if row is None:
         return None
@@ -50,7 +50,7 @@ def snapshot(connection: Connection, reference: int | str, registry: Registry) -
 def _shown(registry: Registry, job_type: str, params: str | None) -> Any:
     kind = registry.find(job_type)
     if params is None or kind is None or not isinstance(kind.parameters, ModelParameters):
-        return None  # nobody here knows what of it is secret
+        return None  # without the type, secret parameters cannot be told from others
     return masked(kind.parameters.model, json.loads(params))
 
 

@@ -21,7 +21,7 @@ from horae.storage.schedules.rows import NewSchedule, StoredSchedule
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """What a caller decides about a schedule; `params` is JSON text, `next_start` None for what the rules say."""
+    """The definition of a schedule by a caller; `params` is JSON text; with `next_start` None the rules decide it."""
 
     name: str
     job_type: str
@@ -37,7 +37,7 @@ class Definition:
 def add(connection: Connection, wanted: Definition, *, enabled: bool = True) -> AppliedPlan:
     """Insert a schedule and plan its first start. Raises `ScheduleAlreadyExists`, and `CronSyntaxError` if it has none.
 
-    What is declared in code may have run out of times: the program must not fail on New Year's Eve.
+    A schedule that is declared in code may have no further times: a program must not fail to start for that.
     """
     schedule_id = writing.add(connection, _new(wanted))
     if schedule_id is None:
@@ -53,7 +53,7 @@ def add(connection: Connection, wanted: Definition, *, enabled: bool = True) -> 
 
 
 def alter_from(connection: Connection, seen: StoredSchedule, wanted: Definition) -> AppliedPlan | None:
-    """Give a schedule another definition, unless it has another already than it was `seen` with."""
+    """Change the definition of a schedule, unless it changed since it was read as `seen`; then return None."""
     row = locked(connection, seen.id)
     if any(getattr(row, name) != getattr(seen, name) for name in _definition(wanted)):
         return None
@@ -63,9 +63,9 @@ def alter_from(connection: Connection, seen: StoredSchedule, wanted: Definition)
 
 
 def alter(connection: Connection, reference: int | str, wanted: Definition) -> AppliedPlan:
-    """Give a schedule another definition; a next start that the new rules leave alone stays.
+    """Change the definition of a schedule; the next start stays if the new rules decide the same times.
 
-    Raises `ScheduleIsRunning` where several runs go on and the new rules allow one.
+    Raises `ScheduleIsRunning` if several runs execute and the new rules allow only one.
     """
     row = locked(connection, reference)
     event = _change_of(row)
@@ -82,7 +82,7 @@ def _refuse_if_over(rules: Rules, now: datetime) -> None:
 
 
 def _moved(connection: Connection, decided: AppliedPlan, next_start: datetime | None) -> AppliedPlan:
-    """The schedule with the next start that its caller wants. Raises `ScheduleIsRunning`: a run's end sets it."""
+    """Set the next start that the caller wants. Raises `ScheduleIsRunning`, as the end of a run sets it."""
     row = decided.schedule
     if next_start is None:
         return decided
@@ -92,7 +92,7 @@ def _moved(connection: Connection, decided: AppliedPlan, next_start: datetime | 
 
 
 def _with_runs(connection: Connection, row: StoredSchedule, before: Overlap, after: Overlap) -> StoredSchedule:
-    """What goes on, seen by a policy that keeps an eye on its one run, or by `allow_all`, which keeps none."""
+    """Set or clear the executing run where the policy changes from or to `allow_all`, which does not track runs."""
     if (before is Overlap.ALLOW_ALL) == (after is Overlap.ALLOW_ALL):
         return row
     if after is Overlap.ALLOW_ALL:
@@ -110,11 +110,11 @@ def _change_of(row: StoredSchedule) -> Event:
     try:
         return Altered(rules_of(row))
     except UnreadableSchedule:
-        return Resumed()  # nobody knows what its times were
+        return Resumed()  # its former times are unknown
 
 
 def pause(connection: Connection, reference: int | str, note: str | None, reason: DisabledReason) -> AppliedPlan:
-    """Let no further run start; one that goes on ends by itself."""
+    """Disable the schedule; an executing run continues."""
     row = locked(connection, reference)
     snapshot = snapshot_of(row)
     paused = replace(Plan.unchanged(snapshot), next_start=None, disabled=reason)
@@ -122,12 +122,12 @@ def pause(connection: Connection, reference: int | str, note: str | None, reason
 
 
 def resume(connection: Connection, reference: int | str) -> AppliedPlan:
-    """Enable a schedule, whatever had disabled it: streaks are cleared, nothing is made up for."""
+    """Enable a schedule, whatever disabled it: streaks are cleared, missed times are not caught up."""
     return plan_writing.apply_event(connection, locked(connection, reference), Resumed())
 
 
 def run_now(connection: Connection, reference: int | str) -> AppliedPlan:
-    """Start a run besides the schedule. Raises `ScheduleIsRunning` where only one may run."""
+    """Start a run in addition to the schedule. Raises `ScheduleIsRunning` if another one blocks it."""
     row = locked(connection, reference)
     latest = ticks.latest(connection, row.id, row.now + MAX_CLOCK_STEP_BACK)
     decided = plan_writing.apply_event(connection, row, RunByHand(latest))
@@ -137,7 +137,7 @@ def run_now(connection: Connection, reference: int | str) -> AppliedPlan:
 
 
 def delete(connection: Connection, reference: int | str) -> StoredSchedule:
-    """Delete a schedule that no current deployment declares, with its ledger. A job of it that runs goes on."""
+    """Delete a schedule and its ticks, unless a current deployment declares it. A running job continues."""
     row = locked(connection, reference)
     current = deployments.current(connection, row.module)
     if current is not None and current.id == row.deployment_id:
@@ -171,7 +171,7 @@ def _definition(wanted: Definition) -> Mapping[str, Any]:
 
 
 def _new(wanted: Definition) -> NewSchedule:
-    """A schedule that does nothing yet: its activation follows."""
+    """Return a new schedule, disabled until its activation."""
     return NewSchedule(
         **_definition(wanted),
         name=wanted.name,

@@ -1,7 +1,7 @@
 """A cron expression in words.
 
-The words are cron-descriptor's. It knows other rules for days, and takes a step that does not
-divide its field for an even rhythm; so it gets each field spelled out, and the days one by one.
+The words are cron-descriptor's. It combines days by other rules than Horae, and describes a step that
+does not divide its field as if it were even; so it gets each field as a list of values, and day and weekday separately.
 """
 
 from itertools import groupby
@@ -20,7 +20,7 @@ _SHORTEST_RANGE = 3
 
 
 def in_words(cron: CronExpression) -> str:
-    """Say when an expression fires, in one English sentence."""
+    """Describe when an expression fires, in one English sentence."""
     second, minute, hour, day, month, weekday, year = cron.fields
     either = not (day.starts_with_star or weekday.starts_with_star)
     days, weekdays = _spelled(day), _spelled(weekday)
@@ -36,7 +36,7 @@ def in_words(cron: CronExpression) -> str:
 
 
 def daylight_saving_in_words(cron: CronExpression) -> str:
-    """Say what becomes of times that the zone leaves out or repeats."""
+    """Describe what happens to times that daylight saving skips or repeats."""
     if cron.follows_wall_clock:
         return "It follows the wall clock: nothing in a gap, both passes of a fold."
     gap = "at the first moment after the gap" if cron.dst_gap == "shift" else "not at all"
@@ -54,7 +54,7 @@ def _description(text: str) -> str:
 
 
 def _rhythm(field: Field) -> str:
-    """Keep a step that goes evenly through its field; spell everything else out."""
+    """Keep a step that divides its field evenly; list the values of everything else."""
     step = field.text.removeprefix("*/")
     even = step != field.text and step.isdigit() and field.range.size % int(step) == 0
     several = field.mask.bit_count() > 1

@@ -1,9 +1,9 @@
-"""Deploying a module's declared schedules: all of a version in one transaction, and of two versions never both.
+"""Deploys the declared schedules of a module: one version in one transaction; two versions never fire together.
 
-The same schema changes nothing. A new one takes the place of the old: schedules that are declared as before keep their
-identity, next start, statistics and running job; changed ones keep all but the times; removed ones end, and their jobs
-that have not started are cancelled. A node that starts with a version that was replaced already does not bring it back:
-in a rolling deployment old processes start again now and then. Only `deploy` by hand does.
+The same schema changes nothing. A new schema replaces the old one: unchanged schedules keep their identity, next start,
+statistics and running job; changed ones keep all but the times; removed ones end, and their jobs that have not started
+are cancelled. A node that starts with a replaced version does not restore it, as in a rolling deployment old processes
+start again from time to time. Only an explicit `deploy` restores it.
 """
 
 import hashlib
@@ -42,7 +42,7 @@ log = logging.getLogger("horae.deployments")
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """What a deployment came to. `changed`: whether anything did; `schedules`: the ids of what it brought."""
+    """The result of deploying. `changed`: whether anything was changed; `schedules`: the ids of its schedules."""
 
     deployment: Deployment
     changed: bool
@@ -50,7 +50,7 @@ class Deployed:
 
 
 class Deployments:
-    """Deploy a module, see what is deployed, scale it down and up, end it."""
+    """Deploys a module, lists deployments, scales them down and up, ends them."""
 
     def __init__(self, database: Database, registry: Registry, wakeup: WakeupChannel) -> None:
         self._database, self._registry, self._wakeup = database, registry, wakeup
@@ -58,7 +58,7 @@ class Deployments:
     def deploy(
         self, module: str, declared: Sequence[Schedule], *, min_replicas: int = 1, restore: bool = True
     ) -> Deployed:
-        """Make this the current version of the module. `restore`: also if it was replaced before."""
+        """Make this the current version of the module; `restore`: even if a newer version had replaced it."""
         if min_replicas < 0:
             raise InvalidRequest(f"min_replicas is {min_replicas}, expected zero or more")
         definitions = [self._definition(module, schedule) for schedule in declared]
@@ -68,33 +68,33 @@ class Deployments:
         result = self._database.transact(statement, module, schema, definitions, min_replicas, restore=restore)
         if result.changed:
             log.info("module %s is deployed as %s", module, result.deployment.key)
-            self._tell()
+            self._notify()
         return result
 
     def current(self, module: str) -> Deployment | None:
-        """The version of a module that fires."""
+        """Return the current deployment of a module, whose schedules fire."""
         return self._database.autocommit(deployments.current, module)
 
     def list(self) -> DeploymentList:
-        """All deployments, the newest first."""
+        """List all deployments, the newest first."""
         return self._database.autocommit(deployments.page)
 
     def get(self, key: str) -> Deployment:
-        """The deployment of this key. Raises `DeploymentDoesNotExist`."""
+        """Return the deployment of this key. Raises `DeploymentDoesNotExist`."""
         return self._database.autocommit(_known, key)
 
     def scale(self, key: str, min_replicas: int) -> Deployment:
-        """Zero stops the deployment's schedules; going up again computes their next starts anew."""
+        """Set the replicas: zero stops the schedules; a later increase computes their next starts again."""
         if min_replicas < 0:
             raise InvalidRequest(f"min_replicas is {min_replicas}, expected zero or more")
         result = self._database.transact(recorded(scale, _change("deployment.scale", key)), key, min_replicas)
-        self._tell()
+        self._notify()
         return result
 
     def end(self, key: str) -> Deployment:
         """End a deployment and its schedules."""
         result = self._database.transact(recorded(end, _change("deployment.end", key)), key)
-        self._tell()
+        self._notify()
         return result
 
     def _definition(self, module: str, schedule: Schedule) -> Definition:
@@ -109,7 +109,7 @@ class Deployments:
             module=module,
         )
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._wakeup.send(Hint(HintKind.SCHEDULES))
 
 
@@ -123,7 +123,7 @@ def _deployment_state(connection: Connection, key: str) -> Mapping[str, Any] | N
 
 
 def _deployed(connection: Connection, module: str) -> Mapping[str, Any] | None:
-    """What is deployed of a module."""
+    """Return what is deployed of a module, for the audit log."""
     found = deployments.current(connection, module)
     if found is None:
         return None
@@ -133,7 +133,7 @@ def _deployed(connection: Connection, module: str) -> Mapping[str, Any] | None:
 def deploy(
     connection: Connection, module: str, schema: str, wanted: Sequence[Definition], min_replicas: int, *, restore: bool
 ) -> Deployed:
-    """Replace the current version of a module, unless it is the same."""
+    """Replace the current version of a module, unless it has the same schema."""
     deployments.lock_module(connection, module)
     schema_hash = hashlib.sha256(schema.encode()).hexdigest()
     current = deployments.current(connection, module)
@@ -151,14 +151,14 @@ def deploy(
         deployments.set_replaced_by(connection, current.id, created.id)
     _replace_schedules(connection, created, wanted)
     brought = reading.all_of(connection, module)
-    _tell_of_exhausted(row for row in brought if row.deployment_id == created.id)
+    _warn_of_exhausted(row for row in brought if row.deployment_id == created.id)
     return Deployed(
         created, changed=True, schedules=tuple(row.id for row in brought if row.deployment_id == created.id)
     )
 
 
 def scale(connection: Connection, key: str, min_replicas: int) -> Deployment:
-    """Set the replicas of a deployment; what it stops or starts follows."""
+    """Set the replicas of a deployment, and stop or start its schedules accordingly."""
     before = _locked(connection, key)
     if before.ended_at is not None:
         raise InvalidRequest(f"deployment {key!r} has ended; deploy its module again")
@@ -172,7 +172,7 @@ def scale(connection: Connection, key: str, min_replicas: int) -> Deployment:
 
 
 def end(connection: Connection, key: str) -> Deployment:
-    """End a deployment and what it declared."""
+    """End a deployment and its schedules."""
     deployment = _locked(connection, key)
     deployments.end(connection, deployment.id)
     for row in _of(connection, deployment):
@@ -193,7 +193,7 @@ def _replace_schedules(connection: Connection, created: Deployment, wanted: Sequ
             _stop(connection, schedule_id)
 
 
-def _tell_of_exhausted(brought: Iterable[StoredSchedule]) -> None:
+def _warn_of_exhausted(brought: Iterable[StoredSchedule]) -> None:
     for row in brought:
         if row.disabled_reason == DisabledReason.EXHAUSTED:
             log.warning("schedule %s can never fire again: the times of %s are over", row.name, row.trigger)
@@ -210,7 +210,7 @@ def _declare(connection: Connection, row: StoredSchedule | None, declared: Defin
 
 
 def _activate(connection: Connection, schedule_id: int) -> None:
-    """Let a schedule that had stopped with its deployment start again; one that was paused by hand stays so."""
+    """Enable a schedule that stopped with its deployment; one that was paused by hand stays paused."""
     row = changes.locked(connection, schedule_id)
     if row.disabled_reason == DisabledReason.DEPLOYMENT_GONE:
         plan_writing.apply_event(connection, row, Activated())
@@ -222,9 +222,9 @@ def _stop(connection: Connection, schedule_id: int) -> None:
 
 
 def _remove(connection: Connection, row: StoredSchedule) -> None:
-    """End a schedule: what has started goes on to its end, what has not is cancelled.
+    """End a schedule: running jobs continue, pending ones are cancelled.
 
-    In this order: what was fired since the row was read is seen only once the schedule is locked.
+    In this order, because jobs fired since the row was read are seen only once the schedule is locked.
     """
     changes.pause(connection, row.id, None, DisabledReason.DEPLOYMENT_GONE)
     cancelling.cancel_pending_of(connection, row.id, BY)
@@ -235,7 +235,7 @@ def _of(connection: Connection, deployment: Deployment) -> list[StoredSchedule]:
 
 
 def _locked(connection: Connection, key: str) -> Deployment:
-    """The deployment, while nobody else deploys its module."""
+    """Return the deployment and lock its module."""
     deployments.lock_module(connection, _known(connection, key).module)
     return _known(connection, key)
 

@@ -1,4 +1,4 @@
-"""Schedules by the page, for whoever has more than fit on one."""
+"""Lists schedules page by page."""
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -28,9 +28,9 @@ def page_of(  # noqa: PLR0913 - the filters of a list
     database: Database, *, module: str | None = None, job_type: str | None = None, name: str | None = None,
     enabled: bool | None = None, limit: int = 100, cursor: str | None = None,
 ) -> SchedulePage:  # fmt: skip
-    """Schedules by module and name; None is no filter, `name` is part of one. Raises `InvalidRequest`.
+    """Return a page of schedules by module and name; None is no filter, `name` matches a part. Raises `InvalidRequest`.
 
-    A page may be shorter than `limit`: what cannot be read here is only logged.
+    A page may be shorter than `limit`, as unreadable schedules are logged and left out.
     """
     wanted = ScheduleFilter(
         module=module, job_type=job_type, name=name, enabled=enabled, limit=limit + 1,
@@ -43,12 +43,12 @@ def page_of(  # noqa: PLR0913 - the filters of a list
 
 
 def cursor_of(module: str, name: str) -> str:
-    """A place in the list that outlives the schedule that stands there."""
+    """Return a cursor; it stays valid if the schedule at its place is deleted."""
     return urlsafe_b64encode(json.dumps([module, name]).encode()).decode().rstrip("=")
 
 
 def place_of(cursor: str) -> tuple[str, str]:
-    """Module and name of a cursor; raises `InvalidRequest`."""
+    """Return module and name of a cursor. Raises `InvalidRequest`."""
     try:
         found: Any = json.loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
     except ValueError as error:

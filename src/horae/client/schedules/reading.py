@@ -1,4 +1,4 @@
-"""Stored schedules as callers see them: with the runs that go on, and without those that cannot be read here."""
+"""Turns stored schedules into views: with their open runs; a row that cannot be read is logged and left out."""
 
 import logging
 from collections.abc import Collection, Mapping
@@ -15,19 +15,19 @@ log = logging.getLogger("horae.schedules")
 
 
 def viewed(database: Database, row: StoredSchedule) -> ScheduleView:
-    """The view. Raises `UnreadableSchedule`."""
+    """Return the view of a stored schedule. Raises `UnreadableSchedule`."""
     return view_of(row, _open_runs(database, [row]).get(row.id))
 
 
 def views_of(database: Database, rows: Collection[StoredSchedule]) -> list[ScheduleView]:
-    """The views of those that can be read here; another one is only logged, for it must not hide the others."""
+    """Return the views of the readable schedules; an unreadable one is logged, as it must not hide the others."""
     known = [row for row in rows if _is_readable(row)]
     runs = _open_runs(database, known)
     return [view_of(row, runs.get(row.id)) for row in known]
 
 
 def _open_runs(database: Database, rows: Collection[StoredSchedule]) -> Mapping[int, OpenRuns]:
-    """The open runs of schedules: of those that let them overlap each counts as a crash until its end."""
+    """Return the open runs of schedules; with `allow_all` each open run is stored as a crash until its end."""
     tokens = [row.run_token for row in rows if row.run_token is not None]
     overlapping = [row.id for row in rows if row.consecutive_crashes and rules_of(row).overlap is Overlap.ALLOW_ALL]
     if not tokens and not overlapping:

@@ -1,4 +1,4 @@
-"""Which node looks after which share of the schedules, as all nodes compute it."""
+"""The share of the schedules that each node looks after, computed as the nodes do."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from horae.storage.schedules import reading
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A node's part of the ring: partitions as first and as second owner, schedules in the former."""
+    """The share of one node: its partitions as first and as second owner, and the schedules in the former."""
 
     node: NodeId
     name: str
@@ -24,17 +24,17 @@ class Share:
 
     @property
     def share(self) -> float:
-        """The part of all partitions that it is the first owner of."""
+        """Return the part of all partitions of which the node is the first owner."""
         return self.first / PARTITIONS
 
 
 def ring_of(database: Database) -> list[Share]:
-    """The shares of all nodes that fire schedules."""
+    """Return the shares of all nodes that fire schedules."""
     return database.autocommit(_shares)
 
 
 def first_shares(database: Database) -> dict[NodeId, float]:
-    """The part of all partitions that each node which fires schedules is the first owner of. Counts no schedule."""
+    """Return the part of all partitions of which each scheduler node is the first owner, without counting schedules."""
     members = database.autocommit(nodes.schedulers)
     if not members:
         return {}

@@ -1,4 +1,4 @@
-"""What callers do with schedules: TimescaleDB's job API (seed 003), with one difference: a run by hand counts."""
+"""Operations on schedules: TimescaleDB's job API, except that a run by hand counts in the statistics."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
@@ -49,9 +49,9 @@ WORK: Final = Hint(HintKind.WORK)
 
 
 class ScheduleKeywords(RuleKeywords, TriggerKeywords, total=False):
-    """Everything that may be said of a schedule, when it is added or altered.
+    """All options of a schedule that is added or altered.
 
-    `next_start`: when an interval counted from the finish starts next; a moment that is over means at once.
+    `next_start`: the next start of an interval counted from the finish; a moment in the past means at once.
     """
 
     queue: str
@@ -78,7 +78,7 @@ class Schedules:
         """Add a schedule: `cron="0 3 * * *"` or `every="10m"`, and what `ScheduleKeywords` names.
 
         `config` are the parameters of each job, validated now by the type's model and its `check_schedule`. Raises
-        `ScheduleAlreadyExists`, `InvalidParameters`, `InvalidRequest`; `CronSyntaxError` also if all times are over.
+        `ScheduleAlreadyExists`, `InvalidParameters`, `InvalidRequest`; `CronSyntaxError` also if no time is left.
         """
         kind = self._registry.resolve(job_type)
         name = schedule_name(kind.type if name is None else name)
@@ -92,34 +92,34 @@ class Schedules:
     def alter(
         self, reference: Reference, /, *, config: Mapping[str, Any] | None = None, **options: Unpack[ScheduleKeywords]
     ) -> ScheduleView:
-        """Change what is named and nothing else; what leaves the times alone leaves the next start alone."""
+        """Change the named options only; the next start stays unless the times change."""
         change = change_of("schedule.alter", reference, self._registry)
         alter = recorded(changes.alter_from, change, changed=_is_made)
-        while True:  # until nobody else has changed it between reading and writing
+        while True:  # until no other caller changes it between reading and writing
             row = schedules_row(self._database, reference)
             decided = self._database.transact(alter, row, self._altered(row, config, options))
             if decided is not None:
                 return self._changed(decided)
 
     def delete(self, reference: Reference) -> None:
-        """Delete a schedule and its ledger; a running job of it goes on. Raises `ScheduleIsDeclared`."""
+        """Delete a schedule and its ticks; a running job continues. Raises `ScheduleIsDeclared`."""
         delete = recorded(changes.delete, change_of("schedule.delete", reference, self._registry))
         row = self._database.transact(delete, reference)
         self._wakeup.send(Hint(HintKind.SCHEDULES, (JobId(row.id),)))
 
     def pause(self, reference: Reference, note: str | None = None) -> ScheduleView:
-        """Let no further run start; to pause is not to cancel."""
+        """Pause the schedule: no further run starts; a running job continues."""
         check_note(note)
         pause = recorded(changes.pause, change_of("schedule.pause", reference, self._registry))
         return self._changed(self._database.transact(pause, reference, note, DisabledReason.PAUSED))
 
     def resume(self, reference: Reference) -> ScheduleView:
-        """Enable it again: the next start is computed anew, streaks are cleared, nothing is made up for."""
+        """Resume the schedule: computes the next start, clears the streaks; missed times are not caught up."""
         resume = recorded(changes.resume, change_of("schedule.resume", reference, self._registry))
         return self._changed(self._database.transact(resume, reference))
 
     def run_now(self, reference: Reference) -> JobId:
-        """Start a run besides the schedule; its job. Raises `ScheduleIsRunning` where only one may run."""
+        """Start a run in addition to the schedule, and return its job. Raises `ScheduleIsRunning` if one blocks it."""
         decided = self._database.transact(recorded(changes.run_now, run_of(reference)), reference)
         self._changed(decided)
         self._wakeup.send(WORK)
@@ -128,30 +128,30 @@ class Schedules:
         return decided.fired
 
     def get(self, reference: Reference) -> ScheduleView:
-        """The schedule. Raises `ScheduleDoesNotExist`."""
+        """Return the schedule. Raises `ScheduleDoesNotExist`."""
         return viewed(self._database, schedules_row(self._database, reference))
 
     def list(self, *, module: str | None = None) -> ScheduleViews:
-        """All schedules, or those of a module, by module and name; one that cannot be read here is only logged."""
+        """List all schedules or those of a module, by module and name; an unreadable one is logged and left out."""
         return views_of(self._database, self._database.autocommit(reading.all_of, module))
 
     def statistics(self, reference: Reference) -> Statistics:
-        """How its runs went that have ended: total_runs = successes + failures + crashes, at every instant."""
+        """Return the statistics of the ended runs; total_runs = successes + failures + crashes, at every moment."""
         return self.get(reference).statistics
 
     def ticks(self, reference: Reference, *, limit: int = 100, before: datetime | None = None) -> TickList:
-        """What was decided about its nominal times, and why; the newest first."""
+        """Return the decisions about nominal times with their reasons, the newest first."""
         if before is not None:
             check_moment("before", before)
         return self._database.autocommit(ticks.page, self.get(reference).id, page_length(limit), before)
 
     def errors(self, reference: Reference | None = None, *, limit: int = 100) -> FailedRuns:
-        """Runs that failed or crashed, of one schedule or of all; the newest first."""
+        """Return runs that failed or crashed, of one schedule or of all, the newest first."""
         schedule_id = None if reference is None else self.get(reference).id
         return self._database.autocommit(reading.failed_runs, schedule_id, page_length(limit))
 
     def _altered(self, row: StoredSchedule, config: Mapping[str, Any] | None, options: ScheduleKeywords) -> Definition:
-        """The definition after a change; a config that is not named stays to the letter."""
+        """Return the definition after a change; without a new `config` the stored text stays unchanged."""
         check_options(options, ScheduleKeywords)
         kind, rules = self._registry.get(row.job_type), rules_of(row)
         kept: dict[str, Any] = {name: getattr(rules, name) for name in RuleKeywords.__annotations__}
@@ -163,7 +163,7 @@ class Schedules:
         return replace(wanted, module=row.module, deployment_id=row.deployment_id)
 
     def _params(self, kind: JobType[Any], config: Any) -> str | None:
-        """The config as it is stored, checked by the type."""
+        """Return the config in its stored form, checked by the type."""
         if isinstance(kind.parameters, MappedParameters):
             raise InvalidRequest(f"job type {kind.type!r} keeps its parameters in a table, so it cannot be scheduled")
         of_kind("config", config, Mapping, "a mapping of the job's parameters")
@@ -196,7 +196,7 @@ class Schedules:
 
 
 def schedules_row(database: Database, reference: Reference) -> StoredSchedule:
-    """The stored schedule of this id or name. Raises `ScheduleDoesNotExist`."""
+    """Return the stored schedule of this id or name. Raises `ScheduleDoesNotExist`."""
     if not isinstance(reference, str):
         of_kind("schedule", reference, int, "its name, or its id as a whole number")
     row = database.autocommit(reading.get, reference)
@@ -210,7 +210,7 @@ def _is_made(decided: AppliedPlan | None) -> bool:
 
 
 def _merged(before: TriggerKeywords, options: Mapping[str, Any]) -> TriggerKeywords:
-    """The trigger after a change: another kind of it takes over the zone only."""
+    """Return the trigger after a change; a trigger of another kind keeps only the time zone."""
     changed = part_of(options, TriggerKeywords)
     other = ("every" in before and "cron" in changed) or ("cron" in before and "every" in changed)
     kept: Any = {"timezone": before.get("timezone", "UTC")} if other else before

@@ -17,9 +17,9 @@ from horae.storage.schedules.rows import StoredSchedule
 class ScheduleView:
     """A schedule as it was stored when it was read.
 
-    `module` is empty for one that was added at run time; `job_id` is the job of the run that goes on; `statistics` tell
-    of the runs that have ended, and when the last body began; `open_runs` is how many go on or wait to begin; `read_at`
-    is by the database's clock.
+    `module` is empty for a schedule that was added at run time. `job_id`: the job of the executing run. `statistics`
+    cover the ended runs. `open_runs`: the number of runs that execute or wait to begin. `read_at`: by the database's
+    clock.
     """
 
     id: int
@@ -47,13 +47,13 @@ class ScheduleView:
     read_at: datetime = field(compare=False)
 
     def upcoming(self, count: int) -> list[datetime]:
-        """The next starts, as far as they can be known; none of a disabled schedule."""
+        """Return the next starts, as far as they are known; none for a disabled schedule."""
         running = self.started_at is not None
         return upcoming(self.rules, self.next_start, self.read_at, count, executing=running) if self.enabled else []
 
 
 def view_of(row: StoredSchedule, open_runs: OpenRuns | None = None) -> ScheduleView:
-    """The view of a stored schedule, with what is known of its open runs."""
+    """Return the view of a stored schedule with its open runs."""
     if open_runs is None:
         open_runs = OpenRuns(0 if row.run_token is None else 1)
     return ScheduleView(

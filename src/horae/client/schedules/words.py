@@ -13,7 +13,7 @@ _MICROSECONDS: Final = {"day": 86_400_000_000, "hour": 3_600_000_000, "minute": 
 
 @lru_cache(maxsize=10_000)
 def trigger_in_words(trigger: Trigger) -> str:
-    """Say when a trigger is due. Cached: lists say it often, and many schedules have the same."""
+    """Describe when a trigger is due. Cached, as lists show it often and many schedules have the same."""
     if isinstance(trigger, CronTrigger):
         zone = "" if trigger.timezone == "UTC" else f" ({trigger.timezone})"
         return f"{in_words(trigger.expression).removesuffix('.')}{zone}."
@@ -32,7 +32,7 @@ def _anchor(trigger: IntervalTrigger) -> str:
 
 
 def _length(interval: Interval) -> str:
-    """The parts of an interval that are not zero, as in `1 hour and 30 minutes`."""
+    """Describe an interval, as in `1 hour and 30 minutes`."""
     if interval.months:
         years, months = divmod(interval.months, 12)
         return _joined([(years, "year"), (months, "month")])
