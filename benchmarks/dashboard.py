@@ -26,8 +26,11 @@ from tests.e2e.serving import Served
 from tests.harness.postgres import PostgresServer
 
 JOBS: Final = 10_000
+"""Ended jobs in the database."""
 ROUNDS: Final = 11
+"""Visits of each view, of which the median counts."""
 BUDGET: Final = 1000.0
+"""Milliseconds."""
 VIEWS: Final = {"overview": ("", ".tile"), "jobs": ("jobs", "[data-testid=jobs] tbody tr")}
 WATCH: Final = """
     window.seenAfter = null

@@ -11,6 +11,7 @@ from horae.types.function import JobFunction
 BATCHES = (100, 200, 500, 1000)
 """Jobs in one batch of the raw loop; the fastest size counts."""
 CONCURRENCY = 10
+"""Slots of the node."""
 BESIDE_BARE_LOOP = Budget("ratio at least", 0.5)
 BESIDE_POSTGRESQL = Budget("ratio at least", 0.8)
 

@@ -11,6 +11,7 @@ Work = Callable[[Ground, int], None]
 SINGLE = Budget("ratio at least", 0.6)
 BATCH = Budget("ratio at least", 0.5)
 SLICES = 20
+"""Turns into which the inserts of one round are divided."""
 
 
 def single(grounds: Grounds, scale: Scale) -> list[Figure]:

@@ -23,12 +23,15 @@ from horae.storage.schedules.row_mapping import rules_as_json
 from horae.types.schedule import trigger_of
 
 CONCURRENCY: Final = 500
+"""Slots of the node, so many that bodies do not wait for each other."""
 NOTICE: Final = 8.0
 """Seconds from the registration to the moment at which all are due."""
 NODES: Final = (1, 3, 10)
+"""Numbers of nodes among which the schedules are divided."""
 LATE: Final = Budget("at most", 1.0)
 QUERIES: Final = Budget("at most", 2.0)
 SETTLING: Final = 2.0
+"""Seconds after the start of a node that do not count."""
 
 REGISTER: Final = """
 INSERT INTO horae_schedules (name, module, job_type, trigger_kind, trigger, timezone, queue, priority, rules, enabled,

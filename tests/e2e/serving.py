@@ -13,6 +13,7 @@ from tests.harness.operating_system import free_loopback_port
 
 ROOT: Final = Path(__file__).parents[2]
 PATIENCE: Final = 30.0
+"""Seconds after which a start, a stop or a request has failed."""
 READY: Final = re.compile(r"horae \S+ is ready: .*(http://\S+/)$")
 
 

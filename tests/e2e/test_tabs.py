@@ -9,6 +9,7 @@ from tests.e2e.serving import Served
 from tests.harness.node_processes import wait_until
 
 TABS = 10
+"""More than the connections that a browser opens to one server of HTTP/1.1."""
 SHOWN = """shown => {
     Object.defineProperty(document, 'hidden', { configurable: true, get: () => !shown })
     document.dispatchEvent(new Event('visibilitychange'))

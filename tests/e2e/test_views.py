@@ -17,6 +17,7 @@ AXE: Final = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 VIEWS: Final = ("", "jobs", "jobs?states=failed", "schedules", "nodes", "queues", "deployments", "changes", "nowhere")
 THEMES: Final[tuple[Theme, ...]] = ("light", "dark")
 SMALL: Final = 375
+"""Pixels; the width of a small telephone."""
 TOO_WIDE: Final = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 

@@ -148,7 +148,7 @@ def frozen(server: PostgresServer) -> Generator[None]:
 
 
 @pytest.mark.parametrize("fault", ["frozen", "restarted"])
-async def test_nobody_is_taken_for_dead_because_the_server_was_away(
+async def test_no_node_counts_as_dead_because_the_server_was_away(
     horae: Horae, url: str, own_server: PostgresServer, fault: str
 ) -> None:
     release, ran = threading.Event(), list[int]()

@@ -76,7 +76,7 @@ async def incarnations_but(horae: Horae, process: NodeProcess, former: str) -> l
 @pytest.mark.slow
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("early", [True, False])
-async def test_on_sqlite_it_keeps_its_life(
+async def test_on_sqlite_it_still_counts_as_alive(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, early: bool
 ) -> None:
     """On SQLite a lock on a file proves that a node is alive: it continues where it stopped, even with the write lock."""

@@ -1,4 +1,4 @@
-"""Job types that a child process finds by import. Each says with a label when it has come far enough to be disturbed."""
+"""Job types that a child process imports. Each reports with a label that it has reached the point of the test."""
 
 import asyncio
 import ctypes
@@ -153,8 +153,8 @@ def close_everything(job: JobContext) -> None:
 @in_process()
 def fork_and_come_back(job: JobContext) -> str:
     if os.fork() == 0:
-        job.progress.set(50, "from a stray")
-        return "stray"
+        job.progress.set(50, "from a fork")
+        return "fork"
     job.progress.set(10, "from the body")
     os.wait()
     return "body"
@@ -162,7 +162,7 @@ def fork_and_come_back(job: JobContext) -> str:
 
 @in_process()
 def fork_and_die(path: str, how: str) -> None:
-    """The process left behind holds open what it may; the interpreter does not see a fork made in C."""
+    """Fork and exit. The fork keeps inherited descriptors open; the interpreter does not notice a fork made in C."""
     pid = ctypes.PyDLL(None).fork() if how == "unseen" else os.fork()
     if pid == 0:
         for standard in range(3):
@@ -178,26 +178,26 @@ def use_a_process_pool() -> int:
         return sum(pool.map(abs, range(-10, 0)))
 
 
-haunted: Final = [0]
-"""How often the thread that a body left behind has reported, in this process."""
+left_behind_reports: Final = [0]
+"""The number of reports, in this process, of the thread that a body has left behind."""
 
 
 @in_process()
 def leave_a_thread(job: JobContext) -> None:
-    def haunt() -> None:
+    def report_for_ever() -> None:
         while True:
-            haunted[0] += 1
-            job.progress.set(haunted[0] % 100, f"ghost {haunted[0]}")
+            left_behind_reports[0] += 1
+            job.progress.set(left_behind_reports[0] % 100, f"left behind {left_behind_reports[0]}")
 
-    threading.Thread(target=haunt, daemon=True).start()
+    threading.Thread(target=report_for_ever, daemon=True).start()
 
 
 @in_process()
-def outlast_ghosts(job: JobContext) -> None:
-    """Until the ghost has had every chance to speak, at the intervals of reports."""
+def outlast_left_behind_thread(job: JobContext) -> None:
+    """Run long enough for the thread of the earlier body to report, at the interval of reports."""
     job.progress.set(1, "own")
-    last = haunted[0] + 50_000
-    while haunted[0] < last:
+    last = left_behind_reports[0] + 50_000
+    while left_behind_reports[0] < last:
         time.sleep(0)
 
 

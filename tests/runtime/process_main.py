@@ -28,7 +28,7 @@ def tell_pid() -> None:
 
 
 def fork_and_hold(*_: object) -> None:
-    """Leave a process that keeps open whatever this one had open."""
+    """Fork a process that keeps all inherited descriptors open."""
     if (pid := os.fork()) == 0:
         signal.pause()
     sys.stdout.write(f"{pid}\n")

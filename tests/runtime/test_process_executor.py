@@ -136,7 +136,7 @@ class TestResults:
         assert (failed.error, failed.human_readable_error, failed.timed_out) == (error, human, False)
         assert "process_bodies.py" in (failed.traceback or "")
 
-    async def test_megabytes_of_output_and_of_result_harm_nobody(self, executor: ExecutorUnderTest) -> None:
+    async def test_megabytes_of_output_and_of_result_arrive(self, executor: ExecutorUnderTest) -> None:
         assert len(result(await executor.perform(process_bodies.print_megabytes))) == 2 * process_bodies.MEGABYTE
 
     async def test_log_records_go_to_stderr_with_the_fields_of_the_job(
@@ -149,7 +149,7 @@ class TestResults:
 
 class TestOrders:
     @pytest.mark.parametrize("body", [process_bodies.go_on_with_progress, process_bodies.wait_for_ever])
-    async def test_a_cancel_is_heard(self, executor: ExecutorUnderTest, body: Declared) -> None:
+    async def test_a_cancel_reaches_the_body(self, executor: ExecutorUnderTest, body: Declared) -> None:
         started = executor.start(body)
         await started.first_label()
         started.stop(JobCancelled("bob"))
@@ -302,7 +302,7 @@ class TestDeaths:
         assert failed.error == "the process of the job lost its connection to the node"
 
     @pytest.mark.parametrize("how", ["seen", "unseen"])
-    async def test_a_death_is_seen_though_a_fork_lives_on(
+    async def test_a_death_is_noticed_though_a_fork_survives(
         self, executor: ExecutorUnderTest, tmp_path: Path, how: str
     ) -> None:
         note = tmp_path / "pid"
@@ -310,7 +310,7 @@ class TestDeaths:
         os.kill(int(note.read_text()), signal.SIGKILL)
         assert failed.error == "the process of the job ended with exit code 4 before the job did"
 
-    async def test_a_fork_that_comes_back_from_the_body_has_no_say(self, executor: ExecutorUnderTest) -> None:
+    async def test_a_fork_that_returns_from_the_body_sends_nothing(self, executor: ExecutorUnderTest) -> None:
         started = executor.start(process_bodies.fork_and_come_back)
         assert result(await started.performed()) == "body"
         assert started.reports == [(10, "from the body")]
@@ -318,9 +318,9 @@ class TestDeaths:
     async def test_a_body_may_start_processes_of_its_own(self, executor: ExecutorUnderTest) -> None:
         assert result(await executor.perform(process_bodies.use_a_process_pool)) == 55
 
-    async def test_what_a_thread_of_an_earlier_body_reports_is_nobodys(self, own_executor: ExecutorUnderTest) -> None:
+    async def test_reports_of_a_thread_of_an_earlier_body_are_ignored(self, own_executor: ExecutorUnderTest) -> None:
         await own_executor.perform(process_bodies.leave_a_thread)
-        later = own_executor.start(process_bodies.outlast_ghosts)
+        later = own_executor.start(process_bodies.outlast_left_behind_thread)
         await later.performed()
         assert later.reports == [(1, "own")]
 

@@ -1,4 +1,4 @@
-"""Faults on purpose, and what came of them: `python -m tests.faults.measure [NAME…]`, or `make faults`."""
+"""Injected faults and their measured effects: `python -m tests.faults.measure [NAME…]`, or `make faults`."""
 
 import argparse
 import logging
@@ -13,7 +13,7 @@ from tests.harness.postgres import THROW_AWAY, PostgresServer
 
 
 def main() -> None:
-    """Run the chosen scenarios on each database they concern, and print a line for each."""
+    """Run the given scenarios on each database that they apply to, and print a line for each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="parts of the names of scenarios; all if left out")
     parser.add_argument("--only", choices=["sqlite", "postgresql"], help="leave the other database out")

@@ -1,4 +1,4 @@
-"""The application of the measured faults: each body writes to a file of its own when it begins and when it ends."""
+"""The application of the measured faults: each body logs its begin and its end to a file."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ SLOW_TO_MATCH = "a" * 27 + "b"
 
 
 def note(what: str, job: JobContext) -> None:
-    """One line in one write, so that a kill leaves no half of it."""
+    """Append one line in one write, so that a kill cannot cut it off."""
     line = f"{what} {job.id} {job.attempt} {os.getpid()} {time.monotonic():.3f}\n"
     file = os.open(LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
@@ -31,7 +31,7 @@ def once(job: JobContext, seconds: float = 0.0) -> None:
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
         time.sleep(min(left, 0.05))
-        job.progress.set(50)  # where it hears that it must stop
+        job.progress.set(50)  # where it notices an order to stop
     note("end", job)
 
 
@@ -52,7 +52,7 @@ def bound(job: JobContext) -> None:
 
 @horae.job(max_count=None)
 def hold_the_interpreter(job: JobContext, seconds: float) -> None:
-    """Let no other thread of this process run: one regular expression after another that gives the lock back late."""
+    """Keep the interpreter's lock: match one regular expression after another, each of which holds it for long."""
     note("begin", job)
     sys.setswitchinterval(seconds)
     end = time.monotonic() + seconds
@@ -64,7 +64,7 @@ def hold_the_interpreter(job: JobContext, seconds: float) -> None:
 
 @horae.job(max_count=None)
 async def attack(job: JobContext, kind: str) -> None:
-    """What a body must not be able to do to its node."""
+    """Declare bodies that try to end their node."""
     note("begin", job)
     loop = asyncio.get_running_loop()
     match kind:

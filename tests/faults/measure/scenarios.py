@@ -1,4 +1,4 @@
-"""The faults, one function each: what is done to the nodes or the server while they work."""
+"""The faults, one function each: what happens to the nodes or the server while they work."""
 
 import signal
 import subprocess
@@ -16,7 +16,7 @@ Scenario = Callable[[Scene, PostgresServer | None], str]
 
 
 def killed_in_a_backlog(scene: Scene, _server: PostgresServer | None, *, seconds: float = 0.0, jobs: int = 4000) -> str:
-    """One of two nodes is killed with -9 while it works through jobs that are tried once."""
+    """Kill one of two nodes with SIGKILL while it runs jobs that are tried once."""
     victim = scene.node()
     scene.horae.jobs.start_many("once" if seconds else "once_async", [{"seconds": seconds}] * jobs)
     scene.until_begun(jobs // 10)
@@ -28,12 +28,12 @@ def killed_in_a_backlog(scene: Scene, _server: PostgresServer | None, *, seconds
 
 
 def killed_in_short_bodies(scene: Scene, server: PostgresServer | None) -> str:
-    """The same with bodies of 20 ms on threads."""
+    """Kill a node with bodies of 20 ms on threads."""
     return killed_in_a_backlog(scene, server, seconds=0.02, jobs=600)
 
 
 def read_only(scene: Scene, server: PostgresServer | None, *, seconds: float) -> str:
-    """The server refuses every write for a while, as in a fail-over."""
+    """Let the server refuse every write for a while, as in a fail-over."""
     assert server is not None
     scene.node()
     scene.node()
@@ -53,7 +53,7 @@ def _set(server: PostgresServer, read_only_: str) -> None:
 
 
 def frozen_server(scene: Scene, server: PostgresServer | None) -> str:
-    """Every process of the server is stopped for 13 s, then goes on."""
+    """Stop every process of the server for 13 s, then continue it."""
     assert server is not None
     for _ in range(3):
         scene.node()
@@ -67,7 +67,7 @@ def frozen_server(scene: Scene, server: PostgresServer | None) -> str:
 
 
 def restarted_server(scene: Scene, server: PostgresServer | None) -> str:
-    """The server is away for 12 s in a clean restart."""
+    """Restart the server in order, with 12 s between."""
     assert server is not None
     for _ in range(3):
         scene.node()
@@ -80,7 +80,7 @@ def restarted_server(scene: Scene, server: PostgresServer | None) -> str:
 
 
 def stopped_without_a_server(scene: Scene, server: PostgresServer | None) -> str:
-    """SIGTERM, with a grace of 3 s, while the server is away."""
+    """Send SIGTERM to a node with a grace of 3 s while the server is stopped."""
     assert server is not None
     node = scene.node(grace="3s")
     scene.horae.jobs.start_many("once", [{"seconds": 1.0}] * 5)
@@ -101,7 +101,7 @@ def stopped_without_a_server(scene: Scene, server: PostgresServer | None) -> str
 
 
 def interpreter_held(scene: Scene, _server: PostgresServer | None) -> str:
-    """A body lets no other thread run for 15 s; it and its neighbours must end as if nothing were."""
+    """Run a body that blocks all other threads for 15 s; it and the other bodies must finish as usual."""
     scene.node()
     scene.node()
     scene.horae.jobs.start_many("hold_the_interpreter", [{"seconds": 15.0}])
@@ -110,7 +110,7 @@ def interpreter_held(scene: Scene, _server: PostgresServer | None) -> str:
 
 
 def attacked(scene: Scene, _server: PostgresServer | None) -> str:
-    """Bodies that would end their node; every other job must finish, on the same node."""
+    """Run bodies that try to end their node; every other job must finish, on the same node."""
     node = scene.node()
     for kind in ("SystemExit", "KeyboardInterrupt", "loop.stop", "cancel all"):
         scene.horae.jobs.start("attack", kind=kind)

@@ -1,4 +1,4 @@
-"""A database, nodes as `horae run` starts them, and what must hold after a fault."""
+"""A database, nodes as `horae run` starts them, and the rules that must hold after a fault."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ NODES = text("SELECT count(*) FROM horae_nodes")
 
 @dataclass
 class Verdict:
-    """What the bodies' own log and the tables say; each number but the first must be 0."""
+    """The findings from the bodies' log and the tables; each number but the first must be 0."""
 
     jobs: int
     failed_never_begun: int
@@ -79,32 +79,32 @@ class Scene:
         return process
 
     def lines(self) -> list[list[str]]:
-        """What the bodies wrote: what, job, attempt, process, moment."""
+        """Return the entries of the bodies' log: what, job, attempt, process, moment."""
         return [line.split() for line in self.log.read_text().splitlines()] if self.log.exists() else []
 
     def begun(self) -> int:
-        """How many bodies have begun."""
+        """Return how many bodies have begun."""
         return sum(line[0] == "begin" for line in self.lines())
 
     def until_begun(self, count: int, within: float = 60.0) -> None:
-        """Wait until so many bodies have begun."""
+        """Wait until this number of bodies has begun."""
         wait_until(lambda: self.begun() >= count, within)
 
     def until_over(self, within: float = 120.0) -> float:
-        """Wait until no job is active; seconds that it took."""
+        """Wait until no job is active, and return the seconds that it took."""
         began = time.monotonic()
         wait_until(lambda: not self._one(ACTIVE), within)
         return time.monotonic() - began
 
     def node_count(self) -> int:
-        """How many nodes are listed."""
+        """Return how many nodes are listed."""
         return self._one(NODES)
 
     def _one(self, statement: object) -> int:
         return int(self.watching.autocommit(lambda connection: connection.execute(statement).scalar_one()))  # type: ignore[call-overload]
 
     def verdict(self) -> Verdict:
-        """Read the log and the tables, with nothing of Horae's own logic."""
+        """Examine the log and the tables, without Horae's own logic."""
         rows = self.watching.autocommit(lambda connection: connection.execute(JOBS).all())
         begun: Counter[int] = Counter(int(line[1]) for line in self.lines() if line[0] == "begin")
         failed = [row.id for row in rows if row.state == "failed"]
@@ -118,7 +118,7 @@ class Scene:
         )
 
     def _side_by_side(self) -> int:
-        """Jobs of which two bodies ran at the same moment, by what the bodies wrote."""
+        """Return the jobs of which two bodies ran at the same time, by the bodies' log."""
         spans: dict[str, list[tuple[float, float]]] = defaultdict(list)
         open_: dict[tuple[str, str, str], float] = {}
         for what, job, attempt, process, moment in self.lines():
@@ -129,7 +129,7 @@ class Scene:
         return sum(_overlap(sorted(times)) for times in spans.values())
 
     def end(self) -> None:
-        """Leave nothing behind."""
+        """End all processes and remove all files."""
         for process in self.nodes:
             if process.poll() is None:
                 process.send_signal(signal.SIGCONT)
@@ -145,7 +145,7 @@ def _overlap(times: list[tuple[float, float]]) -> bool:
 
 @contextmanager
 def scene(url: str, folder: Path) -> Generator[Scene]:
-    """A scene, ended whatever happens in it."""
+    """Open a scene, and close it in any case."""
     folder.mkdir(parents=True)
     one = Scene(url, folder)
     try:
