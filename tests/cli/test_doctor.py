@@ -35,7 +35,7 @@ from horae.types.registry import Registry
 from horae.wakeup.silent import SilentChannel
 from tests.cli.conftest import Call, call, called, node_of, values
 from tests.harness.applications import execute
-from tests.harness.nodes import running_node, until
+from tests.harness.nodes import running_node, until_set
 
 NOON = datetime(2026, 3, 29, 12, tzinfo=UTC)
 SERVER = Server(
@@ -177,7 +177,7 @@ async def test_a_node_that_holds_the_write_lock_is_named_with_its_job(
 
         async with running_node(horae) as node:
             job = await horae.aio.jobs.start(holds)
-            await until(begun.is_set)
+            await until_set(begun)
             found = await asyncio.to_thread(file.examine_lock, horae.components.database, horae.registry)
             release.set()
     assert found.level is Level.WARNING

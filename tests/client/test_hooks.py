@@ -22,7 +22,7 @@ from horae import (
 )
 from horae.types.job_type import JobType as AnyJobType
 from tests.harness.applications import claim_as_another_node, execute, rows
-from tests.harness.nodes import running_node, until, until_released, until_state
+from tests.harness.nodes import running_node, until, until_released, until_set, until_state
 
 
 class Whole(BaseModel):
@@ -229,7 +229,7 @@ class TestCancel:
         diary = watched(horae, body=body)
         async with running_node(horae):
             job = await horae.aio.jobs.start("watched")
-            await until(begun.is_set)
+            await until_set(begun)
             for _ in range(2):
                 await horae.aio.jobs.cancel(job.id, by="bob")
             assert len(diary.lines) == 2
@@ -273,7 +273,7 @@ class TestCancel:
         diary = watched(horae, body=body)
         caller = threading.Thread(target=lambda: horae.jobs.start("watched", sync=True))
         caller.start()
-        await until(begun.is_set)
+        await until_set(begun)
         [job] = (await horae.aio.jobs.list()).jobs
         await horae.aio.jobs.cancel(job.id, by="bob")
         await until(lambda: not caller.is_alive())

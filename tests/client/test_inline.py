@@ -8,7 +8,7 @@ import pytest
 
 from horae import Backoff, Horae, JobContext, JobState, MaxJobCountExceeded, SoftTimeLimitExceeded
 from tests.harness.applications import attempts_of, live_rows, rows
-from tests.harness.nodes import until, until_state
+from tests.harness.nodes import until, until_set, until_state
 
 
 @pytest.fixture(autouse=True)
@@ -141,7 +141,7 @@ async def test_others_may_watch_and_cancel_it(horae: Horae) -> None:
     ended: list[JobState] = []
     caller = threading.Thread(target=lambda: ended.append(horae.jobs.start(patient, sync=True).state))
     caller.start()
-    await until(begun.is_set)
+    await until_set(begun)
     [job] = (await horae.aio.jobs.list()).jobs
 
     async def shown() -> bool:
@@ -185,7 +185,7 @@ async def test_its_process_is_a_node_that_others_see_alive(horae: Horae) -> None
 
     caller = threading.Thread(target=lambda: horae.jobs.start(patient, sync=True))
     caller.start()
-    await until(begun.is_set)
+    await until_set(begun)
     assert rows(horae, "SELECT roles FROM horae_nodes") != []
     release.set()
     [job] = (await horae.aio.jobs.list()).jobs

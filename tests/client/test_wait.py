@@ -25,7 +25,7 @@ from horae import (
 from horae.types.context import JobContext
 from tests.harness.applications import claim_as_another_node, counted_statements, execute
 from tests.harness.figures import figure
-from tests.harness.nodes import running_node, until, until_released
+from tests.harness.nodes import running_node, until_released, until_set
 
 
 class Report(BaseModel):
@@ -65,7 +65,7 @@ async def test_a_body_that_waits_hears_that_it_is_cancelled(horae: Horae) -> Non
         for kind in (waits, waits_too):
             begun.clear()
             job = await horae.aio.jobs.start(kind, other=never.id)
-            await until(begun.is_set)
+            await until_set(begun)
             await horae.aio.jobs.cancel(job.id)
             assert (await until_released(horae, job.id)).state == "cancelled"
 

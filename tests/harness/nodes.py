@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -52,6 +53,15 @@ async def until(condition: Callable[[], Any], within: float = PATIENCE, after: S
             if found:
                 return found
             await (asyncio.sleep(POLL) if changed is None else changed)
+
+
+async def until_set(event: threading.Event | asyncio.Event) -> None:
+    """Wait for an event, which the test or a body sets on any thread; raises TimeoutError."""
+    if isinstance(event, asyncio.Event):
+        async with asyncio.timeout(PATIENCE):
+            await event.wait()
+    elif not await asyncio.to_thread(event.wait, PATIENCE):
+        raise TimeoutError
 
 
 async def until_state(horae: Horae, job_id: int, *states: str, within: float = PATIENCE) -> Job:

@@ -16,7 +16,7 @@ from horae.live.store import LiveReport
 from horae.types.logging import JobLogFilter
 from tests.harness.applications import attempts_of, execute, live_rows
 from tests.harness.figures import figure
-from tests.harness.nodes import running_node, until, until_released, until_state
+from tests.harness.nodes import running_node, until, until_released, until_set, until_state
 
 
 async def test_functions_and_coroutines_run_and_return(horae: Horae) -> None:
@@ -193,7 +193,7 @@ class TestCancel:
             monkeypatch.setattr(horae.components.wakeup, "send", lambda _hint: None)
         async with running_node(horae):
             job = await horae.aio.jobs.start(work)
-            await until(begun.is_set)
+            await until_set(begun)
             asked = time.monotonic()
             cancelled = await horae.aio.jobs.cancel(job.id, by="bob")
             assert (cancelled.state, cancelled.cancelled_by) == (JobState.CANCELLED, "bob")
@@ -239,7 +239,7 @@ class TestCancel:
         monkeypatch.setattr(horae.components.live, "request_cancel", lambda _job_id, _request: None)
         async with running_node(horae):
             job = await horae.aio.jobs.start(work)
-            await until(begun.is_set)
+            await until_set(begun)
             await horae.aio.jobs.cancel(job.id)
             await until_released(horae, job.id)
         assert attempts_of(horae, job.id) == ["cancelled"]
@@ -263,7 +263,7 @@ class TestCancel:
 
         async with running_node(horae):
             job = await horae.aio.jobs.start(work)
-            await until(begun.is_set)
+            await until_set(begun)
             await horae.aio.jobs.cancel(job.id, by="bob")
             release.set()
             ended = await until_released(horae, job.id)
@@ -281,7 +281,7 @@ class TestCancel:
 
         async with running_node(horae):
             job = await horae.aio.jobs.start(work)
-            await until(begun.is_set)
+            await until_set(begun)
             await horae.aio.jobs.cancel(job.id)
             await until_released(horae, job.id)
 
@@ -337,9 +337,9 @@ class TestLeases:
 
         async with running_node(horae):
             job = await horae.aio.jobs.start(work)
-            await until(begun.is_set)
+            await until_set(begun)
             execute(horae, "UPDATE horae_jobs SET lease = lease + 1")
-            await until(stopped.is_set)
+            await until_set(stopped)
         held = await horae.aio.jobs.get(job.id)
         assert (held.state, held.lease) == (JobState.STARTED, 2)
         assert attempts_of(horae, job.id) == []
@@ -358,10 +358,10 @@ class TestLeases:
 
         async with running_node(horae):
             job = await horae.aio.jobs.start(work)
-            await until(begun.is_set)
+            await until_set(begun)
             execute(horae, "UPDATE horae_jobs SET lease = lease + 1")
             release.set()
-            await until(lambda: f"the end of job {job.id} was dropped" in caplog.text)
+            await until(lambda: f"the result of job {job.id} was dropped" in caplog.text)
         held = await horae.aio.jobs.get(job.id)
         assert (held.state, held.result) == (JobState.STARTED, None)
         assert attempts_of(horae, job.id) == []

@@ -20,7 +20,7 @@ from horae.storage.operations import queues
 from horae.types.start_options import StartOptions
 from tests.harness.applications import application, attempts_of, counted_statements, execute, rows
 from tests.harness.figures import figure
-from tests.harness.nodes import running_node, until, until_released, until_state
+from tests.harness.nodes import running_node, signals_of, until, until_released, until_set, until_state
 
 
 def states(horae: Horae) -> Counter[str]:
@@ -58,7 +58,7 @@ class TestSlots:
 
         async with running_node(horae, concurrency=1):
             await horae.aio.jobs.start(block)
-            await until(begun.is_set)
+            await until_set(begun)
             waiting = await horae.aio.jobs.start(later)
             stored = await horae.aio.jobs.get(waiting.id)
             assert stored == waiting
@@ -98,14 +98,14 @@ class TestAhead:
         await horae.aio.jobs.start(block, priority=-1)
         for _ in range(20):
             await horae.aio.jobs.start(quick, priority=-2)
-        async with running_node(horae, concurrency=1):
-            await until(begun.is_set)
+        async with running_node(horae, concurrency=1) as node:
+            await until_set(begun)
             await until(  # some may have been claimed later than others
                 lambda: handed_back() > 0 and states(horae) == {"finished": 300, "started": 1, "pending": 20}
             )
             assert rows(horae, "SELECT DISTINCT attempt FROM horae_jobs WHERE state = 'pending'") == [(0,)]
             release.set()
-            await until(lambda: states(horae) == {"finished": 321})
+            await until(lambda: states(horae) == {"finished": 321}, after=signals_of(node).settled)
         assert rows(horae, "SELECT DISTINCT attempt FROM horae_jobs") == [(1,)]
 
     async def test_a_shutdown_hands_them_back_too(self, horae: Horae) -> None:
@@ -124,7 +124,7 @@ class TestAhead:
         for _ in range(20):
             await horae.aio.jobs.start(quick, priority=-2)
         async with running_node(horae, concurrency=1) as node:
-            await until(begun.is_set)
+            await until_set(begun)
             node.stop()
             await until(lambda: states(horae)["pending"] == 20)
             release.set()
@@ -147,7 +147,7 @@ class TestAhead:
 
         await horae.aio.jobs.start(block, priority=1)
         async with running_node(horae, concurrency=1):
-            await until(begun.is_set)
+            await until_set(begun)
             for _ in range(5):
                 job = await horae.aio.jobs.start(quick, owner="alice")
                 await until_state(horae, job.id, "started")
@@ -173,13 +173,13 @@ class TestAhead:
 
         monkeypatch.setattr(settler.Settler, "_write", slowly)
         await horae.aio.jobs.start_many(quick, [{}] * 500)
-        async with running_node(horae, concurrency=2):
+        async with running_node(horae, concurrency=2) as node:
             await until(lambda: len(ran) >= 5)
             looks = [states(horae)["started"] for _ in range(50) if await asyncio.sleep(0.001, result=True)]
             figure(f"bodies that ran before the writer was waited for: {looks[-1]}")
             assert max(looks) < 100
             open_again.set()
-            await until(lambda: states(horae) == {"finished": 500})
+            await until(lambda: states(horae) == {"finished": 500}, after=signals_of(node).settled)
         assert len(ran) == 500
 
 
@@ -208,7 +208,7 @@ class TestQueues:
 
         async with running_node(horae):
             job = await horae.aio.jobs.start(work)
-            await until(begun.is_set)
+            await until_set(begun)
             horae.components.database.autocommit(queues.pause, "slow", None)
             release.set()
             assert await horae.aio.jobs.wait(job.id, timeout="20s") == "done"
@@ -363,8 +363,8 @@ class TestLostAnswers:
         monkeypatch.setattr(claims, "orphaned", note)
         async with running_node(horae):
             job = await horae.aio.jobs.start(work)
-            await until(begun.is_set)
-            await until(doubted.is_set)
+            await until_set(begun)
+            await until_set(doubted)
             release.set()
             assert await horae.aio.jobs.wait(job.id, timeout="20s") == 1
 
@@ -392,12 +392,12 @@ class TestLostAnswers:
         await horae.aio.jobs.start(block, priority=-1)
         for _ in range(5):
             await horae.aio.jobs.start(quick, priority=-2)
-        async with running_node(horae, concurrency=1):
-            await until(begun.is_set)
-            await until(failed.is_set)
+        async with running_node(horae, concurrency=1) as node:
+            await until_set(begun)
+            await until_set(failed)
             await until(lambda: states(horae) == {"finished": 300, "started": 1, "pending": 5})
             release.set()
-            await until(lambda: states(horae) == {"finished": 306})
+            await until(lambda: states(horae) == {"finished": 306}, after=signals_of(node).settled)
 
 
 class TestDelays:
@@ -458,11 +458,11 @@ class TestSlowLooks:
         @horae.job
         async def work() -> None: ...
 
-        async with running_node(horae):
+        async with running_node(horae) as node:
             for number in range(60):
                 await horae.aio.jobs.start(work, priority=number % 3)
                 execute(horae, "UPDATE horae_jobs SET run_at = run_at - interval '1 hour' WHERE state = 'pending'")
-            await until(lambda: states(horae) == Counter(finished=60))
+            await until(lambda: states(horae) == Counter(finished=60), after=signals_of(node).settled)
 
     async def test_meanwhile_nothing_else_is_looked_for(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(claimer, "REST", 10**6)

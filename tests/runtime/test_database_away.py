@@ -14,7 +14,7 @@ from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
 from tests.harness.applications import attempts_of, rows
 from tests.harness.figures import figure
-from tests.harness.nodes import running_node, until, until_state
+from tests.harness.nodes import running_node, until, until_set, until_state
 from tests.harness.postgres import THROW_AWAY, PostgresServer, StopMode
 
 pytestmark = pytest.mark.postgres
@@ -91,7 +91,7 @@ async def test_bodies_under_way_go_on_and_are_written_later(horae: Horae, own_se
 
     async with running_node(horae) as node:
         job = await horae.aio.jobs.start(work)
-        await until(begun.is_set)
+        await until_set(begun)
         incarnation = node.id
         await asyncio.to_thread(own_server.halt)
         release.set()
@@ -134,7 +134,7 @@ async def test_a_transaction_that_dies_with_the_server_is_run_again(horae: Horae
 
     async with running_node(horae):
         job = await horae.aio.jobs.start(work)
-        await until(begun.is_set)
+        await until_set(begun)
         await asyncio.to_thread(own_server.restart, "immediate")
         release.set()
         await back(horae)
@@ -156,7 +156,7 @@ async def test_a_cancel_outlives_the_loss_of_the_live_store(horae: Horae, own_se
 
     async with running_node(horae):
         job = await horae.aio.jobs.start(work)
-        await until(begun.is_set)
+        await until_set(begun)
         await horae.aio.jobs.cancel(job.id)
         await asyncio.to_thread(own_server.restart, "immediate")
         deaf.set()

@@ -9,7 +9,7 @@ from horae import Horae, JobState
 from horae.live.store import CancelRequest
 from horae.runtime.bodies.run import Run
 from tests.harness.applications import live_rows
-from tests.harness.nodes import running_node, until, until_released
+from tests.harness.nodes import running_node, until, until_released, until_set
 
 
 class Stubborn:
@@ -49,7 +49,7 @@ def body(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stubborn]:
 async def test_the_body_is_forced_once(horae: Horae, body: Stubborn) -> None:
     async with running_node(horae):
         job = await horae.aio.jobs.start("stubborn")
-        await until(body.begun.is_set)
+        await until_set(body.begun)
         cancelled = await horae.aio.jobs.cancel(job.id, by="alice")
         await until(lambda: body.told)
         assert (cancelled.state, body.killed) == (JobState.CANCELLED, [])
@@ -65,7 +65,7 @@ async def test_the_body_is_forced_once(horae: Horae, body: Stubborn) -> None:
 async def test_a_schedule_forces_a_run_that_somebody_has_cancelled(horae: Horae, body: Stubborn) -> None:
     horae.schedules.add("stubborn", cron="* * * * * *", overlap="terminate_other")
     async with running_node(horae):
-        await until(body.begun.is_set)
+        await until_set(body.begun)
         [tick] = [tick for tick in horae.schedules.ticks("stubborn") if tick.job_id is not None]
         await horae.aio.jobs.cancel(tick.job_id or 0, by="alice")
         await until(lambda: body.told)

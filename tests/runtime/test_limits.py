@@ -17,7 +17,7 @@ from horae.storage.engine.dialect import seconds_from_now
 from horae.storage.jobs.tables import jobs
 from horae.storage.outcomes import time_limits
 from tests.harness.applications import attempts_of, execute, rows
-from tests.harness.nodes import running_node, until, until_released, until_state
+from tests.harness.nodes import running_node, until, until_released, until_set, until_state
 from tests.storage import arrange
 
 SOON = timedelta(milliseconds=150)
@@ -127,7 +127,7 @@ class TestSoft:
 
         async with running_node(horae):
             job = await horae.aio.jobs.start(work)
-            await until(warned.is_set)
+            await until_set(warned)
             await horae.aio.jobs.cancel(job.id)
             release.set()
             assert (await until_released(horae, job.id)).state is JobState.CANCELLED

@@ -15,7 +15,7 @@ from horae import Horae, JobContext
 from horae.errors import JobStopped, Unavailable
 from horae.runtime.node import node as nodes
 from horae.storage.engine.database import Database
-from tests.harness.nodes import until
+from tests.harness.nodes import until_set
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ async def test_a_node_stops_its_bodies_and_ends_with_the_reason(
     horae.jobs.start(work)
 
     async def lose_it() -> None:
-        await until(begun.is_set)
+        await until_set(begun)
         lose(file)
 
     node = horae.node()

@@ -8,7 +8,7 @@ import pytest
 from horae import Horae, JobContext, JobState
 from horae.live.store import CancelRequest
 from horae.runtime.bodies.run import Run
-from tests.harness.nodes import running_node, until, until_state
+from tests.harness.nodes import running_node, until_set, until_state
 
 WORDS: Final[list[dict[str, Any]]] = [
     {"max_runtime": "soon"},
@@ -91,7 +91,7 @@ async def test_who_cancels_can_be_called_anything(horae: Horae, monkeypatch: pyt
     monkeypatch.setattr(Run, "kill", note)
     async with running_node(horae):
         job = await horae.aio.jobs.start(work, owner="x (by force)")
-        await until(begun.is_set)
+        await until_set(begun)
         cancelled = await horae.aio.jobs.cancel(job.id, owner="x (by force)")
         await asyncio.sleep(0.25)  # two rounds of the overseer
         assert (cancelled.state, cancelled.cancelled_by, killed) == (JobState.CANCELLED, "x (by force)", [])
@@ -113,6 +113,6 @@ async def test_a_forced_request_stops_by_force(horae: Horae, monkeypatch: pytest
     monkeypatch.setattr(Run, "kill", note)
     async with running_node(horae):
         job = await horae.aio.jobs.start(work)
-        await until(begun.is_set)
+        await until_set(begun)
         await asyncio.to_thread(horae.components.live.request_cancel, job.id, CancelRequest("x", forced=True))
-        await until(killed.is_set)
+        await until_set(killed)

@@ -12,7 +12,7 @@ from horae import Horae, JobState
 from horae.runtime.claims import claimer
 from horae.storage.engine.database import Database
 from tests.harness.applications import rows
-from tests.harness.nodes import running_node, until, until_state
+from tests.harness.nodes import running_node, until, until_set, until_state
 
 FULL = "FATAL:  sorry, too many clients already"
 
@@ -106,7 +106,7 @@ async def test_a_shutdown_hands_them_back(horae: Horae, connections: Connections
     job = await horae.aio.jobs.start(work)
     async with running_node(horae, concurrency=4):
         await horae.aio.jobs.start(block)
-        await until(begun.is_set)
+        await until_set(begun)
         await until(lambda: connections.tries)
         release.set()
     left = horae.jobs.get(job.id)

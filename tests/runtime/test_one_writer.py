@@ -15,7 +15,7 @@ from horae import Horae, JobContext, JobState, JobStopped
 from horae.runtime.liveness.membership import FileMembership
 from tests.harness.applications import attempts_of, rows
 from tests.harness.figures import figure
-from tests.harness.nodes import running_node, until, until_released, until_state
+from tests.harness.nodes import running_node, until, until_released, until_set, until_state
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ async def test_starts_wait_and_reading_goes_on(horae: Horae) -> None:
 
     async with running_node(horae):
         held = await horae.aio.jobs.start("hold")
-        await until(holder.holds.is_set)
+        await until_set(holder.holds)
         async with asyncio.TaskGroup() as group:
             starting = group.create_task(horae.aio.jobs.start(other))
 
@@ -89,7 +89,7 @@ async def test_nobody_is_declared_dead_meanwhile(horae: Horae, monkeypatch: pyte
     with closing(other):
         async with running_node(horae) as one, running_node(other) as two:
             held = await horae.aio.jobs.start("hold")
-            await until(holder.holds.is_set)
+            await until_set(holder.holds)
             seen = len(looks)
             await until(lambda: len(looks) > seen + 5)
             listed = {node_id for (node_id,) in rows(horae, "SELECT id FROM horae_nodes")}
@@ -110,7 +110,7 @@ async def test_it_can_be_cancelled(horae: Horae, crowd: int) -> None:
 
     async with running_node(horae):
         held = await horae.aio.jobs.start("hold")
-        await until(holder.holds.is_set)
+        await until_set(holder.holds)
         async with asyncio.TaskGroup() as group:
             asked = time.monotonic()
             cancelling = group.create_task(horae.aio.jobs.cancel(held.id, by="bob"))
@@ -141,7 +141,7 @@ async def test_one_that_commits_before_it_hears_was_not_cancellable(horae: Horae
 
     async with running_node(horae):
         held = await horae.aio.jobs.start(deaf)
-        await until(holds.is_set)
+        await until_set(holds)
         async with asyncio.TaskGroup() as group:
             cancelling = group.create_task(_outcome(horae, held.id))
             release.set()
@@ -169,7 +169,7 @@ async def test_a_lock_that_is_held_too_long_is_an_error_that_names_it(horae: Hor
     with closing(impatient):
         async with running_node(horae):
             held = await horae.aio.jobs.start("hold")
-            await until(holder.holds.is_set)
+            await until_set(holder.holds)
             with pytest.raises(Exception, match="horae doctor"):
                 await impatient.aio.jobs.start(other)
             holder.release.set()
@@ -183,7 +183,7 @@ async def test_a_node_that_cannot_strike_itself_off_has_left_all_the_same(horae:
         async with running_node(horae):
             async with running_node(impatient) as leaving:
                 held = await horae.aio.jobs.start("hold")
-                await until(holder.holds.is_set)
+                await until_set(holder.holds)
             assert (leaving.id,) in rows(horae, "SELECT id FROM horae_nodes")
             holder.release.set()
             await until_state(horae, held.id, "finished")

@@ -19,7 +19,7 @@ from horae.storage.jobs import creation, tables
 from horae.storage.jobs.creation import NewJob
 from horae.wakeup.channel import Hint, HintKind
 from tests.harness.applications import application, counted_statements, rows
-from tests.harness.nodes import running_node, until, until_state
+from tests.harness.nodes import running_node, until, until_set, until_state
 
 Declare = Callable[[Horae], None]
 
@@ -108,7 +108,7 @@ async def test_a_node_without_work_hears_that_there_is_room(database: Database) 
     async with two_nodes(database, first, second) as (one, other):
         limit(one, "slow", 1)
         await one.aio.jobs.start("block")
-        await until(begun.is_set)
+        await until_set(begun)
         job = await other.aio.jobs.start("work")
         quick = await other.aio.jobs.start("work", queue="default")
         await until_state(other, quick.id, "finished")
@@ -156,7 +156,7 @@ async def test_a_full_queue_holds_up_no_other(horae: Horae) -> None:
     limit(horae, "slow", 1)
     async with running_node(horae, concurrency=2):
         await horae.aio.jobs.start_many(block, [{}] * 20)
-        await until(begun.is_set)
+        await until_set(begun)
         for _ in range(20):
             job = await horae.aio.jobs.start(quick)
             await until_state(horae, job.id, "finished")
@@ -284,7 +284,7 @@ async def test_a_job_that_was_due_leaves_no_busy_loop_behind(horae: Horae, monke
     monkeypatch.setattr(worker.Worker, "_poll_interval", noted)
     async with running_node(horae, concurrency=1):
         await horae.aio.jobs.start(block, delay=timedelta(seconds=0.3))
-        await until(begun.is_set)
+        await until_set(begun)
         waits.clear()
         await until(lambda: len(waits) > 1)
         release.set()

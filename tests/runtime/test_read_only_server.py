@@ -13,7 +13,7 @@ from horae import Horae
 from horae.runtime.claims import worker
 from horae.storage.engine.database import Database
 from tests.harness.applications import attempts_of, rows
-from tests.harness.nodes import running_node, until, until_state
+from tests.harness.nodes import running_node, until, until_set, until_state
 
 pytestmark = [pytest.mark.postgres, pytest.mark.parametrize("database", ["postgresql"], indirect=True)]
 
@@ -63,7 +63,7 @@ async def test_the_end_of_a_body_is_written_when_that_is_possible_again(
 
     async with running_node(horae):
         job = await horae.aio.jobs.start(work)
-        await until(begun.is_set)
+        await until_set(begun)
         with read_only(horae.components.database):
             release.set()
             await until(lambda: "read-only transaction" in caplog.text)
@@ -88,7 +88,7 @@ async def test_what_has_begun_is_never_taken_for_a_stray(
 
     async with running_node(horae, concurrency=5) as node:
         await horae.aio.jobs.start_many(work, [{"number": number} for number in range(4)])
-        await until(begun.is_set)
+        await until_set(begun)
         with read_only(horae.components.database):
             release.set()
             await until(lambda: "no jobs can be claimed" in caplog.text or "the next job is due" in caplog.text)

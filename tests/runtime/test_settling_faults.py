@@ -16,7 +16,7 @@ from horae.runtime.claims.settler import UNSTORABLE
 from horae.storage.jobs import claims
 from horae.storage.outcomes import settling
 from tests.harness.applications import attempts_of, rows
-from tests.harness.nodes import running_node, until, until_state
+from tests.harness.nodes import running_node, signals_of, until, until_set, until_state
 
 Refuse = Callable[[psycopg.Error, int], None]
 
@@ -55,8 +55,8 @@ async def test_one_that_is_never_taken_costs_the_others_a_moment(horae: Horae, m
 
     ids = await horae.aio.jobs.start_many(work, [{"number": number} for number in range(60)])
     refusal.job_id = ids[7]
-    async with running_node(horae):
-        await until(lambda: count(horae) == {"finished": 59, "started": 1})
+    async with running_node(horae) as node:
+        await until(lambda: count(horae) == {"finished": 59, "started": 1}, after=signals_of(node).settled)
         later = await horae.aio.jobs.start(work, number=60)
         await until_state(horae, later.id, "finished")
         refusal.job_id = None
@@ -77,8 +77,8 @@ async def test_one_whose_values_are_refused_fails_and_the_others_finish(
 
     ids = await horae.aio.jobs.start_many(work, [{"number": number} for number in range(40)])
     refusal.job_id = ids[7]
-    async with running_node(horae):
-        await until(lambda: count(horae) == {"finished": 39, "failed": 1})
+    async with running_node(horae) as node:
+        await until(lambda: count(horae) == {"finished": 39, "failed": 1}, after=signals_of(node).settled)
     failed = horae.jobs.get(ids[7])
     assert (failed.human_readable_error, attempts_of(horae, failed.id)) == (UNSTORABLE, ["failed"])
 
@@ -97,7 +97,7 @@ async def test_not_even_its_failure_is_forgotten(horae: Horae, monkeypatch: pyte
         job = await horae.aio.jobs.start(work)
         refusal.job_id = job.id
         release.set()
-        await until(refusal.refused.is_set)
+        await until_set(refusal.refused)
         refusal.job_id = None
         await until_state(horae, job.id, "finished", "failed")
     assert len(attempts_of(horae, job.id)) == 1
@@ -128,9 +128,9 @@ async def test_a_hand_back_is_repeated(horae: Horae, monkeypatch: pytest.MonkeyP
     await horae.aio.jobs.start(block, priority=-1)
     for _ in range(5):
         await horae.aio.jobs.start(quick, priority=-2)
-    async with running_node(horae, concurrency=1):
-        await until(begun.is_set)
+    async with running_node(horae, concurrency=1) as node:
+        await until_set(begun)
         await until(lambda: count(horae) == {"finished": 300, "started": 1, "pending": 5})
         assert len(failures) == 3
         release.set()
-        await until(lambda: count(horae) == {"finished": 306})
+        await until(lambda: count(horae) == {"finished": 306}, after=signals_of(node).settled)

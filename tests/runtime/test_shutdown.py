@@ -11,7 +11,7 @@ from horae import Backoff, Horae, JobContext, JobState
 from horae.runtime.node import shutdown
 from horae.storage.engine.database import Database
 from tests.harness.applications import application, attempts_of, rows
-from tests.harness.nodes import PATIENCE, running_node, until, until_state
+from tests.harness.nodes import PATIENCE, running_node, until_set, until_state
 
 NO_TIME = timedelta(0)
 
@@ -39,7 +39,7 @@ async def test_bodies_finish_within_the_grace_and_nothing_new_begins(horae: Hora
 
     async with running_node(horae, grace=timedelta(seconds=20)) as node:
         job = await horae.aio.jobs.start(work)
-        await until(begun.is_set)
+        await until_set(begun)
         node.stop()
         waiting = await horae.aio.jobs.start(late)
         assert len(nodes(horae)) == 1  # it leaves last
@@ -100,13 +100,13 @@ async def test_a_body_that_ignores_every_order_does_not_keep_the_node(horae: Hor
 
     async with asyncio.timeout(PATIENCE), running_node(horae, grace=NO_TIME) as node:
         job = await horae.aio.jobs.start(kind)
-        await until(begun.is_set)
+        await until_set(begun)
         node.stop()
     assert nodes(horae) == []
     left = horae.jobs.get(job.id)
     assert (left.state, left.occupied) == (JobState.FAILED, False)
     release.set()
-    await until(over.is_set)
+    await until_set(over)
     assert horae.jobs.get(job.id) == left
     assert attempts_of(horae, job.id) == ["failed"]
 
@@ -122,7 +122,7 @@ async def test_a_cancel_during_the_grace_is_a_cancel(horae: Horae) -> None:
 
     async with running_node(horae, grace=timedelta(seconds=20)) as node:
         job = await horae.aio.jobs.start(work)
-        await until(begun.is_set)
+        await until_set(begun)
         node.stop()
         await horae.aio.jobs.cancel(job.id)
     assert horae.jobs.get(job.id).state is JobState.CANCELLED
@@ -147,11 +147,11 @@ async def test_a_node_whose_task_is_cancelled_is_not_taken_for_alive(horae: Hora
     node = horae.node()
     async with asyncio.TaskGroup() as group:
         running = group.create_task(node.run())
-        await until(node.ready.is_set)
+        await until_set(node.ready)
         job = await horae.aio.jobs.start(work)
-        await until(begun.is_set)
+        await until_set(begun)
         running.cancel()
-    await until(stopped.is_set)
+    await until_set(stopped)
     assert nodes(horae) == []
     with application(database) as other:
         other.registry.add(work.job_type)

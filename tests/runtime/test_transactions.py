@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from horae import Backoff, Horae, InvalidRequest, JobContext, JobState, JobType
 from horae.storage.engine.database import Database
 from tests.harness.applications import attempts_of, execute, own_engine, rows
-from tests.harness.nodes import running_node, until, until_released, until_state
+from tests.harness.nodes import running_node, until, until_released, until_set, until_state
 
 INSERT = text("INSERT INTO effects VALUES (:job)")
 AT_ONCE = Backoff(base=timedelta(0), jitter=0)
@@ -142,7 +142,7 @@ async def test_effects_and_end_become_visible_together(horae: Horae, form: str) 
     declare(horae, steps)
     async with running_node(horae):
         job = await horae.aio.jobs.start(form)
-        await until(steps.written.is_set)
+        await until_set(steps.written)
         assert effects(horae) == []
         assert (await horae.aio.jobs.get(job.id)).state is JobState.STARTED
         steps.release.set()
@@ -168,7 +168,7 @@ async def test_a_cancel_takes_the_effects_back(horae: Horae, form: str) -> None:
     declare(horae, steps)
     async with running_node(horae):
         job = await horae.aio.jobs.start(form)
-        await until(steps.written.is_set)
+        await until_set(steps.written)
         async with asyncio.TaskGroup() as group:  # on SQLite the caller waits until the body has rolled back
             cancelling = group.create_task(horae.aio.jobs.cancel(job.id, by="bob"))
             await until(lambda: steps.told or cancelling.done())
@@ -188,7 +188,7 @@ async def test_a_lost_lease_takes_the_effects_back(horae: Horae, form: str, mome
     declare_twins(horae, steps, early=moment == "before the effect")
     async with running_node(horae):
         job = await horae.aio.jobs.start(form)
-        await until(steps.written.is_set)
+        await until_set(steps.written)
         execute(horae, "UPDATE horae_jobs SET lease = lease + 1")
         steps.release.set()
     assert effects(horae) == []

@@ -12,7 +12,7 @@ from horae.domain.jobs.limits import HARD
 from horae.runtime.liveness import sweeper
 from horae.storage.jobs import claims
 from horae.storage.outcomes import cancelling, settling, time_limits
-from tests.harness.nodes import running_node, until, until_state
+from tests.harness.nodes import running_node, until, until_set, until_state
 from tests.schedules.stage import CRASHED, HERE, Stage
 
 BACK: Final = -90.0
@@ -117,7 +117,7 @@ async def test_a_body_is_limited_by_what_has_passed(
     stage.horae.schedules.add("body", cron="0 0 1 1 *", max_runtime=of_schedule)
     async with running_node(stage.horae), running_node(stage.horae):
         job_id = await stage.horae.aio.schedules.run_now("body")
-        await until(begun.is_set)
+        await until_set(begun)
         before = len(looks)
         await until(lambda: len(looks) > before + 4)
         stage.clock.advance(seconds=step)

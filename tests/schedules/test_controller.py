@@ -27,7 +27,7 @@ from horae.storage.schedules import firing, writing
 from horae.storage.schedules.plan_writing import AppliedPlan
 from horae.storage.schedules.rows import DueSchedule
 from tests.harness.applications import application, claim_as_another_node, execute
-from tests.harness.nodes import running_node, signals_of, until
+from tests.harness.nodes import running_node, signals_of, until, until_set
 from tests.schedules.bodies import stubborn
 from tests.schedules.stage import check_ledger, check_sum, fires
 
@@ -191,7 +191,7 @@ class TestEnds:
 
         horae.schedules.add(wait_long, every="1h", max_retries=0)
         async with running_node(horae):
-            await until(begun.is_set)
+            await until_set(begun)
             job_id = horae.schedules.get("wait_long").job_id
             assert job_id is not None
             await horae.aio.jobs.cancel(job_id)

@@ -11,7 +11,7 @@ from horae.domain.jobs.job import AttemptOutcome, JobState, Settlement
 from horae.errors import JobStopped
 from horae.storage.outcomes import settling
 from horae.storage.schedules import terminating
-from tests.harness.nodes import running_node, until
+from tests.harness.nodes import running_node, until, until_set
 from tests.schedules.stage import HERE, Stage
 
 
@@ -42,7 +42,7 @@ async def test_a_person_who_cancels_the_job(horae: Horae, deaf: Deaf) -> None:
     horae.schedules.add("deaf", cron="0 0 1 1 *")
     async with running_node(horae):
         job_id = await horae.aio.schedules.run_now("deaf")
-        await until(deaf.begun.is_set)
+        await until_set(deaf.begun)
         assert state(horae) == "executing"
         version = horae.schedules.get("deaf").version
         await horae.aio.jobs.cancel(job_id)
@@ -73,7 +73,7 @@ async def test_the_end_of_its_node(horae: Horae, deaf: Deaf) -> None:
     horae.schedules.add("deaf", cron="0 0 1 1 *")
     async with running_node(horae, grace=timedelta(0)) as node:
         await horae.aio.schedules.run_now("deaf")
-        await until(deaf.begun.is_set)
+        await until_set(deaf.begun)
         node.stop()
         await until(lambda: state(horae) == "terminating")
         deaf.release.set()
