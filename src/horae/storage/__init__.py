@@ -1,1 +1,1 @@
-"""Every SQL statement, each a plain function of a Connection."""
+"""All SQL statements, each run by a plain function of a `Connection`."""

@@ -1,1 +1,1 @@
-"""One database and the ways to it: connections, threads, dialects, what its errors mean."""
+"""The database: its connections, threads and dialects, and what its errors mean."""

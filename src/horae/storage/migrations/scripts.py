@@ -5,7 +5,6 @@ from typing import Final
 
 from alembic import command
 from alembic.config import Config
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
 from horae.forking import ForkSafeLock
@@ -40,12 +39,6 @@ def draft(title: str, home: str = HOME) -> None:
     config = _config(home)
     config.set_main_option("file_template", "%%(rev)s_%%(slug)s")
     command.revision(config, title, rev_id=f"{len(REVISIONS) + 1:04d}")
-
-
-def known_revisions() -> tuple[str, ...]:
-    """Return the revisions that have scripts, the oldest first."""
-    newest_first = ScriptDirectory.from_config(_config()).walk_revisions()
-    return tuple(script.revision for script in newest_first)[::-1]
 
 
 def _config(home: str = HOME, **attributes: object) -> Config:

@@ -121,22 +121,22 @@ LATENESS: Final = (
 )
 
 
-def throughput(connection: Connection, seconds: float = HOUR) -> list[Minute]:
-    """Return the figures of each minute of the last `seconds` in which a job ended, the oldest first."""
-    rows = connection.execute(THROUGHPUT.on(connection), {"since": -seconds}).mappings()
+def throughput(connection: Connection) -> list[Minute]:
+    """Return the figures of each minute of the last hour in which a job ended, the oldest first."""
+    rows = connection.execute(THROUGHPUT.on(connection), {"since": -HOUR}).mappings()
     return readable("horae_jobs", rows, lambda row: Minute(**row))
 
 
-def samples(connection: Connection, seconds: float = HOUR, limit: int = SAMPLE_SIZE) -> list[Sample]:
+def samples(connection: Connection) -> list[Sample]:
     """Return the jobs that ended last, of those that had begun."""
-    return [Sample(*row) for row in connection.execute(SAMPLES, {"since": -seconds, "limit": limit})]
+    return [Sample(*row) for row in connection.execute(SAMPLES, {"since": -HOUR, "limit": SAMPLE_SIZE})]
 
 
-def lateness(connection: Connection, seconds: float = HOUR, limit: int = SAMPLE_SIZE) -> list[float]:
+def lateness(connection: Connection) -> list[float]:
     """Return by how many seconds each of the runs that ended last was fired after its nominal time."""
-    return list(connection.scalars(LATENESS, {"since": -seconds, "limit": limit}))
+    return list(connection.scalars(LATENESS, {"since": -HOUR, "limit": SAMPLE_SIZE}))
 
 
-def by_type(connection: Connection, seconds: float = HOUR) -> list[TypeCounts]:
-    """Return how the jobs of each type ended in the last `seconds`."""
-    return [TypeCounts(**row) for row in connection.execute(BY_TYPE, {"since": -seconds}).mappings()]
+def by_type(connection: Connection) -> list[TypeCounts]:
+    """Return how the jobs of each type ended in the last hour."""
+    return [TypeCounts(**row) for row in connection.execute(BY_TYPE, {"since": -HOUR}).mappings()]

@@ -1,1 +1,1 @@
-"""How jobs end: settled by their node, or ended by somebody else."""
+"""How jobs and the runs of schedules end: settled by a node, cancelled, timed out, crashed or deleted."""

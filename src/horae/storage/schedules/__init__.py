@@ -1,1 +1,1 @@
-"""Schedules: their tables, runs, ticks and deployments; one at a time, and in bulk."""
+"""Schedules: their tables, deployments and ledger, how they fire one by one and in bulk."""

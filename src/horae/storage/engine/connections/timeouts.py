@@ -74,9 +74,9 @@ class OpenConnections:
             else:
                 self._calls[ident] = outer
 
-    def end_overdue(self, now: float, deadline: float = CALL_DEADLINE) -> int:
+    def end_overdue(self, now: float) -> int:
         """End the statements of calls that have passed the deadline, and return their number; does not block."""
-        overdue = [(ident, call) for ident, call in list(self._calls.items()) if now - call[0] > deadline]
+        overdue = [(ident, call) for ident, call in list(self._calls.items()) if now - call[0] > CALL_DEADLINE]
         for ident, call in overdue:
             if self._calls.get(ident) is call:
                 self._calls[ident] = (now + CANCEL_TIMEOUT, call[1])  # not again with the next check

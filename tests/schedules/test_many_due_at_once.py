@@ -34,7 +34,7 @@ EVERY_SECOND = "* * * * * *"
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few are a crowd already."""
+    """Let a few schedules count as many."""
     monkeypatch.setattr(controller, "CROWD", 3)
     monkeypatch.setattr(controller, "AHEAD_EVERY", 0.0)
     monkeypatch.setattr(controller, "LARGEST_BATCH", 4)
@@ -173,7 +173,7 @@ class Desk:
 
 
 class TestEndsWait:
-    """While the way is not free, which it is not as long as a crowd is due."""
+    """While many schedules are due, the settler waits before it writes ends."""
 
     @pytest.fixture
     def desk(self, monkeypatch: pytest.MonkeyPatch) -> Desk:
@@ -220,7 +220,9 @@ class TestEndsWait:
             desk.settler.close()
         assert sum(desk.written) == 4
 
-    async def test_a_crowd_takes_the_way_and_gives_it_back(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_many_due_schedules_hold_ends_back_until_they_have_fired(
+        self, horae: Horae, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(controller, "LARGEST_BATCH", 2)
         free = list[bool]()
         fire = firing.fire

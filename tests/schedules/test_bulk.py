@@ -1,4 +1,4 @@
-"""A crowd takes short ways: fires that were planned ahead, and ends that leave the plan alone. Both come to the same."""
+"""Bulk firing and bulk ending have the same results as planning each schedule by itself."""
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -52,21 +52,21 @@ def comparable(stage: Stage, name: str) -> tuple[ScheduleView, Any, Any]:
 
 
 def assert_alike(stage: Stage) -> None:
-    assert comparable(stage, "long") == comparable(stage, "short")
+    assert comparable(stage, "planned") == comparable(stage, "bulk")
 
 
 class TestEnds:
-    """Of two equal schedules the run of one is ended by the plan, that of the other the short way."""
+    """Of two equal schedules, the run of one is ended by a plan of its own, that of the other in bulk."""
 
     def pair(self, stage: Stage, **options: Any) -> None:
-        for name in ("long", "short"):
+        for name in ("planned", "bulk"):
             stage.horae.schedules.add("work", name=name, **options)
 
     def end_both(
         self, stage: Stage, patch: pytest.MonkeyPatch, outcome: Any = None, claims: Collection[Claim] = ()
     ) -> set[JobId]:
-        """End what runs, or is claimed now; the jobs that went the short way."""
-        short = stage.get("short").id
+        """End what runs, or is claimed now; return the jobs that were ended in bulk."""
+        in_bulk = stage.get("bulk").id
         went = set[JobId]()
         end = bulk_run_ending.end
 
@@ -77,7 +77,7 @@ class TestEnds:
 
         patch.setattr(bulk_run_ending, "end", noted)
         for claim in claims or stage.claim():
-            if claim.schedule_id == short:
+            if claim.schedule_id == in_bulk:
                 stage.end(claim, outcome)
             else:
                 with patch.context() as plan_only:
@@ -88,18 +88,18 @@ class TestEnds:
     @pytest.mark.parametrize("overlap", [each for each in Overlap if each is not Overlap.ALLOW_ALL])
     @pytest.mark.parametrize("catch_up", CatchUp)
     @pytest.mark.parametrize("when", [{"cron": EVERY_MINUTE}, {"every": "1m", "fixed": True}])
-    def test_an_end_in_time_goes_the_short_way(
+    def test_an_end_in_time_is_written_in_bulk(
         self, stage: Stage, monkeypatch: pytest.MonkeyPatch, overlap: Overlap, catch_up: CatchUp, when: dict[str, Any]
     ) -> None:
         self.pair(stage, overlap=overlap, catch_up=catch_up, **when)
         for _ in range(2):
-            stage.until_due("long")
+            stage.until_due("planned")
             assert len(stage.fire_due()) == 2
             claims = stage.claim()
             stage.clock.advance(seconds=7)
             assert len(self.end_both(stage, monkeypatch, claims=claims)) == 1
             assert_alike(stage)
-        assert stage.get("short").statistics.total_duration == timedelta(seconds=14)
+        assert stage.get("bulk").statistics.total_duration == timedelta(seconds=14)
 
     @pytest.mark.parametrize(
         ("options", "seconds"),
@@ -109,12 +109,12 @@ class TestEnds:
             ({"every": "1m"}, 5),
         ],
     )
-    def test_an_end_that_moves_the_plan_does_not(
+    def test_an_end_that_moves_the_plan_is_planned(
         self, stage: Stage, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], seconds: int
     ) -> None:
         self.pair(stage, **options)
-        stage.until_due("long")
-        stage.until_due("short")
+        stage.until_due("planned")
+        stage.until_due("bulk")
         stage.fire_due()
         stage.clock.advance(seconds=seconds)
         if options.get("overlap") is not Overlap.ALLOW_ALL:
@@ -133,7 +133,7 @@ class TestEnds:
 
     def test_a_failure_is_planned(self, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
         self.pair(stage, cron=EVERY_MINUTE)
-        stage.until_due("long")
+        stage.until_due("planned")
         stage.fire_due()
         assert self.end_both(stage, monkeypatch, ENDED_BADLY) == set()
         assert_alike(stage)
@@ -144,25 +144,25 @@ class TestEnds:
         self.pair(stage, cron=EVERY_MINUTE)
         went = set[JobId]()
         for outcome in (ENDED_BADLY, None):
-            stage.until_due("long")
+            stage.until_due("planned")
             stage.fire_due()
             stage.clock.advance(seconds=3)
             went = self.end_both(stage, monkeypatch, outcome)
         assert len(went) == 1
-        assert stage.get("short").statistics.streak() == 0
+        assert stage.get("bulk").statistics.streak() == 0
         assert_alike(stage)
 
     def test_a_clock_that_stepped_back_makes_no_negative_duration(
         self, stage: Stage, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         self.pair(stage, cron="0 12 * * *")
-        stage.until_due("long")
+        stage.until_due("planned")
         stage.fire_due()
         claims = stage.claim()
         stage.clock.advance(hours=-1)
         monkeypatch.setattr(stage, "claim", lambda: claims)
         assert len(self.end_both(stage, monkeypatch)) == 1
-        assert stage.get("short").statistics.total_duration == timedelta(0)
+        assert stage.get("bulk").statistics.total_duration == timedelta(0)
         assert_alike(stage)
 
     @pytest.mark.parametrize("how", ["paused", "by hand"])
@@ -171,13 +171,13 @@ class TestEnds:
     ) -> None:
         self.pair(stage, cron="0 12 * * *")
         if how == "by hand":
-            stage.horae.schedules.run_now("long")
-            stage.horae.schedules.run_now("short")
+            stage.horae.schedules.run_now("planned")
+            stage.horae.schedules.run_now("bulk")
         else:
-            stage.until_due("long")
+            stage.until_due("planned")
             stage.fire_due()
-            stage.horae.schedules.pause("long", "why")
-            stage.horae.schedules.pause("short", "why")
+            stage.horae.schedules.pause("planned", "why")
+            stage.horae.schedules.pause("bulk", "why")
         stage.clock.advance(seconds=3)
         assert len(self.end_both(stage, monkeypatch)) == (how == "by hand")
         assert_alike(stage)
@@ -214,18 +214,18 @@ class TestFires:
         given: dict[str, Any] = {
             name: value for name, value in ({"cron": EVERY_MINUTE} | options).items() if value is not None
         }
-        for name in ("long", "short"):
+        for name in ("planned", "bulk"):
             stage.horae.schedules.add("work", name=name, **given)
-        stage.horae.schedules.pause("short", "a note")
-        stage.horae.schedules.resume("short")
-        plans = planned(stage, stage.get("short").id)
-        stage.until_due("long")
-        stage.until_due("short")
+        stage.horae.schedules.pause("bulk", "a note")
+        stage.horae.schedules.resume("bulk")
+        plans = planned(stage, stage.get("bulk").id)
+        stage.until_due("planned")
+        stage.until_due("bulk")
         stage.clock.advance(seconds=late)
-        stage.fire(stage.get("long").id)
+        stage.fire(stage.get("planned").id)
         (decided,) = fire(stage, plans).applied
-        assert decided.fired == decided.schedule.run_token == stage.get("short").job_id
-        assert decided.schedule.next_start == stage.get("short").next_start
+        assert decided.fired == decided.schedule.run_token == stage.get("bulk").job_id
+        assert decided.schedule.next_start == stage.get("bulk").next_start
         if "jitter" not in options:
             assert_alike(stage)
 
@@ -286,7 +286,7 @@ class TestFires:
         stage.run(ENDED_BADLY)
         assert planned(stage, key) == []
 
-    def test_each_of_a_crowd_gets_its_own_job(self, stage: Stage) -> None:
+    def test_each_of_many_gets_its_own_job(self, stage: Stage) -> None:
         keys = [add(stage, f"work{number}") for number in range(50)]
         plans = planned(stage, *keys)
         stage.clock.set(MONDAY + MINUTE)
