@@ -12,7 +12,7 @@ HoraeError
 │   ├── JobTypeAlreadyRegistered
 │   ├── SchemaError
 │   └── UnknownJobType
-├── NotFound                     it is not there, or not yours
+├── NotFound                     it does not exist, or belongs to another owner
 │   ├── DeploymentDoesNotExist
 │   ├── JobDoesNotExist
 │   └── ScheduleDoesNotExist
@@ -30,7 +30,7 @@ HoraeError
 │   ├── JobWasCancelled
 │   └── SoftTimeLimitExceeded
 ├── WaitTimeout                  ask again later
-└── Unavailable                  retry, or mend the database
+└── Unavailable                  retry, or repair the database
     ├── DatabaseBusy
     ├── EndNotWritten
     ├── SchemaMismatch
@@ -115,7 +115,7 @@ class InvalidParameters(InvalidRequest):
 
 
 class InvalidProgress(InvalidRequest):
-    """A progress call with a number that makes no sense."""
+    """A progress call with an amount that is negative or not a finite number."""
 
 
 class JobTypeAlreadyRegistered(InvalidRequest):
@@ -137,7 +137,7 @@ class UnknownJobType(InvalidRequest):
 
 
 class NotFound(HoraeError, LookupError):
-    """The thing asked for is not there, or belongs to somebody else."""
+    """The requested item does not exist, or belongs to another owner."""
 
 
 class JobDoesNotExist(NotFound):
@@ -193,7 +193,7 @@ class JobNotDeletable(Conflict):
         why = {
             "pending": "while it is pending; cancel it and wait for its body to stop",
             "started": "while it is started; cancel it and wait for its body to stop",
-            "being deleted": "by two at once: somebody else is deleting it",
+            "being deleted": "now: another caller is deleting it",
         }
         super().__init__(
             f"job {job_id} cannot be deleted {why.get(state, f'yet: it is {state}, but its body has not stopped')}"
@@ -276,11 +276,11 @@ class JobWasCancelled(JobError):
 
 
 class SoftTimeLimitExceeded(JobError):
-    """Raised inside a body that ran past its soft time limit: tidy up and stop."""
+    """Raised inside a body that exceeded its soft time limit: clean up and return."""
 
 
 class WaitTimeout(HoraeError, TimeoutError):
-    """The job had not ended when the time to wait was over; it goes on."""
+    """The job had not ended when the timeout was over; it continues."""
 
     def __init__(self, job_id: int, seconds: float) -> None:
         super().__init__(f"job {job_id} has not ended after {seconds:g} s")
@@ -292,13 +292,13 @@ class Unavailable(HoraeError):
 
 
 class DatabaseBusy(Unavailable):
-    """Another transaction stood in the way for longer than the bound; begin this one again later."""
+    """Another transaction blocked this one for longer than the time limit; try again later."""
 
 
 class EndNotWritten(Unavailable):
-    """The body of an inline job is over, and the database has not taken what became of it within the bound.
+    """The body of an inline job has ended, and its result could not be written within the time limit.
 
-    The process goes on trying: wait for the job, and do not start it again.
+    The process keeps trying: wait for the job, and do not start it again.
     """
 
     def __init__(self, job_id: int) -> None:
@@ -314,7 +314,7 @@ class SchemaMismatch(Unavailable):
 
 
 class UnreadableRow(Unavailable):
-    """What was asked for holds a value that cannot be read, so somebody has to mend or delete its row."""
+    """A requested row has a value that cannot be read; an operator has to repair or delete the row."""
 
     def __init__(self, table: str, key: str, why: str) -> None:
         super().__init__(f"row {key} of {table} cannot be read: {why}; mend or delete it")
@@ -327,7 +327,7 @@ class JobStopped(BaseException):
 
 
 class JobCancelled(JobStopped):
-    """Somebody cancelled the job: its work is to be discarded.
+    """The job was cancelled: its work is discarded.
 
     `forced`: a body that cannot stop at once is stopped by force, where that can be done.
     """

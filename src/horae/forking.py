@@ -1,6 +1,6 @@
-"""What a child of a fork has to begin anew. Of the parent's threads it has only the one that forked.
+"""Resets locks and threads in a forked child, which has only the thread that forked.
 
-So a lock that another thread held at that moment would stay locked in the child for ever.
+A lock that another thread held at the moment of the fork would stay locked in the child for ever.
 """
 
 import os
@@ -13,10 +13,10 @@ from weakref import WeakSet
 
 
 class BeginsAnew(Protocol):
-    """Something that a child of a fork cannot use as it was left."""
+    """An object that a forked child has to reset before it can use it."""
 
     def begin_anew(self) -> None:
-        """Forget locks, threads and connections of the parent. Called in the child, before anything else runs."""
+        """Drop locks, threads and connections of the parent. Called in the child before any other code runs."""
         ...
 
 
@@ -30,13 +30,13 @@ _in_this_process = WeakSet[BeginsAnew]()
 
 
 def begins_anew_after_fork(thing: T) -> T:
-    """Let `thing` begin anew in every child, for as long as it lives."""
+    """Register `thing` to be reset in every forked child, for as long as it lives."""
     _in_this_process.add(thing)
     return thing
 
 
 class ForkSafeLock:
-    """A lock that nobody holds in a child of a fork."""
+    """A lock that is free in a forked child."""
 
     def __init__(self, *, reentrant: bool = False) -> None:
         self._make = threading.RLock if reentrant else threading.Lock
@@ -44,30 +44,30 @@ class ForkSafeLock:
         begins_anew_after_fork(self)
 
     def __enter__(self) -> None:
-        """Take it."""
+        """Acquire the lock."""
         self._lock.acquire()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Give it back."""
+        """Release the lock."""
         self._lock.release()
 
     def begin_anew(self) -> None:
-        """Be free."""
+        """Replace the lock by a free one."""
         self._lock = self._make()
 
 
 class HasLock(Protocol):
-    """Something whose parts are made under one lock, which the thread that makes one may take again."""
+    """An object whose parts are made under one lock, which is reentrant."""
 
     opening: ForkSafeLock
 
 
 class made_once(Generic[H, M]):  # noqa: N801 - reads as the decorator that it is
-    """A property that is made at its first use, by one thread, and kept in the instance's `__dict__`.
+    """A property that is computed at its first use, by one thread, and kept in the instance's `__dict__`.
 
-    `functools.cached_property` has a lock of its own in Python 3.11, which a fork may leave taken, and none after it.
+    `functools.cached_property` has a lock of its own in Python 3.11, which a fork may leave locked, and no lock later.
     """
 
     def __init__(self, make: Callable[[H], M]) -> None:
@@ -78,7 +78,7 @@ class made_once(Generic[H, M]):  # noqa: N801 - reads as the decorator that it i
     @overload
     def __get__(self, instance: H, owner: type[H]) -> M: ...
     def __get__(self, instance: H | None, owner: type[H]) -> Self | M:
-        """Make it, unless another thread has done so meanwhile."""
+        """Return the value; compute it if no other thread has done so meanwhile."""
         if instance is None:
             return self
         with instance.opening:
@@ -90,10 +90,10 @@ class made_once(Generic[H, M]):  # noqa: N801 - reads as the decorator that it i
 
 
 class ForkGate:
-    """Lets a fork wait until no thread is within it, for at most `PATIENCE`.
+    """Makes a fork wait until no thread uses a SQLite file, for at most `PATIENCE`.
 
-    SQLite keeps account of a file's locks in the memory of the process: what a thread of the parent holds at the fork,
-    the child would take to be held for ever.
+    SQLite tracks the locks of a file in the memory of the process: a lock that a thread of the parent holds at the fork
+    would seem held for ever in the child.
     """
 
     def __init__(self) -> None:
@@ -106,7 +106,7 @@ class ForkGate:
         self._changed = threading.Condition(threading.Lock())
 
     def __enter__(self) -> None:
-        """Wait while a fork is being made."""
+        """Wait while a fork is in progress."""
         with self._changed:
             if self._closed:
                 self._changed.wait_for(lambda: not self._closed, PATIENCE)
@@ -115,14 +115,14 @@ class ForkGate:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Let a fork that waits be made."""
+        """Let a waiting fork proceed."""
         with self._changed:
             self._within -= 1
             if self._closed:
                 self._changed.notify_all()
 
     def begin_anew(self) -> None:
-        """Nobody is within."""
+        """Reset the gate: no thread is inside."""
         self._begin()
 
     def _close(self) -> None:

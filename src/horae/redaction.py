@@ -1,7 +1,7 @@
-"""What must not be said: one place that takes values and passwords out of errors, URLs and settings.
+"""Removes values and passwords from the texts of errors, URLs and settings.
 
 Pydantic repeats the input that it refuses, SQLAlchemy the parameters of a statement, PostgreSQL the row that failed.
-All of that may be secret, and an error ends in tables, answers and logs.
+All of these may be secret, and error texts end up in tables, responses and logs.
 """
 
 import json
@@ -13,10 +13,13 @@ from typing import Final
 from pydantic import ValidationError
 
 HIDDEN: Final = "***"
+"""Replaces a password in a URL."""
 MASK: Final = "••••••"
+"""Replaces a secret parameter."""
 SHORTEST_SECRET: Final = 4
-"""Characters of a secret that is looked for in texts: a shorter one is part of any word."""
+"""Characters of a secret that is searched for in texts: a shorter one would match parts of words."""
 MOST_SECRETS: Final = 200
+"""Secrets of one job that are searched for."""
 _CHAIN: Final = 50
 """Errors that are followed from cause to cause."""
 
@@ -26,22 +29,22 @@ _INPUT: Final = re.compile(r"\[type=(\w+), input_value=.*")
 
 
 def shown_url(url: str) -> str:
-    """A URL, also a malformed one, without the passwords in it and in its query."""
+    """Return a URL, even a malformed one, without passwords, also in its query."""
     return _QUERY.sub(rf"\1{HIDDEN}", _USER_INFO.sub(rf"\1:{HIDDEN}@", url))
 
 
 def error_text(error: BaseException) -> str:
-    """The type and the text of an error, without values."""
+    """Return the type and the text of an error, without values."""
     return Redactor(error).clean(f"{type(error).__name__}: {text_of(error)}")
 
 
 def traceback_text(error: BaseException) -> str:
-    """The traceback of an error and of its causes, without values."""
+    """Return the traceback of an error and its causes, without values."""
     return Redactor(error).clean("".join(traceback.format_exception(error)))
 
 
 def text_of(error: BaseException) -> str:
-    """The text of an error as it is; a broken `__str__` must not hide the error."""
+    """Return the text of an error, even if its `__str__` raises."""
     try:
         return str(error)
     except Exception:  # noqa: BLE001 - whatever it raises
@@ -49,21 +52,21 @@ def text_of(error: BaseException) -> str:
 
 
 class Redactor:
-    """Takes out of texts about an error what that error and its causes repeat, and secrets that are known."""
+    """Removes from texts about an error the values that it and its causes repeat, and known secrets."""
 
     def __init__(self, error: BaseException, secrets: Iterable[str] = ()) -> None:
         self._replacements = [pair for each in _chain(error) for pair in _replacements(each)]
         self._replacements += [(secret, MASK) for secret in _as_shown(secrets)]
 
     def clean(self, text: str) -> str:
-        """The text without them."""
+        """Return the text without these values."""
         for found, instead in self._replacements:
             text = text.replace(found, instead)
         return text
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error, its causes, and the members of groups."""
+    """Yield the error, its causes, and the members of exception groups."""
     waiting, seen = [error], set[int]()
     while waiting and len(seen) < _CHAIN:
         each = waiting.pop()

@@ -184,7 +184,7 @@ def test_a_second_decorator_on_one_function_is_refused(shop: Horae) -> None:
     nightly = shop.cron("0 3 * * *")(purge)
     for again in (shop.every("10m"), shop.cron("0 15 * * *"), shop.job, shop.job(max_count=1)):
         for declared in (nightly, purge):
-            with pytest.raises(JobTypeAlreadyRegistered, match=r"'purge' is this function already.*another name="):
+            with pytest.raises(JobTypeAlreadyRegistered, match=r"'purge' is already declared by this function.*name="):
                 again(declared)
     assert [(item.name, item.rules.trigger.text) for item in shop.declared] == [("purge", "0 3 * * *")]
 

@@ -1,4 +1,4 @@
-"""What a body is given: its parameters, its progress, its transaction, and the order to stop."""
+"""The context of a body: its parameters, its progress, its transaction, and the order to stop."""
 
 import json
 import logging
@@ -24,7 +24,7 @@ ConnectionT = TypeVar("ConnectionT")
 Report = Callable[[int, str | None], None]
 
 TOLERANCE: Final = 0.1
-"""Seconds by which the clock of this machine may run differently from its monotonic clock before that is told."""
+"""Seconds by which wall clock and monotonic clock may differ before the duration of a body is reported separately."""
 log = logging.getLogger("horae.job")
 
 
@@ -59,7 +59,7 @@ class JobContext(Generic[ParamsT]):
 
     @property
     def owner(self) -> str | None:
-        """Who started it."""
+        """The owner of the job, or None."""
         return self.claim.owner
 
     @property
@@ -69,13 +69,13 @@ class JobContext(Generic[ParamsT]):
 
     @cached_property
     def meta(self) -> Mapping[str, Any]:
-        """What the caller put beside the parameters, such as a trace context."""
+        """The caller's data beside the parameters, such as a trace context."""
         meta: Mapping[str, Any] = json.loads(self.claim.meta)
         return meta
 
     @property
     def nominal_time(self) -> datetime | None:
-        """For a run of a schedule the time that it stands for, in UTC, however late it began; else None."""
+        """The nominal time of a scheduled run, in UTC, however late it began; None for other jobs."""
         return self.claim.nominal_time
 
     @cached_property
@@ -85,7 +85,7 @@ class JobContext(Generic[ParamsT]):
 
     @property
     def label(self) -> str | None:
-        """The last label that the body gave."""
+        """The last label that the body set."""
         return self.progress.label if "progress" in self.__dict__ else None
 
     @property
@@ -94,21 +94,21 @@ class JobContext(Generic[ParamsT]):
         return log
 
     def check(self) -> None:
-        """Stop here if the job was cancelled, timed out, or belongs to another node now. Progress calls it for you.
+        """Raise if the job was cancelled, timed out, or belongs to another node now. Each progress report calls it.
 
-        The end of the time is told once, so that a body may tidy up and return what it has.
+        A timeout is raised only once, so that a body may clean up and return a partial result.
         """
         if self._order is not None and not self._told:
             self._told = isinstance(self._order, Exception)
             raise self._order
 
     def check_end(self) -> None:
-        """Stop a body that has returned if its work is to be discarded; one that ran out of time has made it."""
+        """Raise after the body has returned if its result must be discarded; a result after a timeout counts."""
         if self._order is not None and not isinstance(self._order, Exception):
             raise self._order
 
     def stop(self, order: BaseException, *, told: bool = False) -> None:
-        """Make `check` raise `order`, unless the body is `told` anyhow; one to end for good outlives the others."""
+        """Make `check` raise `order`; with `told` the body was informed already. A cancel replaces a timeout."""
         if self._order is None or isinstance(self._order, Exception):
             self._order, self._told = order, told and isinstance(order, Exception)
 
@@ -119,34 +119,34 @@ class JobContext(Generic[ParamsT]):
 
     @property
     def told(self) -> bool:
-        """Whether the body has heard that its time is over."""
+        """Whether the timeout was raised in the body."""
         return self._told
 
     def begin(self) -> None:
-        """The body begins now."""
+        """Record that the body begins now."""
         self._began = (time.monotonic(), time.time())
 
     @property
     def took(self) -> float | None:
-        """Seconds since the body began, whatever the clock was set to; None where the stored moments tell them."""
+        """Seconds since the body began, by the monotonic clock; None where the stored moments are accurate enough."""
         if self._began is None:
             return None
         took = time.monotonic() - self._began[0]
         if self.claim.schedule_id is not None:
             return took
-        # A clock that steps within so short a body is not worth two more looks at clocks for each of them.
+        # For so short a body it is not worth reading the wall clock again to detect that it was set.
         if took <= TOLERANCE or abs(took - (time.time() - self._began[1])) <= TOLERANCE:
             return None
         return took
 
     @property
     def connection(self) -> Connection:
-        """The transaction that this job runs in; it commits exactly if the job finishes."""
+        """The transaction of this job; it commits if and only if the job finishes."""
         return self._there(self._connection, "transaction")
 
     @property
     def session(self) -> "Session":
-        """A Session in the job's transaction; its `commit` only flushes, for the end of the job commits."""
+        """A Session in the job's transaction; its `commit` only flushes, because the end of the job commits."""
         if self._session is None:
             from sqlalchemy.orm import Session  # noqa: PLC0415 - see the top
 

@@ -1,4 +1,4 @@
-"""What a job type may declare: refused when it is registered rather than when a job of it fails."""
+"""Checks the declaration of a job type when it is registered, before a job of it could fail."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -73,7 +73,7 @@ def _grace(given: object) -> timedelta:
 
 
 def check_parameters(job_type: str, model: type[BaseModel]) -> None:
-    """Raise `InvalidJobType` for a parameter that no call could give, because `start` takes it for an option."""
+    """Raise `InvalidJobType` for a parameter with the name of an option of `start`, which no call could pass."""
     for name, field in model.model_fields.items():
         if (field.alias or name) in START_OPTIONS:
             raise InvalidJobType(f"job type {job_type!r}: parameter {name!r} is an option of start; rename it")

@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 
 class BodyKeywords(TypedDict, total=False):
-    """What may be said of any job's body: `name` is its type's, the others mean what they mean in `JobType`."""
+    """The options of any body: `name` is the name of the type, the others are those of `JobType`."""
 
     name: str
     queue: str
@@ -35,7 +35,7 @@ class BodyKeywords(TypedDict, total=False):
 
 
 class JobKeywords(BodyKeywords, total=False):
-    """What `@horae.job(...)` may say."""
+    """The options of `@horae.job(...)`."""
 
     max_count: int | None
     max_attempts: int
@@ -47,7 +47,7 @@ class JobKeywords(BodyKeywords, total=False):
 
 
 class JobFunction(Generic[P, R]):
-    """A function that is also a job type: call it as ever, or start it as a job."""
+    """A function that is also a job type: it can be called as before, or started as a job."""
 
     def __init__(self, function: Callable[P, R], **options: Unpack[JobKeywords]) -> None:
         self.function: Callable[P, R] = undecorated(function)
@@ -55,12 +55,12 @@ class JobFunction(Generic[P, R]):
         update_wrapper(self, self.function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run the function here and now, as no job."""
+        """Call the function directly, without a job."""
         return self.function(*args, **kwargs)
 
 
 def undecorated(function: Callable[P, R]) -> Callable[P, R]:
-    """The function itself, where it was decorated before, under another name."""
+    """Return the plain function if it was decorated before, under another name."""
     return function.function if isinstance(function, JobFunction) else function
 
 
@@ -131,7 +131,7 @@ def _signature(function: Callable[..., Any], name: str) -> tuple[str | None, typ
 
 
 def _model(name: str, given: Mapping[str, Any]) -> type[BaseModel]:
-    # What JSON has no word for comes back as it went.
+    # Infinity, NaN and bytes, which JSON lacks, are restored as they were.
     config = ConfigDict(
         extra="forbid",
         hide_input_in_errors=True,

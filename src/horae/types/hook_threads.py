@@ -1,7 +1,7 @@
-"""Threads on which hooks are called, apart from everything else: a hook that hangs holds up nobody but its own type.
+"""Threads that call hooks, separate for each type: a hook that hangs delays only hooks of its own type.
 
-They are daemon threads, so that none keeps the process from ending. What is not called, or not to its end, is owed by
-the row and called by another process.
+They are daemon threads, so that none keeps the process from ending. A hook that was not called, or not to its end, is
+still noted in the row of its job, and another process calls it.
 """
 
 import logging
@@ -15,8 +15,9 @@ from horae.storage.jobs.owed_hooks import OwedHook
 from horae.types.hooks import TIME_LIMIT, Hooks
 
 OF_TYPE: Final = 4
+"""Threads that call hooks of one type at a time."""
 MOST_STUCK: Final = 8
-"""Threads that call hooks of one type at once; threads of one type that may be left in hooks past the time limit."""
+"""Threads of one type that may be replaced because their hook has exceeded the time limit."""
 
 log = logging.getLogger("horae.hooks")
 
@@ -31,7 +32,7 @@ class HookThreads:
         self._closed = threading.Event()
 
     def call_due(self, type_name: str, count: int = 1) -> None:
-        """Have so many hooks of the type called, at most `OF_TYPE` at once. Never waits."""
+        """Start threads for `count` hooks of the type, at most `OF_TYPE` at a time. Does not block."""
         with self._lock:
             if self._closed.is_set():
                 return
@@ -44,7 +45,7 @@ class HookThreads:
             self._threads[type_name] = threads + new
 
     def look(self) -> None:
-        """Leave hooks behind that have passed the time limit: they count as called."""
+        """Give up hooks that have exceeded the time limit: they count as called."""
         with self._lock:
             for threads in self._threads.values():
                 for thread in threads:
@@ -52,7 +53,7 @@ class HookThreads:
                         thread.leave_behind(self._time_limit)
 
     def close(self, patience: float) -> bool:
-        """Begin no more; whether what was begun has ended within `patience` seconds."""
+        """Start no more hooks; return whether the running ones ended within `patience` seconds."""
         self._closed.set()
         deadline = time.monotonic() + patience
         with self._lock:
@@ -82,8 +83,8 @@ class _HookThread(threading.Thread):
                 self._began, self._owed = time.monotonic(), owed
                 self._hooks.call(owed)
                 self._owed = None
-        except Exception as error:  # noqa: BLE001 - the rows owe the hooks still
-            log.warning("hooks of type %s wait: %s", self._type, error)
+        except Exception as error:  # noqa: BLE001 - the rows still note that the hooks are due
+            log.warning("hooks of type %s are called later: %s", self._type, error)
         finally:
             self._owed = None
 
@@ -96,9 +97,12 @@ class _HookThread(threading.Thread):
         if owed is None or told:
             return
         log.error(
-            "a hook of job %d (%s) has run for more than %g s and is left behind", owed.job.id, self._type, seconds
+            "a hook of job %d (%s) has run for more than %g s; it counts as called, and other hooks go on",
+            owed.job.id,
+            self._type,
+            seconds,
         )
         try:
             self._hooks.done(owed)
-        except Exception as error:  # noqa: BLE001 - then it is called again, once it counts as dropped
-            log.warning("that a hook of job %d was called cannot be noted: %s", owed.job.id, error)
+        except Exception as error:  # noqa: BLE001 - then it is called again later
+            log.warning("cannot record that a hook of job %d was called: %s", owed.job.id, error)

@@ -1,7 +1,7 @@
-"""Calls the hooks of job types: once, after the fact is committed, guarded. And cleans up, which is a hook a row.
+"""Calls the hooks of job types after their event was committed, and deletes old jobs, which may call a hook for each.
 
-A hook is owed by the row of the job until a process that knows the type has taken it and called it. Where the process
-dies within a hook, it is called again.
+The row of a job notes that a hook is due until a process that knows the type has taken and called it. If the process
+dies during the call, the hook is called again.
 """
 
 import logging
@@ -22,17 +22,18 @@ from horae.types.registry import Registry
 from horae.types.values.parameters import MappedParameters
 
 CLEANING_BATCH: Final = 200
+"""Jobs without a hook that are deleted in one statement."""
 HOOKED_BATCH: Final = 20
+"""Jobs with a hook that are taken at once; fewer, as each hook takes its time."""
 TIME_LIMIT: Final = 60.0
+"""Seconds that a hook may take before other hooks of its type stop waiting for it."""
 TAKEN_AGAIN: Final = 90.0
-"""Jobs that are deleted together, without and with a hook for each; seconds that a hook may take before the others of
-its type stop waiting for it, and after which what a dead process had taken is taken again.
-"""
+"""Seconds after which a hook that a process took and did not call is taken again; longer than `TIME_LIMIT`."""
 log = logging.getLogger("horae.hooks")
 
 
 class Hooks:
-    """The hooks of the types that are known here."""
+    """The hooks of the types that are registered here."""
 
     def __init__(self, database: Database, registry: Registry) -> None:
         self._database = database
@@ -40,34 +41,34 @@ class Hooks:
         self._errors: dict[JobId, BaseException] = {}
 
     def wanted(self, type_name: str, hook: str) -> bool:
-        """Whether the type is known here and has this hook."""
+        """Return whether the type is registered here and has this hook."""
         job_type = self._registry.find(type_name)
         return job_type is not None and has_hook(job_type, hook)
 
     def owes(self, type_name: str, hook: str) -> bool:
-        """Whether an ended job of the type owes the hook: it has it, or somebody else knows whether it has."""
+        """Return whether the hook is due after a job of the type ended: also if only other programs know the type."""
         return owes(self._registry, type_name, hook)
 
     @property
     def types(self) -> Collection[str]:
-        """The names of the types that are known here."""
+        """The names of the types that are registered here."""
         return self._registry.by_name.keys()
 
     def remember(self, job_id: JobId, error: BaseException) -> None:
-        """Keep what a body raised for its `on_error`, which others call with the stored text."""
+        """Keep the error of a body for its `on_error`; other processes can only pass the stored text to it."""
         if len(self._errors) < 1000:  # noqa: PLR2004 - what is forgotten is told by its text
             self._errors[job_id] = error
 
     def due(self) -> dict[str, int]:
-        """How many hooks wait to be called, by type."""
+        """Return the number of due hooks, by type."""
         return self._database.autocommit(owed_hooks.due, list(self.types), TAKEN_AGAIN)
 
     def take(self, type_name: str, job_id: JobId | None = None) -> OwedHook | None:
-        """Take a hook of the type, or of one job; None if there is none to be called now."""
+        """Take a due hook of the type, or of one job; None if there is none."""
         return self._database.transact(owed_hooks.take, [type_name], TAKEN_AGAIN, job_id)
 
     def call(self, owed: OwedHook) -> None:
-        """Call a hook that was taken, and note that it was called; what it raises is logged."""
+        """Call a hook that was taken, and record that; an error of the hook is logged."""
         job, hook = owed
         if hook == BEFORE_DELETE and self._delete_taken(job):
             return
@@ -80,12 +81,12 @@ class Hooks:
         self.done(owed)
 
     def _delete_taken(self, job: Job) -> bool:
-        """Delete a job that somebody else has asked to be deleted; False if it stays because its hook has failed."""
+        """Delete a job on behalf of another process; False if its hook failed, so that it stays."""
         wanted = self.wanted(job.type, BEFORE_DELETE)
         return (not wanted or self._may_go(job)) and self._remove([job.id]) == 1
 
     def call_here(self, job_id: JobId, type_name: str) -> None:
-        """Call what a job owes in this thread, if its type is known here and nobody else calls it."""
+        """Call the due hook of a job in this thread, if its type is registered here and no other process calls it."""
         if type_name not in self.types:
             return
         try:
@@ -96,11 +97,11 @@ class Hooks:
             log.warning("a hook of job %d is left to the nodes: %s", job_id, error)
 
     def done(self, owed: OwedHook) -> None:
-        """Note that the hook of a job has been called."""
+        """Record that the hook of a job was called."""
         self._database.autocommit(owed_hooks.mark_called, owed.job.id, owed.hook)
 
     def delete(self, job: Job) -> None:
-        """Call `before_delete` of an ended job, unless somebody else does; raises what it raises."""
+        """Call `before_delete` of an ended job, unless another process does; raises what the hook raises."""
         self.call_here(job.id, job.type)
         if not self.wanted(job.type, BEFORE_DELETE):
             return
@@ -113,16 +114,16 @@ class Hooks:
             raise
 
     def clean_up(self, keep_seconds: float) -> int:
-        """Delete what ended longer ago than it is kept and is of a type that is known here; how many.
+        """Delete jobs of registered types that ended more than `keep_seconds` ago; return their number.
 
-        One bad row never stops the rest.
+        A row that cannot be deleted does not stop the others.
         """
         removed = self.clean_up_plain(keep_seconds)
         return removed + sum(self.clean_up_hooked(name, keep_seconds) for name in self.hooked_types)
 
     @property
     def hooked_types(self) -> Sequence[str]:
-        """The types whose jobs have something to be removed with them."""
+        """The types with a `before_delete` hook."""
         return [name for name in self.types if self.wanted(name, BEFORE_DELETE)]
 
     def clean_up_plain(self, keep_seconds: float) -> int:
@@ -131,14 +132,14 @@ class Hooks:
         return self.remove_past_keeping([name for name in self.types if name not in hooked], keep_seconds)
 
     def clean_up_hooked(self, type_name: str, keep_seconds: float) -> int:
-        """Delete jobs of one type, `before_delete` first: each is called by one process, however many clean up."""
+        """Delete jobs of one type after calling `before_delete`, which only one process calls for each job."""
         removed = 0
         for batch in self._taken(type_name, keep_seconds):
             deadline = time.monotonic() + TAKEN_AGAIN / 2
             ready: list[JobId] = []
             rest: list[JobId] = []
             for job in batch:
-                if time.monotonic() > deadline:  # another process may soon take it for dropped
+                if time.monotonic() > deadline:  # another process may soon take it
                     rest.append(job.id)
                 else:
                     (ready if self._may_go(job) else rest).append(job.id)
@@ -148,7 +149,7 @@ class Hooks:
         return removed
 
     def forget(self, types: Collection[str], keep_seconds: float) -> int:
-        """Delete jobs of types that nobody knows any more, whatever hooks they owe; how many."""
+        """Delete jobs of types that no program declares any more, without hooks; return their number."""
         if not types:
             return 0
         wanted = self._database.transact(owed_hooks.forget, types)
@@ -156,7 +157,7 @@ class Hooks:
         return removed + self.remove_past_keeping(types, keep_seconds)
 
     def remove_past_keeping(self, types: Collection[str], keep_seconds: float) -> int:
-        """Delete jobs of these types that were kept for long enough, without a hook."""
+        """Delete jobs of these types that ended more than `keep_seconds` ago, without a hook."""
         removed, after = 0, JobId(0)
         while types:
             batch = self._database.autocommit(
@@ -169,7 +170,7 @@ class Hooks:
         return removed
 
     def with_parameters_of_all(self, jobs: Sequence[Job]) -> list[Job]:
-        """The same for many jobs, with one statement for each type; those of another type stay as they are."""
+        """Return the jobs with the parameters that their types keep in other tables, by one statement for each type."""
         loaded: dict[JobId, Any] = {}
         for type_name in {job.type for job in jobs}:
             job_type = self._registry.find(type_name)
@@ -179,7 +180,7 @@ class Hooks:
         return [replace(job, params=loaded[job.id]) if job.id in loaded else job for job in jobs]
 
     def with_parameters(self, job: Job) -> Job:
-        """The job with the parameters that its type keeps in another table."""
+        """Return the job with the parameters that its type keeps in another table."""
         job_type = self._registry.find(job.type)
         if job_type is None or not isinstance(job_type.parameters, MappedParameters):
             return job
@@ -219,7 +220,7 @@ class Hooks:
         return True
 
     def _remove(self, job_ids: Sequence[JobId]) -> int:
-        """Delete these rows, one by one if one of them cannot go, such as a row that another table holds on to."""
+        """Delete these rows; one by one if one cannot be deleted, such as a row that a foreign key refers to."""
         try:
             return len(self._database.transact(deletion.delete_jobs, job_ids))
         except Exception as error:
@@ -238,5 +239,5 @@ def owes(registry: Registry, type_name: str, hook: str) -> bool:
 
 
 def failure_of(job: Job) -> JobFailed:
-    """A stored failure as an error, for those who were not there when it happened."""
+    """Return a stored failure as an error, for processes that do not have the original one."""
     return JobFailed(job.id, job.error or "", job.human_readable_error or "")

@@ -31,18 +31,18 @@ log = logging.getLogger("horae.types")
 
 
 class JobType(Generic[ParamsT]):
-    """Subclass, set `type`, and write `run`; all else has a sensible default.
+    """The base class of job types: subclasses set `type` and define `run`; everything else has a default.
 
     Durations are a timedelta or a text such as `"5m"`; `limits` holds them parsed.
 
     `max_count`: pending or running jobs that an owner may have, None is no limit; jobs without an owner do not count.
     `soft_time_limit`: after it `SoftTimeLimitExceeded` is raised in the body; `grace` later the body is stopped by
     force. `pending_timeout`: an owned job that no worker took in this time fails. None is no limit, for each.
-    `isolation`: "process" runs the body in a child process that can be terminated.
-    `max_params_bytes`, `max_result_bytes`: how long the JSON text of its parameters and of its result may be.
-    `exceptions_map`: what to tell a person about an exception; the nearest base class decides, "{e}" is its text.
-    `returns`: what `wait` makes of the stored result; `response_model`: what `describe` adds to a response.
-    `api_exceptions_map`: an exception of the creation endpoint as an error code, or (code, status, detail).
+    `isolation`: "process" runs the body in a child process that can be terminated. `max_params_bytes`,
+    `max_result_bytes`: how long the JSON text of its parameters and of its result may be. `exceptions_map`: the text
+    for users for an exception; the nearest base class decides, "{e}" is the exception's text. `returns`: the type that
+    `wait` converts the stored result to; `response_model`: the fields that `describe` adds. `api_exceptions_map`: the
+    error code of an exception of the creation endpoint, or (code, status, detail).
     """
 
     type: str
@@ -78,43 +78,44 @@ class JobType(Generic[ParamsT]):
         self.is_async = inspect.iscoroutinefunction(self.run)
 
     def run(self, job: JobContext[ParamsT]) -> Any | Awaitable[Any]:
-        """Do the work; what it returns is the job's result, stored as JSON. May be a coroutine function."""
+        """Do the work; the return value is the job's result, stored as JSON. May be a coroutine function."""
         raise NotImplementedError(job.type)  # refused at registration
 
     def prepare_values(self, values: dict[str, Any], owner: str | None) -> Mapping[str, Any]:
-        """Turn what was asked for into what is stored; raise to refuse. Runs before the count limit."""
+        """Turn the requested values into those to store; raise to refuse. Runs before the count limit is checked."""
         del owner
         return values
 
     def after_creation(self, job: Job, values: Mapping[str, Any], connection: Connection) -> None:
-        """Do what belongs to the creation, in its transaction; if it raises, nothing is left."""
+        """Do more in the transaction that creates the job; if it raises, no job is created."""
 
     def transaction(self, job: JobContext[ParamsT]) -> Transaction:
-        """The transaction to run in: an isolation level on Horae's database, a context manager of yours, or none."""
+        """Return the transaction to run in: an isolation level on Horae's database, a context manager, or None."""
         del job
         return None
 
     def on_error(self, job: Job, error: BaseException) -> None:
-        """Called once after the job failed for good and its transaction was rolled back."""
+        """React to the final failure of the job; called once, after its transaction was rolled back."""
 
     def on_cancelled(self, job: Job) -> None:
-        """Called once after the job was cancelled and its body, if it had begun, has stopped."""
+        """React to the cancel of the job; called once, after its body, if it had begun, has stopped."""
 
     def check_schedule(self, values: Mapping[str, Any]) -> None:
-        """Refuse a schedule's config before it is stored, by raising; called when one is added and on every change."""
+        """Raise to refuse the config of a schedule before it is stored; called on each addition and change."""
 
     def before_delete(self, job: Job) -> None:
-        """Remove what the job left outside its transaction; called before its row goes."""
+        """Remove what the job left outside its transaction, such as files; called before its row is deleted."""
 
     def describe(self, job: Job) -> Mapping[str, Any]:
-        """What a response about `job` says beyond the common fields."""
+        """Return the fields that HTTP responses about `job` have in addition to the common ones."""
         del job
         return {}
 
     def explain(self, error: BaseException) -> str:
-        """The human readable text of `error`; never raises.
+        """Return the text for users of `error`; never raises.
 
-        A time limit is none of the errors that a text for `Exception` has in mind: only a text of its own replaces it.
+        For a time limit only an entry for `SoftTimeLimitExceeded` counts: one for `Exception` is meant for other
+        errors.
         """
         timed_out = isinstance(error, SoftTimeLimitExceeded)
         for base in type(error).__mro__:
@@ -126,12 +127,12 @@ class JobType(Generic[ParamsT]):
 
 
 def failed_text(error: BaseException) -> str:
-    """The text of an error that nobody has put into words: its type, for its message may be nobody's business."""
+    """Return the text for users of an error without an entry: its type, as its message may be confidential."""
     return f"Something went wrong while this job was running ({type(error).__name__})."
 
 
 def has_hook(job_type: JobType[Any], name: str) -> bool:
-    """Whether the type overrides this hook, so that the others cost nothing."""
+    """Return whether the type overrides this hook; hooks that are not overridden cost nothing."""
     return getattr(type(job_type), name) is not getattr(JobType, name)
 
 
@@ -142,5 +143,5 @@ def _text(entry: HumanReadable, error: BaseException) -> str:
         return entry.replace("{e}", str(error)) if "{e}" in entry else entry
     except Exception as failure:  # noqa: BLE001 - the text of the application may raise anything
         trace = traceback_text(failure)
-        log.error("the human readable text of %s could not be made:\n%s", type(error).__name__, trace)  # noqa: TRY400
+        log.error("the entry for %s in exceptions_map raised:\n%s", type(error).__name__, trace)  # noqa: TRY400
         return failed_text(error)

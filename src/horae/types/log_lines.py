@@ -1,4 +1,4 @@
-"""How a log record becomes a line: for people, or as JSON for a collector; with the job, where there is one."""
+"""Formats log records: as text for people or as JSON for a log collector, with the job if there is one."""
 
 import logging
 from types import TracebackType
@@ -14,11 +14,11 @@ PLAIN = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 class TextFormatter(logging.Formatter):
-    """Puts the job, where there is one, behind the message."""
+    """Appends the job, if there is one, to the message."""
 
     @override
     def formatMessage(self, record: logging.LogRecord) -> str:
-        # Whatever stands in a message, it cannot look like a line of its own.
+        # A line break in a message must not look like a record of its own.
         record.message = "\n    ".join(escaped(line) for line in record.message.split("\n"))
         message = super().formatMessage(record)
         job = getattr(record, "job", None)
@@ -39,24 +39,27 @@ class _JsonFormatter(JsonFormatter):
 
 
 def traceback_of(info: ExceptionInfo) -> str:
-    """A traceback without the values that errors repeat."""
+    """Return a traceback without the values that errors repeat."""
     return "" if info[1] is None else traceback_text(info[1]).rstrip("\n")
 
 
 def json_formatter() -> logging.Formatter:
-    """One object a line: timestamp, level, logger, message, job, type, lease, node, what `extra` adds, exc_info."""
+    """Return a formatter that writes one JSON object a line.
+
+    Its keys: timestamp, level, logger, message, job, type, lease, node, exc_info, and those of `extra`.
+    """
     return _JsonFormatter(
         ["levelname", "name", "message"], rename_fields={"levelname": "level", "name": "logger"}, timestamp=True
     )
 
 
 def lines_on_stderr(*, as_json: bool) -> logging.Handler:
-    """A handler that writes them."""
+    """Return a handler that writes to stderr."""
     handler = logging.StreamHandler()
     handler.setFormatter(json_formatter() if as_json else TextFormatter(PLAIN))
     return handler
 
 
 def logs_json() -> bool:
-    """Whether this process logs JSON."""
+    """Return whether this process logs JSON."""
     return any(isinstance(handler.formatter, JsonFormatter) for handler in logging.getLogger().handlers)

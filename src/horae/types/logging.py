@@ -1,4 +1,4 @@
-"""Which job a log record belongs to: a context variable that each body runs under."""
+"""Adds the job to log records, by a context variable that is set while a body runs."""
 
 import logging
 from contextvars import ContextVar
@@ -14,7 +14,7 @@ _node: ContextVar[str | None] = ContextVar("horae_node", default=None)
 
 
 class logged_as:  # noqa: N801 - used as a function; as a generator it took a tenth of the time of an empty job
-    """Mark every record logged inside the block as this job's, on this node: a thread knows neither by itself."""
+    """Mark every record that is logged inside the block with this job and this node."""
 
     __slots__ = ("_context", "_node", "_tokens")
 
@@ -33,12 +33,12 @@ class logged_as:  # noqa: N801 - used as a function; as a generator it took a te
 
 
 def current_context() -> JobContext[Any] | None:
-    """The context of the body that calls this, also through others; None outside of bodies."""
+    """Return the context of the body that runs here; None outside of bodies."""
     return _current.get()
 
 
 def current_claim() -> Claim | None:
-    """The claim whose body runs here, if one does."""
+    """Return the claim of the body that runs here; None outside of bodies."""
     context = _current.get()
     return None if context is None else context.claim
 
@@ -49,7 +49,7 @@ def set_node(node: str) -> None:
 
 
 def current_node() -> str | None:
-    """The node that this context belongs to."""
+    """Return the node of this context."""
     return _node.get()
 
 

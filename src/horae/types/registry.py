@@ -1,4 +1,4 @@
-"""The job types that a program knows. A name from the database is looked up here, never imported."""
+"""The job types that a program declares. A name from the database is looked up here, never imported."""
 
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
@@ -12,13 +12,13 @@ JobTypeReference: TypeAlias = str | JobType[Any] | type[JobType[Any]] | JobFunct
 
 
 class Listener:
-    """Somebody who hears of changes until closed."""
+    """A callback for changes of the registry, until it is closed."""
 
     def __init__(self, listeners: "list[Listener]", call: Callable[[], None]) -> None:
         self._listeners, self.call = listeners, call
 
     def close(self) -> None:
-        """Hear no more."""
+        """Remove the callback."""
         self._listeners.remove(self)
 
 
@@ -30,12 +30,12 @@ class Registry:
         self._listeners: list[Listener] = []
 
     def listen(self, call: Callable[[], None]) -> Listener:
-        """Call whenever the types have changed, on the thread that changes them."""
+        """Call `call` after each change of the types, on the thread that makes the change."""
         listener = Listener(self._listeners, call)
         self._listeners.append(listener)
         return listener
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         for listener in list(self._listeners):
             listener.call()
 
@@ -43,12 +43,12 @@ class Registry:
         """Register a type; raises `JobTypeAlreadyRegistered` if another one has its name."""
         present = self._types.setdefault(job_type.type, job_type)
         if present is job_type:
-            self._tell()
+            self._notify()
             return
         if _is_same_function(present, job_type):
             raise JobTypeAlreadyRegistered(
-                f"job type {job_type.type!r} is this function already, and a second decorator would take the place of "
-                "the first; give the second another name=, and it is a type, or a schedule, of its own"
+                f"job type {job_type.type!r} is already declared by this function; to declare it a second time, "
+                "give the second declaration a name= of its own"
             )
         if _origin(present) == _origin(job_type):  # the module was loaded again
             self._types[job_type.type] = job_type
@@ -59,18 +59,18 @@ class Registry:
         )
 
     def get(self, name: str) -> JobType[Any]:
-        """The type of this name; raises `UnknownJobType`, which lists those there are."""
+        """Return the type of this name. Raises `UnknownJobType`, which lists the known ones."""
         try:
             return self._types[name]
         except KeyError:
             raise UnknownJobType(name, self._types) from None
 
     def find(self, name: str) -> JobType[Any] | None:
-        """The type of this name, or None where another program knows it."""
+        """Return the type of this name, or None if it is not registered here."""
         return self._types.get(name)
 
     def resolve(self, reference: JobTypeReference) -> JobType[Any]:
-        """The registered type that a caller means by a name, a class, a function."""
+        """Return the registered type for a name, a class or a function. Raises `UnknownJobType`, `InvalidJobType`."""
         match reference:
             case str():
                 return self.get(reference)
@@ -84,10 +84,10 @@ class Registry:
                 raise InvalidJobType(f"{reference!r} is no job type; decorate it with @horae.job or register it")
 
     def remove(self, name: str) -> None:
-        """Forget a type; raises `UnknownJobType`."""
+        """Remove a type. Raises `UnknownJobType`."""
         self.get(name)
         del self._types[name]
-        self._tell()
+        self._notify()
 
     @property
     def by_name(self) -> Mapping[str, JobType[Any]]:

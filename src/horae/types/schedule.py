@@ -21,10 +21,10 @@ from horae.types.function import BodyKeywords
 
 
 class RuleKeywords(TypedDict, total=False):
-    """What may be said of a schedule beside its trigger; lengths as `"90s"`, `"5m"`, `"1 day"` or a timedelta.
+    """The rules of a schedule beside its trigger; durations as `"90s"`, `"5m"`, `"1 day"` or a timedelta.
 
     `max_retries`: further tries after a failure before the schedule is disabled. `catch_up_limit` and `catch_up_window`
-    bound what is made up for. See `Rules` for the rest.
+    bound which missed times are caught up. See `Rules` for the rest.
     """
 
     overlap: Overlap | str
@@ -40,7 +40,7 @@ class RuleKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """What a schedule is: a name, a job type, rules; and how its jobs queue."""
+    """A declared schedule: its name, job type and rules, and the queue and priority of its jobs."""
 
     name: str
     job_type: str
@@ -71,7 +71,7 @@ class DeclaredKeywords(TriggerOptions, RuleKeywords, BodyKeywords, total=False):
 
 
 def trigger_of(given: TriggerKeywords) -> Trigger:
-    """The trigger that a caller means. Raises `CronSyntaxError`, `InvalidInterval`, `InvalidRequest`."""
+    """Return the trigger of a caller's options. Raises `CronSyntaxError`, `InvalidInterval`, `InvalidRequest`."""
     if ("cron" in given) == ("every" in given):
         raise InvalidRequest('a schedule needs either cron="0 3 * * *" or every="10m"')
     kind, other = ("cron", _INTERVAL_ONLY) if "cron" in given else ("every", _CRON_ONLY)
@@ -90,7 +90,7 @@ def trigger_of(given: TriggerKeywords) -> Trigger:
 
 
 def keywords_of(trigger: Trigger) -> TriggerKeywords:
-    """What a caller would have to say for this trigger."""
+    """Return the options that would declare this trigger."""
     if isinstance(trigger, CronTrigger):
         expression = trigger.expression
         return {
@@ -112,7 +112,7 @@ _INTERVAL_ONLY: Final = frozenset({"fixed", "initial_start"})
 
 
 def check_options(given: Mapping[str, Any], *kinds: Any) -> None:
-    """Refuse an option that none of these TypedDicts names. Raises `InvalidRequest`."""
+    """Raise `InvalidRequest` for an option that none of these TypedDicts names."""
     allowed = [name for kind in kinds for name in kind.__annotations__]
     unknown = given.keys() - set(allowed)
     if unknown:
@@ -120,7 +120,7 @@ def check_options(given: Mapping[str, Any], *kinds: Any) -> None:
 
 
 def rules_of(key: str, trigger: Trigger, given: RuleKeywords) -> Rules:
-    """The rules that a caller means. Raises `InvalidRequest`."""
+    """Return the rules of a caller's options. Raises `InvalidRequest`."""
     return Rules(key=key, trigger=trigger, **{name: _rule(name, value) for name, value in given.items()})
 
 
@@ -155,12 +155,12 @@ def _choice(name: str, kind: type[Overlap] | type[CatchUp], value: str) -> Overl
 
 
 def part_of(options: Mapping[str, Any], kind: Any) -> Any:
-    """Those of the options that a TypedDict names."""
+    """Return the options that a TypedDict names."""
     return {name: value for name, value in options.items() if name in kind.__annotations__}
 
 
 def check_scheduled(function: Callable[..., Any]) -> None:
-    """Refuse a function that a clock could not call: parameters, or a result. Raises `SchemaError`."""
+    """Raise `SchemaError` for a scheduled function with parameters or a result."""
     try:
         hints = get_type_hints(function)
     except NameError as error:
@@ -174,7 +174,7 @@ def check_scheduled(function: Callable[..., Any]) -> None:
 
 
 def module_schema(module: str, declared: list[Schedule]) -> str:
-    """A module's scheduled functions as text, sorted by name: what a deployment stores and compares."""
+    """Return a module's scheduled functions as text, sorted by name, which a deployment stores and compares."""
     lines = [f"module {module} {{"]
     for schedule in sorted(declared, key=lambda item: item.name):
         trigger = schedule.rules.trigger

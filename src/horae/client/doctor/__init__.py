@@ -1,1 +1,1 @@
-"""The checks of `horae doctor`: each is a function that says what it found, what that means, and what to do."""
+"""The checks of `horae doctor`: each is a function that returns its findings, their meaning, and what to do."""

@@ -1,4 +1,4 @@
-"""Looks at everything that Horae leans on. Each check returns what it found, and changes nothing."""
+"""Checks everything that Horae depends on. Each check returns its findings and changes nothing."""
 
 import time
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ HINTS_PATIENCE: Final = 6.0
 
 
 def check_connection(database: Database) -> Finding:
-    """Whether the database answers, and how fast."""
+    """Check that the database answers, and how fast."""
     began = time.monotonic()
     try:
         database.check_file(now=True)
@@ -41,7 +41,7 @@ def check_connection(database: Database) -> Finding:
 
 
 def check_migrations(database: Database) -> Finding:
-    """Whether the tables are those of this program."""
+    """Check that the tables have the version of this program."""
     return migrations_finding(runner.status(database), owned=database.dialect == SQLITE)
 
 
@@ -69,7 +69,7 @@ def migrations_finding(status: MigrationStatus, *, owned: bool) -> Finding:
 
 
 def check_clock(database: Database) -> Finding:
-    """How far this machine's clock is from the database's."""
+    """Check the difference between the clocks of this machine and the database."""
     if database.dialect == SQLITE:
         return ok("clock", "the database uses this machine's clock")
     before = time.time()
@@ -90,12 +90,12 @@ def clock_finding(ahead: float) -> Finding:
 
 
 def check_pooler(database: Database) -> Finding:
-    """How the database is reached."""
+    """Check how the database is reached."""
     return ok("pooler", pooler.NOTICE if database.pooled else "none: connections lead to the server itself")
 
 
 def check_hints(wakeup: WakeupChannel, *, wanted: bool, pooled: bool = False) -> Finding:
-    """Whether processes can wake each other."""
+    """Check that processes can wake each other."""
     if pooled:
         return ok("hints", "not listened for behind a pooler: nodes find work by polling, at most a second late")
     if not wanted:
@@ -117,7 +117,7 @@ def check_hints(wakeup: WakeupChannel, *, wanted: bool, pooled: bool = False) ->
 
 
 def first_checks(database: Database) -> Iterator[Finding]:
-    """What must be right before anything else can be looked at."""
+    """Run the checks that must pass before any other check is possible."""
     connection = check_connection(database)
     yield connection
     if connection.level is Level.OK:

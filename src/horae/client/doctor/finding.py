@@ -1,11 +1,11 @@
-"""What a check of `horae doctor` comes to."""
+"""The result of a check of `horae doctor`."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Level(StrEnum):
-    """How bad it is. A problem needs somebody now; a warning should be known."""
+    """The severity. A problem needs action now; a warning should be known."""
 
     OK = "ok"
     WARNING = "warning"
@@ -14,7 +14,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line: what was checked, what it came to and what it means, and what to do about it, if anything."""
+    """One line of the report: what was checked, the result and its meaning, and what to do about it."""
 
     check: str
     level: Level
@@ -23,17 +23,17 @@ class Finding:
 
 
 def ok(check: str, message: str) -> Finding:
-    """All is well."""
+    """Return a finding without a problem."""
     return Finding(check, Level.OK, message)
 
 
 def warning(check: str, message: str, advice: str) -> Finding:
-    """It should be known."""
+    """Return a warning."""
     return Finding(check, Level.WARNING, message, advice)
 
 
 def problem(check: str, message: str, advice: str) -> Finding:
-    """Somebody should act."""
+    """Return a problem."""
     return Finding(check, Level.PROBLEM, message, advice)
 
 

@@ -1,4 +1,4 @@
-"""Whether every row can be read: what cannot is left out everywhere, so somebody has to be told of it."""
+"""Checks that every row can be read: an unreadable one is left out everywhere, so an operator must learn of it."""
 
 from typing import Final
 

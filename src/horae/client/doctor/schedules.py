@@ -1,4 +1,4 @@
-"""The checks of what should start by itself: schedules that are late, fail, gave up, or start what nobody knows."""
+"""The checks of schedules: those that are late, fail, are disabled, or start a job type that no node knows."""
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
@@ -9,13 +9,13 @@ from horae.storage.schedules.health import FailingSchedule, OverdueSchedules, Sc
 
 CHECK: Final = "schedules"
 NAMED: Final = 5
-"""Schedules of one kind that are named; of the others it is said how many they are."""
+"""Schedules of one kind that are named; the others are only counted."""
 
 
 def schedule_findings(
     troubles: ScheduleHealth, alive: Sequence[NodeView], *, known: Collection[str]
 ) -> Iterator[Finding]:
-    """What is wrong with the schedules. `known`: the job types of the application at hand."""
+    """Report problems of schedules. `known`: the job types that this application declares."""
     found = [
         *_overdue(troubles.overdue, alive),
         *_gave_up([each for each in troubles.failing if each.gave_up]),
@@ -61,7 +61,7 @@ def _failing(failing: Sequence[FailingSchedule]) -> Iterator[Finding]:
 
 
 def _unknown(troubles: ScheduleHealth, alive: Sequence[NodeView], known: Collection[str]) -> Iterator[Finding]:
-    """Where no worker lives, that is what is wrong, and another check says so."""
+    """Report types that no worker knows; if no worker runs at all, another check reports that."""
     workers = [view for view in alive if "worker" in view.roles]
     if not workers:
         return

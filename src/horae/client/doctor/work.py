@@ -1,4 +1,4 @@
-"""The checks of what should be running: nodes, queues, and work that nobody takes."""
+"""The checks of what should be running: nodes, queues, and jobs that no node takes."""
 
 from collections.abc import Collection, Iterator, Sequence
 
@@ -12,7 +12,7 @@ Dead = tuple[NodeView, str]
 
 
 def node_findings(alive: Sequence[NodeView], dead: Sequence[Dead]) -> Iterator[Finding]:
-    """Who runs, and who has stopped without leaving."""
+    """Check which nodes run, and which stopped without unregistering."""
     workers = [view for view in alive if "worker" in view.roles]
     slots = sum(view.concurrency for view in workers)
     if workers:
@@ -24,7 +24,7 @@ def node_findings(alive: Sequence[NodeView], dead: Sequence[Dead]) -> Iterator[F
 
 
 def queue_findings(queues: Sequence[QueueView]) -> Iterator[Finding]:
-    """Queues that somebody holds."""
+    """Report paused queues."""
     for queue in queues:
         if queue.paused_at is not None:
             since = f"{queue.paused_at:%Y-%m-%d %H:%M} UTC" + (f" ({queue.note})" if queue.note else "")
@@ -38,7 +38,7 @@ def queue_findings(queues: Sequence[QueueView]) -> Iterator[Finding]:
 def work_findings(
     waiting: Sequence[DueWork], alive: Sequence[NodeView], paused: Collection[str], *, known: Collection[str]
 ) -> Iterator[Finding]:
-    """Due jobs that no live node takes. `known`: the job types of the application at hand."""
+    """Report due jobs that no live node takes. `known`: the job types that this application declares."""
     unserved = [work for work in waiting if work.queue not in paused and not _served(work, alive)]
     for work in unserved:
         yield _unserved(work, alive, known)
@@ -47,7 +47,7 @@ def work_findings(
 
 
 def left_findings(left: Sequence[LeftoverJobs], alive: Sequence[NodeView]) -> Iterator[Finding]:
-    """Ended jobs whose hooks no live node can call."""
+    """Report ended jobs whose hooks no live node can call."""
     for item in left:
         if any(item.type in view.types for view in alive):
             continue

@@ -1,4 +1,4 @@
-"""How the parameters of a job type are checked, stored and read: a Pydantic model, or a row of the application."""
+"""Checks, stores and reads the parameters of a job type: a Pydantic model, or a row of the application's table."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -29,15 +29,15 @@ class Parameters(Protocol):
     """The parameters of one job type."""
 
     def check(self, job_type: str, values: Mapping[str, Any]) -> Any:
-        """The checked value; raises `InvalidParameters`."""
+        """Return the checked value. Raises `InvalidParameters`."""
         ...
 
     def store(self, value: Any) -> Stored:
-        """What to write for a checked value."""
+        """Return the stored form of a checked value."""
         ...
 
     def load(self, text: str | None) -> Any:
-        """The value again, from the JSON text in the job's row."""
+        """Restore the value from the JSON text in the job's row."""
         ...
 
     def restore(self, params: Any) -> Stored:
@@ -100,7 +100,7 @@ class MappedParameters:
         return Stored(row={column: given[name] for column, name in self._names.items() if name in given})
 
     def load(self, text: str | None) -> Any:
-        """Nothing: the row is read by whoever has a connection (`storage/jobs/parameters.py`)."""
+        """Return None: the row is read where a connection is at hand (`storage/jobs/parameters.py`)."""
         del text
 
     def restore(self, params: Any) -> Stored:
@@ -109,7 +109,7 @@ class MappedParameters:
 
 
 def parameters_of(declared: type[Any] | None, job_type: str) -> ModelParameters | MappedParameters:
-    """The parameters that a job type declared; raises `InvalidJobType`."""
+    """Return the parameters that a job type declares. Raises `InvalidJobType`."""
     if declared is None:
         return ModelParameters(NoParameters)
     if isinstance(declared, type) and issubclass(declared, BaseModel):

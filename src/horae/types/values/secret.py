@@ -1,4 +1,4 @@
-"""Parameters that must not be shown: marked with `Secret()`, stored for the body, masked for everybody else."""
+"""Secret parameters: marked with `Secret()`, stored for the body, masked everywhere else."""
 
 import json
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ HIDDEN_TYPES: Final = (SecretStr, SecretBytes)
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """Marks a parameter: `password: Annotated[str, Secret()]`. Of a `SecretStr` it also stores the value, not stars."""
+    """Marks a parameter: `password: Annotated[str, Secret()]`. A marked `SecretStr` is stored with its value."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Store what Pydantic would replace by stars; all else is stored as ever."""
@@ -37,7 +37,7 @@ class Secret:
 
 
 def masked(model: type[BaseModel], params: Any) -> Any:
-    """Stored parameters with a mask in place of what is secret."""
+    """Return stored parameters with a mask in place of each secret."""
     if not _is_mapping(params):
         return params
     shown = dict(params)
