@@ -1,4 +1,4 @@
-"""Puts the endpoints together into one ASGI application."""
+"""Combines the endpoints into one ASGI application."""
 
 from importlib.metadata import version
 from typing import Any, Final, cast
@@ -11,7 +11,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from typing_extensions import override
 
 from horae.api import problems
-from horae.api.methods import Heads
+from horae.api.methods import HeadRequests
 from horae.api.resources import (
     audit,
     deployments,
@@ -43,40 +43,40 @@ ROUTERS: Final = (
     jobs, schedules, deployments, events, queues, nodes, overview, audit, session, health, metrics, document,
 )  # fmt: skip
 LEAST_COMPRESSED: Final = 1000
-"""Bytes below which an answer fits one packet as it is."""
+"""Bytes from which a response is compressed; smaller ones fit one packet as they are."""
 COMPRESSION: Final = 4
-"""Of gzip's levels: higher ones take several times as long, and make JSON hardly smaller."""
+"""Level of gzip; higher ones take several times as long and make JSON hardly smaller."""
 OPEN: Final = frozenset({"health", "readiness", "log_in", "log_out"})
-"""Operations that ask for no name."""
+"""Operations without authentication."""
 
 
 class HttpInterface(FastAPI):
-    """The application, with a document that says only what is true of it."""
+    """The application, with an accurate OpenAPI document."""
 
     @property
     def services(self) -> Services:
-        """What it works with."""
+        """The services of the endpoints."""
         services: Services = self.state.services
         return services
 
     def entrance(self) -> str:
-        """Where a browser gets in, relative to where this is served."""
+        """Return the path for a browser, relative to where this is served."""
         return self.services.entrance()
 
     def close(self) -> None:
-        """End all streams of events, so that a server can stop."""
+        """End all event streams, so that the server can stop."""
         self.services.hub.close()
 
     @override
     def openapi(self) -> dict[str, Any]:
-        """The OpenAPI document; wrong input is answered with 400 here, never with 422."""
+        """Return the OpenAPI document; invalid input gets 400 here, never 422."""
         if self.openapi_schema is None:
             self.openapi_schema = _corrected(super().openapi())
         return self.openapi_schema
 
 
 def http_interface(services: Services) -> HttpInterface:
-    """The ASGI application; job types that are registered later get no endpoint. Raises `InvalidJobType`."""
+    """Make the ASGI application; job types registered later get no endpoint. Raises `InvalidJobType`."""
     app = HttpInterface(
         title=TITLE,
         summary=SUMMARY,
@@ -86,7 +86,7 @@ def http_interface(services: Services) -> HttpInterface:
         openapi_url=None,
         redirect_slashes=False,
         generate_unique_id_function=_operation_id,
-        middleware=_middleware(services.settings, known=services.people_are_known),
+        middleware=_middleware(services.settings, known=services.has_authentication),
     )
     app.state.services = services
     problems.handle(app)
@@ -98,10 +98,10 @@ def http_interface(services: Services) -> HttpInterface:
 
 
 def _middleware(settings: Settings, *, known: bool) -> list[Middleware]:
-    """The outermost first."""
+    """Return the middleware, outermost first."""
     layers = [
-        Middleware(GZipMiddleware, LEAST_COMPRESSED, COMPRESSION),  # streams of events are left as they are
-        Middleware(Heads),
+        Middleware(GZipMiddleware, LEAST_COMPRESSED, COMPRESSION),  # does not compress event streams
+        Middleware(HeadRequests),
         Middleware(ErrorResponses),
         Middleware(RequestGuard, allowed_hosts(settings, known=known), settings.trusted_origins, settings.max_body),
     ]
@@ -123,7 +123,7 @@ def _operation_id(route: APIRoute) -> str:
 
 
 def _corrected(document: dict[str, Any]) -> dict[str, Any]:
-    """Without what FastAPI says of 422, and with what it does not know."""
+    """Remove FastAPI's 422 responses, and add the schemas and security that FastAPI cannot derive."""
     schemas = cast("dict[str, Any]", document["components"]["schemas"])
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)

@@ -1,4 +1,4 @@
-"""A costly answer that many ask for: made by one, used by all, and never for more than a share of the time."""
+"""An expensive value that is computed once for all callers, for a bounded share of the time."""
 
 import threading
 import time
@@ -8,11 +8,11 @@ from typing import Final, Generic, TypeVar
 T = TypeVar("T")
 
 SHARE: Final = 0.1
-"""The most of the time that is spent on making the answer."""
+"""Maximum share of the time that is spent on computing the value."""
 
 
 class CachedValue(Generic[T]):
-    """Keeps the answer of `make` for `seconds`, and for longer if it took long to make."""
+    """Caches the result of `make` for `seconds`, or longer if computing it took long. Thread-safe."""
 
     def __init__(self, make: Callable[[], T], seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._make, self._seconds, self._clock = make, seconds, clock
@@ -20,7 +20,7 @@ class CachedValue(Generic[T]):
         self._answer: tuple[float, T] | None = None
 
     def get(self) -> T:
-        """The answer, made now unless it is fresh; whoever comes meanwhile waits and gets the same."""
+        """Return the value, computed now unless it is fresh; concurrent callers wait and get the same value."""
         with self._lock:
             began = self._clock()
             if self._answer is not None and began < self._answer[0]:

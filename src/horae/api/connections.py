@@ -1,8 +1,8 @@
-"""Bounds on what clients may hold of the server: how many connections, and for how long without getting on.
+"""Limits on the connections of clients: how many there are, and how long each step of a request may take.
 
-uvicorn has a time limit for a connection between two requests, and for nothing else. Here a header, a body and the
-taking of an answer have one, too. Where all places are taken, whoever keeps a place without being served makes room:
-so a thousand idle connections keep nobody out who asks for something.
+uvicorn limits only the time between two requests. Here the header, the body and the reading of the response have a time
+limit as well. When the table is full, a new connection replaces the least active one, so that idle connections cannot
+lock out clients that send requests.
 """
 
 import asyncio
@@ -20,8 +20,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from horae.runtime.throttled_warning import ThrottledWarning
 
 LARGEST_HEADER: Final = 64 * 1024
-"""Bytes of a header that has not come to its end; ten thousand ids in a query are more, but come at once."""
-LOOK_EVERY: Final = 1.0
+"""Bytes of an incomplete header; ten thousand IDs in a query are more, but arrive in one piece."""
+CHECK_INTERVAL: Final = 1.0
+"""Seconds between two checks of the time limits."""
 REFUSAL: Final = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 log = logging.getLogger("horae.api")
@@ -29,7 +30,7 @@ log = logging.getLogger("horae.api")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """How many connections, and how many seconds each step of one may take."""
+    """Maximum number of connections, and time limits of each phase in seconds."""
 
     connections: int = 500
     header: float = 10.0
@@ -39,7 +40,7 @@ class Bounds:
 
 
 class Phase(IntEnum):
-    """What a connection is at, in the order in which it makes room for another one."""
+    """The phase of a connection; of a full table the connection in the lowest phase is closed first."""
 
     IDLE = 0
     HEADER = 1
@@ -49,8 +50,8 @@ class Phase(IntEnum):
     ANSWERING = 5
 
 
-class Room:
-    """The connections of one server; used on its loop alone."""
+class ConnectionTable:
+    """The open connections of one server. Used only on its event loop."""
 
     def __init__(self, bounds: Bounds, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = {
@@ -67,14 +68,14 @@ class Room:
 
     @property
     def taken(self) -> int:
-        """How many connections there are."""
+        """The number of open connections."""
         return len(self._open)
 
     def admit(self, connection: "Connection") -> bool:
-        """Give it a place, if need be that of the first one that is least at work; False if all are being answered."""
+        """Add a connection; a full table closes the least active one first. False if all are being answered."""
         if len(self._open) >= self._bounds.connections:
             self._full.warn(
-                "all %d connections are taken: idle ones are closed; see HORAE_MAX_CONNECTIONS",
+                "limit of %d connections reached: closing idle ones; see HORAE_MAX_CONNECTIONS",
                 self._bounds.connections,
             )
             least = min(self._open, key=lambda each: each.phase)
@@ -86,17 +87,19 @@ class Room:
         return True
 
     def leave(self, connection: "Connection") -> None:
-        """Take the place back; harmless if it was."""
+        """Remove a connection. Idempotent."""
         self._open.pop(connection, None)
 
     async def watch(self) -> None:
-        """End what takes too long, until cancelled."""
+        """Close connections that exceed their time limit, until cancelled."""
         while True:
-            await asyncio.sleep(min(LOOK_EVERY, *(limit / 2 for limit in self._limits.values() if limit is not None)))
-            self.look()
+            await asyncio.sleep(
+                min(CHECK_INTERVAL, *(limit / 2 for limit in self._limits.values() if limit is not None))
+            )
+            self.close_slow()
 
-    def look(self) -> None:
-        """End what takes too long."""
+    def close_slow(self) -> None:
+        """Close connections that exceed the time limit of their phase."""
         now = self._clock()
         for connection in list(self._open):
             limit = self._limits[connection.phase]
@@ -105,16 +108,16 @@ class Room:
 
 
 class Connection(H11Protocol):
-    """One client."""
+    """The connection of one client."""
 
-    room: Room
+    table: ConnectionTable
     _admitted = False
     _since = 0.0
     _step: tuple[Phase, object] | None = None
 
     @property
     def phase(self) -> Phase:
-        """What it is at."""
+        """The current phase."""
         if self.transport.is_closing():
             return Phase.CLOSING
         if self.flow.write_paused:
@@ -126,7 +129,7 @@ class Connection(H11Protocol):
         return Phase.HEADER if self.timeout_keep_alive_task is None else Phase.IDLE
 
     def spent(self, now: float) -> float:
-        """Seconds for which it has been at this step of this request, as far as was looked."""
+        """Return for how many seconds it has been in this phase of this request, as observed by earlier calls."""
         step = (self.phase, self.cycle)
         if step != self._step:
             self._step, self._since = step, now
@@ -134,7 +137,7 @@ class Connection(H11Protocol):
 
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's own
-        self._admitted = self.room.admit(self)
+        self._admitted = self.table.admit(self)
         if self._admitted:
             super().connection_made(transport)
         else:
@@ -149,10 +152,10 @@ class Connection(H11Protocol):
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         if self._admitted:
-            self.room.leave(self)
+            self.table.leave(self)
             super().connection_lost(exc)
 
 
-def connections_in(room: Room) -> type[Connection]:
-    """The protocol of a server with this room."""
-    return type("ConnectionInRoom", (Connection,), {"room": room})
+def protocol_for(table: ConnectionTable) -> type[Connection]:
+    """Return the protocol class of a server whose connections are in `table`."""
+    return type("TableConnection", (Connection,), {"table": table})

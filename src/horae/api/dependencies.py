@@ -1,4 +1,4 @@
-"""What an endpoint asks for by its annotations: the services, and an actor who may."""
+"""Dependencies that endpoints declare by annotation: the services, and an actor with the needed role."""
 
 import inspect
 import logging
@@ -16,7 +16,7 @@ log = logging.getLogger("horae.api")
 
 
 def services_of(request: Request) -> Services:
-    """The services of the application that this request came to."""
+    """Return the services of the application that serves this request."""
     services: Services = request.app.state.services
     return services
 
@@ -25,43 +25,43 @@ ServicesHere = Annotated[Services, Depends(services_of)]
 
 
 async def actor_of(request: Request, services: ServicesHere) -> Actor:
-    """Who asks; raises `NotAuthenticated`, also where what the application found is no id that anybody can have."""
+    """Identify the user; raises `NotAuthenticated`, also if the application returns an invalid actor id."""
     try:
         found = services.authenticate(request)
         actor = await found if inspect.isawaitable(found) else found
     except InvalidRequest as error:
-        log.warning("somebody asks whom the application names in a way that nobody can be named: %s", error)
+        log.warning("request refused: the application's authenticate function returned an invalid actor: %s", error)
         actor = None
     if actor is None:
-        raise NotAuthenticated("say who you are: this is for known users only")
+        raise NotAuthenticated("authentication required")
     request.state.actor = actor
     return actor
 
 
-Anybody = Annotated[Actor, Depends(actor_of)]
+Authenticated = Annotated[Actor, Depends(actor_of)]
 
 
-def changer_of(actor: Anybody) -> Actor:
-    """Somebody who may start jobs and change some; raises `PermissionDenied`."""
+def changer_of(actor: Authenticated) -> Actor:
+    """Require an actor who may start jobs and change some; raises `PermissionDenied`."""
     if not actor.changes_own:
-        raise PermissionDenied(f"{actor.id!r} may look, and change nothing")
+        raise PermissionDenied(f"{actor.id!r} has read-only access")
     return actor
 
 
-def onlooker_of(actor: Anybody) -> Actor:
-    """Somebody who may see everything; raises `PermissionDenied`."""
+def reader_of(actor: Authenticated) -> Actor:
+    """Require an actor who may see everything; raises `PermissionDenied`."""
     if not actor.sees_all:
-        raise PermissionDenied("this is shown to staff")
+        raise PermissionDenied("only staff may see this")
     return actor
 
 
-def staff_of(actor: Anybody) -> Actor:
-    """Somebody who may change everything; raises `PermissionDenied`."""
+def staff_of(actor: Authenticated) -> Actor:
+    """Require an actor who may change everything; raises `PermissionDenied`."""
     if not actor.changes_all:
-        raise PermissionDenied("this is for staff to change")
+        raise PermissionDenied("only staff may change this")
     return actor
 
 
 Changer = Annotated[Actor, Depends(changer_of)]
-Onlooker = Annotated[Actor, Depends(onlooker_of)]
+Reader = Annotated[Actor, Depends(reader_of)]
 Staff = Annotated[Actor, Depends(staff_of)]

@@ -1,4 +1,4 @@
-"""The kinds of values that requests carry."""
+"""Types of request values."""
 
 from typing import Annotated, Final
 
@@ -13,9 +13,9 @@ STORABLE: Final = r"^[^\x00]*$"
 
 def _storable(text: str) -> str:
     if not is_storable(text):
-        raise ValueError("has a character that cannot be stored")
+        raise ValueError("contains a character that cannot be stored")
     return text
 
 
 Storable = Annotated[str, AfterValidator(_storable)]
-JobIdInPath = Annotated[int, Path(ge=1, le=LARGEST_ID, description="The id of a job.")]
+JobIdInPath = Annotated[int, Path(ge=1, le=LARGEST_ID, description="ID of the job.")]

@@ -1,4 +1,4 @@
-"""Methods that no endpoint declares: HEAD wherever there is GET, OPTIONS, and what `Allow` says."""
+"""Methods that endpoints do not declare: HEAD wherever there is GET, OPTIONS, and the `Allow` header."""
 
 from typing import Final
 
@@ -8,11 +8,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 DECLARED: Final = ("DELETE", "GET", "PATCH", "POST")
 WITHOUT_HEAD: Final = "/api/session/link/"
-"""A one-time link is spent by a GET, which a HEAD must not do."""
+"""A GET uses up a one-time link, which a HEAD must not do."""
 
 
 def allowed(request: Request) -> str:
-    """Every method that the path of this request has, as `Allow` lists them; empty if it has none."""
+    """Return the methods of the requested path, as in `Allow`; empty for an unknown path."""
     routes = request.app.router.routes
     found = {
         method
@@ -26,14 +26,14 @@ def allowed(request: Request) -> str:
     return ", ".join(sorted(found))
 
 
-class Heads:
-    """Answers HEAD as GET would be answered, without the body."""
+class HeadRequests:
+    """Middleware that answers HEAD like GET, without the body."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on."""
+        """Handle a request."""
         if scope["type"] != "http" or scope["method"] != "HEAD" or not _has_head(scope):
             await self._app(scope, receive, send)
             return

@@ -1,4 +1,4 @@
-"""How errors are answered: `{"error": CODE, "detail": …}`, from one table by the class of the error."""
+"""Turns errors into responses, `{"error": CODE, "detail": …}`, by one table of error classes."""
 
 import json
 import logging
@@ -46,7 +46,7 @@ log = logging.getLogger("horae.api")
 
 
 class Refused(HoraeError):
-    """A request that is answered with this status and code."""
+    """A refused request, with the status and code of its response."""
 
     status = 400
     code = "ERROR_INVALID_REQUEST"
@@ -58,13 +58,13 @@ class Refused(HoraeError):
 
 
 class NotAuthenticated(Refused):
-    """Nobody that is known here."""
+    """The request has no valid credentials."""
 
     status, code = 401, "ERROR_NOT_AUTHENTICATED"
 
 
 class PermissionDenied(Refused):
-    """Somebody who is known and may not."""
+    """The actor lacks the needed role."""
 
     status, code = 403, "ERROR_PERMISSION_DENIED"
 
@@ -90,14 +90,14 @@ ANSWERS: Final[Mapping[type[Exception], tuple[int, str]]] = {
     InvalidRequest: (400, "ERROR_INVALID_REQUEST"),
     Unavailable: (503, UNAVAILABLE),
 }
-"""The nearest base of an error decides."""
+"""The nearest base class of an error decides."""
 
 NO_SUCH: Final[Mapping[str, str]] = {
     "job_id": ANSWERS[JobDoesNotExist][1],
     "schedule_id": ANSWERS[ScheduleDoesNotExist][1],
     "key": ANSWERS[DeploymentDoesNotExist][1],
 }
-"""The code by the name in the path."""
+"""The error code of an invalid ID, by the name of the path parameter."""
 
 STATUS_CODES: Final[Mapping[int, str]] = {
     400: BODY,
@@ -110,31 +110,31 @@ STATUS_CODES: Final[Mapping[int, str]] = {
 
 
 class FieldError(BaseModel):
-    """One thing that is wrong with one field."""
+    """One error in one field."""
 
     error: str
     code: str
 
 
 class Problem(BaseModel):
-    """How every error is answered."""
+    """The body of every error response."""
 
-    error: str = Field(description="What went wrong, for programs.", examples=["ERROR_JOB_DOES_NOT_EXIST"])
+    error: str = Field(description="Error code for programs.", examples=["ERROR_JOB_DOES_NOT_EXIST"])
     detail: str | dict[str, list[FieldError]] = Field(
-        description="What went wrong, for people; for a field that is wrong, by the field."
+        description="Message for people; for invalid fields, the errors by field."
     )
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The errors of an endpoint for the OpenAPI document; 401, 403 and 503 may come from any."""
+    """Return the error responses of an endpoint for OpenAPI; any endpoint may return 401, 403 and 503."""
     reasons = {
-        400: "The request is wrong, or the state does not allow it.",
-        401: "Nobody that is known here.",
-        403: "Not allowed, or a request from another site.",
-        404: "It does not exist, or belongs to somebody else.",
+        400: "The request is invalid, or the state does not allow it.",
+        401: "Authentication required.",
+        403: "Not permitted, or a request from another site.",
+        404: "Not found, or owned by another user.",
         413: "The body is too large.",
-        429: "Too many at a time, or too fast.",
-        503: "The database cannot serve this now.",
+        429: "Too many requests, or too many at a time.",
+        503: "The database is unavailable.",
     }
     return {
         status: {"model": Problem, "description": reasons.get(status, "An error.")}
@@ -143,13 +143,13 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def problem(status: int, code: str, detail: Any, headers: Mapping[str, str] | None = None) -> Response:
-    """An error as a response."""
+    """Return an error response."""
     content = json.dumps({"error": code, "detail": detail})  # escaped, for half of a surrogate pair has no bytes
     return Response(content, status, headers, "application/json")
 
 
 def answer_to(error: Exception) -> tuple[int, str]:
-    """Status and code for any error."""
+    """Return the status and code of an error."""
     if isinstance(error, Refused):
         return error.status, error.code
     for base in type(error).__mro__:
@@ -159,12 +159,12 @@ def answer_to(error: Exception) -> tuple[int, str]:
 
 
 def code_of(error: Exception) -> str:
-    """The code that an error is answered with."""
+    """Return the code of an error."""
     return answer_to(error)[1]
 
 
 def response_to(error: Exception) -> Response:
-    """The answer to any error; what nobody foresaw is logged, and says nothing of itself."""
+    """Return the response to an error; unexpected errors are logged and their text is not exposed."""
     status, code = answer_to(error)
     if isinstance(error, NotAuthenticated):
         return problem(status, code, str(error), {"WWW-Authenticate": "Bearer"})
@@ -177,11 +177,11 @@ def response_to(error: Exception) -> Response:
         log.warning("the database does not answer: %s", error)
         return problem(status, code, "the database does not answer", headers)
     log.error("a request failed", exc_info=error)
-    return problem(status, code, "something went wrong; the log of the server says what")
+    return problem(status, code, "internal error; see the log of the server")
 
 
 def complaints(found: Iterable[tuple[str, str, str]]) -> dict[str, list[dict[str, str]]]:
-    """Field, error and code of each as the detail of a response."""
+    """Group errors by field, as the detail of a response."""
     detail: dict[str, list[dict[str, str]]] = {}
     for field, error, code in found:
         detail.setdefault(field or "body", []).append({"error": error, "code": code})
@@ -189,7 +189,7 @@ def complaints(found: Iterable[tuple[str, str, str]]) -> dict[str, list[dict[str
 
 
 def handle(app: FastAPI) -> None:
-    """Answer every error in the one form."""
+    """Register handlers that return every error in the same form."""
     app.add_exception_handler(RequestValidationError, _on_validation)
     app.add_exception_handler(HTTPException, _on_http)
     app.add_exception_handler(HoraeError, _on_error)
@@ -208,7 +208,7 @@ async def _on_http(request: Request, error: Exception) -> Response:
 
 
 def _method_not_allowed(request: Request, detail: str) -> Response:
-    """The routes know only their own methods; a path may have several routes."""
+    """List the methods of all routes of a path; each route knows only its own."""
     headers = {"Allow": allowed(request)}
     return (
         Response(status_code=204, headers=headers)
@@ -221,10 +221,10 @@ async def _on_validation(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - as it was registered
     wrong = error.errors()
     place = wrong[0]["loc"][0]
-    if place == "path":  # what cannot be the id of anything is the id of nothing
-        return problem(404, NO_SUCH.get(str(wrong[0]["loc"][-1]), "ERROR_NOT_FOUND"), "there is no such id")
+    if place == "path":  # an invalid ID cannot exist, so it is not found
+        return problem(404, NO_SUCH.get(str(wrong[0]["loc"][-1]), "ERROR_NOT_FOUND"), "not found")
     if place == "body" and "json" not in request.headers.get("content-type", ""):
-        return problem(400, BODY, "the body is read as JSON only with the header Content-Type: application/json")
+        return problem(400, BODY, "a JSON body needs the header Content-Type: application/json")
     found = ((".".join(map(str, item["loc"][1:])), _text(item), str(item["type"])) for item in wrong)
     return problem(400, QUERY if place == "query" else BODY, complaints(found))
 

@@ -1,4 +1,4 @@
-"""Serves the HTTP interface from the event loop of a node."""
+"""Serves the HTTP API from the event loop of a node."""
 
 import asyncio
 import socket
@@ -9,23 +9,24 @@ from typing import Any, Final
 import uvicorn
 from typing_extensions import override
 
-from horae.api.connections import LARGEST_HEADER, Bounds, Room, connections_in
+from horae.api.connections import LARGEST_HEADER, Bounds, ConnectionTable, protocol_for
 from horae.api.lazy import LazyInterface
 from horae.api.throttle import throttled
 from horae.errors import ConfigurationError
 
 LAST_REQUESTS: Final = 5
-"""Seconds that requests may take to end once the server was told to."""
+"""Seconds that open requests may take to finish during shutdown."""
 BACKLOG: Final = 2048
+"""Connections that the operating system queues before they are accepted."""
 ACCEPTED_AT_ONCE: Final = 1
-"""Connections that asyncio accepts before it looks at anything else; for each it would log a lack of descriptors."""
+"""Connections that asyncio accepts per round of its loop; it logs a lack of file descriptors once for each."""
 
 
 class HttpServer:
-    """Listens from its making on, and answers while it runs."""
+    """An HTTP server: listens from its creation, and answers requests while `run` runs."""
 
     def __init__(self, app: LazyInterface, host: str, port: int, bounds: Bounds = Bounds()) -> None:  # noqa: B008 - frozen
-        """Raises `ConfigurationError` where it cannot listen, or may not: beyond this machine people must be known."""
+        """Raises `ConfigurationError` if it cannot listen, or must not: other machines need authentication."""
         app.may_listen(host)
         self._app = app
         self._bounds = bounds
@@ -33,37 +34,37 @@ class HttpServer:
 
     @property
     def entrance(self) -> str:
-        """What to open in a browser: the address, or a new link that lets one browser in, once."""
+        """The URL for a browser: the address, or a new login link that works once."""
         return self.url + self._app.made.entrance()
 
     @property
     def url(self) -> str:
-        """Where it can be reached from this machine."""
+        """The address on this machine."""
         host, port = self._socket.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         return f"http://{shown}:{port}/"
 
     def close(self) -> None:
-        """Stop listening; for one that never ran."""
+        """Stop listening, for a server that never ran."""
         self._socket.close()
 
     async def run(self, stop: asyncio.Event, ready: Callable[[], None] = lambda: None) -> None:
-        """Answer until `stop`; streams of events end then, other requests may end in peace."""
-        room = Room(self._bounds)
-        server = _Server(self._config(room))
+        """Serve until `stop`; event streams then end at once, and other requests may finish."""
+        table = ConnectionTable(self._bounds)
+        server = _Server(self._config(table))
         with throttled():
             async with asyncio.TaskGroup() as group:
-                watching = group.create_task(room.watch())
+                watching = group.create_task(table.watch())
                 group.create_task(self._end(server, stop))
                 ready()
                 await server.serve([self._socket])
                 stop.set()
                 watching.cancel()
 
-    def _config(self, room: Room) -> uvicorn.Config:
+    def _config(self, table: ConnectionTable) -> uvicorn.Config:
         return uvicorn.Config(
             self._app,
-            http=connections_in(room),
+            http=protocol_for(table),
             ws="none",
             h11_max_incomplete_event_size=LARGEST_HEADER,
             timeout_keep_alive=max(1, round(self._bounds.idle)),
@@ -82,7 +83,7 @@ class HttpServer:
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to the node, and connections that were not accepted yet to the system."""
+    """A uvicorn server that leaves signals to the node, and unaccepted connections to the operating system."""
 
     @override
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What the endpoints work with, made from what `app.py` has chosen."""
+"""The services of the endpoints, made from the adapters that `app.py` picked."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -12,8 +12,8 @@ from horae.api.problems import code_of
 from horae.api.security.actor import Actor, Authenticate
 from horae.api.security.authentication import BuiltIn
 from horae.api.stream.hub import Hub
-from horae.api.stream.places import Places
 from horae.api.stream.sources import JobSource, ScheduleSource, Source
+from horae.api.stream.stream_limit import StreamLimit
 from horae.api.stream.watch import Watch
 from horae.api.views.jobs import JobViews
 from horae.api.views.schedules import ScheduleItems
@@ -35,7 +35,7 @@ from horae.types.registry import Registry
 T = TypeVar("T")
 
 OVERVIEW_LASTS: Final = 2.0
-"""Seconds."""
+"""Seconds for which the overview is cached: it takes several queries, and every open dashboard asks for it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,17 +56,17 @@ class Services:
 
     @cached_property
     def authenticate(self) -> Authenticate:
-        """Says who asks; raises `ConfigurationError`."""
+        """Identifies the user of a request; raises `ConfigurationError`."""
         return self.custom_authenticate or BuiltIn(self.settings, self.components.database)
 
     def entrance(self) -> str:
-        """Where a browser gets in, relative to where this is served: the page, or a link that is good once."""
+        """Return the path for a browser, relative to where this is served: the page, or a one-time login link."""
         known_by = self.authenticate
         return known_by.link.make() if isinstance(known_by, BuiltIn) and known_by.is_by_link else ""
 
     @property
-    def people_are_known(self) -> bool:
-        """Whether something better than being on this machine says who asks."""
+    def has_authentication(self) -> bool:
+        """Whether users are identified by more than being on this machine."""
         return self.custom_authenticate is not None or bool(self.settings.tokens)
 
     @property
@@ -81,37 +81,37 @@ class Services:
 
     @cached_property
     def views(self) -> JobViews:
-        """Makes what responses say of jobs."""
+        """Makes the response views of jobs."""
         return JobViews(self.components.database, self.components.registry)
 
     @cached_property
     def schedule_views(self) -> ScheduleItems:
-        """Makes what responses say of schedules."""
+        """Makes the response views of schedules."""
         return ScheduleItems(self.components.registry)
 
     @cached_property
     def audit(self) -> Audit:
-        """Who changed what."""
+        """The audit log."""
         return Audit(self.components.database)
 
     @cached_property
     def hub(self) -> Hub:
-        """Tells of changes as they happen."""
+        """Publishes changes to event streams."""
         return Hub(self._sources, self.components.wakeup)
 
     @cached_property
-    def places(self) -> Places:
-        """Who listens, by how many streams."""
-        return Places(self.settings.max_streams, self.settings.max_streams_each)
+    def stream_limit(self) -> StreamLimit:
+        """Limits the number of event streams."""
+        return StreamLimit(self.settings.max_streams, self.settings.max_streams_each)
 
     @cached_property
     def metrics(self) -> Metrics:
-        """Figures for Prometheus."""
+        """Metrics for Prometheus."""
         return Metrics(self.components)
 
     @cached_property
     def overview(self) -> CachedValue[Overview]:
-        """The state of the whole, seldom taken anew."""
+        """The cached overview of the whole system."""
         return CachedValue(self._take_overview, OVERVIEW_LASTS)
 
     def _sources(self) -> list[Source]:
@@ -125,33 +125,35 @@ class Services:
         return take(self.components.database, alive, dead, self.registry.by_name)
 
     async def on_thread(self, call: Callable[[], T]) -> T:
-        """Run what reads from the database on one of its threads."""
+        """Run a database read on a thread."""
         return await self.components.database.in_thread(call)
 
     async def change(self, call: Callable[[], T]) -> T:
-        """Run what may wait for others who change something, on threads of their own."""
+        """Run a database change, which may wait for locks, on a separate pool of threads."""
         return await self.components.database.in_thread(call, Use.CHANGE)
 
     @asynccontextmanager
     async def audited(self, actor: Actor, action: str, target: str, note: str | None = None) -> AsyncGenerator[None]:
-        """Write down what is changed in the block, in the transaction that changes it, or why nothing was changed."""
+        """Record the change of the block in the audit log, in its transaction, or the error that prevented it."""
         asked = ChangeRequest(actor.id, action, target, note)
         try:
             with requested(asked):
                 yield
         except DatabaseBusy as error:
             asked.written = None
-            await self.on_thread(partial(self.audit.log, asked, code_of(error)))  # and not wait once more to write it
+            await self.on_thread(
+                partial(self.audit.log, asked, code_of(error))
+            )  # on a reader thread, so as not to wait for the lock again
             raise
         except Exception as error:
-            asked.written = None  # with the transaction that wrote it
+            asked.written = None  # its entry was rolled back with the transaction
             await self._settle(asked, code_of(error))
             raise
         await self._settle(asked)
 
     async def _settle(self, asked: ChangeRequest, outcome: str = DONE) -> None:
         if asked.written is None:
-            with suppress(DatabaseBusy):  # too many wait
+            with suppress(DatabaseBusy):  # too many changes are waiting
                 await self.change(partial(self.audit.settle, asked, outcome))
                 return
         await self.on_thread(partial(self.audit.log, asked, outcome))

@@ -1,4 +1,4 @@
-"""Keeps clients, and a lack of descriptors, from filling the log with one line over and over."""
+"""Keeps clients, and a lack of file descriptors, from flooding the log with the same line."""
 
 import logging
 import threading
@@ -23,7 +23,7 @@ REPEATED: Final = (
 
 
 class Throttle(logging.Filter):
-    """Lets a line that begins with one of `REPEATED` pass now and again, and every other line always."""
+    """Passes lines that begin with one of `REPEATED` at most every `AGAIN_AFTER` seconds, and all other lines."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class Throttle(logging.Filter):
 
 @contextmanager
 def throttled() -> Generator[None]:
-    """Throttle the loggers for as long as the block runs."""
+    """Throttle the loggers within the block."""
     throttle = Throttle()
     for name in LOGGERS:
         logging.getLogger(name).addFilter(throttle)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from horae.api.dependencies import Onlooker, ServicesHere
+from horae.api.dependencies import Reader, ServicesHere
 from horae.api.fields import STORABLE, Storable
 from horae.api.problems import documented
 
@@ -21,7 +21,7 @@ class AuditQuery(BaseModel):
 
     actor: Storable | None = Field(None, min_length=1, pattern=STORABLE, description="By whom.")
     limit: int = Field(100, ge=1, le=500)
-    cursor: str | None = Field(None, pattern="^[0-9]{1,18}$", description="`next` of the page before.")
+    cursor: str | None = Field(None, pattern="^[0-9]{1,18}$", description="`next` of the previous page.")
 
 
 class AuditItem(BaseModel):
@@ -30,13 +30,13 @@ class AuditItem(BaseModel):
     id: int
     at: datetime
     actor: str
-    action: str = Field(description="What was asked for.", examples=["job.cancel"])
-    target: str = Field(description="Of which job, job type or queue.")
-    outcome: str = Field(description="`done`, or the code of the error that it was answered with.")
+    action: str = Field(description="The requested action.", examples=["job.cancel"])
+    target: str = Field(description="The job, job type, queue, schedule or deployment.")
+    outcome: str = Field(description="`done`, or the error code of the response.")
     note: str | None
-    channel: str | None = Field(description="How it was asked for: `http`, `cli` or `python`.")
-    before: Any = Field(None, description="What was changed, as it was before; null if nothing was there.")
-    after: Any = Field(None, description="What was changed, as it is since; null if nothing is left.")
+    channel: str | None = Field(description="The channel of the request: `http`, `cli` or `python`.")
+    before: Any = Field(None, description="The changed values before; null for something new.")
+    after: Any = Field(None, description="The changed values after; null for something deleted.")
 
 
 class AuditList(BaseModel):
@@ -47,8 +47,8 @@ class AuditList(BaseModel):
 
 
 @router.get("/", responses=documented(400))
-async def list_audit(services: ServicesHere, _actor: Onlooker, query: Annotated[AuditQuery, Query()]) -> AuditList:
-    """List who changed what, and when; calls that were refused for what they asked too."""
+async def list_audit(services: ServicesHere, _actor: Reader, query: Annotated[AuditQuery, Query()]) -> AuditList:
+    """List changes with their actor and time, including refused ones."""
     before = None if query.cursor is None else int(query.cursor)
     page = await services.on_thread(partial(services.audit.page, before=before, actor=query.actor, limit=query.limit))
     entries = [

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
-from horae.api.dependencies import Onlooker, ServicesHere, Staff
+from horae.api.dependencies import Reader, ServicesHere, Staff
 from horae.api.fields import STORABLE, Storable
 from horae.api.problems import documented
 from horae.api.services import Services
@@ -25,24 +25,24 @@ class Scale(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    min_replicas: int = Field(ge=0, le=MOST_REPLICAS, description="None stops its schedules.")
+    min_replicas: int = Field(ge=0, le=MOST_REPLICAS, description="Wanted nodes; 0 stops the schedules.")
 
 
 @router.get("/", responses=documented())
-async def list_deployments(services: ServicesHere, _actor: Onlooker) -> DeploymentList:
+async def list_deployments(services: ServicesHere, _actor: Reader) -> DeploymentList:
     """List the versions of all modules, the newest first."""
     return deployment_list(await services.on_thread(services.deployments.list))
 
 
 @router.get("/{key:path}/", responses=documented(404))
-async def get_deployment(services: ServicesHere, _actor: Onlooker, key: Key) -> DeploymentItem:
+async def get_deployment(services: ServicesHere, _actor: Reader, key: Key) -> DeploymentItem:
     """Read one deployment."""
     return await _item(services, key)
 
 
 @router.post("/{key:path}/scale/", responses=documented(400, 404, 413))
 async def scale_deployment(services: ServicesHere, actor: Staff, key: Key, scale: Scale) -> DeploymentItem:
-    """Set its replicas: none stops its schedules, more start them again; nothing is made up for."""
+    """Set its replicas: 0 stops its schedules, more starts them again; missed times are not made up for."""
     async with services.audited(actor, "deployment.scale", key, f"min_replicas {scale.min_replicas}"):
         await services.change(partial(services.deployments.scale, key, scale.min_replicas))
     return await _item(services, key)
@@ -50,7 +50,7 @@ async def scale_deployment(services: ServicesHere, actor: Staff, key: Key, scale
 
 @router.post("/{key:path}/end/", responses=documented(404))
 async def end_deployment(services: ServicesHere, actor: Staff, key: Key) -> DeploymentItem:
-    """End a deployment and its schedules; what runs goes on to its end. Ending twice is no error."""
+    """End a deployment and its schedules; running jobs continue. Idempotent."""
     async with services.audited(actor, "deployment.end", key):
         await services.change(partial(services.deployments.end, key))
     return await _item(services, key)

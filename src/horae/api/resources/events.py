@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header
 from starlette.responses import Response
 
-from horae.api.dependencies import Anybody, ServicesHere
+from horae.api.dependencies import Authenticated, ServicesHere
 from horae.api.problems import documented
 from horae.api.stream.listener import Listener
 from horae.api.stream.response import EventStream
@@ -31,10 +31,10 @@ STREAM: dict[int | str, dict[str, Any]] = {
 )
 async def listen(
     services: ServicesHere,
-    actor: Anybody,
+    actor: Authenticated,
     last_event_id: Annotated[
         str | None, Header(max_length=100, description="The id of the last event that came, to go on from there.")
     ] = None,
 ) -> Response:
-    """Listen to changes of the jobs and schedules that one may see. Polling also works: this only makes it sooner."""
-    return EventStream(services.hub, services.places, Listener(actor), last_event_id)
+    """Stream changes of the jobs and schedules that the user may see. Polling works too, with more delay."""
+    return EventStream(services.hub, services.stream_limit, Listener(actor), last_event_id)

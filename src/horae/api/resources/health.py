@@ -1,4 +1,4 @@
-"""`/healthz` and `/readyz`: for whoever starts, stops and balances processes. Open to all, and telling nothing else."""
+"""`/healthz` and `/readyz`: health checks for supervisors and load balancers, without authentication."""
 
 import logging
 from functools import partial
@@ -16,20 +16,20 @@ log = logging.getLogger("horae.api")
 
 
 class Health(BaseModel):
-    """Whether all is well."""
+    """The status of this process."""
 
     status: str
 
 
 @router.get("/healthz")
 async def health() -> Health:
-    """Tell that the process answers."""
+    """Report that the process responds."""
     return Health(status="ok")
 
 
-@router.get("/readyz", response_model=Health, responses={503: {"model": Health, "description": "It cannot serve now."}})
+@router.get("/readyz", response_model=Health, responses={503: {"model": Health, "description": "Not ready."}})
 async def readiness(services: ServicesHere) -> Response:
-    """Tell that the database answers and has the tables that this program needs."""
+    """Report whether the database responds and has the tables of this version."""
     status = await services.on_thread(partial(_status, services))
     return JSONResponse({"status": status}, 200 if status == "ready" else 503)
 

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from horae.api.dependencies import Anybody, Changer, ServicesHere, Staff
+from horae.api.dependencies import Authenticated, Changer, ServicesHere, Staff
 from horae.api.fields import LARGEST_ID, STORABLE, JobIdInPath, Storable
 from horae.api.problems import PermissionDenied, documented
 from horae.api.security.actor import Actor
@@ -25,7 +25,7 @@ STATE: Final = "!?(" + "|".join(JobState) + ")"
 
 LEFT_TO_OTHERS: Final[dict[str, Any]] = {
     "model": JobDetail,
-    "description": "This server does not know the type of the job: the first node that does deletes it.",
+    "description": "This server does not have the type of the job; the next node that has it deletes the job.",
 }
 
 router = APIRouter(prefix="/api/jobs", tags=["jobs"])
@@ -52,10 +52,12 @@ class JobQuery(BaseModel):
     )
     types: Storable | None = Field(None, min_length=1, pattern=STORABLE, description="Job types, separated by commas.")
     queues: Storable | None = Field(None, min_length=1, pattern=STORABLE, description="Queues, separated by commas.")
-    owner: Storable | None = Field(None, min_length=1, pattern=STORABLE, description="Whose jobs; for staff.")
+    owner: Storable | None = Field(
+        None, min_length=1, pattern=STORABLE, description="Owner of the jobs; only for staff."
+    )
     schedule_id: int | None = Field(None, ge=1, le=LARGEST_ID, description="Only the runs of this schedule.")
     limit: int = Field(100, ge=1, le=500, description="How many jobs a page has at most; not counting for `job_ids`.")
-    cursor: str | None = Field(None, pattern="^[0-9]{1,18}$", description="`next` of the page before.")
+    cursor: str | None = Field(None, pattern="^[0-9]{1,18}$", description="`next` of the previous page.")
 
     @field_validator("job_ids")
     @classmethod
@@ -96,21 +98,21 @@ class JobQuery(BaseModel):
 
 
 @router.get("/", responses=documented(400))
-async def list_jobs(services: ServicesHere, actor: Anybody, query: Annotated[JobQuery, Query()]) -> JobList:
-    """List jobs, the newest first: one's own, or for staff everybody's."""
+async def list_jobs(services: ServicesHere, actor: Authenticated, query: Annotated[JobQuery, Query()]) -> JobList:
+    """List jobs, newest first: the user's own, or for staff all."""
     found = await _listed(services, actor, query)
     return await services.on_thread(partial(services.views.page, found))
 
 
 @router.get("/{job_id}/", responses=documented(404))
-async def get_job(services: ServicesHere, actor: Anybody, job_id: JobIdInPath) -> JobDetail:
+async def get_job(services: ServicesHere, actor: Authenticated, job_id: JobIdInPath) -> JobDetail:
     """Read one job, with its live progress."""
     job = await services.jobs.get(job_id, owner=actor.reading_as)
     return await detail_of(services, actor, job)
 
 
 @router.get("/{job_id}/attempts/", responses=documented(404))
-async def list_attempts(services: ServicesHere, actor: Anybody, job_id: JobIdInPath) -> AttemptList:
+async def list_attempts(services: ServicesHere, actor: Authenticated, job_id: JobIdInPath) -> AttemptList:
     """List how each attempt at a job ended, the oldest first."""
     found = await services.jobs.attempts(job_id, owner=actor.reading_as)
     return attempt_views(found, technical=actor.sees_all)

@@ -4,7 +4,7 @@ from fastapi import APIRouter
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import Response
 
-from horae.api.dependencies import Onlooker, ServicesHere
+from horae.api.dependencies import Reader, ServicesHere
 from horae.api.problems import documented
 
 router = APIRouter(tags=["health"])
@@ -19,6 +19,6 @@ router = APIRouter(tags=["health"])
         200: {"description": "Figures.", "content": {"text/plain": {"schema": {"type": "string"}}}},
     },
 )
-async def metrics(services: ServicesHere, _actor: Onlooker) -> Response:
+async def metrics(services: ServicesHere, _actor: Reader) -> Response:
     """Read the figures in the text format of Prometheus."""
     return Response(await services.on_thread(services.metrics.text), media_type=CONTENT_TYPE_LATEST)

@@ -4,7 +4,7 @@ from functools import partial
 
 from fastapi import APIRouter
 
-from horae.api.dependencies import Onlooker, ServicesHere
+from horae.api.dependencies import Reader, ServicesHere
 from horae.api.problems import documented
 from horae.api.views.operations import NodeList, dead_node_item, node_item
 from horae.client.schedules.ring import first_shares
@@ -15,7 +15,7 @@ router = APIRouter(prefix="/api/nodes", tags=["operations"])
 
 
 @router.get("/", responses=documented())
-async def list_nodes(services: ServicesHere, _actor: Onlooker) -> NodeList:
+async def list_nodes(services: ServicesHere, _actor: Reader) -> NodeList:
     """List the nodes, alive or dead. A dead one is struck off by the next live one, which rescues its jobs.
 
     For an hour it is then told of in `died`.

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from horae.api.dependencies import Onlooker, ServicesHere
+from horae.api.dependencies import Reader, ServicesHere
 from horae.api.problems import documented
 from horae.api.views.operations import OverviewItem, overview_item
 
@@ -10,6 +10,6 @@ router = APIRouter(prefix="/api/overview", tags=["operations"])
 
 
 @router.get("/", responses=documented())
-async def get_overview(services: ServicesHere, _actor: Onlooker) -> OverviewItem:
+async def get_overview(services: ServicesHere, _actor: Reader) -> OverviewItem:
     """Read how much waits and runs, what the last hour brought, how prompt it was, and what is wrong."""
     return overview_item(await services.on_thread(services.overview.get))

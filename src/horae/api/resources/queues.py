@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
-from horae.api.dependencies import Onlooker, ServicesHere, Staff
+from horae.api.dependencies import Reader, ServicesHere, Staff
 from horae.api.fields import STORABLE, Storable
 from horae.api.problems import documented
 from horae.api.services import Services
@@ -40,7 +40,7 @@ class Limit(BaseModel):
 
 
 @router.get("/", responses=documented())
-async def list_queues(services: ServicesHere, _actor: Onlooker) -> QueueList:
+async def list_queues(services: ServicesHere, _actor: Reader) -> QueueList:
     """List every queue that has work, is paused or has a limit."""
     found = await services.on_thread(services.queues.list)
     return QueueList(queues=[queue_item(view) for view in found])

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Path, Query
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from horae.api.dependencies import Onlooker, ServicesHere, Staff
+from horae.api.dependencies import Reader, ServicesHere, Staff
 from horae.api.fields import LARGEST_ID, STORABLE, Storable
 from horae.api.problems import documented
 from horae.api.resources.schedule_bodies import NewSchedule, Pause, ScheduleOptions, options_in
@@ -67,7 +67,7 @@ class ErrorQuery(BaseModel):
 
 @router.get("/", responses=documented(400))
 async def list_schedules(
-    services: ServicesHere, _actor: Onlooker, query: Annotated[ScheduleQuery, Query()]
+    services: ServicesHere, _actor: Reader, query: Annotated[ScheduleQuery, Query()]
 ) -> ScheduleList:  # fmt: skip
     """List schedules by module and name; one that another version has written in its own way is left out."""
     found = await services.on_thread(partial(page_of, services.components.database, **query.model_dump()))
@@ -94,7 +94,7 @@ async def add_schedule(
 
 
 @router.get("/{schedule_id}/", responses=documented(400, 404))
-async def get_schedule(services: ServicesHere, _actor: Onlooker, schedule_id: ScheduleId) -> ScheduleDetail:
+async def get_schedule(services: ServicesHere, _actor: Reader, schedule_id: ScheduleId) -> ScheduleDetail:
     """Read one schedule, with its policies and its next starts."""
     return services.schedule_views.detail(await _view(services, schedule_id))
 
@@ -143,7 +143,7 @@ async def run_schedule(services: ServicesHere, actor: Staff, schedule_id: Schedu
 
 @router.get("/{schedule_id}/ticks/", responses=documented(400, 404))
 async def list_ticks(
-    services: ServicesHere, _actor: Onlooker, schedule_id: ScheduleId, query: Annotated[TickQuery, Query()]
+    services: ServicesHere, _actor: Reader, schedule_id: ScheduleId, query: Annotated[TickQuery, Query()]
 ) -> TickList:
     """List what was decided about its nominal times, and why; the newest first."""
     ticks = partial(services.schedules.ticks, schedule_id, limit=query.limit + 1, before=query.before)
@@ -151,14 +151,14 @@ async def list_ticks(
 
 
 @router.get("/{schedule_id}/statistics/", responses=documented(400, 404))
-async def get_schedule_statistics(services: ServicesHere, _actor: Onlooker, schedule_id: ScheduleId) -> StatisticsItem:
+async def get_schedule_statistics(services: ServicesHere, _actor: Reader, schedule_id: ScheduleId) -> StatisticsItem:
     """Read how its runs went."""
     return statistics_item(await _view(services, schedule_id))
 
 
 @router.get("/{schedule_id}/errors/", responses=documented(400, 404))
 async def list_schedule_errors(
-    services: ServicesHere, _actor: Onlooker, schedule_id: ScheduleId, query: Annotated[ErrorQuery, Query()]
+    services: ServicesHere, _actor: Reader, schedule_id: ScheduleId, query: Annotated[ErrorQuery, Query()]
 ) -> FailedRunList:
     """List its runs that failed or crashed, the newest first."""
     return failed_run_list(await services.on_thread(partial(services.schedules.errors, schedule_id, limit=query.limit)))

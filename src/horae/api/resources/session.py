@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from horae.api.dependencies import Anybody, ServicesHere
+from horae.api.dependencies import Authenticated, ServicesHere
 from horae.api.problems import NotAuthenticated, Refused, documented
 from horae.api.security import sessions
 from horae.api.security.actor import Actor
@@ -38,7 +38,7 @@ class Me(BaseModel):
 
 
 @router.get("/", responses=documented())
-async def who_am_i(actor: Anybody) -> Me:
+async def who_am_i(actor: Authenticated) -> Me:
     """Read who one is."""
     return _me(actor)
 

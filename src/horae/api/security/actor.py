@@ -1,4 +1,4 @@
-"""Who asks, and what that lets them see and do."""
+"""The user of a request, and the roles that decide what the user may see and do."""
 
 from collections.abc import Awaitable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Role(StrEnum):
-    """What somebody is to the jobs."""
+    """A role of a user."""
 
     OWNER = "owner"
     READ_ONLY = "read_only"
@@ -22,7 +22,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Somebody who was recognised.
+    """An authenticated user.
 
     `owner` starts jobs, and sees and cancels those it started; `read_only` sees everything and changes nothing; `staff`
     sees and changes everything. `id` is the owner of the jobs that the actor starts: a text of 1 to 200 characters
@@ -33,17 +33,17 @@ class Actor:
     roles: frozenset[Role] = frozenset({Role.OWNER})
 
     def __post_init__(self) -> None:
-        """Refuse an id that is none, before it can be taken for anybody's."""
+        """Refuse an invalid id."""
         foreign_id("actor", self.id)
 
     @property
     def sees_all(self) -> bool:
-        """Whether other people's jobs, and what is nobody's, are shown."""
+        """Whether the actor may see jobs of others and jobs without an owner."""
         return bool(self.roles & {Role.STAFF, Role.READ_ONLY})
 
     @property
     def changes_all(self) -> bool:
-        """Whether other people's jobs, and what is nobody's, may be changed."""
+        """Whether the actor may change jobs of others and jobs without an owner."""
         return Role.STAFF in self.roles
 
     @property
@@ -53,18 +53,18 @@ class Actor:
 
     @property
     def reading_as(self) -> Whose:
-        """Whose jobs are shown."""
+        """The owner whose jobs the actor may see."""
         return EVERYBODY if self.sees_all else self.id
 
     @property
     def changing_as(self) -> Whose:
-        """Whose jobs may be changed."""
+        """The owner whose jobs the actor may change."""
         return EVERYBODY if self.changes_all else self.id
 
 
 class Authenticate(Protocol):
-    """What an application gives to say who asks; None is nobody. It may be a coroutine function."""
+    """An application's function that identifies the user of a request, or returns None. May be a coroutine function."""
 
     def __call__(self, request: "Request", /) -> Actor | Awaitable[Actor | None] | None:
-        """Who asks."""
+        """Identify the user."""
         ...

@@ -1,4 +1,4 @@
-"""The built-in ways to tell who asks: a token of the settings, a session, and by explicit choice this machine."""
+"""Built-in authentication: a token of the settings, a browser session, or by explicit choice this machine."""
 
 import hmac
 from collections.abc import Callable
@@ -18,11 +18,11 @@ from horae.storage.engine.database import Database
 
 LOCAL: Final = Actor("local", frozenset({Role.STAFF}))
 OF_LINK: Final = digest_of("the one-time link").hex()
-"""In place of a token's hash, in the session of whoever came by the link."""
+"""Stored in place of a token's hash in a session that began with the login link."""
 
 
 class BuiltIn:
-    """Knows people by a token in `Authorization: Bearer …`, or by the session of a browser."""
+    """Identifies users by a token in `Authorization: Bearer …`, or by a browser session."""
 
     def __init__(self, settings: Settings, database: Database) -> None:
         """Raises `ConfigurationError`."""
@@ -33,11 +33,11 @@ class BuiltIn:
 
     @property
     def is_by_link(self) -> bool:
-        """Whether the one-time link is the only way in."""
+        """Whether the one-time login link is the only way to log in."""
         return not self.tokens and not self._local_staff
 
     async def __call__(self, request: HTTPConnection) -> Actor | None:
-        """Who asks."""
+        """Identify the user of a request."""
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
         if scheme:
             return await self._by_header(request, given.strip()) if scheme.lower() == "bearer" else None
@@ -49,7 +49,7 @@ class BuiltIn:
         return from_this_machine(request) if self._local_staff else None
 
     def find(self, secret: str) -> Actor | None:
-        """Whose secret this is. Takes as long for a wrong one as for a right one."""
+        """Return the owner of a secret, in constant time for valid and invalid ones."""
         digest = digest_of(secret)
         found = None
         for token in self.tokens:
@@ -58,13 +58,13 @@ class BuiltIn:
         return found
 
     async def begin(self, place: Place, secret: str | None = None) -> str:
-        """Begin a session of whoever has this secret, or came by the link; the key for the cookie."""
+        """Start a session for a secret or the login link; return the key for the cookie."""
         token_hash = OF_LINK if secret is None else digest_of(secret).hex()
         begin: Callable[[], str] = partial(self._sessions.begin, place, token_hash)
         return await self._database.in_thread(begin)
 
     async def end(self, request: HTTPConnection) -> None:
-        """End the session of this browser, if it has one."""
+        """End the session of this browser. Idempotent."""
         place = Place.of(request)
         if key := request.cookies.get(place.cookie):
             await self._database.in_thread(partial(self._sessions.end, place, key))
@@ -76,19 +76,19 @@ class BuiltIn:
         return found
 
     def _actors(self) -> dict[str, Actor]:
-        """Who a session may stand for: a token that is not configured any more has taken its sessions along."""
+        """The actors of valid sessions by hash; sessions of a removed token are invalid."""
         if not self.tokens:
             return {OF_LINK: LOCAL}
         return {token.digest.hex(): token.actor for token in self.tokens}
 
 
 def address_of(request: HTTPConnection) -> str:
-    """Where a request comes from, as far as can be told."""
+    """Return the origin of a request, as far as it is known."""
     return "somewhere" if request.client is None else request.client.host
 
 
 def from_this_machine(request: HTTPConnection) -> Actor | None:
-    """`local`, who is staff: a peer on this machine, asking for a name of it, and no page of another site."""
+    """Return the actor `local`, staff, for a request from this machine, to a local name and not cross-site."""
     peer = None if request.client is None else request.client.host
     near = is_loopback(peer) and is_loopback(host_name(request.headers)) and not was_forwarded(request.headers)
     return LOCAL if near and is_same_site(request.headers) else None

@@ -1,4 +1,4 @@
-"""What every request passes on its way in and out: one ASGI callable around the next."""
+"""ASGI middleware around every request: error responses, security headers, host, origin and size checks."""
 
 from collections.abc import Collection
 from typing import Final
@@ -12,7 +12,7 @@ from horae.api.security.exposure import is_allowed
 from horae.api.security.origin import SAFE_METHODS, host_name, is_same_site
 
 MOST_DIGITS: Final = 18
-"""Of a length; Python refuses to read a number of thousands of digits."""
+"""Digits of a content length; Python refuses to parse numbers of thousands of digits."""
 CONTENT_POLICY: Final = (
     "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'self'; form-action 'self'; "
     "frame-ancestors 'none'"
@@ -29,13 +29,13 @@ SECURITY_HEADERS: Final = {
 
 
 class ErrorResponses:
-    """Turns whatever is raised into an answer, and says in every answer what a browser may do with it."""
+    """Turns errors into responses, and adds security headers to every response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on."""
+        """Handle a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -50,20 +50,20 @@ class ErrorResponses:
 
         try:
             await self._app(scope, receive, send_safely)
-        except Exception as error:  # whatever it is, the client gets the one form of an error
+        except Exception as error:  # every error gets the same form of response
             if begun:
                 raise
             await problems.response_to(error)(scope, receive, send_safely)
 
 
 class RequestGuard:
-    """Refuses names that are not ours, changes that another site's page asks for, and bodies that are too large."""
+    """Refuses unknown host names, changes requested by pages of other sites, and bodies that are too large."""
 
     def __init__(self, app: ASGIApp, hosts: tuple[str, ...], trusted: Collection[str], max_body: int) -> None:
         self._app, self._hosts, self._trusted, self._max_body = app, hosts, trusted, max_body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on what may pass."""
+        """Handle a request, if it is permitted."""
         if scope["type"] == "http":
             self._check(scope["method"], Headers(scope=scope))
             receive = _bounded(receive, self._max_body)
@@ -71,12 +71,10 @@ class RequestGuard:
 
     def _check(self, method: str, headers: Headers) -> None:
         if not is_allowed(host_name(headers), self._hosts):
-            raise problems.Refused(
-                "this name is not served here; see HORAE_ALLOWED_HOSTS", code="ERROR_HOST_NOT_ALLOWED"
-            )
+            raise problems.Refused("host name not allowed; see HORAE_ALLOWED_HOSTS", code="ERROR_HOST_NOT_ALLOWED")
         if method not in SAFE_METHODS and not is_same_site(headers, self._trusted):
             raise problems.PermissionDenied(
-                "a page of another site may change nothing here; see HORAE_TRUSTED_ORIGINS",
+                "changes from pages of other sites are not allowed; see HORAE_TRUSTED_ORIGINS",
                 code="ERROR_CROSS_SITE_REQUEST",
             )
         length = headers.get("content-length", "")
@@ -85,21 +83,21 @@ class RequestGuard:
 
 
 def too_large(limit: int) -> problems.Refused:
-    """The answer to a body that has more bytes than are accepted."""
+    """Return the error for a body above the limit."""
     return problems.Refused(
-        f"the body has more than {limit} bytes; see HORAE_MAX_BODY", status=413, code=problems.STATUS_CODES[413]
+        f"the body is larger than {limit} bytes; see HORAE_MAX_BODY", status=413, code=problems.STATUS_CODES[413]
     )
 
 
 def _bounded(receive: Receive, limit: int) -> Receive:
-    """Count what arrives, for a length may be left out."""
+    """Count the received bytes, as a request may have no content length."""
     taken = 0
 
     async def receive_some() -> Message:
         nonlocal taken
         message = await receive()
         taken += len(message.get("body", b""))
-        if taken > limit:  # as Starlette's own: whoever reads the body lets it pass
+        if taken > limit:  # as Starlette's own, which code that reads the body does not catch
             raise HTTPException(413, str(too_large(limit)))
         return message
 

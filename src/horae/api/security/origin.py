@@ -1,4 +1,4 @@
-"""Where a request comes from: this machine or another, this site or another."""
+"""The origin of a request: this machine or another, this site or another."""
 
 import ipaddress
 from collections.abc import Collection, Mapping
@@ -6,13 +6,13 @@ from typing import Final
 from urllib.parse import urlsplit
 
 FORWARDED: Final = ("forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip")
-"""A request with one of these came through a proxy, so its peer says nothing of who asks."""
+"""Headers of proxies; the peer address of such a request is not that of the user."""
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def is_loopback(host: str | None) -> bool:
-    """Whether an address, or a name, is this machine's own and nobody else can reach it."""
+    """Return whether an address or a name is a loopback one, which other machines cannot reach."""
     if host is None:
         return False
     if host.lower().rstrip(".") == "localhost":
@@ -26,23 +26,23 @@ def is_loopback(host: str | None) -> bool:
 
 
 def host_name(headers: Mapping[str, str]) -> str | None:
-    """The name that the request asks for, without its port; None for one that cannot be."""
+    """Return the requested host name without its port; None if it is invalid."""
     return _name(headers.get("host", ""))
 
 
 def is_same_site(headers: Mapping[str, str], trusted: Collection[str] = ()) -> bool:
-    """Whether the request was made by a page of ours, by a trusted one, or by no page at all."""
+    """Return whether a request comes from our own page, a trusted one, or no page at all."""
     origin = headers.get("origin")
     if origin is not None and origin in trusted:
         return True
     if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
         return False
-    # The scheme is left out: a proxy that ends TLS hides it.
+    # Compared without the scheme, which is unknown behind a proxy that terminates TLS.
     return origin is None or (_netloc(origin) == headers.get("host", "").lower() != "")
 
 
 def was_forwarded(headers: Mapping[str, str]) -> bool:
-    """Whether a proxy has passed the request on."""
+    """Return whether the request came through a proxy."""
     return any(name in headers for name in FORWARDED) or any(name.startswith("x-forwarded-") for name in headers)
 
 

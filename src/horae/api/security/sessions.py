@@ -1,4 +1,4 @@
-"""Sessions of browsers: a cookie with a key that says nothing, bound to the host and the path that it was given for."""
+"""Browser sessions: a cookie with an opaque key, bound to the host and path for which it was made."""
 
 import hashlib
 import secrets
@@ -18,7 +18,7 @@ NAME: Final = "horae_session"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a session is good: cookies are not told apart by port, so its own name tells them apart."""
+    """The host and path of a session. Cookies are shared between ports, so each has a name of its own."""
 
     host: str
     path: str
@@ -26,7 +26,7 @@ class Place:
 
     @classmethod
     def of(cls, request: HTTPConnection) -> "Place":
-        """Where this request goes."""
+        """Return the host and path of a request."""
         secure = request.scope.get("scheme") in ("https", "wss")
         return cls(request.headers.get("host", "").lower(), f"{request.scope.get('root_path', '')}/", secure)
 
@@ -37,40 +37,40 @@ class Place:
         return f"__Host-{name}" if self.secure and self.path == "/" else name
 
     def hash_of(self, key: str) -> str:
-        """What is stored of a key: somewhere else it is another one's."""
+        """Return the stored hash of a key, which differs between hosts and paths."""
         return _hash(self.host, self.path, key)
 
 
 class Sessions:
-    """Begins, finds and ends them; calls the database, so call it on a thread."""
+    """Creates, finds and ends sessions. Queries the database, so call it on a thread."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def begin(self, place: Place, token_hash: str) -> str:
-        """Begin a session of whoever this token stands for; the key for the cookie."""
+        """Start a session for the owner of a token; return the key for the cookie."""
         key = secrets.token_urlsafe(32)
         self._database.transact(sessions.add, place.hash_of(key), token_hash)
         return key
 
     def token_of(self, place: Place, key: str) -> str | None:
-        """The hash of the token that the session stands for; None if there is none, or no longer."""
+        """Return the hash of the session's token; None for an unknown or expired session."""
         found = self._database.autocommit(sessions.find, place.hash_of(key))
         if found is None:
             return None
         token_hash, wants_renewal = found
         if wants_renewal:
-            with suppress(DatabaseBusy):  # a later request will; this one waits for no writer
+            with suppress(DatabaseBusy):  # a later request will do it; this one does not wait for a lock
                 self._database.transact_at_once(sessions.renew, place.hash_of(key))
         return token_hash
 
     def end(self, place: Place, key: str) -> None:
-        """End a session; harmless if there is none."""
+        """End a session. Idempotent."""
         self._database.autocommit(sessions.end, place.hash_of(key))
 
 
 def give(response: Response, place: Place, key: str) -> None:
-    """Put the key into a cookie that no script reads and no other site makes a browser send."""
+    """Set a cookie that scripts cannot read and that cross-site requests do not carry."""
     response.set_cookie(
         place.cookie, key, max_age=int(sessions.LONGEST), path=place.path, secure=place.secure, httponly=True,
         samesite="strict",
@@ -78,7 +78,7 @@ def give(response: Response, place: Place, key: str) -> None:
 
 
 def take_back(response: Response, place: Place) -> None:
-    """Make the browser forget the key."""
+    """Delete the cookie."""
     response.delete_cookie(place.cookie, path=place.path, secure=place.secure, httponly=True, samesite="strict")
 
 

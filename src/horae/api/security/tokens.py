@@ -1,4 +1,4 @@
-"""The tokens of the settings. It imports nothing of the web: they are checked wherever an application is made."""
+"""The tokens of the settings. Imports no web framework, as every application checks its tokens."""
 
 import hashlib
 from collections.abc import Iterable
@@ -10,19 +10,20 @@ from horae.domain.names import is_id
 from horae.errors import ConfigurationError
 
 SHORTEST_SECRET: Final = 16
-WRITTEN: Final = "id:role:secret, as in alice:owner:… with the roles owner, read_only and staff, joined by +"
+"""Characters."""
+WRITTEN: Final = "id:role:secret, such as alice:owner:…; the roles are owner, read_only and staff, joined by +"
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """Somebody, and the digest of the secret that shows it."""
+    """An actor, and the digest of its secret."""
 
     actor: Actor
     digest: bytes
 
 
 def tokens_of(entries: Iterable[str]) -> list[Token]:
-    """The tokens of the settings; raises `ConfigurationError`, which repeats no part of any of them."""
+    """Parse the tokens of the settings; the text of a `ConfigurationError` contains no part of them."""
     tokens = [_token(number, entry) for number, entry in enumerate(entries, 1)]
     if len({token.digest for token in tokens}) < len(tokens):
         raise ConfigurationError("tokens (HORAE_TOKENS): two of them have the same secret")
@@ -30,7 +31,7 @@ def tokens_of(entries: Iterable[str]) -> list[Token]:
 
 
 def digest_of(secret: str) -> bytes:
-    """What is compared, and kept, in place of a secret."""
+    """Return the digest that is compared and stored in place of a secret."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 

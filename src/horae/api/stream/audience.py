@@ -1,4 +1,4 @@
-"""Who listens in this process, and who has only just stopped: their events are kept until they come again."""
+"""The listeners of this process, and those that left recently, whose events are kept for their return."""
 
 from collections import Counter
 from typing import Final
@@ -8,7 +8,7 @@ from horae.api.stream.listener import Listener
 from horae.domain.jobs.owner import EVERYBODY, Whose
 
 LINGER: Final = 60.0
-"""Seconds for which events are kept for somebody who has left, so that a reload of a page misses nothing."""
+"""Seconds for which events are kept for a client that left, so that reloading a page misses nothing."""
 
 
 class Audience:
@@ -20,12 +20,12 @@ class Audience:
         self._until: dict[Whose, float] = {}
 
     def add(self, listener: Listener) -> None:
-        """Somebody listens now."""
+        """Add a listener."""
         self.listeners.add(listener)
         self._here[listener.actor.reading_as] += 1
 
     def remove(self, listener: Listener, now: float) -> None:
-        """Somebody has left; harmless if he had."""
+        """Remove a listener. Idempotent."""
         if listener not in self.listeners:
             return
         self.listeners.discard(listener)
@@ -36,16 +36,16 @@ class Audience:
             self._until[key] = now + LINGER
 
     def forget(self, now: float) -> bool:
-        """Keep nothing longer for those who did not come again; whether there is anybody left."""
+        """Drop the clients that did not return in time; return whether any are left."""
         self._until = {key: until for key, until in self._until.items() if until > now}
         return bool(self._here or self._until)
 
     def wants(self, owner: str | None) -> bool:
-        """Whether somebody wants to hear of the jobs of this owner; None for what is nobody's."""
+        """Return whether a listener may see jobs of this owner; None for jobs without an owner."""
         keys: tuple[Whose, ...] = (EVERYBODY,) if owner is None else (EVERYBODY, owner)
         return any(key in self._here or key in self._until for key in keys)
 
     def was_served(self, actor: Actor) -> bool:
-        """Whether events for this actor have been kept without a gap."""
+        """Return whether events for this actor were kept without a gap."""
         key = actor.reading_as
         return key in self._here or key in self._until

@@ -11,7 +11,7 @@ from typing_extensions import override
 from horae.api.stream.event import BEAT
 from horae.api.stream.hub import Hub
 from horae.api.stream.listener import Listener
-from horae.api.stream.places import Places
+from horae.api.stream.stream_limit import StreamLimit
 
 EVERY_BEAT: Final = 15.0
 """Seconds after which a silent stream says that it lives; proxies cut what is silent for half a minute."""
@@ -27,15 +27,15 @@ class EventStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, hub: Hub, places: Places, listener: Listener, last_event_id: str | None) -> None:
+    def __init__(self, hub: Hub, stream_limit: StreamLimit, listener: Listener, last_event_id: str | None) -> None:
         super().__init__(headers={"cache-control": "no-store", "x-accel-buffering": "no"})
         del self.headers["content-length"]
-        self._hub, self._places = hub, places
+        self._hub, self._stream_limit = hub, stream_limit
         self._listener, self._last_event_id = listener, last_event_id
 
     @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._places.taken_by(self._listener.actor.id):
+        with self._stream_limit.taken_by(self._listener.actor.id):
             await self._stream(receive, send)
 
     async def _stream(self, receive: Receive, send: Send) -> None:

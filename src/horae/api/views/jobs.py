@@ -38,19 +38,19 @@ class JobView(BaseModel):
         examples=["started"],
     )
     progress_percentage: int = Field(ge=0, le=100)
-    human_readable_error: str = Field(description="Why the job failed, for its owner; empty if it did not.")
+    human_readable_error: str = Field(description="Why the job failed, for its owner; empty otherwise.")
     created_on: datetime
     updated_on: datetime
     started_on: datetime | None = Field(description="When the latest attempt began.")
-    finished_on: datetime | None = Field(description="When the job ended, in whichever way.")
-    due_on: datetime = Field(description="When the job may start, or might have started.")
-    label: str | None = Field(description="What the job says of itself, while it runs.")
+    finished_on: datetime | None = Field(description="When the job ended, whatever the outcome.")
+    due_on: datetime = Field(description="The earliest start of the job.")
+    label: str | None = Field(description="The label that the job has set while it runs.")
     owner: str | None
     queue: str
     priority: int = Field(description="Higher goes first.")
     attempt: int = Field(description="Which attempt this is, from 1; 0 before the first.")
     max_attempts: int
-    node: str | None = Field(description="The node that holds the job; also for a moment after it was cancelled.")
+    node: str | None = Field(description="The node that holds the job; briefly also after it was cancelled.")
     cancelled_by: str | None
     schedule_id: int | None = Field(None, description="The schedule that it was started for.")
 
@@ -62,10 +62,8 @@ class JobDetail(JobView):
     result: Any = Field(None, description="What the job returned.")
     error: str | None = Field(None, description="Why the job failed, for its developer; shown to staff.")
     unique_key: str | None = None
-    retry_of: int | None = Field(None, description="The job that this one repeats.")
-    queue_is_paused: bool = Field(
-        default=False, description="The job waits, and nothing of its queue starts until somebody resumes that."
-    )
+    retry_of: int | None = Field(None, description="The job that this one retries.")
+    queue_is_paused: bool = Field(default=False, description="The job is pending, and its queue is paused.")
 
 
 class JobList(BaseModel):

@@ -18,8 +18,8 @@ class QueueItem(BaseModel):
     paused_on: datetime | None
     note: str | None = Field(description="Why it is paused.")
     concurrency_limit: int | None = Field(description="Jobs that may run at a time, over all nodes; null for no limit.")
-    pending: int = Field(description="Jobs that wait, those that are due later too.")
-    due: int = Field(description="Of those that wait, the ones that are due.")
+    pending: int = Field(description="Pending jobs, including those that are due later.")
+    due: int = Field(description="Pending jobs that are due.")
     started: int
     oldest_seconds: float | None = Field(description="How long its longest waiting job has been due; null for none.")
 
@@ -31,7 +31,7 @@ class QueueList(BaseModel):
 
 
 class NodeItem(BaseModel):
-    """One running process, or one that has stopped without leaving."""
+    """A running node, or one that stopped without unregistering."""
 
     id: str
     name: str
@@ -46,13 +46,13 @@ class NodeItem(BaseModel):
     started_on: datetime
     heartbeat_on: datetime
     heartbeat_age: float = Field(description="Seconds since its last heartbeat.")
-    ring_share: float = Field(ge=0, le=1, description="The share of all schedules that it looks after first.")
+    ring_share: float = Field(ge=0, le=1, description="The share of all schedules of which it is the first owner.")
     alive: bool
     cause_of_death: str | None
 
 
 class DeadNodeItem(BaseModel):
-    """A node that ended without leaving. It is no longer listed, and others have taken over what it held."""
+    """A node that died and was removed from the list; other nodes rescued its jobs."""
 
     id: str
     name: str
@@ -65,7 +65,7 @@ class NodeList(BaseModel):
     """All nodes, the oldest first."""
 
     nodes: list[NodeItem]
-    died: list[DeadNodeItem] = Field(description="Those that died in the last hour, the latest first.")
+    died: list[DeadNodeItem] = Field(description="Nodes that died in the last hour, latest first.")
 
 
 class StateCounts(BaseModel):
@@ -98,22 +98,20 @@ class PercentilesItem(BaseModel):
 
 
 class ProblemItem(BaseModel):
-    """Something that somebody should know, in words."""
+    """A problem or warning, in words."""
 
-    level: str = Field(description="`problem`: somebody should act; `warning`: it should be known.")
+    level: str = Field(description="`problem` needs action; `warning` is for information.")
     subject: str
     message: str
     advice: str | None
 
 
 class OverviewItem(BaseModel):
-    """The state of the whole at one moment; made anew every other second at most."""
+    """The state of the whole system; cached for up to two seconds."""
 
     at: datetime
     states: StateCounts
-    ready: int = Field(
-        description="Jobs that wait for nothing but a slot: they are due, and their queue is not paused."
-    )
+    ready: int = Field(description="Jobs that wait only for a free slot: they are due and their queue is not paused.")
     throughput: list[MinuteItem] = Field(description="The last hour by minutes; those without an end are left out.")
     queues: list[QueueItem]
     pick_up: PercentilesItem = Field(description="From due to started.")
@@ -123,7 +121,7 @@ class OverviewItem(BaseModel):
     nodes_dead: int
     slots: int
     running: int
-    problems: list[ProblemItem] = Field(description="The worst first; empty if all is well.")
+    problems: list[ProblemItem] = Field(description="Worst first; empty if there are none.")
 
 
 def queue_item(view: QueueView) -> QueueItem:

@@ -36,8 +36,8 @@ class StatisticsItem(BaseModel):
     total_successes: int
     total_failures: int
     total_crashes: int
-    open_runs: int = Field(description="Runs that go on or wait to begin, and are counted in nothing else here.")
-    mean_duration_seconds: float | None = Field(description="Of the successful runs; null if there is none.")
+    open_runs: int = Field(description="Runs in progress or pending, which no other count includes.")
+    mean_duration_seconds: float | None = Field(description="Mean of the successful runs; null without any.")
     consecutive_failures: int
     consecutive_crashes: int
 
@@ -55,12 +55,12 @@ class ScheduleItem(BaseModel):
     queue: str
     priority: int
     state: str = Field(description="`idle`, `executing`, `terminating` or `disabled`.")
-    enabled: bool = Field(description="Whether further runs start; one that goes on may outlast that.")
+    enabled: bool = Field(description="Whether new runs start; a run in progress continues.")
     disabled_reason: str | None
     pause_note: str | None
-    job_id: int | None = Field(description="The job of the run that goes on.")
+    job_id: int | None = Field(description="The job of the run in progress.")
     next_start_on: datetime | None
-    version: int = Field(description="Grows with each change, so that an older answer can be told from a newer one.")
+    version: int = Field(description="Increases with each change, so that clients can order responses.")
     statistics: StatisticsItem
 
 
@@ -77,7 +77,7 @@ class ScheduleDetail(ScheduleItem):
     max_retries: int | None
     retry_period: str | None
     backoff: str
-    started_on: datetime | None = Field(description="When the run that goes on began.")
+    started_on: datetime | None = Field(description="When the run in progress started.")
     created_on: datetime
     next_runs: list[datetime] = Field(description="The next starts, as far as they are known; none if it is disabled.")
 
@@ -99,7 +99,7 @@ class TickItem(BaseModel):
     reason: str
     job_id: int | None
     decided_on: datetime
-    decided_by: str | None = Field(description="The node that decided; null if it was somebody by hand.")
+    decided_by: str | None = Field(description="The node that decided; null for a decision by a user.")
 
 
 class TickList(BaseModel):

@@ -1,4 +1,4 @@
-"""How many streams of events there may be: in all, and of one actor."""
+"""Limits the number of event streams, in total and per actor."""
 
 import threading
 from collections import Counter
@@ -9,13 +9,13 @@ from horae.api.problems import Refused
 
 
 class TooManyStreams(Refused):
-    """Each stream keeps a connection; whoever has this many may poll."""
+    """The limit of event streams is reached; the client can poll instead."""
 
     status, code = 429, "ERROR_TOO_MANY_STREAMS"
 
 
-class Places:
-    """The places of all who listen. Thread-safe."""
+class StreamLimit:
+    """Counts the open event streams. Thread-safe."""
 
     def __init__(self, most: int, most_each: int) -> None:
         self._most, self._most_each = most, most_each
@@ -24,16 +24,18 @@ class Places:
 
     @contextmanager
     def taken_by(self, actor_id: str) -> Generator[None]:
-        """Keep a place for as long as the block runs; raises `TooManyStreams`."""
+        """Count a stream within the block; raises `TooManyStreams`."""
         with self._lock:
             if self._taken[actor_id] >= self._most_each:
-                raise TooManyStreams(f"you listen {self._most_each} times already; see HORAE_MAX_STREAMS_EACH")
+                raise TooManyStreams(
+                    f"limit of {self._most_each} event streams per user reached; see HORAE_MAX_STREAMS_EACH"
+                )
             if self._taken.total() >= self._most:
-                raise TooManyStreams(f"{self._most} listen already; see HORAE_MAX_STREAMS")
+                raise TooManyStreams(f"limit of {self._most} event streams reached; see HORAE_MAX_STREAMS")
             self._taken[actor_id] += 1
         try:
             yield
         finally:
             with self._lock:
                 self._taken[actor_id] -= 1
-                self._taken += Counter()  # forgets who has gone
+                self._taken += Counter()  # drops actors without a stream
