@@ -10,7 +10,7 @@ export interface paths {
         };
         /**
          * List Audit
-         * @description List who changed what, and when; calls that were refused for what they asked too.
+         * @description List changes with their actor and time, including refused ones.
          */
         get: operations["list_audit"];
         put?: never;
@@ -72,7 +72,7 @@ export interface paths {
         put?: never;
         /**
          * End Deployment
-         * @description End a deployment and its schedules; what runs goes on to its end. Ending twice is no error.
+         * @description End a deployment and its schedules; running jobs continue. Idempotent.
          */
         post: operations["end_deployment"];
         delete?: never;
@@ -92,7 +92,7 @@ export interface paths {
         put?: never;
         /**
          * Scale Deployment
-         * @description Set its replicas: none stops its schedules, more start them again; nothing is made up for.
+         * @description Set its replicas: 0 stops its schedules, more starts them again; missed times are not made up for.
          */
         post: operations["scale_deployment"];
         delete?: never;
@@ -110,7 +110,7 @@ export interface paths {
         };
         /**
          * Listen
-         * @description Listen to changes of the jobs and schedules that one may see. Polling also works: this only makes it sooner.
+         * @description Stream changes of the jobs and schedules that the user may see. Polling works too, with more delay.
          */
         get: operations["listen"];
         put?: never;
@@ -130,7 +130,7 @@ export interface paths {
         };
         /**
          * List Jobs
-         * @description List jobs, the newest first: one's own, or for staff everybody's.
+         * @description List jobs, newest first: the user's own, or for staff all.
          */
         get: operations["list_jobs"];
         put?: never;
@@ -556,7 +556,7 @@ export interface paths {
         };
         /**
          * Health
-         * @description Tell that the process answers.
+         * @description Report that the process responds.
          */
         get: operations["health"];
         put?: never;
@@ -596,7 +596,7 @@ export interface paths {
         };
         /**
          * Readiness
-         * @description Tell that the database answers and has the tables that this program needs.
+         * @description Report whether the database responds and has the tables of this version.
          */
         get: operations["readiness"];
         put?: never;
@@ -661,7 +661,7 @@ export interface components {
         AuditItem: {
             /**
              * Action
-             * @description What was asked for.
+             * @description The requested action.
              * @example job.cancel
              */
             action: string;
@@ -669,7 +669,7 @@ export interface components {
             actor: string;
             /**
              * After
-             * @description What was changed, as it is since; null if nothing is left.
+             * @description The changed values after; null for something deleted.
              */
             after?: unknown;
             /**
@@ -679,12 +679,12 @@ export interface components {
             at: string;
             /**
              * Before
-             * @description What was changed, as it was before; null if nothing was there.
+             * @description The changed values before; null for something new.
              */
             before?: unknown;
             /**
              * Channel
-             * @description How it was asked for: `http`, `cli` or `python`.
+             * @description The channel of the request: `http`, `cli` or `python`.
              */
             channel: string | null;
             /** Id */
@@ -693,12 +693,12 @@ export interface components {
             note: string | null;
             /**
              * Outcome
-             * @description `done`, or the code of the error that it was answered with.
+             * @description `done`, or the error code of the response.
              */
             outcome: string;
             /**
              * Target
-             * @description Of which job, job type or queue.
+             * @description The job, job type, queue, schedule or deployment.
              */
             target: string;
         };
@@ -720,7 +720,7 @@ export interface components {
         CatchUp: "last" | "none" | "all";
         /**
          * DeadNodeItem
-         * @description A node that ended without leaving. It is no longer listed, and others have taken over what it held.
+         * @description A node that died and was removed from the list; other nodes rescued its jobs.
          */
         DeadNodeItem: {
             /**
@@ -820,7 +820,7 @@ export interface components {
         };
         /**
          * FieldError
-         * @description One thing that is wrong with one field.
+         * @description One error in one field.
          */
         FieldError: {
             /** Code */
@@ -830,7 +830,7 @@ export interface components {
         };
         /**
          * Health
-         * @description Whether all is well.
+         * @description The status of this process.
          */
         Health: {
             /** Status */
@@ -856,7 +856,7 @@ export interface components {
             /**
              * Due On
              * Format: date-time
-             * @description When the job may start, or might have started.
+             * @description The earliest start of the job.
              */
             due_on: string;
             /**
@@ -866,26 +866,26 @@ export interface components {
             error?: string | null;
             /**
              * Finished On
-             * @description When the job ended, in whichever way.
+             * @description When the job ended, whatever the outcome.
              */
             finished_on: string | null;
             /**
              * Human Readable Error
-             * @description Why the job failed, for its owner; empty if it did not.
+             * @description Why the job failed, for its owner; empty otherwise.
              */
             human_readable_error: string;
             /** Id */
             id: number;
             /**
              * Label
-             * @description What the job says of itself, while it runs.
+             * @description The label that the job has set while it runs.
              */
             label: string | null;
             /** Max Attempts */
             max_attempts: number;
             /**
              * Node
-             * @description The node that holds the job; also for a moment after it was cancelled.
+             * @description The node that holds the job; briefly also after it was cancelled.
              */
             node: string | null;
             /** Owner */
@@ -906,7 +906,7 @@ export interface components {
             queue: string;
             /**
              * Queue Is Paused
-             * @description The job waits, and nothing of its queue starts until somebody resumes that.
+             * @description The job is pending, and its queue is paused.
              * @default false
              */
             queue_is_paused: boolean;
@@ -917,7 +917,7 @@ export interface components {
             result?: unknown;
             /**
              * Retry Of
-             * @description The job that this one repeats.
+             * @description The job that this one retries.
              */
             retry_of?: number | null;
             /**
@@ -981,31 +981,31 @@ export interface components {
             /**
              * Due On
              * Format: date-time
-             * @description When the job may start, or might have started.
+             * @description The earliest start of the job.
              */
             due_on: string;
             /**
              * Finished On
-             * @description When the job ended, in whichever way.
+             * @description When the job ended, whatever the outcome.
              */
             finished_on: string | null;
             /**
              * Human Readable Error
-             * @description Why the job failed, for its owner; empty if it did not.
+             * @description Why the job failed, for its owner; empty otherwise.
              */
             human_readable_error: string;
             /** Id */
             id: number;
             /**
              * Label
-             * @description What the job says of itself, while it runs.
+             * @description The label that the job has set while it runs.
              */
             label: string | null;
             /** Max Attempts */
             max_attempts: number;
             /**
              * Node
-             * @description The node that holds the job; also for a moment after it was cancelled.
+             * @description The node that holds the job; briefly also after it was cancelled.
              */
             node: string | null;
             /** Owner */
@@ -1224,7 +1224,7 @@ export interface components {
         };
         /**
          * NodeItem
-         * @description One running process, or one that has stopped without leaving.
+         * @description A running node, or one that stopped without unregistering.
          */
         NodeItem: {
             /** Alive */
@@ -1256,7 +1256,7 @@ export interface components {
             queues: string[] | null;
             /**
              * Ring Share
-             * @description The share of all schedules that it looks after first.
+             * @description The share of all schedules of which it is the first owner.
              */
             ring_share: number;
             /** Roles */
@@ -1291,7 +1291,7 @@ export interface components {
         NodeList: {
             /**
              * Died
-             * @description Those that died in the last hour, the latest first.
+             * @description Nodes that died in the last hour, latest first.
              */
             died: components["schemas"]["DeadNodeItem"][];
             /** Nodes */
@@ -1305,7 +1305,7 @@ export interface components {
         Overlap: "skip" | "buffer_one" | "buffer_all" | "cancel_other" | "terminate_other" | "allow_all";
         /**
          * OverviewItem
-         * @description The state of the whole at one moment; made anew every other second at most.
+         * @description The state of the whole system; cached for up to two seconds.
          */
         OverviewItem: {
             /**
@@ -1325,14 +1325,14 @@ export interface components {
             pick_up: components["schemas"]["PercentilesItem"];
             /**
              * Problems
-             * @description The worst first; empty if all is well.
+             * @description Worst first; empty if there are none.
              */
             problems: components["schemas"]["ProblemItem"][];
             /** Queues */
             queues: components["schemas"]["QueueItem"][];
             /**
              * Ready
-             * @description Jobs that wait for nothing but a slot: they are due, and their queue is not paused.
+             * @description Jobs that wait only for a free slot: they are due and their queue is not paused.
              */
             ready: number;
             /** Running */
@@ -1360,33 +1360,33 @@ export interface components {
         };
         /**
          * Problem
-         * @description How every error is answered.
+         * @description The body of every error response.
          */
         Problem: {
             /**
              * Detail
-             * @description What went wrong, for people; for a field that is wrong, by the field.
+             * @description Message for people; for invalid fields, the errors by field.
              */
             detail: string | {
                 [key: string]: components["schemas"]["FieldError"][];
             };
             /**
              * Error
-             * @description What went wrong, for programs.
+             * @description Error code for programs.
              * @example ERROR_JOB_DOES_NOT_EXIST
              */
             error: string;
         };
         /**
          * ProblemItem
-         * @description Something that somebody should know, in words.
+         * @description A problem or warning, in words.
          */
         ProblemItem: {
             /** Advice */
             advice: string | null;
             /**
              * Level
-             * @description `problem`: somebody should act; `warning`: it should be known.
+             * @description `problem` needs action; `warning` is for information.
              */
             level: string;
             /** Message */
@@ -1406,7 +1406,7 @@ export interface components {
             concurrency_limit: number | null;
             /**
              * Due
-             * @description Of those that wait, the ones that are due.
+             * @description Pending jobs that are due.
              */
             due: number;
             /** Name */
@@ -1427,7 +1427,7 @@ export interface components {
             paused_on: string | null;
             /**
              * Pending
-             * @description Jobs that wait, those that are due later too.
+             * @description Pending jobs, including those that are due later.
              */
             pending: number;
             /** Started */
@@ -1448,7 +1448,7 @@ export interface components {
         Scale: {
             /**
              * Min Replicas
-             * @description None stops its schedules.
+             * @description Wanted nodes; 0 stops the schedules.
              */
             min_replicas: number;
         };
@@ -1474,7 +1474,7 @@ export interface components {
             disabled_reason: string | null;
             /**
              * Enabled
-             * @description Whether further runs start; one that goes on may outlast that.
+             * @description Whether new runs start; a run in progress continues.
              */
             enabled: boolean;
             /** Id */
@@ -1483,7 +1483,7 @@ export interface components {
             jitter_seconds: number;
             /**
              * Job Id
-             * @description The job of the run that goes on.
+             * @description The job of the run in progress.
              */
             job_id: number | null;
             /** Job Type */
@@ -1523,7 +1523,7 @@ export interface components {
             retry_period: string | null;
             /**
              * Started On
-             * @description When the run that goes on began.
+             * @description When the run in progress started.
              */
             started_on: string | null;
             /**
@@ -1537,7 +1537,7 @@ export interface components {
             trigger: components["schemas"]["TriggerItem"];
             /**
              * Version
-             * @description Grows with each change, so that an older answer can be told from a newer one.
+             * @description Increases with each change, so that clients can order responses.
              */
             version: number;
             /**
@@ -1556,14 +1556,14 @@ export interface components {
             disabled_reason: string | null;
             /**
              * Enabled
-             * @description Whether further runs start; one that goes on may outlast that.
+             * @description Whether new runs start; a run in progress continues.
              */
             enabled: boolean;
             /** Id */
             id: number;
             /**
              * Job Id
-             * @description The job of the run that goes on.
+             * @description The job of the run in progress.
              */
             job_id: number | null;
             /** Job Type */
@@ -1594,7 +1594,7 @@ export interface components {
             trigger: components["schemas"]["TriggerItem"];
             /**
              * Version
-             * @description Grows with each change, so that an older answer can be told from a newer one.
+             * @description Increases with each change, so that clients can order responses.
              */
             version: number;
             /**
@@ -1754,12 +1754,12 @@ export interface components {
             last_successful_finish_on: string | null;
             /**
              * Mean Duration Seconds
-             * @description Of the successful runs; null if there is none.
+             * @description Mean of the successful runs; null without any.
              */
             mean_duration_seconds: number | null;
             /**
              * Open Runs
-             * @description Runs that go on or wait to begin, and are counted in nothing else here.
+             * @description Runs in progress or pending, which no other count includes.
              */
             open_runs: number;
             /** Total Crashes */
@@ -1780,7 +1780,7 @@ export interface components {
             count: number;
             /**
              * Decided By
-             * @description The node that decided; null if it was somebody by hand.
+             * @description The node that decided; null for a decision by a user.
              */
             decided_by: string | null;
             /**
@@ -1875,7 +1875,7 @@ export interface operations {
                 /** @description By whom. */
                 actor?: string | null;
                 limit?: number;
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 cursor?: string | null;
             };
             header?: never;
@@ -1893,7 +1893,7 @@ export interface operations {
                     "application/json": components["schemas"]["AuditList"];
                 };
             };
-            /** @description The request is wrong, or the state does not allow it. */
+            /** @description The request is invalid, or the state does not allow it. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1902,7 +1902,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1911,7 +1911,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1920,7 +1920,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1949,7 +1949,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeploymentList"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -1958,7 +1958,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -1967,7 +1967,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1999,7 +1999,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeploymentItem"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2008,7 +2008,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2017,7 +2017,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It does not exist, or belongs to somebody else. */
+            /** @description Not found, or owned by another user. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2026,7 +2026,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2058,7 +2058,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeploymentItem"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2067,7 +2067,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2076,7 +2076,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It does not exist, or belongs to somebody else. */
+            /** @description Not found, or owned by another user. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2085,7 +2085,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2121,7 +2121,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeploymentItem"];
                 };
             };
-            /** @description The request is wrong, or the state does not allow it. */
+            /** @description The request is invalid, or the state does not allow it. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2130,7 +2130,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2139,7 +2139,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2148,7 +2148,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It does not exist, or belongs to somebody else. */
+            /** @description Not found, or owned by another user. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2166,7 +2166,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2198,7 +2198,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2207,7 +2207,7 @@ export interface operations {
                     "text/event-stream": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2216,7 +2216,7 @@ export interface operations {
                     "text/event-stream": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many at a time, or too fast. */
+            /** @description Too many requests, or too many at a time. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -2225,7 +2225,7 @@ export interface operations {
                     "text/event-stream": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2247,13 +2247,13 @@ export interface operations {
                 types?: string | null;
                 /** @description Queues, separated by commas. */
                 queues?: string | null;
-                /** @description Whose jobs; for staff. */
+                /** @description Owner of the jobs; only for staff. */
                 owner?: string | null;
                 /** @description Only the runs of this schedule. */
                 schedule_id?: number | null;
                 /** @description How many jobs a page has at most; not counting for `job_ids`. */
                 limit?: number;
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 cursor?: string | null;
             };
             header?: never;
@@ -2271,7 +2271,7 @@ export interface operations {
                     "application/json": components["schemas"]["JobList"];
                 };
             };
-            /** @description The request is wrong, or the state does not allow it. */
+            /** @description The request is invalid, or the state does not allow it. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2280,7 +2280,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2289,7 +2289,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2298,7 +2298,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2314,7 +2314,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of a job. */
+                /** @description ID of the job. */
                 job_id: number;
             };
             cookie?: never;
@@ -2330,7 +2330,7 @@ export interface operations {
                     "application/json": components["schemas"]["JobDetail"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2339,7 +2339,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2348,7 +2348,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It does not exist, or belongs to somebody else. */
+            /** @description Not found, or owned by another user. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2357,7 +2357,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2373,14 +2373,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of a job. */
+                /** @description ID of the job. */
                 job_id: number;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description This server does not know the type of the job: the first node that does deletes it. */
+            /** @description This server does not have the type of the job; the next node that has it deletes the job. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -2396,7 +2396,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request is wrong, or the state does not allow it. */
+            /** @description The request is invalid, or the state does not allow it. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2405,7 +2405,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2414,7 +2414,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2423,7 +2423,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It does not exist, or belongs to somebody else. */
+            /** @description Not found, or owned by another user. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2432,7 +2432,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2448,7 +2448,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of a job. */
+                /** @description ID of the job. */
                 job_id: number;
             };
             cookie?: never;
@@ -2464,7 +2464,7 @@ export interface operations {
                     "application/json": components["schemas"]["AttemptList"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2473,7 +2473,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2482,7 +2482,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It does not exist, or belongs to somebody else. */
+            /** @description Not found, or owned by another user. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2491,7 +2491,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2507,7 +2507,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of a job. */
+                /** @description ID of the job. */
                 job_id: number;
             };
             cookie?: never;
@@ -2523,7 +2523,7 @@ export interface operations {
                     "application/json": components["schemas"]["JobDetail"];
                 };
             };
-            /** @description The request is wrong, or the state does not allow it. */
+            /** @description The request is invalid, or the state does not allow it. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2532,7 +2532,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2541,7 +2541,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2550,7 +2550,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It does not exist, or belongs to somebody else. */
+            /** @description Not found, or owned by another user. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2559,7 +2559,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2575,7 +2575,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of a job. */
+                /** @description ID of the job. */
                 job_id: number;
             };
             cookie?: never;
@@ -2591,7 +2591,7 @@ export interface operations {
                     "application/json": components["schemas"]["JobDetail"];
                 };
             };
-            /** @description The request is wrong, or the state does not allow it. */
+            /** @description The request is invalid, or the state does not allow it. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2600,7 +2600,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2609,7 +2609,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2618,7 +2618,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It does not exist, or belongs to somebody else. */
+            /** @description Not found, or owned by another user. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2627,7 +2627,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2656,7 +2656,7 @@ export interface operations {
                     "application/json": components["schemas"]["NodeList"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2665,7 +2665,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2674,7 +2674,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2703,7 +2703,7 @@ export interface operations {
                     "application/json": components["schemas"]["OverviewItem"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2712,7 +2712,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2721,7 +2721,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2750,7 +2750,7 @@ export interface operations {
                     "application/json": components["schemas"]["QueueList"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2759,7 +2759,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2768,7 +2768,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2804,7 +2804,7 @@ export interface operations {
                     "application/json": components["schemas"]["QueueItem"];
                 };
             };
-            /** @description The request is wrong, or the state does not allow it. */
+            /** @description The request is invalid, or the state does not allow it. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2813,7 +2813,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2822,7 +2822,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2831,7 +2831,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It does not exist, or belongs to somebody else. */
+            /** @description Not found, or owned by another user. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2849,7 +2849,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2885,7 +2885,7 @@ export interface operations {
                     "application/json": components["schemas"]["QueueItem"];
                 };
             };
-            /** @description The request is wrong, or the state does not allow it. */
+            /** @description The request is invalid, or the state does not allow it. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2894,7 +2894,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2903,7 +2903,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2912,7 +2912,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It does not exist, or belongs to somebody else. */
+            /** @description Not found, or owned by another user. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2930,7 +2930,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2962,7 +2962,7 @@ export interface operations {
                     "application/json": components["schemas"]["QueueItem"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2971,7 +2971,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2980,7 +2980,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It does not exist, or belongs to somebody else. */
+            /** @description Not found, or owned by another user. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2989,7 +2989,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3029,7 +3029,7 @@ export interface operations {
                     "application/json": components["schemas"]["ScheduleList"];
                 };
             };
-            /** @description The request is wrong, or the state does not allow it. */
+            /** @description The request is invalid, or the state does not allow it. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3038,7 +3038,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3047,7 +3047,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3056,7 +3056,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3089,7 +3089,7 @@ export interface operations {
                     "application/json": components["schemas"]["ScheduleDetail"];
                 };
             };
-            /** @description The request is wrong, or the state does not allow it. */
+            /** @description The request is invalid, or the state does not allow it. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3098,7 +3098,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3107,7 +3107,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3125,7 +3125,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3157,7 +3157,7 @@ export interface operations {
                     "application/json": components["schemas"]["ScheduleDetail"];
                 };
             };
-            /** @description The request is wrong, or the state does not allow it. */
+            /** @description The request is invalid, or the state does not allow it. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3166,7 +3166,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3175,7 +3175,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3184,7 +3184,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It does not exist, or belongs to somebody else. */
+            /** @description Not found, or owned by another user. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3193,7 +3193,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3223,7 +3223,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request is wrong, or the state does not allow it. */
+            /** @description The request is invalid, or the state does not allow it. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3232,7 +3232,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3241,7 +3241,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3250,7 +3250,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It does not exist, or belongs to somebody else. */
+            /** @description Not found, or owned by another user. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3259,7 +3259,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3295,7 +3295,7 @@ export interface operations {
                     "application/json": components["schemas"]["ScheduleDetail"];
                 };
             };
-            /** @description The request is wrong, or the state does not allow it. */
+            /** @description The request is invalid, or the state does not allow it. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3304,7 +3304,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3313,7 +3313,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3322,7 +3322,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It does not exist, or belongs to somebody else. */
+            /** @description Not found, or owned by another user. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3340,7 +3340,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3374,7 +3374,7 @@ export interface operations {
                     "application/json": components["schemas"]["FailedRunList"];
                 };
             };
-            /** @description The request is wrong, or the state does not allow it. */
+            /** @description The request is invalid, or the state does not allow it. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3383,7 +3383,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3392,7 +3392,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3401,7 +3401,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It does not exist, or belongs to somebody else. */
+            /** @description Not found, or owned by another user. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3410,7 +3410,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3446,7 +3446,7 @@ export interface operations {
                     "application/json": components["schemas"]["ScheduleDetail"];
                 };
             };
-            /** @description The request is wrong, or the state does not allow it. */
+            /** @description The request is invalid, or the state does not allow it. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3455,7 +3455,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3464,7 +3464,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3473,7 +3473,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It does not exist, or belongs to somebody else. */
+            /** @description Not found, or owned by another user. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3491,7 +3491,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3523,7 +3523,7 @@ export interface operations {
                     "application/json": components["schemas"]["ScheduleDetail"];
                 };
             };
-            /** @description The request is wrong, or the state does not allow it. */
+            /** @description The request is invalid, or the state does not allow it. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3532,7 +3532,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3541,7 +3541,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3550,7 +3550,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It does not exist, or belongs to somebody else. */
+            /** @description Not found, or owned by another user. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3559,7 +3559,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3591,7 +3591,7 @@ export interface operations {
                     "application/json": components["schemas"]["Started"];
                 };
             };
-            /** @description The request is wrong, or the state does not allow it. */
+            /** @description The request is invalid, or the state does not allow it. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3600,7 +3600,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3609,7 +3609,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3618,7 +3618,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It does not exist, or belongs to somebody else. */
+            /** @description Not found, or owned by another user. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3627,7 +3627,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3659,7 +3659,7 @@ export interface operations {
                     "application/json": components["schemas"]["StatisticsItem"];
                 };
             };
-            /** @description The request is wrong, or the state does not allow it. */
+            /** @description The request is invalid, or the state does not allow it. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3668,7 +3668,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3677,7 +3677,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3686,7 +3686,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It does not exist, or belongs to somebody else. */
+            /** @description Not found, or owned by another user. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3695,7 +3695,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3731,7 +3731,7 @@ export interface operations {
                     "application/json": components["schemas"]["TickList"];
                 };
             };
-            /** @description The request is wrong, or the state does not allow it. */
+            /** @description The request is invalid, or the state does not allow it. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3740,7 +3740,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3749,7 +3749,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3758,7 +3758,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It does not exist, or belongs to somebody else. */
+            /** @description Not found, or owned by another user. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3767,7 +3767,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3796,7 +3796,7 @@ export interface operations {
                     "application/json": components["schemas"]["Me"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3805,7 +3805,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3814,7 +3814,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3847,7 +3847,7 @@ export interface operations {
                     "application/json": components["schemas"]["Me"];
                 };
             };
-            /** @description The request is wrong, or the state does not allow it. */
+            /** @description The request is invalid, or the state does not allow it. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3856,7 +3856,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3865,7 +3865,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3883,7 +3883,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many at a time, or too fast. */
+            /** @description Too many requests, or too many at a time. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3892,7 +3892,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3919,7 +3919,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3928,7 +3928,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3937,7 +3937,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3986,7 +3986,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description Nobody that is known here. */
+            /** @description Authentication required. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3995,7 +3995,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed, or a request from another site. */
+            /** @description Not permitted, or a request from another site. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4004,7 +4004,7 @@ export interface operations {
                     "application/json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database cannot serve this now. */
+            /** @description The database is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4033,7 +4033,7 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
-            /** @description It cannot serve now. */
+            /** @description Not ready. */
             503: {
                 headers: {
                     [name: string]: unknown;
