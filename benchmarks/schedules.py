@@ -68,16 +68,16 @@ def _burst(ground: Ground, count: int) -> list[float]:
     database.transact(_register, count, due)
 
     async def all_begun() -> float:
-        everybody = asyncio.Event()
+        complete = asyncio.Event()
 
         def note(moment: float) -> None:
             began.append(moment)
             if len(began) == count:
-                everybody.set()
+                complete.set()
 
         ground.application.begins = note
         async with asyncio.timeout(60):
-            await everybody.wait()
+            await complete.wait()
         return 0.0
 
     run_until(ground, all_begun, CONCURRENCY)

@@ -2,7 +2,7 @@
 
 Three nodes work in processes of their own on each kind of database, one after the other. They are killed, and stopped
 for longer than counts as death, and PostgreSQL itself is restarted. Afterwards every job must have ended, none twice,
-with exactly one effect for each that finished. The last line says what held; the exit code is 1 if anything did not.
+with exactly one effect for each that finished. The last line is the verdict; the exit code is 1 if a rule was violated.
 """
 
 import argparse

@@ -37,7 +37,7 @@ app = FastAPI(title="Tables")
 def who_asks(request: Request) -> Actor | None:
     """Tells Horae the current user: the owner of the jobs that are started, and the only one who can see them.
 
-    Anybody may be anybody here. A real application has a log-in, and asks its own session.
+    Any name is accepted here. A real application has a login, and checks its session.
     """
     name = request.cookies.get(COOKIE)
     return Actor(name) if name else None
@@ -87,8 +87,8 @@ class Started(BaseModel):
 
 
 @app.get("/api/session")
-def whoever_is_signed_in(request: Request) -> SignedIn | None:
-    """Return the current user. None is no error, because the page asks before anybody has signed in."""
+def current_user(request: Request) -> SignedIn | None:
+    """Return the current user. None is no error, because the page asks before the user has signed in."""
     actor = who_asks(request)
     return None if actor is None else SignedIn(name=actor.id)
 

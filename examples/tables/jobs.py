@@ -42,7 +42,7 @@ horae = Horae(DATABASE)
 
 
 class WrongFile(ValueError):
-    """The file contains an invalid row; the text says where and why."""
+    """The file contains an invalid row; the text describes where and why."""
 
 
 # --- the short form: a function whose arguments are the parameters ---

@@ -65,7 +65,7 @@ def test_nothing_is_cut_on_smaller_screens_and_the_header_is_one_line(
         assert header["height"] < 60, f"the header of {view} wraps"
 
 
-def test_many_parameters_are_folded_until_somebody_wants_them(page: Page, node: Served) -> None:
+def test_many_parameters_are_collapsed_until_opened(page: Page, node: Served) -> None:
     job = node.begin(LONG_NAME, rows={f"row-{number}": [number] * 8 for number in range(9_000)})
     page.goto(f"jobs/{job}")
     more = page.get_by_test_id("json-more").first

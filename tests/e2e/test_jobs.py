@@ -82,7 +82,7 @@ def test_two_tabs_stay_in_step(context: BrowserContext, page: Page, node: Served
         expect(tab.locator(".badge--cancelled").first).to_be_visible()
 
 
-def test_a_job_that_somebody_else_starts_appears_by_itself(page: Page, node: Served) -> None:
+def test_a_job_that_another_user_starts_appears_by_itself(page: Page, node: Served) -> None:
     page.goto("jobs")
     expect(page.get_by_test_id("live")).to_have_text("Live")
     job = node.begin("import_people", rows=1)

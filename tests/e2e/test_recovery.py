@@ -22,7 +22,7 @@ def test_a_page_recovers_by_itself_when_the_server_is_restarted(page: Page, faul
     job = node.begin("import_people", rows=1)
     expect(page.get_by_test_id(f"job-{job}").locator(".badge--finished")).to_be_visible()
     expect(page.get_by_role("status").filter(has_text="may be out of date")).to_have_count(0, timeout=40_000)
-    assert page.evaluate("window.openedOnce") is True, "the page was loaded anew"
+    assert page.evaluate("window.openedOnce") is True, "the page was reloaded"
 
 
 def test_a_page_that_meets_no_server_says_so_and_works_once_it_is_back(

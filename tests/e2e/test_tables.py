@@ -115,7 +115,7 @@ def test_a_bar_goes_on_after_a_reload(alice: Page, many_cities: Path) -> None:
     alice.reload()
     expect(job).to_contain_text("Importing many.csv")
     first = percent(job)
-    assert first > 1, "it began anew"
+    assert first > 1, "it began again"
     wait_until(lambda: percent(job) > first + 1)
     cancel(job)
 
@@ -154,7 +154,7 @@ def test_an_import_that_fails_says_why_and_leaves_nothing(alice: Page, engine: E
     assert (stored(engine, Table), stored(engine, City)) == (0, 0)
 
 
-def test_nobody_sees_the_running_job_of_somebody_else(
+def test_a_user_cannot_see_the_running_job_of_another(
     alice: Page, browser: Browser, node: TablesApp, many_cities: Path
 ) -> None:
     job = begin_import(alice, many_cities)
@@ -172,7 +172,7 @@ def test_nobody_sees_the_running_job_of_somebody_else(
     assert ask(node, "bob", "POST", f"background/api/jobs/{hers}/cancel/").status_code == 404
 
 
-def test_what_somebody_made_is_nobody_elses(alice: Page, node: TablesApp, engine: Engine) -> None:
+def test_the_data_of_a_user_is_hidden_from_others(alice: Page, node: TablesApp, engine: Engine) -> None:
     alice.get_by_label("Name").fill("Samples")
     alice.get_by_label("Rows").fill("250")
     alice.get_by_role("button", name="Create").click()

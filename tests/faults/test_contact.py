@@ -68,7 +68,7 @@ class Log:
     def declare(self, horae: Horae) -> None:
         @horae.job(max_count=None, max_attempts=5, backoff=AT_ONCE)
         def twin(job: JobContext) -> int:
-            """Its first attempt lasts until it is told to stop."""
+            """Run until it is stopped, in its first attempt."""
             self.began[job.attempt] = time.monotonic()
             try:
                 while job.attempt == 1:

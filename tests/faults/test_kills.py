@@ -11,11 +11,11 @@ from tests.harness.chaos import Chaos
 from tests.harness.figures import figure
 
 KILLS: Final = int(os.environ.get("HORAE_KILLS", "5"))
-"""The share of continuous integration; 50 is the acceptance run."""
+"""Kills: five in continuous integration, 50 in the acceptance run."""
 
 SEED: Final = int(os.environ.get("HORAE_SEED", "20260101"))
 RESCUED_WITHIN: Final = 3.0 if KILLS >= 50 else 15.0
-"""Seconds; the share runs beside other work, and only its figure says how long it took."""
+"""Seconds. The short run is no measurement, because other tests run beside it."""
 
 
 @pytest.mark.slow

@@ -120,7 +120,7 @@ class PostgresServer:
     def create_database(self, template: str | None = None) -> str:
         """Create a database, empty or as a copy of another, and return its URL.
 
-        Nobody may be connected to the template.
+        The template must have no connections.
         """
         name = f"horae_{secrets.token_hex(6)}"
         source = "template1" if template is None else database_name(template)

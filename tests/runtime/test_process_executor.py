@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -60,7 +60,7 @@ async def own_executor() -> AsyncIterator[ExecutorUnderTest]:
 
 
 @asynccontextmanager
-async def executor_with(**limits: Any) -> AsyncIterator[ExecutorUnderTest]:
+async def executor_with(**limits: Any) -> AsyncGenerator[ExecutorUnderTest]:
     """An executor of its own, with other limits."""
     executor = ExecutorUnderTest(Database("sqlite:////nowhere/horae.db"), ProcessLimits(**limits))
     yield executor

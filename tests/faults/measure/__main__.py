@@ -40,7 +40,7 @@ def _run(kind: str, name: str, scenario: Scenario, folder: Path) -> None:
         one = stack.enter_context(scene(url, folder))
         try:
             said = scenario(one, server)
-        except Exception as error:  # noqa: BLE001 - the table says which of them failed
+        except Exception as error:  # noqa: BLE001 - the table shows which scenarios failed
             said = f"{type(error).__name__}: {error}"
         print(f"{kind:10} {name:26} {one.verdict()}; {said}", flush=True)
 
