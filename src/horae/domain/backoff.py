@@ -52,7 +52,7 @@ class Backoff:
         self._check()
 
     def _check(self) -> None:
-        """Refuse what could give a negative or an endless delay."""
+        """Refuse values that could give a negative or an extremely long delay."""
         if self.base < timedelta(0):
             raise InvalidRequest(f"backoff base {self.base}: expected zero or more")
         if not self.base <= self.cap <= LONGEST_DURATION:

@@ -102,7 +102,7 @@ class CronExpression:
         return fires
 
     def refuse_if_over(self, now: datetime) -> None:
-        """Refuse what named its last time before `now`. Raises `CronSyntaxError`."""
+        """Raise `CronSyntaxError` if the last time of the expression is before `now`."""
         if self.next_after(now) is None:
             raise never_fires_again(self.text)
 

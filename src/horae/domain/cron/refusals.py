@@ -107,7 +107,7 @@ def unreadable(field: FieldRange, text: str, item: str) -> CronSyntaxError:
 
 
 def _special(field: FieldRange, item: str) -> tuple[str, str] | None:
-    """What a notation of Quartz means in this field, and how to say it otherwise."""
+    """Explain a Quartz notation in this field, and how to write it instead."""
     if field is DAY_OF_MONTH:
         return next(((meaning, hint) for sign, meaning, hint in _DAY_SPECIALS if sign.fullmatch(item)), None)
     if field is WEEKDAY and item.upper() == "L":
@@ -153,7 +153,7 @@ def _names_as_numbers(field: FieldRange, text: str) -> str | None:
 
 
 def _hint_for(field: FieldRange, numbers: str) -> str | None:
-    """Say how to write the numbers of names, where they may be ranges like Saturday to Monday."""
+    """Return how to write names as numbers, including ranges such as Saturday to Monday."""
     if not re.fullmatch("[0-9,*/-]+", numbers):
         return None
     return f"write {re.sub('[0-9]+-[0-9]+', lambda match: _forward(field, match), numbers)}"

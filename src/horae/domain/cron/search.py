@@ -22,7 +22,7 @@ _NEVER: Final = 1 << 50
 
 
 class WallPattern(NamedTuple):
-    """What an expression matches on a wall clock, whatever the zone."""
+    """The wall times that an expression matches, independent of a zone."""
 
     times: TimesOfDay
     calendar: Calendar

@@ -22,7 +22,7 @@ BLOCK_BITS: Final = 23
 
 
 class WallClock(NamedTuple):
-    """A zone, and what becomes of the wall times that it leaves out or repeats."""
+    """A zone, and the policy for wall times that daylight saving skips or repeats."""
 
     zone: str
     gap: DstGap

@@ -1,13 +1,13 @@
-"""How far a piece of work has come: a tree of counts, shown as one percentage and one label.
+"""The progress of a piece of work: a tree of counts, shown as one percentage and one label.
 
 A `Progress` counts units of its own total; a child stands for some units of its parent. Inside,
 everything is an exact fraction; what is shown is rounded up, never falls, and stays in 0..100.
 
-It knows nothing of jobs. `checkpoint` runs first in every call that reports, even one that shows
-nothing new; it may raise to stop the work, and nothing is counted then. `on_change` hears what is
-shown. Any thread may report. No lock is held while a callback runs: one thread at a time tells the
-listener the newest state, so that events neither overlap nor go back, and what changes meanwhile
-(from another thread, or from the listener itself) is told together afterwards.
+It is independent of jobs. `checkpoint` runs first in every reporting call, even if nothing visible changes; it may
+raise to stop the work, and nothing is counted then. `on_change` is called with each visible change. Any thread may
+report. No lock is held while a callback runs: one thread at a time passes the newest state to the listener, so that
+calls neither overlap nor go back; changes made meanwhile (by another thread, or by the listener itself) are passed
+together afterwards.
 """
 
 import re
@@ -187,9 +187,9 @@ def check_label(label: str) -> None:
 
 
 class _Board:
-    """What a whole tree shares: the lock, the label, and the telling of the listener."""
+    """The shared state of a tree: the lock, the label, and the calls of the listener."""
 
-    __slots__ = ("_root", "_telling", "_told", "checkpoint", "label", "lock", "on_change")
+    __slots__ = ("_announced", "_announcing", "_root", "checkpoint", "label", "lock", "on_change")
 
     def __init__(self, root: ExactCount, on_change: OnChange | None, checkpoint: Checkpoint | None) -> None:
         self.lock = RLock()  # not a plain lock: a signal handler may report, too
@@ -197,13 +197,13 @@ class _Board:
         self.on_change = on_change
         self.checkpoint = checkpoint
         self._root = root
-        self._told: tuple[int, str | None] = (0, None)
-        self._telling = False
+        self._announced: tuple[int, str | None] = (0, None)
+        self._announcing = False
 
     def announce(self) -> None:
-        """Tell the listener the newest state until it knows; leave it to whoever already does.
+        """Call the listener until it has the newest state, unless another thread is doing that already.
 
-        What the listener raises goes to the caller; the step has counted, and was told.
+        An error of the listener is raised to the caller; the step counts all the same.
         """
         if self.on_change is None or not self._begin():
             return
@@ -211,22 +211,22 @@ class _Board:
             while (news := self._news()) is not None:
                 self.on_change(*news)
         except BaseException:
-            self._telling = False
+            self._announcing = False
             raise
 
     def _begin(self) -> bool:
         with self.lock:
-            begun, self._telling = not self._telling, True
+            begun, self._announcing = not self._announcing, True
             return begun
 
     def _news(self) -> tuple[int, str | None] | None:
-        # One step under the lock: a change is either seen here, or made after `_telling` is off.
+        # One step under the lock: a change is either seen here, or made after `_announcing` is off.
         with self.lock:
             news = self._root.percentage, self.label
-            if news == self._told:
-                self._telling = False
+            if news == self._announced:
+                self._announcing = False
                 return None
-            self._told = news
+            self._announced = news
             return news
 
 

@@ -52,7 +52,7 @@ class ExactCount:
         return -(-100 * self.peak // self.limit) if self.limit else 100
 
     def move(self, value: int) -> bool:
-        """Take a value, credit the parents with what is new; tell if the root shows it."""
+        """Set the value and credit the parents with the increase; return whether the visible percentage changed."""
         count = self
         while True:
             if value > count.limit:  # noqa: PLR1730 - a call to min() doubles the cost of a level
@@ -87,9 +87,9 @@ class ExactCount:
         return amount.numerator * (self.scale // amount.denominator)
 
     def refine(self, denominator: int) -> None:
-        """Let the scale divide by `denominator`, and drop what no count needs any more.
+        """Make the scale divisible by `denominator`, and remove factors that no count needs any more.
 
-        Else the totals of a thousand children, one after another, would multiply into the scale.
+        Otherwise the totals of a thousand children, one after another, would multiply into the scale.
         Children that still need a finer one notice at their next step, and refine it again.
         """
         surplus = gcd(self.scale, self.limit, self.value, self.peak)

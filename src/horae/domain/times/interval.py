@@ -36,7 +36,7 @@ class Interval:
     microseconds: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what no schedule could follow."""
+        """Refuse an interval that is zero, negative, mixed or longer than 100 years."""
         parts = Amounts(self.months, self.days, self.microseconds)
         if problem := _problem_with(parts):
             raise InvalidInterval(f"interval of {_described(parts)}: {problem}")
@@ -54,7 +54,7 @@ class Interval:
             if value % timedelta(days=1):
                 return cls(microseconds=value // _MICROSECOND)
             return cls(days=value.days)
-        parts = read_interval(str(value))  # whatever it is: a bare number is told what it lacks
+        parts = read_interval(str(value))  # any other type as well: the error for a bare number names the missing unit
         if problem := _problem_with(parts):
             raise InvalidInterval(f"interval {quoted(value)}: {problem}")
         return cls(*parts)
@@ -113,7 +113,7 @@ def _instead_of(mixture: Amounts) -> str:
 
 
 def _described(parts: Amounts) -> str:
-    """Say what was asked for, even if no interval can be of it."""
+    """Describe the given amounts, even if they make no valid interval."""
     names = ("months", "days", "microseconds")
     named = [f"{part} {name}" for part, name in zip(parts, names, strict=True) if part]
     return " and ".join(named) or "nothing"

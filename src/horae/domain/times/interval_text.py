@@ -11,6 +11,7 @@ _MINUTE: Final = 60 * _SECOND
 _HOUR: Final = 60 * _MINUTE
 
 _LONGEST_TEXT: Final = 100
+"""Characters; a longer text is refused before a number in it becomes expensive to read."""
 _EXAMPLES: Final = "such as 30s, 10m, 1h30m, 2 days, 1 month or PT90M"
 
 
@@ -51,7 +52,7 @@ _ISO_UNITS: Final = ("y", "mo", "w", "d", "h", "m", "s")
 
 
 def read_interval(text: str) -> Amounts:
-    """Add up the parts of a text; `InvalidInterval` says what is wrong with it."""
+    """Return the sum of the parts of a text. Raises `InvalidInterval`."""
     stripped = text.strip()
     if len(stripped) > _LONGEST_TEXT:
         raise _refusal(stripped, "it is too long")

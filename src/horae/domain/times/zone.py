@@ -24,7 +24,7 @@ _BLOCK: Final = 1 << _BLOCK_BITS
 
 
 class Span(NamedTuple):
-    """A stretch of time `start <= instant < end` with one offset, and what the neighbours have."""
+    """A stretch of time `start <= instant < end` with one offset, and the offsets before and after it."""
 
     start: int
     end: int
@@ -33,8 +33,9 @@ class Span(NamedTuple):
     next_offset: int
 
 
-# The longest name of the database has 32 characters. These are files in its folders, and no places.
 _LONGEST_NAME: Final = 100
+"""Characters of a wrong name that are compared with the known ones; the longest of those has 32."""
+# Files in the folders of the time zone database that are no zones.
 _NO_ZONES: Final = frozenset({"Factory", "localtime", "posixrules"})
 
 # UTC needs no blocks. Its one span covers every year that a datetime can express.
@@ -43,7 +44,7 @@ _FOREVER: Final = Span(-(1 << 40), 1 << 40, 0, 0, 0)
 
 @lru_cache(maxsize=1024)
 def load_zone(key: str) -> tzinfo:
-    """Find a zone by its IANA name; `InvalidRequest` says what to write instead if there is none.
+    """Return the zone of an IANA name. Raises `InvalidRequest`, which suggests the right name.
 
     Only the names of the time zone database count: zoneinfo opens any file by its path, so `localtime`, `right/UTC` or
     another spelling would be a zone on one machine, and none or another one on the next.
@@ -140,7 +141,7 @@ def _offset(zone: tzinfo, instant: int) -> int:
 
 
 def _instead_of(key: str) -> str:
-    """Say which name is meant."""
+    """Suggest the name that is probably meant."""
     text = str(key)[-_LONGEST_NAME:]
     if text == "localtime":
         return "it is what this machine is set to; name the zone, such as Europe/Berlin"

@@ -1,4 +1,4 @@
-"""What callers may hand over: plain data of a bounded size, looked at before anything consumes it.
+"""Checks that the values of a call are plain data of a bounded size, before any code consumes them.
 
 Pydantic takes any iterable for a list, so an endless one would fill the memory. What is not declared more closely than
 `Any` has to be JSON already, for its worker gets what JSON makes of it.
@@ -33,7 +33,7 @@ _JSON_SCALARS: Final[frozenset[type]] = frozenset({str, int, bool, type(None)})
 SCALARS: Final[frozenset[type]] = _JSON_SCALARS | {bytes}
 
 Path = tuple[Any, Any] | None
-"""The way to a value: the way to what holds it, and its key in there."""
+"""The path to a value: the path to its container, and its key there."""
 Children = Callable[[Any, Path], Iterator[tuple[Any, Any]] | None]
 
 
@@ -53,7 +53,7 @@ class _NotPlain(Exception):  # an exception keeps the walk short: it ends at the
 
 
 def problem_of(value: Any) -> Problem | None:
-    """What keeps a value from being plain data: an iterator, a number that JSON lacks, too deep, too many values."""
+    """Return why a value is no plain data: an iterator, a number that JSON lacks, too deep, too many values."""
     try:
         _walk(value, _children, SCALARS)
     except _NotPlain as found:
@@ -62,7 +62,7 @@ def problem_of(value: Any) -> Problem | None:
 
 
 def json_problem_of(value: Any) -> Problem | None:
-    """What of a value would change on its way through JSON."""
+    """Return the part of a value that would change on its way through JSON, or None."""
     try:
         _walk(value, _json_children, _JSON_SCALARS)
     except _NotPlain as found:
@@ -71,7 +71,7 @@ def json_problem_of(value: Any) -> Problem | None:
 
 
 def plain_values(job_type: str, values: Any) -> dict[str, Any]:
-    """The parameters of a call as a dictionary; raises `InvalidParameters` for what is no plain data."""
+    """Return the parameters of a call as a dictionary. Raises `InvalidParameters` if they are no plain data."""
     if not isinstance(values, Mapping):
         raise InvalidRequest(f"the parameters of {job_type!r} are a {_kind(values)}, expected a mapping")
     plain = mapping_of(cast("Mapping[str, Any]", values))
@@ -83,7 +83,7 @@ def plain_values(job_type: str, values: Any) -> dict[str, Any]:
 
 
 def mapping_of(values: Mapping[str, Any]) -> dict[str, Any]:
-    """A mapping as a dictionary, with a bound on what a class of the caller's own may give."""
+    """Return a mapping as a dictionary, with a bound on the number of entries that a custom class may yield."""
     if type(values) is dict or _iterates_like(values, dict):
         return dict(values)
     plain = dict(islice(values.items(), MOST_PARAMETERS + 1))
@@ -115,7 +115,7 @@ def _walk(value: Any, children: Children, scalars: frozenset[type]) -> None:
 
 
 def _children(value: Any, path: Path) -> Iterator[tuple[Any, Any]] | None:
-    """What a container holds, by key; None for all that holds nothing."""
+    """Return the items of a container by key; None for a value that is no container."""
     if isinstance(value, float) and not math.isfinite(value):
         raise _NotPlain(path, f"{float(value)} is no number that JSON has")
     found: Iterator[tuple[Any, Any]] | None = None

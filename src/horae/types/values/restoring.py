@@ -167,13 +167,13 @@ def _nodes(node: Any) -> Iterator[Schema]:
 
 
 def _complete(node: Schema) -> Schema:
-    """Also what is excluded elsewhere: the body has a right to it."""
+    """Include excluded fields: the body needs them."""
     hidden = ("serialization_exclude", "serialization_exclude_if")
     return {key: item for key, item in node.items() if key not in hidden}
 
 
 def _bare(own: frozenset[Any], node: Schema) -> Schema:
-    """Without the application's serializers, some of which tell less than there is."""
+    """Remove the application's serializers, some of which drop information."""
     node = _complete(node)
     if _function_of(node.get("serialization")) in own:
         return {key: item for key, item in node.items() if key != "serialization"}

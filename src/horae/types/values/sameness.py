@@ -1,4 +1,4 @@
-"""Whether a value that was read again is the one that was written, also where `==` knows less, or more, than that."""
+"""Compares a value that was read again with the one that was written, more exactly than `==` does."""
 
 import dataclasses
 import math
@@ -14,7 +14,7 @@ _TEXTS: Final = (str, bytes, bytearray)
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Whether both are equal, of the same kind and with equal parts; a list may stand for a tuple."""
+    """Return whether both are equal, of the same kind and with equal parts; a list may replace a tuple."""
     if type(one) in _COMMON and type(one) is type(other):
         return bool(one == other)
     if isinstance(one, BaseModel):

@@ -1,4 +1,4 @@
-"""Parameters that are not declared more closely than `Any`: JSON decides what their body gets.
+"""Parameters that are declared as `Any` or similar: JSON decides which values their body gets.
 
 A datetime would come back as a text, a tuple as a list, and nobody would say so. Such values are refused at the call.
 """
@@ -32,7 +32,7 @@ def lost_number_of(value: BaseModel, text: str) -> Problem | None:
 
 
 def untyped_problem_of(value: BaseModel) -> Problem | None:
-    """What of a checked model's untyped values would not come back as it went."""
+    """Return the untyped value of a checked model that JSON would not restore unchanged, or None."""
     for name, look in _looks(type(value)):
         if name in value.model_fields_set and (problem := look(getattr(value, name))) is not None:
             return within(name, problem)
