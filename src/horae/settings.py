@@ -1,4 +1,4 @@
-"""One settings value, checked at birth: from arguments, else the environment, else a file, else defaults."""
+"""The settings, validated when they are made: from arguments, the environment, a file, or defaults."""
 
 import os
 import re
@@ -25,35 +25,37 @@ PREFIX = "HORAE_"
 FILE_VARIABLE = "HORAE_CONFIG"
 ORIGIN: Final = re.compile(r"(?P<scheme>https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:(?P<port>[1-9][0-9]{0,4}))?")
 NEVER_SHOWN = frozenset({"database", "tokens"})
-"""Settings that hold passwords, so that an error about one does not repeat it."""
+"""Settings that contain passwords; errors do not repeat their values."""
 
 
 def _names(value: Any) -> Any:
-    """Names separated by commas; an empty variable is as good as none."""
+    """Split names separated by commas; an empty variable counts as unset."""
     if not isinstance(value, str):
         return value
     return tuple(part.strip() for part in value.split(",") if part.strip()) or None
 
 
 def _tokens(value: Any) -> Any:
-    """Whoever names the variable and leaves it empty has lost the tokens, and would be surprised to be without."""
+    """Split tokens separated by commas; refuse an empty variable, which is a mistake and would leave the API open."""
     found = _names(value)
     if found is None:
-        raise ValueError("there is no token in it; leave it away for none")
+        raise ValueError("contains no token; unset it to use none")
     return found
 
 
 def _printable(text: str) -> str:
     if not text.isprintable():
-        raise ValueError("expected characters that can be printed")
+        raise ValueError("expected printable characters")
     return text
 
 
 def _origin(text: str) -> str:
-    """Refuse what no browser sends as its `Origin`: first of all `*`, which would be everybody's page."""
+    """Refuse texts that no browser sends as its `Origin`, above all `*`, which would trust every site."""
     found = ORIGIN.fullmatch(text)
     if found is None or found["port"] == {"http": "80", "https": "443"}[found["scheme"]]:
-        raise ValueError("write an origin as browsers do, in small letters and without a path: https://shop.example")
+        raise ValueError(
+            "expected an origin as browsers send it, in lower case and without a path: https://shop.example"
+        )
     return text
 
 
@@ -75,7 +77,7 @@ def _read(settings_class: type[BaseSettings], file: str) -> PydanticBaseSettings
     try:
         return TomlConfigSettingsSource(settings_class, file)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{FILE_VARIABLE}: {file!r} is no TOML: {error}") from error
+        raise ConfigurationError(f"{FILE_VARIABLE}: {file!r} is not valid TOML: {error}") from error
 
 
 Origin: TypeAlias = Annotated[str, AfterValidator(_origin)]
@@ -83,7 +85,7 @@ Duration: TypeAlias = Annotated[timedelta, BeforeValidator(_duration)]
 
 
 class Settings(BaseSettings):
-    """What an application and its nodes can be told. Each field is also `HORAE_` and its name in the environment.
+    """The settings of an application and its nodes. Each field is also the environment variable `HORAE_` plus its name.
 
     Durations are a timedelta, a text such as `30s`, `5m` or `PT30S`, or a number of seconds.
     """
@@ -92,58 +94,62 @@ class Settings(BaseSettings):
 
     database: str = Field("sqlite:///horae.db", description="URL of the database: a SQLite file or PostgreSQL.")
     module: Annotated[str, Field(max_length=200), AfterValidator(_printable)] | None = Field(
-        None, description="Name of the module that deployments are of; found if not set."
+        None, description="Name of the deployed module. Default: the module that makes the application."
     )
-    concurrency: int = Field(10, ge=1, le=10_000, description="Bodies that a node runs at a time.")
+    concurrency: int = Field(10, ge=1, le=10_000, description="Maximum number of jobs that a node runs at a time.")
     queues: Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(_names)] = Field(
-        None, description="Queues that a node serves, separated by commas; all if not set."
+        None, description="Queues that a node serves, separated by commas. Default: all."
     )
-    node_name: str | None = Field(None, description="A name for the node in lists; the host's name if not set.")
+    node_name: str | None = Field(None, description="Name of the node in lists. Default: the host name.")
     grace: Duration = Field(
-        timedelta(seconds=30), ge=timedelta(0), description="How long bodies may go on after the order to shut down."
+        timedelta(seconds=30), ge=timedelta(0), description="How long running jobs may continue during shutdown."
     )
     keep: Duration = Field(timedelta(days=30), gt=timedelta(0), description="How long ended jobs are kept.")
     busy_timeout: Duration = Field(
         timedelta(seconds=30), gt=timedelta(0), description="How long to wait for SQLite's write lock."
     )
     pooler: bool | None = Field(
-        None, description="Whether a pooler such as PgBouncer stands before PostgreSQL; found out if not set."
+        None, description="Whether connections go through a pooler such as PgBouncer. Default: detected."
     )
-    hints: bool = Field(default=True, description="Whether processes wake each other; without it they only poll.")
-    host: str = Field("127.0.0.1", min_length=1, description="Where the HTTP interface listens.")
-    port: int = Field(8080, ge=0, le=65_535, description="The port of the HTTP interface; 0 for any that is free.")
+    hints: bool = Field(default=True, description="Whether processes wake each other; otherwise they only poll.")
+    host: str = Field("127.0.0.1", min_length=1, description="Address that the HTTP API listens on.")
+    port: int = Field(8080, ge=0, le=65_535, description="Port of the HTTP API; 0 picks a free one.")
     tokens: Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(_tokens)] = Field(
-        (), description="Who may use the HTTP interface: id:role:secret each, separated by commas."
+        (), description="Users of the HTTP API, as id:role:secret, separated by commas."
     )
     local_staff: bool = Field(
-        default=False, description="Whether everybody on this machine is staff; only where nobody else can reach it."
+        default=False, description="Whether every user of this machine is staff; only with a loopback host."
     )
     allowed_hosts: Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(_names)] = Field(
-        None, description="Host names that requests may ask for; without tokens only those of this machine."
+        None, description="Host names accepted in requests. Default: any with tokens, else only loopback names."
     )
     trusted_origins: Annotated[tuple[Origin, ...], NoDecode, BeforeValidator(_names)] = Field(
-        (), description="Origins of other pages that may use the HTTP interface, as in https://shop.example."
+        (), description="Origins of other sites whose pages may use the HTTP API, such as https://shop.example."
     )
-    max_body: int = Field(1024 * 1024, ge=1024, description="Bytes that the body of a request may have.")
+    max_body: int = Field(1024 * 1024, ge=1024, description="Maximum size of a request body in bytes.")
     max_connections: int = Field(
-        500, ge=8, le=100_000, description="Connections that the HTTP server keeps; past it idle ones are closed."
+        500, ge=8, le=100_000, description="Maximum number of HTTP connections; above it idle ones are closed."
     )
     header_timeout: Duration = Field(
-        timedelta(seconds=10), gt=timedelta(0), description="How long the header of a request may take to arrive."
+        timedelta(seconds=10), gt=timedelta(0), description="Time limit for receiving the header of a request."
     )
     body_timeout: Duration = Field(
-        timedelta(seconds=30), gt=timedelta(0), description="How long the body of a request may take to arrive."
+        timedelta(seconds=30), gt=timedelta(0), description="Time limit for receiving the body of a request."
     )
     write_timeout: Duration = Field(
-        timedelta(seconds=60), gt=timedelta(0), description="How long a client may leave an answer untaken."
+        timedelta(seconds=60), gt=timedelta(0), description="Time limit for a client to read a response."
     )
     idle_timeout: Duration = Field(
-        timedelta(seconds=15), ge=timedelta(seconds=1), description="How long a connection is kept between requests."
+        timedelta(seconds=15),
+        ge=timedelta(seconds=1),
+        description="How long an idle connection is kept between requests.",
     )
-    max_streams: int = Field(200, ge=1, description="Streams of events at a time, of all who listen.")
-    max_streams_each: int = Field(32, ge=1, description="Streams of events at a time, of one actor.")
-    log_format: Literal["text", "json"] = Field("text", description="How `horae run` writes its log.")
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="What `horae run` logs.")
+    max_streams: int = Field(200, ge=1, description="Maximum number of event streams at a time.")
+    max_streams_each: int = Field(32, ge=1, description="Maximum number of event streams at a time per user.")
+    log_format: Literal["text", "json"] = Field("text", description="Format of the log of `horae run`.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="Lowest level that `horae run` logs."
+    )
 
     @override
     @classmethod
@@ -155,17 +161,17 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Arguments, environment, file; in this order."""
+        """Return the sources: arguments, environment, file, in this order."""
         file = os.environ.get(FILE_VARIABLE)
         if file is None:
             return init_settings, env_settings
         if not Path(file).is_file():
-            raise ConfigurationError(f"{FILE_VARIABLE}: there is no file {file!r}")
+            raise ConfigurationError(f"{FILE_VARIABLE}: file {file!r} does not exist")
         return init_settings, env_settings, _read(settings_cls, file)
 
 
 def settings(**given: Any) -> Settings:
-    """The settings, where None means not given. `ConfigurationError` says which is wrong, how, and what is allowed."""
+    """Make the settings; None means unset. `ConfigurationError` names the setting, its value and why it is wrong."""
     try:
         return Settings(**{name: value for name, value in given.items() if value is not None})
     except ValidationError as error:
@@ -176,9 +182,9 @@ def settings(**given: Any) -> Settings:
 def _problem(item: Any) -> str:
     name = ".".join(str(part) for part in item["loc"])
     if item["type"] == "extra_forbidden":
-        return f"{name}: there is no such setting; there are {', '.join(Settings.model_fields)}"
+        return f"{name}: unknown setting; expected one of {', '.join(Settings.model_fields)}"
     given = item["input"]
     shown = f"{given.total_seconds():g} s" if isinstance(given, timedelta) else repr(given)
     if item["loc"][0] in NEVER_SHOWN:
-        shown = "what is given"
+        shown = "the value"
     return f"{name} ({PREFIX}{name.upper()}): {shown} is not allowed: {item['msg']}"

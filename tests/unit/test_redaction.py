@@ -173,7 +173,7 @@ def test_complaints_about_settings_do_not_repeat_passwords(
     monkeypatch.setenv("HORAE_CONFIG", str(file))
     name = toml.partition(" ")[0]
     with pytest.raises(
-        ConfigurationError, match=rf"{name}.* \(HORAE_{name.upper()}.*\): what is given is not allowed"
+        ConfigurationError, match=rf"{name}.* \(HORAE_{name.upper()}.*\): the value is not allowed"
     ) as caught:
         settings()
     printed = logging.Formatter().formatException((type(caught.value), caught.value, None))

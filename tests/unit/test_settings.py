@@ -90,7 +90,7 @@ def test_a_file_may_say_it_in_its_own_way(file: Path) -> None:
         ("grace", "nan", "valid timedelta"),
         ("log_level", "verbose", "'debug', 'info', 'warning' or 'error'"),
         ("queues", 7, "valid tuple"),
-        ("module", "a\nb", "characters that can be printed"),
+        ("module", "a\nb", "expected printable characters"),
         ("module", "x" * 201, "at most 200 characters"),
     ],
 )
@@ -113,7 +113,7 @@ def test_all_problems_are_told_at_once() -> None:
 
 
 def test_an_unknown_setting_is_refused_with_those_there_are(file: Path) -> None:
-    expected = "concurency: there is no such setting; there are database, .*concurrency, "
+    expected = "concurency: unknown setting; expected one of database, .*concurrency, "
     file.write_text("concurrency = 3\n")
     with pytest.raises(ConfigurationError, match=expected):
         settings(concurency=3)
@@ -123,14 +123,14 @@ def test_an_unknown_setting_is_refused_with_those_there_are(file: Path) -> None:
 
 
 def test_a_file_that_is_not_there(file: Path) -> None:
-    with pytest.raises(ConfigurationError, match=f"HORAE_CONFIG: there is no file '{file}'"):
+    with pytest.raises(ConfigurationError, match=f"HORAE_CONFIG: file '{file}' does not exist"):
         settings()
 
 
 @pytest.mark.parametrize("text", [b"concurrency = \n", b"concurrency: 3\n", b"\x00", b"a = '\xff'"])
 def test_a_file_that_cannot_be_read(file: Path, text: bytes) -> None:
     file.write_bytes(text)
-    with pytest.raises(ConfigurationError, match=f"HORAE_CONFIG: '{file}' is no TOML: "):
+    with pytest.raises(ConfigurationError, match=f"HORAE_CONFIG: '{file}' is not valid TOML: "):
         settings()
 
 
