@@ -48,7 +48,7 @@ from horae.storage.engine.dialect import (
 from horae.storage.engine.value_limits import MOST_CONSECUTIVE, MOST_RUNS
 from horae.storage.schedules import reading
 from horae.storage.schedules.plan_writing import (
-    ADD_JOBS,
+    ADD_JOBS_ON_TIME,
     AppliedPlan,
     row_after,
     run_values,
@@ -209,7 +209,9 @@ def _write(
     connection: Connection, valid: Sequence[PlannedFire], now: datetime, read_at: float, node: NodeId
 ) -> list[AppliedPlan]:
     ids = [item.after.id for item in valid]
-    added = connection.execute(ADD_JOBS.on(connection), {"rows": _array(item.job for item in valid), "ids": ids})
+    added = connection.execute(
+        ADD_JOBS_ON_TIME.on(connection), {"rows": _array(item.job for item in valid), "ids": ids}
+    )
     tokens = {row.schedule_id: JobId(row.id) for row in added}
     changes = _array(f'{item.changes},"job":{tokens[item.after.id]}}}' for item in valid)
     for statement in CHANGE.on(connection):

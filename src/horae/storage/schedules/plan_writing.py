@@ -8,11 +8,13 @@ import logging
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from operator import attrgetter
 from random import Random
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Connection, Float, Insert, Text, case, func, insert, literal, select
+from sqlalchemy import BigInteger, Connection, Float, Insert, Text, case, insert, literal, select
+from sqlalchemy.types import TypeEngine
 
 from horae.domain.jobs.job import JobId, JobState, NodeId
 from horae.domain.schedules.plan import plan
@@ -54,8 +56,10 @@ class AppliedPlan:
     read_at: float = field(default_factory=time.monotonic)
 
 
-def _add_jobs(dialect: str) -> Insert:
-    row = json_rows(dialect, "rows", id=BigInteger(), nominal=Instant(), max_runtime=Float(), reason=Text())
+def _add_jobs(dialect: str, *, on_time: bool) -> Insert:
+    given: dict[str, TypeEngine[Any]] = {"id": BigInteger(), "nominal": Instant(), "max_runtime": Float()}
+    row = json_rows(dialect, "rows", **(given if on_time else {**given, "reason": Text()}))
+    is_due = schedules.c.next_start <= database_now()
     values: dict[str, Any] = {
         "schedule_id": schedules.c.id,
         "nominal_time": row.c.nominal,
@@ -65,9 +69,9 @@ def _add_jobs(dialect: str) -> Insert:
         "priority": schedules.c.priority,
         "params": schedules.c.params,
         # The due time, so that of jobs with equal priority the one that has been due longest starts first.
-        "run_at": case((schedules.c.next_start <= database_now(), schedules.c.next_start), else_=database_now()),
+        "run_at": schedules.c.next_start if on_time else case((is_due, schedules.c.next_start), else_=database_now()),
         "max_runtime": row.c.max_runtime,
-        "run_reason": func.coalesce(row.c.reason, literal(Reason.ON_TIME.value, Text())),
+        "run_reason": literal(Reason.ON_TIME.value, Text()) if on_time else row.c.reason,
         "state": literal(JobState.PENDING.value, Text()),
         "created_at": database_now(),
         "updated_at": database_now(),
@@ -78,8 +82,10 @@ def _add_jobs(dialect: str) -> Insert:
     return added.returning(jobs.c.id, jobs.c.schedule_id)
 
 
-ADD_JOBS: Final = PerDialect(_add_jobs)
+ADD_JOBS: Final = PerDialect(partial(_add_jobs, on_time=False))
 """Creates the jobs of schedules that fire; the rows name only what the schedule's row does not hold."""
+ADD_JOBS_ON_TIME: Final = PerDialect(partial(_add_jobs, on_time=True))
+"""The same for schedules that are due and fire on time, without a reason in each row."""
 
 _statistics: Final = attrgetter(*STATISTICS)
 JITTER: Final = Random()  # noqa: S311 - varies the delay before a retry, nothing secret
@@ -132,7 +138,7 @@ def fired_tick(made: Plan) -> Ticks:
 
 
 def run_values(row: StoredSchedule, made: Plan) -> dict[str, Any]:
-    """Return the parameters of `ADD_JOBS` that differ from one run of a schedule to the next."""
+    """Return the values of `ADD_JOBS` that differ from one run of a schedule to the next, except the reason."""
     runtime = rules_of(row).max_runtime
     return {"nominal": fired_tick(made).first, "max_runtime": None if runtime is None else runtime.total_seconds()}
 
