@@ -6,7 +6,7 @@ import time
 from benchmarks.figures import Budget, Figure, Samples, percentile
 from benchmarks.ground import Ground, Grounds, Scale
 from benchmarks.running import node_process
-from horae.runtime.claims.worker import POLL_WITH_HINTS
+from horae.runtime.timing import WorkerTiming
 
 MEDIAN = Budget("at most", 5)
 TAIL = Budget("at most", 25)
@@ -30,7 +30,7 @@ def pick_up(grounds: Grounds, scale: Scale) -> list[Figure]:
 
 
 def _latencies(ground: Ground, count: int) -> list[float]:
-    pauses = [POLL_WITH_HINTS * (step + 0.5) / count for step in range(count)]
+    pauses = [WorkerTiming().poll_with_hints * (step + 0.5) / count for step in range(count)]
     random.Random(0).shuffle(pauses)
     jobs, stamp = ground.application.horae.jobs, ground.application.stamp
     found: list[float] = []

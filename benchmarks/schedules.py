@@ -17,7 +17,7 @@ from benchmarks.running import run_until
 from horae.domain.cluster.ring import PARTITIONS, Ring
 from horae.domain.jobs.job import NodeId
 from horae.domain.schedules.schedule import Rules
-from horae.runtime.controller import HORIZON
+from horae.runtime.timing import ControllerTiming
 from horae.storage.schedules import firing
 from horae.storage.schedules.row_mapping import rules_as_json
 from horae.types.schedule import trigger_of
@@ -137,7 +137,7 @@ def _reload_time(ground: Ground, nodes: int) -> float:
     times: list[float] = []
     for _ in range(5):
         began = time.perf_counter()
-        ground.application.horae.components.database.autocommit(firing.due, mine, HORIZON)
+        ground.application.horae.components.database.autocommit(firing.due, mine, ControllerTiming().horizon)
         times.append(time.perf_counter() - began)
     return statistics.median(times)
 

@@ -12,6 +12,7 @@ import pytest
 from horae import Horae, Job, JobContext, JobState, JobType
 from horae.client.doctor.work import left_findings
 from horae.runtime.claims.hook_service import HookService
+from horae.runtime.timing import HookTiming
 from horae.storage.engine.database import Database
 from horae.storage.jobs import owed_hooks as storage
 from horae.types.hook_threads import HookThreads
@@ -345,7 +346,7 @@ class TestNothingIsHeldUp:
         calls.made.clear()
         calls.slow.add("hanging")
         database = horae.components.database
-        service = HookService(database, Hooks(database, horae.registry), 60.0)
+        service = HookService(database, Hooks(database, horae.registry), 60.0, HookTiming())
         service.clean_up()
         await until(lambda: calls.made == [f"before_delete {ids[1]}"])
         service.clean_up()  # the first one of the hanging type has not ended

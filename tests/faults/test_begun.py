@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from horae.runtime.journal.files import Journals
+from horae.runtime.timing import JournalTiming
 from horae.storage.engine.database import Database
 from tests.harness.fault_application import fault_application
 from tests.harness.figures import figure
@@ -64,5 +65,5 @@ def test_only_what_had_begun_has_crashed(database: Database, tmp_path: Path, kin
         "finished": JOBS - len(failed), "crashed": len(failed)
     }  # fmt: skip
     assert rows(database, NODES) == []
-    assert list(Journals(database).folder.glob("*.begun")) == []
+    assert list(Journals(database, JournalTiming()).folder.glob("*.begun")) == []
     horae.close()

@@ -9,8 +9,8 @@ import pytest
 from horae import Horae
 from horae.domain.cluster.liveness import Death
 from horae.domain.jobs.job import NodeId
-from horae.runtime.liveness import sweeper
 from horae.runtime.liveness.membership import FileMembership
+from horae.runtime.timing import SweeperTiming, Timing
 from horae.storage.engine.database import Database
 from tests.harness.applications import attempts_of, execute, rows, url_of
 from tests.harness.fault_application import SCHEMA, fault_application
@@ -19,11 +19,7 @@ from tests.harness.node_processes import NodeProcess
 from tests.harness.nodes import running_node, until
 
 SILENCE = 1.5
-
-
-@pytest.fixture(autouse=True)
-def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeper, "ROUTINE", 0.1)
+SOON = Timing(sweeper=SweeperTiming(round=0.1))
 
 
 async def at_the_gate(horae: Horae, job_id: int) -> None:
@@ -54,7 +50,7 @@ async def test_what_it_does_late_matches_no_row(database: Database, tmp_path: Pa
         job = await horae.aio.jobs.start("stalling", gate=str(gate), early=early)
         await at_the_gate(horae, job.id)
         process.stop()
-        async with running_node(horae, liveness=shrunk(SILENCE)):
+        async with running_node(horae, liveness=shrunk(SILENCE), timing=SOON):
             assert await horae.aio.jobs.wait(job.id, timeout="30s") == 2
             gate.touch()
             process.go_on()
@@ -93,7 +89,7 @@ async def test_on_sqlite_it_still_counts_as_alive(
     ):
         execute(horae, SCHEMA)
         stopped = await asyncio.to_thread(process.ready)
-        async with running_node(horae, queues=("none",)):
+        async with running_node(horae, queues=("none",), timing=SOON):
             job = await horae.aio.jobs.start("stalling", gate=str(gate), early=early)
             await at_the_gate(horae, job.id)
             process.stop()

@@ -6,14 +6,16 @@ import threading
 import time
 from collections import Counter
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from horae import Horae, JobContext, JobState
-from horae.runtime.claims import claim_cursor, claimer, settler, worker
+from horae.runtime.claims import settler
 from horae.runtime.claims.throughput import Throughput
+from horae.runtime.timing import ClaimerTiming, Pauses, SettlerTiming, Timing, WorkerTiming
 from horae.storage.engine.database import Database
 from horae.storage.jobs import claims
 from horae.storage.operations import queues
@@ -160,7 +162,6 @@ class TestAhead:
     async def test_nothing_more_is_claimed_while_ends_cannot_be_written(
         self, horae: Horae, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(settler, "MOST_WAITING", 5)
         open_again, write, ran = asyncio.Event(), settler.Settler._write, list[int]()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # a slow database
 
         async def slowly(self: settler.Settler, batch: Any) -> Any:
@@ -173,7 +174,7 @@ class TestAhead:
 
         monkeypatch.setattr(settler.Settler, "_write", slowly)
         await horae.aio.jobs.start_many(quick, [{}] * 500)
-        async with running_node(horae, concurrency=2) as node:
+        async with running_node(horae, concurrency=2, timing=Timing(settler=SettlerTiming(most_waiting=5))) as node:
             await until(lambda: len(ran) >= 5)
             looks = [states(horae)["started"] for _ in range(50) if await asyncio.sleep(0.001, result=True)]
             figure(f"bodies that ran before the writer was waited for: {looks[-1]}")
@@ -401,17 +402,13 @@ class TestLostAnswers:
 
 
 class TestDelays:
-    async def test_a_delayed_job_begins_when_it_is_due_however_seldom_an_idle_node_looks(
-        self, horae: Horae, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        for name in ("POLL_WITH_HINTS", "POLL_IDLE"):
-            monkeypatch.setattr(worker, name, 600.0)
-        monkeypatch.setattr(worker, "POLL_ALONE", (600.0, 600.0))
+    async def test_a_delayed_job_begins_when_it_is_due_however_seldom_an_idle_node_looks(self, horae: Horae) -> None:
+        polls = WorkerTiming(poll_with_hints=600.0, poll_idle=600.0, poll_without_hints=Pauses(600.0, 600.0))
 
         @horae.job
         async def work() -> None: ...
 
-        async with running_node(horae):
+        async with running_node(horae, timing=Timing(worker=polls)):
             first = await horae.aio.jobs.start(work, delay=timedelta(seconds=0.4))
             second = await horae.aio.jobs.start(work, delay=timedelta(seconds=0.8))
             await until_state(horae, first.id, "finished")
@@ -448,29 +445,25 @@ class TestDelays:
 class TestSlowLooks:
     """As if an old transaction had made it slow to look at everything (ADR 0008)."""
 
-    @pytest.fixture(autouse=True)
-    def slow(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(claim_cursor, "SLOW", -1.0)
-        monkeypatch.setattr(claim_cursor, "GAIN", 0)
-        monkeypatch.setattr(claimer, "REST", 30)
+    SLOW = ClaimerTiming(slow_scan=-1.0, cursor_gain=0.0)
 
     async def test_jobs_are_still_done_by_whatever_priority_and_time(self, horae: Horae) -> None:
         @horae.job
         async def work() -> None: ...
 
-        async with running_node(horae) as node:
+        async with running_node(horae, timing=Timing(claimer=self.SLOW)) as node:
             for number in range(60):
                 await horae.aio.jobs.start(work, priority=number % 3)
                 execute(horae, "UPDATE horae_jobs SET run_at = run_at - interval '1 hour' WHERE state = 'pending'")
             await until(lambda: states(horae) == Counter(finished=60), after=signals_of(node).settled)
 
-    async def test_meanwhile_nothing_else_is_looked_for(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(claimer, "REST", 10**6)
+    async def test_meanwhile_nothing_else_is_looked_for(self, horae: Horae) -> None:
+        timing = Timing(claimer=replace(self.SLOW, scan_rest=10**6))
 
         @horae.job
         async def work() -> None: ...
 
-        async with running_node(horae):
+        async with running_node(horae, timing=timing):
             first = await horae.aio.jobs.start(work)
             await until_state(horae, first.id, "finished")
             waiting = await horae.aio.jobs.start(work, priority=1)

@@ -2,22 +2,19 @@
 
 from datetime import timedelta
 
-import pytest
-
 from horae import Horae
-from horae.runtime.liveness import sweeper
+from horae.runtime.timing import SweeperTiming, Timing
 from tests.harness.applications import rows
 from tests.harness.nodes import running_node, until
 
 
-async def test_what_is_kept_for_a_moment_goes_soon_after(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_kept_for_a_moment_goes_soon_after(horae: Horae) -> None:
     """Not only with the clean-up of every five minutes."""
-    monkeypatch.setattr(sweeper, "ROUTINE", 0.05)
 
     @horae.job
     def work() -> None: ...
 
-    async with running_node(horae, keep=timedelta(seconds=1)):
+    async with running_node(horae, keep=timedelta(seconds=1), timing=Timing(sweeper=SweeperTiming(round=0.05))):
         job = await horae.aio.jobs.start(work)
         await horae.aio.jobs.wait(job.id, timeout="20s")
         await until(lambda: rows(horae, "SELECT count(*) FROM horae_jobs") == [(0,)])

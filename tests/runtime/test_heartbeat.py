@@ -15,11 +15,11 @@ from horae import Horae
 from horae.domain.cluster.liveness import Limits
 from horae.domain.jobs.job import NodeId
 from horae.runtime.components import NodeOptions
-from horae.runtime.liveness import sweeper
 from horae.runtime.liveness.heartbeat import Heartbeat, Watcher
 from horae.runtime.liveness.membership import DatabaseMembership, membership_of
 from horae.runtime.liveness.node_record import record_of
 from horae.runtime.node.node import Node
+from horae.runtime.timing import SweeperTiming, Timing
 from horae.storage.engine.database import Database
 from horae.storage.operations.heartbeat_process import is_stopped
 from tests.harness.applications import execute, rows
@@ -122,15 +122,16 @@ async def test_it_does_not_beat_for_a_process_that_was_stopped_and_ends_with_it(
         await until(lambda: not rows(horae, "SELECT pid FROM pg_locks WHERE locktype = 'advisory'"))
 
 
-async def test_others_hear_at_once_that_a_process_is_gone(
-    horae: Horae, database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_others_hear_at_once_that_a_process_is_gone(horae: Horae, database: Database, tmp_path: Path) -> None:
     """By a hint of its helper: neither by a beat of their own nor by a look that was due anyway."""
-    monkeypatch.setattr(sweeper, "LOOK_EVERY", 1_000_000)
     with NodeProcess(database, tmp_path) as process:
         gone = await asyncio.to_thread(process.ready)
         await holds_lock(horae)
-        async with running_node(horae, liveness=Limits(beat=60, lock=120, silence=300, gap=180)) as node:
+        async with running_node(
+            horae,
+            liveness=Limits(beat=60, lock=120, silence=300, gap=180),
+            timing=Timing(sweeper=SweeperTiming(look_every=1_000_000)),
+        ) as node:
             await until(lambda: vars(heartbeat_of(node))["_helper_beat_at"] > 0)  # there is no other for a minute
             await until(lambda: horae.components.wakeup.connected)
             process.kill()
@@ -140,7 +141,7 @@ async def test_others_hear_at_once_that_a_process_is_gone(
 
 @pytest.mark.parametrize("state", ["stale", "fresh", "old"])
 def test_a_node_whose_own_beat_is_late_judges_nobody(horae: Horae, state: str) -> None:
-    member = membership_of(horae.components.database, record_of(horae.registry, NodeOptions()), Limits())
+    member = membership_of(horae.components.database, record_of(horae.registry, NodeOptions()), Limits(), Timing())
     assert isinstance(member, DatabaseMembership)
     member.join(Watcher())
     try:
@@ -158,7 +159,9 @@ def test_a_node_whose_own_beat_is_late_judges_nobody(horae: Horae, state: str) -
 
 def test_an_answer_that_took_long_judges_nobody(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
     """As of a server that was frozen: when it answers, all others seem to have been silent."""
-    member = membership_of(horae.components.database, record_of(horae.registry, NodeOptions()), Limits(lock=0.05))
+    member = membership_of(
+        horae.components.database, record_of(horae.registry, NodeOptions()), Limits(lock=0.05), Timing()
+    )
     member.join(Watcher())
     try:
         execute(horae, SILENT)

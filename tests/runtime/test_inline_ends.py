@@ -9,7 +9,9 @@ from sqlalchemy.exc import DBAPIError
 
 from horae import EndNotWritten, Horae, Job, JobState
 from horae.runtime.claims.settler import UNSTORABLE
-from horae.runtime.node import inline_ends
+from horae.runtime.node.inline import InlineNode
+from horae.runtime.node.inline_ends import InlineEnds
+from horae.runtime.timing import InlineTiming, Timing
 from horae.storage.engine.database import Database
 from horae.storage.outcomes import settling
 from tests.harness.applications import application, attempts_of
@@ -40,9 +42,9 @@ def of_server(origin: psycopg.Error, *, lost: bool = False) -> DBAPIError:
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def impatient(horae: Horae) -> None:
     """Callers wait for no second try."""
-    monkeypatch.setattr(inline_ends, "PATIENCE", 0.0)
+    vars(horae)["_inline"] = InlineNode(horae.components, Timing(inline=InlineTiming(result_wait=0.0)))
 
 
 def only_job(horae: Horae) -> Job:
@@ -143,13 +145,13 @@ async def test_ctrl_c_while_the_caller_waits_forgets_no_end(horae: Horae, monkey
     server = Server(monkeypatch, of_server(psycopg.errors.ReadOnlySqlTransaction()))
     here = threading.current_thread()
 
-    def interrupt(ends: inline_ends.InlineEnds, waiting: object) -> None:
+    def interrupt(ends: InlineEnds, waiting: object) -> None:
         del ends, waiting
         if threading.current_thread() is here:
             server.left = 0
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(inline_ends.InlineEnds, "_pause", interrupt)
+    monkeypatch.setattr(InlineEnds, "_pause", interrupt)
 
     @horae.job
     def work() -> str:

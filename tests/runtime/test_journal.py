@@ -11,9 +11,9 @@ import pytest
 from horae.domain.jobs.job import Claim, JobId, NodeId
 from horae.errors import LeaseLost
 from horae.runtime.journal import files as journals_module
-from horae.runtime.journal import journal as journal_module
 from horae.runtime.journal.files import Journals
 from horae.runtime.journal.journal import ChildJournal, Journal, entry_of
+from horae.runtime.timing import JournalTiming
 from horae.storage.engine.database import Database
 
 NODE = NodeId("0123456789abcdef")
@@ -26,7 +26,7 @@ def claim_of(job_id: int, lease: int = 1) -> Claim:
 @pytest.fixture
 def journals(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Journals:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    return Journals(database)
+    return Journals(database, JournalTiming())
 
 
 @pytest.fixture
@@ -120,9 +120,8 @@ def test_a_file_that_cannot_be_read_proves_nothing(journals: Journals, journal: 
     assert unbegun(journals, claim_of(1)) == []
 
 
-def test_more_entries_than_a_new_file_has_room_for(journals: Journals, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal_module, "SLOTS", 16)
-    journal, started = Journal(), threading.Barrier(4)
+def test_more_entries_than_a_new_file_has_room_for(journals: Journals) -> None:
+    journal, started = Journal(slots=16), threading.Barrier(4)
     journals.open(journal, NODE)
 
     def begin(first: int) -> None:
@@ -160,19 +159,15 @@ def test_a_child_runs_on_where_somebody_has_removed_the_file(journal: Journal) -
     assert claim_of(1) not in child  # another claim than the one that it was given
 
 
-def test_files_that_nobody_uses_go_after_a_day(
-    journals: Journals, journal: Journal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_that_nobody_uses_go_after_a_day(database: Database, journals: Journals, journal: Journal) -> None:
     assert journal.file is not None
-    monkeypatch.setattr(journals_module, "STALE", -1.0)
-    journals.sweep()
+    impatient = Journals(database, JournalTiming(stale=-1.0))
+    impatient.sweep()
     assert journal.file.exists()
     journal.close(keep=True)
-    monkeypatch.setattr(journals_module, "STALE", 60.0)
     journals.sweep()
     assert journal.file.exists()
-    monkeypatch.setattr(journals_module, "STALE", -1.0)
-    journals.sweep()
+    impatient.sweep()
     assert not journal.file.exists()
 
 
@@ -185,7 +180,7 @@ class TestOnPostgres:
     @pytest.fixture
     def journals(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Journals:
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-        return Journals(Database("postgresql://nobody@127.0.0.1:1/nothing"))
+        return Journals(Database("postgresql://nobody@127.0.0.1:1/nothing"), JournalTiming())
 
     def test_they_are_in_a_private_folder_of_this_user(self, journals: Journals, tmp_path: Path) -> None:
         journal = Journal()
@@ -220,6 +215,7 @@ class TestOnPostgres:
     def test_what_others_may_have_put_there_is_neither_believed_nor_opened(
         self, journals: Journals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
     ) -> None:
+        impatient = Journals(Database("postgresql://nobody@127.0.0.1:1/nothing"), JournalTiming(stale=-1.0))
         journal = Journal()
         journals.open(journal, NODE)
         journal.close(keep=True)
@@ -232,8 +228,7 @@ class TestOnPostgres:
         else:
             monkeypatch.setattr(os, "getuid", lambda: journals.folder.stat().st_uid + 1)
         os.mkfifo(journals.folder / "trap.begun")  # whoever opened it would wait for ever
-        monkeypatch.setattr(journals_module, "STALE", -1.0)
-        journals.sweep()
+        impatient.sweep()
         journals.remove(NODE)
         assert unbegun(journals, claim_of(1)) == []
         assert journals.begun_by(NodeId("trap")).may_include(claim_of(1))
@@ -249,7 +244,7 @@ class TestOnPostgres:
         journals.open(journal, NODE)
         journal.close(keep=True)
         monkeypatch.setattr(os, "getuid", lambda: 4711)
-        elsewhere = Journals(Database("postgresql://nobody@127.0.0.1:1/nothing"))
+        elsewhere = Journals(Database("postgresql://nobody@127.0.0.1:1/nothing"), JournalTiming())
         assert elsewhere.folder == tmp_path / "horae-4711"
         assert elsewhere.begun_by(NODE).may_include(claim_of(1))
         assert not elsewhere.begun_by(NODE).has_succeeded(claim_of(1))

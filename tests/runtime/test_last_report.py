@@ -3,12 +3,10 @@
 import threading
 from datetime import timedelta
 
-import pytest
-
 from horae import Horae, JobContext
 from horae.domain.jobs.job import JobId
 from horae.live.store import LiveReport
-from horae.runtime.liveness import sweeper
+from horae.runtime.timing import SweeperTiming, Timing
 from tests.harness.applications import ELSEWHERE, claim_as_another_node, execute, live_rows, rows
 from tests.harness.nodes import running_node, until, until_released, until_state
 
@@ -28,11 +26,7 @@ async def test_a_crash_keeps_the_progress(horae: Horae) -> None:
     assert shown == {lagging.id: 60, newer.id: 0, silent.id: 0}
 
 
-async def test_a_hard_limit_keeps_the_progress_and_later_reports_change_nothing(
-    horae: Horae, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sweeper, "LIMITS_EVERY", 1)
-    monkeypatch.setattr(sweeper, "ROUTINE", 0.1)
+async def test_a_hard_limit_keeps_the_progress_and_later_reports_change_nothing(horae: Horae) -> None:
     release, contexts = threading.Event(), list[JobContext]()
 
     @horae.job(soft_time_limit=timedelta(seconds=0.1), grace=timedelta(0))
@@ -41,7 +35,7 @@ async def test_a_hard_limit_keeps_the_progress_and_later_reports_change_nothing(
         contexts.append(job)
         release.wait(20)
 
-    async with running_node(horae):
+    async with running_node(horae, timing=Timing(sweeper=SweeperTiming(round=0.1, limits_every=1))):
         job = await horae.aio.jobs.start(deaf)
         failed = await until_state(horae, job.id, "failed")
         assert failed.progress_percentage == 40
@@ -56,12 +50,7 @@ async def test_a_hard_limit_keeps_the_progress_and_later_reports_change_nothing(
     assert live_rows(horae, [job.id]) == 0
 
 
-async def test_what_a_killed_node_left_in_the_live_store_is_swept(
-    horae: Horae, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sweeper, "CLEAN_EVERY", 0.0)
-    monkeypatch.setattr(sweeper, "ROUTINE", 0.1)
-    monkeypatch.setattr(sweeper, "REPORTS_AT_ONCE", 2)
+async def test_what_a_killed_node_left_in_the_live_store_is_swept(horae: Horae) -> None:
 
     @horae.job(max_count=None)
     def work() -> None: ...
@@ -72,5 +61,7 @@ async def test_what_a_killed_node_left_in_the_live_store_is_swept(
     execute(horae, "DELETE FROM horae_nodes WHERE id = :id", id=ELSEWHERE)
     left = [*ids, JobId(ids[-1] + 1000)]
     horae.components.live.publish([LiveReport(JobId(job_id), 1, 5) for job_id in left])
-    async with running_node(horae, queues=("other",)):
+    async with running_node(
+        horae, queues=("other",), timing=Timing(sweeper=SweeperTiming(round=0.1, clean_every=0.0, reports_batch=2))
+    ):
         await until(lambda: live_rows(horae, left) == 0)

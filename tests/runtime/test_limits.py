@@ -13,6 +13,7 @@ from horae import Backoff, Horae, Job, JobContext, JobState, SoftTimeLimitExceed
 from horae.client.operations.queues import Queues
 from horae.errors import DatabaseBusy, JobStopped
 from horae.runtime.liveness import sweeper
+from horae.runtime.timing import SweeperTiming, Timing
 from horae.storage.engine.dialect import seconds_from_now
 from horae.storage.jobs.tables import jobs
 from horae.storage.outcomes import time_limits
@@ -273,10 +274,7 @@ class TestHard:
 
 
 class TestPending:
-    @pytest.fixture(autouse=True)
-    def _often(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(sweeper, "LIMITS_EVERY", 1)
-        monkeypatch.setattr(sweeper, "ROUTINE", 0.1)
+    OFTEN = Timing(sweeper=SweeperTiming(round=0.1, limits_every=1))
 
     async def test_owned_jobs_that_nobody_takes_fail_and_others_wait(self, horae: Horae) -> None:
         @horae.job(pending_timeout=SOON)
@@ -285,7 +283,7 @@ class TestPending:
         owned = await horae.aio.jobs.start(work, owner="alice")
         nobodys = await horae.aio.jobs.start(work)
         later = await horae.aio.jobs.start(work, owner="bob", delay=timedelta(hours=1))
-        async with running_node(horae, queues=("other",)):
+        async with running_node(horae, queues=("other",), timing=self.OFTEN):
             failed = await until_state(horae, owned.id, "failed")
         assert failed.error == "pending timeout exceeded: no worker took the job"
         states = {job.id: job.state for job in horae.jobs.list().jobs}

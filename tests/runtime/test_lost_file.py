@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from horae import Horae, JobContext
 from horae.errors import JobStopped, Unavailable
-from horae.runtime.node import node as nodes
+from horae.runtime.timing import Timing
 from horae.storage.engine.database import Database
 from tests.harness.nodes import until_set
 
@@ -28,7 +28,6 @@ def file(tmp_path: Path, migrated_sqlite: Path) -> Path:
 @pytest.fixture
 def horae(file: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Horae]:
     monkeypatch.setattr("horae.storage.engine.database.Database", partial(Database, file_check_interval=0.0))
-    monkeypatch.setattr(nodes, "FILE_EVERY", 0.05)
     horae = Horae(f"sqlite:///{file}")
     yield horae
     horae.close()
@@ -140,7 +139,7 @@ async def test_a_node_stops_its_bodies_and_ends_with_the_reason(
         await until_set(begun)
         lose(file)
 
-    node = horae.node()
+    node = horae.node(timing=Timing(file_every=0.05))
     async with TaskGroup() as group:
         group.create_task(lose_it())
         with pytest.raises(Unavailable, match="while this process had it open"):

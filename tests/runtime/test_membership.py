@@ -16,6 +16,7 @@ from horae.runtime.liveness.heartbeat import Watcher
 from horae.runtime.liveness.life_lock import is_abandoned
 from horae.runtime.liveness.membership import FileMembership
 from horae.runtime.liveness.node_record import record_of
+from horae.runtime.timing import Timing
 from horae.storage.engine.database import Database, side_car_path
 from tests.harness.applications import application, counted_statements, rows
 from tests.harness.nodes import running_node, until
@@ -24,7 +25,9 @@ pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 
 
 def member(horae: Horae) -> FileMembership:
-    found = membership.membership_of(horae.components.database, record_of(horae.registry, NodeOptions()), Limits())
+    found = membership.membership_of(
+        horae.components.database, record_of(horae.registry, NodeOptions()), Limits(), Timing()
+    )
     assert isinstance(found, FileMembership)
     return found
 

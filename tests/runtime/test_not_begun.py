@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy.exc import DBAPIError
 
 from horae import Horae, JobState
-from horae.runtime.claims import claimer
+from horae.runtime.timing import ClaimerTiming, Pauses, Timing
 from horae.storage.engine.database import Database
 from tests.harness.applications import rows
 from tests.harness.nodes import running_node, until, until_set, until_state
@@ -36,9 +36,11 @@ class Connections:
         return open_or_refuse
 
 
+SOON = Timing(claimer=ClaimerTiming(avoided_for=Pauses(0.02, 0.1)))
+
+
 @pytest.fixture
 def connections(monkeypatch: pytest.MonkeyPatch) -> Connections:
-    monkeypatch.setattr(claimer, "AVOIDED_FOR", (0.02, 0.1))
     return Connections(monkeypatch)
 
 
@@ -54,7 +56,7 @@ async def test_jobs_keep_their_attempts_and_hold_up_no_others(horae: Horae, conn
 
     connections.refused.set()
     bound = [*await horae.aio.jobs.start_many(threaded, [{}] * 20), *await horae.aio.jobs.start_many(looped, [{}] * 20)]
-    async with running_node(horae, concurrency=4):
+    async with running_node(horae, concurrency=4, timing=SOON):
         others = await horae.aio.jobs.start_many(free, [{}] * 20)
         for job_id in others:
             await until_state(horae, job_id, "finished")
@@ -71,9 +73,7 @@ async def test_jobs_keep_their_attempts_and_hold_up_no_others(horae: Horae, conn
     assert len(rows(horae, "SELECT * FROM horae_job_attempts")) == 60
 
 
-async def test_a_node_does_not_spin(horae: Horae, connections: Connections, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claimer, "AVOIDED_FOR", (30.0, 30.0))
-
+async def test_a_node_does_not_spin(horae: Horae, connections: Connections) -> None:
     @horae.job(transaction="read committed", max_count=None)
     def work() -> None: ...
 
@@ -82,7 +82,7 @@ async def test_a_node_does_not_spin(horae: Horae, connections: Connections, monk
 
     connections.refused.set()
     await horae.aio.jobs.start_many(work, [{}] * 50)
-    async with running_node(horae, concurrency=4):
+    async with running_node(horae, concurrency=4, timing=Timing(claimer=ClaimerTiming(avoided_for=Pauses(30.0, 30.0)))):
         await until(lambda: connections.tries)
         for _ in range(5):
             job = await horae.aio.jobs.start(other)
@@ -104,7 +104,7 @@ async def test_a_shutdown_hands_them_back(horae: Horae, connections: Connections
 
     connections.refused.set()
     job = await horae.aio.jobs.start(work)
-    async with running_node(horae, concurrency=4):
+    async with running_node(horae, concurrency=4, timing=SOON):
         await horae.aio.jobs.start(block)
         await until_set(begun)
         await until(lambda: connections.tries)
@@ -118,7 +118,7 @@ async def test_what_a_body_itself_cannot_reach_is_an_attempt(horae: Horae) -> No
     def work() -> None:
         raise DBAPIError.instance("", (), psycopg.OperationalError(FULL), psycopg.Error)
 
-    async with running_node(horae):
+    async with running_node(horae, timing=SOON):
         job = await horae.aio.jobs.start(work)
         failed = await until_state(horae, job.id, "failed")
     assert (failed.attempt, FULL in (failed.error or "")) == (1, True)

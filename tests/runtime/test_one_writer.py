@@ -13,6 +13,7 @@ import pytest
 
 from horae import Horae, JobContext, JobState, JobStopped
 from horae.runtime.liveness.membership import FileMembership
+from horae.runtime.timing import SweeperTiming, Timing
 from tests.harness.applications import attempts_of, rows
 from tests.harness.figures import figure
 from tests.harness.nodes import running_node, until, until_released, until_set, until_state
@@ -74,7 +75,6 @@ async def test_starts_wait_and_reading_goes_on(horae: Horae) -> None:
 
 async def test_nobody_is_declared_dead_meanwhile(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other node looks often, and can write nothing either."""
-    monkeypatch.setattr("horae.runtime.liveness.sweeper.ROUTINE", 0.05)
     holder = Holder(horae)
     other = Horae(horae.settings.database, busy_timeout=timedelta(milliseconds=100))
     looks: list[int] = []
@@ -87,7 +87,10 @@ async def test_nobody_is_declared_dead_meanwhile(horae: Horae, monkeypatch: pyte
     original = FileMembership.find_dead
     monkeypatch.setattr(find_dead, counted)
     with closing(other):
-        async with running_node(horae) as one, running_node(other) as two:
+        async with (
+            running_node(horae, timing=Timing(sweeper=SweeperTiming(round=0.05))) as one,
+            running_node(other, timing=Timing(sweeper=SweeperTiming(round=0.05))) as two,
+        ):
             held = await horae.aio.jobs.start("hold")
             await until_set(holder.holds)
             seen = len(looks)

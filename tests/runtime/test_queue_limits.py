@@ -13,7 +13,8 @@ from sqlalchemy import select
 
 from horae import Horae, JobState
 from horae.client.operations.queues import Queues
-from horae.runtime.claims import claimer, worker
+from horae.runtime.claims import worker
+from horae.runtime.timing import ClaimerTiming, Pauses, Timing, WorkerTiming
 from horae.storage.engine.database import Database
 from horae.storage.jobs import creation, tables
 from horae.storage.jobs.creation import NewJob
@@ -24,14 +25,11 @@ from tests.harness.nodes import running_node, until, until_set, until_state
 Declare = Callable[[Horae], None]
 
 
-@pytest.fixture
-def no_polls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A node looks only when it hears of something; and may look at once for what a rival was at, however slow it is."""
-    for name in ("POLL_WITH_HINTS", "POLL_IDLE"):
-        monkeypatch.setattr(worker, name, 600.0)
-    monkeypatch.setattr(worker, "POLL_ALONE", (600.0, 600.0))
-    monkeypatch.setattr(claimer, "FRESH", 600.0)
-    monkeypatch.setattr(claimer, "REST", 0)
+NO_POLLS = Timing(
+    worker=WorkerTiming(poll_with_hints=600.0, poll_idle=600.0, poll_without_hints=Pauses(600.0, 600.0)),
+    claimer=ClaimerTiming(limits_fresh=600.0, scan_rest=0.0),
+)
+"""A node looks only when it hears of something; and may look at once for what a rival was at, however slow it is."""
 
 
 def limit(horae: Horae, name: str, concurrency_limit: int | None) -> None:
@@ -51,12 +49,11 @@ async def two_nodes(database: Database, *declared: Declare) -> AsyncGenerator[li
         for declare in declared:
             each = stack.enter_context(application(database))
             declare(each)
-            await stack.enter_async_context(running_node(each, concurrency=4))
+            await stack.enter_async_context(running_node(each, concurrency=4, timing=NO_POLLS))
             applications.append(each)
         yield applications
 
 
-@pytest.mark.usefixtures("no_polls")
 async def test_one_after_another_on_two_nodes(database: Database) -> None:
     now, most, ran = 0, 0, list[int]()
 
@@ -77,7 +74,6 @@ async def test_one_after_another_on_two_nodes(database: Database) -> None:
     assert (most, sorted(ran)) == (1, list(range(40)))
 
 
-@pytest.mark.usefixtures("no_polls")
 async def test_without_hints_a_node_goes_on_by_itself(database: Database) -> None:
     with application(database, hints=False) as horae:
 
@@ -86,11 +82,10 @@ async def test_without_hints_a_node_goes_on_by_itself(database: Database) -> Non
 
         limit(horae, "slow", 1)
         await horae.aio.jobs.start_many(work, [{}] * 5)
-        async with running_node(horae):
+        async with running_node(horae, timing=NO_POLLS):
             await until(lambda: states(horae, "slow") == {"finished": 5})
 
 
-@pytest.mark.usefixtures("no_polls")
 async def test_a_node_without_work_hears_that_there_is_room(database: Database) -> None:
     """What waits is of a type that only the other node knows."""
     begun, release = threading.Event(), threading.Event()
@@ -117,7 +112,6 @@ async def test_a_node_without_work_hears_that_there_is_room(database: Database) 
         await until_state(other, job.id, "finished")
 
 
-@pytest.mark.usefixtures("no_polls")
 async def test_the_jobs_of_a_dead_node_make_room(database: Database) -> None:
     def declare(horae: Horae) -> None:
         @horae.job(queue="slow")
@@ -136,12 +130,11 @@ async def test_the_jobs_of_a_dead_node_make_room(database: Database) -> None:
         limit(horae, "slow", 1)
         lost, waiting = await horae.aio.jobs.start("work"), await horae.aio.jobs.start("work")
         claim_and_die(horae)
-        await stack.enter_async_context(running_node(horae))
+        await stack.enter_async_context(running_node(horae, timing=NO_POLLS))
         await until_state(horae, lost.id, "failed")
         await until_state(horae, waiting.id, "finished")
 
 
-@pytest.mark.usefixtures("no_polls")
 async def test_a_full_queue_holds_up_no_other(horae: Horae) -> None:
     begun, release = threading.Event(), threading.Event()
 
@@ -154,7 +147,7 @@ async def test_a_full_queue_holds_up_no_other(horae: Horae) -> None:
     async def quick() -> None: ...
 
     limit(horae, "slow", 1)
-    async with running_node(horae, concurrency=2):
+    async with running_node(horae, concurrency=2, timing=NO_POLLS):
         await horae.aio.jobs.start_many(block, [{}] * 20)
         await until_set(begun)
         for _ in range(20):
@@ -165,7 +158,6 @@ async def test_a_full_queue_holds_up_no_other(horae: Horae) -> None:
         await until(lambda: states(horae, "slow") == {"finished": 20})
 
 
-@pytest.mark.usefixtures("no_polls")
 async def test_what_stands_behind_a_full_queue_is_looked_for_at_once(horae: Horae) -> None:
     release = threading.Event()
 
@@ -178,7 +170,7 @@ async def test_what_stands_behind_a_full_queue_is_looked_for_at_once(horae: Hora
 
     limit(horae, "slow", 1)
     with counted_statements(horae) as statements:
-        async with running_node(horae, concurrency=2):
+        async with running_node(horae, concurrency=2, timing=NO_POLLS):
             await until(lambda: any("held.running" in each for each in statements))  # it has heard of the limit
             with horae.components.database.engine.begin() as connection:
                 for kind, queue, priority in (("block", "slow", 5), ("block", "slow", 5), ("quick", "default", 0)):
@@ -191,14 +183,13 @@ async def test_what_stands_behind_a_full_queue_is_looked_for_at_once(horae: Hora
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)  # SQLite has one writer: it is waited for
-@pytest.mark.usefixtures("no_polls")
 async def test_a_queue_that_a_rival_was_at_is_tried_again(horae: Horae) -> None:
     @horae.job(queue="slow")
     async def work() -> None: ...
 
     limit(horae, "slow", 1)
     locking = select(tables.queues.c.name).with_for_update()
-    async with running_node(horae):
+    async with running_node(horae, timing=NO_POLLS):
         known = await horae.aio.jobs.start(work)
         await until_state(horae, known.id, "finished")
         with counted_statements(horae) as statements:
@@ -209,7 +200,6 @@ async def test_a_queue_that_a_rival_was_at_is_tried_again(horae: Horae) -> None:
             await until_state(horae, job.id, "finished")
 
 
-@pytest.mark.usefixtures("no_polls")
 async def test_limits_come_change_and_go_while_a_node_runs(horae: Horae) -> None:
     release = threading.Event()
 
@@ -217,7 +207,7 @@ async def test_limits_come_change_and_go_while_a_node_runs(horae: Horae) -> None
     def block() -> None:
         release.wait(20)
 
-    async with running_node(horae, concurrency=8):
+    async with running_node(horae, concurrency=8, timing=NO_POLLS):
         limit(horae, "slow", 2)
         await horae.aio.jobs.start_many(block, [{}] * 20)
         await until(lambda: states(horae, "slow") == {"started": 2, "pending": 18})
@@ -231,17 +221,14 @@ async def test_limits_come_change_and_go_while_a_node_runs(horae: Horae) -> None
 
 
 @pytest.mark.parametrize("hints", [True, False])
-async def test_a_limit_of_which_no_hint_tells_is_noticed(
-    database: Database, monkeypatch: pytest.MonkeyPatch, *, hints: bool
-) -> None:
-    monkeypatch.setattr(worker, "POLL_IDLE", 0.2)
-    monkeypatch.setattr(claimer, "FRESH", 0.2)
+async def test_a_limit_of_which_no_hint_tells_is_noticed(database: Database, *, hints: bool) -> None:
+    timing = Timing(worker=WorkerTiming(poll_idle=0.2), claimer=ClaimerTiming(limits_fresh=0.2))
     with application(database, hints=hints) as horae:
 
         @horae.job(queue="slow")
         async def work() -> None: ...
 
-        async with running_node(horae):
+        async with running_node(horae, timing=timing):
             job = await horae.aio.jobs.start(work, queue="default")
             await until_state(horae, job.id, "finished")
             rows(horae, "INSERT INTO horae_queues (name, concurrency_limit) VALUES ('slow', 1) RETURNING name")

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy.exc import DBAPIError
 
 from horae import Horae
-from horae.runtime.claims import worker
+from horae.runtime.timing import Timing, WorkerTiming
 from horae.storage.engine.database import Database
 from tests.harness.applications import attempts_of, rows
 from tests.harness.nodes import running_node, until, until_set, until_state
@@ -71,11 +71,8 @@ async def test_the_end_of_a_body_is_written_when_that_is_possible_again(
     assert (done.result, attempts_of(horae, job.id), bodies["begun"]) == ("done", ["finished"], 1)
 
 
-async def test_what_has_begun_is_never_taken_for_a_stray(
-    horae: Horae, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_has_begun_is_never_taken_for_a_stray(horae: Horae, caplog: pytest.LogCaptureFixture) -> None:
     """Claims fail as well, so that the node looks for jobs that it holds and knows nothing of."""
-    monkeypatch.setattr(worker, "LONGEST_WAIT", 0.2)
     begun, release = threading.Event(), threading.Event()
     ran = Counter[int]()
 
@@ -86,7 +83,7 @@ async def test_what_has_begun_is_never_taken_for_a_stray(
             begun.set()
         release.wait(30)
 
-    async with running_node(horae, concurrency=5) as node:
+    async with running_node(horae, concurrency=5, timing=Timing(worker=WorkerTiming(prefetched_for=0.2))) as node:
         await horae.aio.jobs.start_many(work, [{"number": number} for number in range(4)])
         await until_set(begun)
         with read_only(horae.components.database):

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from horae import Horae, JobState
-from horae.runtime.liveness import rescue, sweeper
+from horae.runtime.timing import SweeperTiming, Timing
 from horae.storage.engine.database import side_car_path
 from tests.harness.applications import ELSEWHERE, attempts_of, claim_as_another_node, execute, rows
 from tests.harness.nodes import running_node, until, until_state
@@ -55,14 +55,15 @@ async def test_jobs_of_a_node_whose_process_is_gone(working: Horae) -> None:
 @pytest.mark.postgres
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 async def test_a_job_that_is_locked_meanwhile_is_rescued_soon_after(
-    working: Horae, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    working: Horae, caplog: pytest.LogCaptureFixture
 ) -> None:
     """As by the last statement of the dead, which the server may still be busy with."""
-    monkeypatch.setattr(sweeper, "LOOK_EVERY", 10**9)
     locked, free = await jobs_elsewhere(working, 2)
     with working.components.database.engine.begin() as connection:
         connection.execute(text("SELECT 1 FROM horae_jobs WHERE id = :id FOR UPDATE"), {"id": locked})
-        async with running_node(working, queues=("other",)) as node:
+        async with running_node(
+            working, queues=("other",), timing=Timing(sweeper=SweeperTiming(look_every=10**9))
+        ) as node:
             list_the_dead(working)
             await until_state(working, free, "failed")
             await until(lambda: "its process is gone" in caplog.text)
@@ -74,9 +75,8 @@ async def test_a_job_that_is_locked_meanwhile_is_rescued_soon_after(
     assert caplog.text.count(f"node {ELSEWHERE} is dead") == 1  # however often it was looked at
 
 
-async def test_one_after_another_in_batches(working: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rescue, "RESCUE_BATCH", 7)
-    async with running_node(working, queues=("other",)):
+async def test_one_after_another_in_batches(working: Horae) -> None:
+    async with running_node(working, queues=("other",), timing=Timing(sweeper=SweeperTiming(rescue_batch=7))):
         await jobs_elsewhere(working, 30)
         list_the_dead(working)
         await until(lambda: rows(working, "SELECT DISTINCT state FROM horae_jobs") == [("failed",)])

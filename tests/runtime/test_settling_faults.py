@@ -13,6 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from horae import Horae, JobState
 from horae.domain.jobs.job import JobState as State
 from horae.runtime.claims.settler import UNSTORABLE
+from horae.runtime.timing import Timing, WorkerTiming
 from horae.storage.jobs import claims
 from horae.storage.outcomes import settling
 from tests.harness.applications import attempts_of, rows
@@ -105,7 +106,6 @@ async def test_not_even_its_failure_is_forgotten(horae: Horae, monkeypatch: pyte
 
 async def test_a_hand_back_is_repeated(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long it takes: longer than a claim without an answer is looked for."""
-    monkeypatch.setattr("horae.runtime.claims.worker.LOST_REPLY_WINDOW", 0.0)
     begun, release, failures = threading.Event(), threading.Event(), list[int]()
     hand_back = claims.hand_back
 
@@ -128,7 +128,7 @@ async def test_a_hand_back_is_repeated(horae: Horae, monkeypatch: pytest.MonkeyP
     await horae.aio.jobs.start(block, priority=-1)
     for _ in range(5):
         await horae.aio.jobs.start(quick, priority=-2)
-    async with running_node(horae, concurrency=1) as node:
+    async with running_node(horae, concurrency=1, timing=Timing(worker=WorkerTiming(lost_reply_window=0.0))) as node:
         await until_set(begun)
         await until(lambda: count(horae) == {"finished": 300, "started": 1, "pending": 5})
         assert len(failures) == 3

@@ -8,17 +8,13 @@ from typing import Any
 import pytest
 
 from horae import Backoff, Horae, JobContext, JobState
-from horae.runtime.node import shutdown
+from horae.runtime.timing import ShutdownTiming, Timing
 from horae.storage.engine.database import Database
 from tests.harness.applications import application, attempts_of, rows
 from tests.harness.nodes import PATIENCE, running_node, until_set, until_state
 
 NO_TIME = timedelta(0)
-
-
-@pytest.fixture(autouse=True)
-def _short_last_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutdown, "LAST_WORDS", 0.3)
+SHORT = Timing(shutdown=ShutdownTiming(last_words=0.3))
 
 
 def nodes(horae: Horae) -> list[Any]:
@@ -37,7 +33,7 @@ async def test_bodies_finish_within_the_grace_and_nothing_new_begins(horae: Hora
     @horae.job
     def late() -> None: ...
 
-    async with running_node(horae, grace=timedelta(seconds=20)) as node:
+    async with running_node(horae, grace=timedelta(seconds=20), timing=SHORT) as node:
         job = await horae.aio.jobs.start(work)
         await until_set(begun)
         node.stop()
@@ -63,7 +59,7 @@ async def test_after_the_grace_bodies_are_told_and_settled(horae: Horae, max_att
         await asyncio.to_thread(begun.wait, 20)
         await asyncio.Event().wait()
 
-    async with running_node(horae, grace=NO_TIME) as node:
+    async with running_node(horae, grace=NO_TIME, timing=SHORT) as node:
         ids = [(await horae.aio.jobs.start(kind)).id for kind in (threaded, looped)]
         await asyncio.to_thread(begun.wait, 20)
         node.stop()
@@ -98,7 +94,7 @@ async def test_a_body_that_ignores_every_order_does_not_keep_the_node(horae: Hor
         over.set()
         return "too late"
 
-    async with asyncio.timeout(PATIENCE), running_node(horae, grace=NO_TIME) as node:
+    async with asyncio.timeout(PATIENCE), running_node(horae, grace=NO_TIME, timing=SHORT) as node:
         job = await horae.aio.jobs.start(kind)
         await until_set(begun)
         node.stop()
@@ -120,7 +116,7 @@ async def test_a_cancel_during_the_grace_is_a_cancel(horae: Horae) -> None:
         while True:
             job.check()
 
-    async with running_node(horae, grace=timedelta(seconds=20)) as node:
+    async with running_node(horae, grace=timedelta(seconds=20), timing=SHORT) as node:
         job = await horae.aio.jobs.start(work)
         await until_set(begun)
         node.stop()
@@ -155,7 +151,7 @@ async def test_a_node_whose_task_is_cancelled_is_not_taken_for_alive(horae: Hora
     assert nodes(horae) == []
     with application(database) as other:
         other.registry.add(work.job_type)
-        async with running_node(other):
+        async with running_node(other, timing=SHORT):
             ended = await until_state(other, job.id, "finished")
     assert ended.result == 2
     assert attempts_of(horae, job.id) == ["crashed", "finished"]
@@ -167,7 +163,7 @@ async def test_a_node_may_run_again(horae: Horae) -> None:
         return 1
 
     for _ in range(3):
-        async with running_node(horae):
+        async with running_node(horae, timing=SHORT):
             job = await horae.aio.jobs.start(work)
             assert await horae.aio.jobs.wait(job.id, timeout="20s") == 1
     assert nodes(horae) == []
@@ -179,7 +175,7 @@ async def test_an_application_may_be_closed_and_used_again(horae: Horae) -> None
         return 1
 
     for _ in range(2):
-        async with running_node(horae):
+        async with running_node(horae, timing=SHORT):
             job = await horae.aio.jobs.start(work)
             assert await horae.aio.jobs.wait(job.id, timeout="20s") == 1
         await asyncio.to_thread(horae.close)

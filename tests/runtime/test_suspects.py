@@ -3,11 +3,9 @@
 import asyncio
 from collections.abc import Sequence
 
-import pytest
-
 from horae import Horae
 from horae.domain.jobs.job import JobId
-from horae.runtime.claims import suspects
+from horae.runtime.timing import Pauses, Timing, WorkerTiming
 from horae.storage.outcomes import crashed_nodes
 from tests.harness.applications import execute
 from tests.harness.nodes import running_node, until_state
@@ -25,11 +23,6 @@ def was_there(horae: Horae, job_id: int, times: int) -> None:
     execute(horae, "UPDATE horae_jobs SET attempt = :times, lease = :times WHERE id = :id", id=job_id, times=times)
 
 
-@pytest.fixture(autouse=True)
-def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suspects, "PAUSE", (0.05, 0.1))
-
-
 async def test_one_suspect_runs_at_a_time_beside_what_is_none(horae: Horae) -> None:
     at_once, most, ran = list[int](), list[int](), list[int]()
 
@@ -45,7 +38,7 @@ async def test_one_suspect_runs_at_a_time_beside_what_is_none(horae: Horae) -> N
     for job_id in ids[:4]:
         was_there(horae, job_id, 2)
     was_there(horae, ids[4], 1)
-    async with running_node(horae, concurrency=8):
+    async with running_node(horae, concurrency=8, timing=Timing(worker=WorkerTiming(suspect_pause=Pauses(0.05, 0.1)))):
         for job_id in ids:
             await until_state(horae, job_id, "finished")
     assert sorted(ran) == list(range(8))

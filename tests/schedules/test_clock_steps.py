@@ -10,6 +10,7 @@ from horae import Job
 from horae.domain.jobs.job import AttemptOutcome, Claim, Failed, JobState, Settlement
 from horae.domain.jobs.limits import HARD
 from horae.runtime.liveness import sweeper
+from horae.runtime.timing import SweeperTiming, Timing
 from horae.storage.jobs import claims
 from horae.storage.outcomes import cancelling, settling, time_limits
 from tests.harness.nodes import running_node, until, until_set, until_state
@@ -17,6 +18,8 @@ from tests.schedules.stage import CRASHED, HERE, Stage
 
 BACK: Final = -90.0
 HOUR: Final = 3600.0
+
+OFTEN = Timing(sweeper=SweeperTiming(round=0.05, limits_every=1))
 
 
 def claimed(stage: Stage, **options: Any) -> Claim:
@@ -102,8 +105,6 @@ async def test_a_body_is_limited_by_what_has_passed(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, step: float, limit: str
 ) -> None:
     """By two nodes that sweep all the time, in the middle of a body the clock is set."""
-    monkeypatch.setattr(sweeper, "LIMITS_EVERY", 1)
-    monkeypatch.setattr(sweeper, "ROUTINE", 0.05)
     begun, over = threading.Event(), threading.Event()
     looks = counted_looks(monkeypatch)
     of_type, of_schedule = (timedelta(minutes=30), timedelta(hours=9))[:: 1 if limit == "of the type" else -1]
@@ -115,7 +116,7 @@ async def test_a_body_is_limited_by_what_has_passed(
         return "done"
 
     stage.horae.schedules.add("body", cron="0 0 1 1 *", max_runtime=of_schedule)
-    async with running_node(stage.horae), running_node(stage.horae):
+    async with running_node(stage.horae, timing=OFTEN), running_node(stage.horae, timing=OFTEN):
         job_id = await stage.horae.aio.schedules.run_now("body")
         await until_set(begun)
         before = len(looks)
@@ -132,14 +133,12 @@ async def test_a_body_is_limited_by_what_has_passed(
 
 
 async def test_a_job_waits_no_longer_because_the_clock_was_set(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeper, "LIMITS_EVERY", 1)
-    monkeypatch.setattr(sweeper, "ROUTINE", 0.05)
     looks = counted_looks(monkeypatch)
 
     @stage.horae.job(pending_timeout=timedelta(minutes=30))
     def wait() -> None: ...
 
-    async with running_node(stage.horae, queues=("other",)):
+    async with running_node(stage.horae, queues=("other",), timing=OFTEN):
         await until(lambda: looks)
         job = await stage.horae.aio.jobs.start("wait", owner="alice")
         before = len(looks)

@@ -14,6 +14,7 @@ from horae.domain.jobs.job import NodeId
 from horae.runtime import controller
 from horae.runtime.controller import Controller
 from horae.runtime.signals import Signals
+from horae.runtime.timing import ControllerTiming
 from horae.storage.engine.database import Database
 from horae.storage.operations import nodes
 from horae.storage.schedules import firing
@@ -52,7 +53,7 @@ class TestWhenANodeLooks:
 
     @pytest.fixture
     def lone(self, horae: Horae) -> Controller:
-        return Controller(horae.components.database, NodeId("here"), Signals(), Random(1))
+        return Controller(horae.components.database, NodeId("here"), Signals(), ControllerTiming(), Random(1))
 
     async def test_at_the_ring_every_five_seconds_and_at_all_once_a_minute(
         self, lone: Controller, hand: Hand, looks: list[str]
@@ -66,7 +67,8 @@ class TestWhenANodeLooks:
             await look(lone)
             hand.at += 0.1
         assert 11 <= looks.count("due") <= 13  # every 54 to 60 s: all do not look at once
-        assert controller.HORIZON > controller.RELOAD + controller.RING
+        timing = ControllerTiming()
+        assert timing.horizon > timing.reload + timing.ring_every
 
     async def test_at_all_once_the_ring_is_another(
         self, lone: Controller, hand: Hand, looks: list[str], monkeypatch: pytest.MonkeyPatch

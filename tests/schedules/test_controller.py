@@ -17,10 +17,10 @@ from horae import Horae, JobContext
 from horae.client.schedules.views import ScheduleView
 from horae.domain.cluster.ring import Ring
 from horae.domain.jobs.job import NodeId
-from horae.runtime import controller
 from horae.runtime.claims.slots import Slots
 from horae.runtime.controller import Controller
 from horae.runtime.signals import Signals
+from horae.runtime.timing import ControllerTiming, Timing
 from horae.storage.engine.database import Database
 from horae.storage.operations import nodes
 from horae.storage.schedules import firing, writing
@@ -32,6 +32,8 @@ from tests.schedules.bodies import stubborn
 from tests.schedules.stage import check_ledger, check_sum, fires
 
 HOUR: Final = timedelta(hours=1)
+AT_ONCE: Final = Timing(controller=ControllerTiming(second_owner=0.0))
+"""The second owner of a partition does not wait for the first one."""
 
 
 def add_type(horae: Horae, name: str = "work") -> list[int]:
@@ -304,13 +306,10 @@ class TestHints:
                 await asyncio.to_thread(elsewhere.schedules.run_now, "work")
                 await until(lambda: len(ran) > number)
 
-    async def test_without_hints_the_next_reload_sees_it(
-        self, plain_database: Database, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(controller, "RELOAD", 0.3)
+    async def test_without_hints_the_next_reload_sees_it(self, plain_database: Database) -> None:
         with application(plain_database, hints=False) as horae, application(plain_database, hints=False) as elsewhere:
             ran, _ = add_type(horae), add_type(elsewhere)
-            async with running_node(horae):
+            async with running_node(horae, timing=Timing(controller=ControllerTiming(reload=0.3))):
                 await asyncio.to_thread(elsewhere.schedules.add, "work", every="1h")
                 await until(lambda: len(ran) == 1)
                 await ended(horae, "work")
@@ -335,7 +334,6 @@ class TestTwoNodes:
         """Every node believes to own everything, first."""
         everything = frozenset(range(1024))
         monkeypatch.setattr(Ring, "partitions_of", lambda *_: everything)
-        monkeypatch.setattr(controller, "SECOND_OWNER", 0.0)
 
     @pytest.mark.usefixtures("greedy")
     async def test_that_both_own_everything_make_each_tick_once(self, horae: Horae, plain_database: Database) -> None:
@@ -344,7 +342,7 @@ class TestTwoNodes:
             also_ran = add_type(other)
             for number in range(10):
                 horae.schedules.add("work", name=f"s{number}", cron="* * * * * *")
-            async with running_node(horae), running_node(other):
+            async with running_node(horae, timing=AT_ONCE), running_node(other, timing=AT_ONCE):
                 await until(lambda: min(item.statistics.total_runs for item in horae.schedules.list()) >= 3)
         assert len(set(ran + also_ran)) == len(ran + also_ran)
         for item in horae.schedules.list():
@@ -426,7 +424,7 @@ class TestTrouble:
 
             monkeypatch.setattr(firing, "due", old)
             signals = Signals()
-            lone = Controller(horae.components.database, NodeId("here"), signals, Random(1))
+            lone = Controller(horae.components.database, NodeId("here"), signals, ControllerTiming(), Random(1))
             async with running_node(horae, scheduler=False), asyncio.TaskGroup() as group:
                 group.create_task(lone.run())
                 await until(lambda: len(ran) == 1)

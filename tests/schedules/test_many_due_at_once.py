@@ -2,23 +2,26 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from random import Random
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import pytest
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
+from typing_extensions import override
 
 from horae import Horae
 from horae.domain.cluster.ring import Ring
 from horae.domain.jobs.job import Claim, NodeId
-from horae.runtime import controller
 from horae.runtime.bodies.runner import RunEnvironment
 from horae.runtime.bodies.verdict import FinishedRun
 from horae.runtime.claims import settler
 from horae.runtime.claims.settler import Settler
+from horae.runtime.controller import Controller
 from horae.runtime.signals import Signals
+from horae.runtime.timing import ControllerTiming, SettlerTiming, Timing
 from horae.storage.engine.database import Database
 from horae.storage.outcomes.settling import Settled
 from horae.storage.schedules import bulk_firing, firing
@@ -32,12 +35,8 @@ from tests.schedules.stage import check_ledger, fires
 EVERY_SECOND = "* * * * * *"
 
 
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a few schedules count as many."""
-    monkeypatch.setattr(controller, "CROWD", 3)
-    monkeypatch.setattr(controller, "AHEAD_EVERY", 0.0)
-    monkeypatch.setattr(controller, "LARGEST_BATCH", 4)
+SMALL = ControllerTiming(burst=3, plan_every=0.0, batch=4)
+"""Lets a few schedules count as many."""
 
 
 def add_many(horae: Horae, number: int, **options: Any) -> None:
@@ -61,7 +60,6 @@ def fewest_runs(horae: Horae) -> int:
     return min(item.statistics.total_runs + item.open_runs for item in horae.schedules.list())
 
 
-@pytest.mark.usefixtures("small")
 class TestPlannedAhead:
     async def test_they_fire_as_they_were_planned(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
         planned, fire = list[int](), bulk_firing.fire
@@ -73,7 +71,7 @@ class TestPlannedAhead:
 
         monkeypatch.setattr(bulk_firing, "fire", noted)
         add_many(horae, 10)
-        async with running_node(horae):
+        async with running_node(horae, timing=Timing(controller=SMALL)):
             await until(lambda: len(set(planned)) == 10)
         check_all(horae)
 
@@ -82,11 +80,11 @@ class TestPlannedAhead:
     ) -> None:
         everything = frozenset(range(1024))
         monkeypatch.setattr(Ring, "partitions_of", lambda *_: everything)
-        monkeypatch.setattr(controller, "SECOND_OWNER", 0.0)
+        timing = Timing(controller=replace(SMALL, second_owner=0.0))
         add_many(horae, 10)
         with application(plain_database) as other:
             other.job(name="work")(lambda: None)
-            async with running_node(horae), running_node(other):
+            async with running_node(horae, timing=timing), running_node(other, timing=timing):
                 await until(lambda: fewest_runs(horae) >= 4)
         check_all(horae)
 
@@ -112,7 +110,7 @@ class TestPlannedAhead:
         monkeypatch.setattr(firing, "fire", noted)
         monkeypatch.setattr(firing, "due_among", asked)
         add_many(horae, 4)
-        async with running_node(horae):
+        async with running_node(horae, timing=Timing(controller=SMALL)):
             await until(lambda: sum(len(ids) for what, ids in happened if what == "beaten") >= 4)
             await until(lambda: fewest_runs(horae) >= 3)
         for index, (what, ids) in enumerate(happened):
@@ -132,30 +130,42 @@ class TestPlannedAhead:
 
         monkeypatch.setattr(bulk_firing, "fire", refuse)
         add_many(horae, 5)
-        async with running_node(horae):
+        async with running_node(horae, timing=Timing(controller=SMALL)):
             await until(lambda: refused and fewest_runs(horae) >= 3)
         check_all(horae)
 
-    async def test_the_highest_priority_goes_first(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(controller, "CROWD", 1000)
+    async def test_the_highest_priority_goes_first(self, horae: Horae) -> None:
+        timing = Timing(controller=replace(SMALL, burst=1000))
         add_many(horae, 12)
         for index in range(12):
             horae.schedules.alter(f"s{index}", every="1h", priority=index % 6)
-        async with running_node(horae):
+        async with running_node(horae, timing=timing):
             await until(lambda: fewest_runs(horae) >= 1)
         made = [row.priority for row in rows(horae, "SELECT priority FROM horae_jobs ORDER BY id")]
         assert [sorted(made[start : start + 4]) for start in (0, 4, 8)] == [[4, 4, 5, 5], [2, 2, 3, 3], [0, 0, 1, 1]]
 
 
+class Counted(asyncio.Event):
+    """Counts who waits for it."""
+
+    waits = 0
+
+    @override
+    async def wait(self) -> Literal[True]:
+        self.waits += 1
+        return await super().wait()
+
+
 class Desk:
     """A settler without a database."""
 
-    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+    def __init__(self, patch: pytest.MonkeyPatch, timing: SettlerTiming) -> None:
         self.written: list[int] = []
         patch.setattr(settler, "settle_batch", lambda *_: Settled())
-        self.signals = Signals()
+        self.burst_over = Counted()
+        self.signals = Signals(burst_over=self.burst_over)
         self.signals.settled.connect(lambda batch, _: self.written.append(len(batch)))
-        self.settler = Settler(cast("RunEnvironment", self), self.signals, Random(1))
+        self.settler = Settler(cast("RunEnvironment", self), self.signals, timing, Random(1))
         self.database = self.journal = self
 
     def end(self, _claims: object) -> None:
@@ -176,8 +186,8 @@ class TestEndsWait:
     """While many schedules are due, the settler waits before it writes ends."""
 
     @pytest.fixture
-    def desk(self, monkeypatch: pytest.MonkeyPatch) -> Desk:
-        return Desk(monkeypatch)
+    def desk(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Desk:
+        return Desk(monkeypatch, getattr(request, "param", SettlerTiming()))
 
     async def served(self, desk: Desk, group: asyncio.TaskGroup) -> None:
         group.create_task(desk.settler.run())
@@ -195,21 +205,20 @@ class TestEndsWait:
             desk.settler.close()
         assert desk.written == [1]
 
-    async def test_but_not_for_ever_and_once_only(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(settler, "PATIENCE", 0.02)
+    @pytest.mark.parametrize("desk", [SettlerTiming(burst_wait=0.02)], indirect=True)
+    async def test_but_not_for_ever_and_once_only(self, desk: Desk) -> None:
         desk.signals.burst_over.clear()
         desk.add()
         async with asyncio.TaskGroup() as group:
             await self.served(desk, group)
             await desk.settler.drained()
-            monkeypatch.setattr(settler, "PATIENCE", 1000.0)
             desk.add()
             await desk.settler.drained()
             desk.settler.close()
-        assert desk.written == [1, 1]
+        assert (desk.written, desk.burst_over.waits) == ([1, 1], 1)
 
-    async def test_not_if_too_many_do(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(settler, "MOST_WAITING", 3)
+    @pytest.mark.parametrize("desk", [SettlerTiming(most_waiting=3)], indirect=True)
+    async def test_not_if_too_many_do(self, desk: Desk) -> None:
         desk.signals.burst_over.clear()
         async with asyncio.TaskGroup() as group:
             desk.add(2)
@@ -223,7 +232,6 @@ class TestEndsWait:
     async def test_many_due_schedules_hold_ends_back_until_they_have_fired(
         self, horae: Horae, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(controller, "LARGEST_BATCH", 2)
         free = list[bool]()
         fire = firing.fire
 
@@ -237,7 +245,7 @@ class TestEndsWait:
             horae.schedules.add("work", name=f"s{index}", every="1h")
         signals = Signals()
         calm = signals.burst_over
-        lone = controller.Controller(horae.components.database, NodeId("here"), signals, Random(1))
+        lone = Controller(horae.components.database, NodeId("here"), signals, ControllerTiming(batch=2), Random(1))
         async with asyncio.TaskGroup() as group:
             group.create_task(lone.run())
             await until(lambda: fewest_runs(horae) == 1 and calm.is_set())

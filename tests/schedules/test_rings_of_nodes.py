@@ -8,8 +8,8 @@ import pytest
 from horae import Horae
 from horae.domain.cluster.ring import PARTITIONS, Ring
 from horae.domain.jobs.job import NodeId
-from horae.runtime import controller
 from horae.runtime.controller import Controller
+from horae.runtime.timing import ControllerTiming, Timing
 from horae.storage.engine.database import Database
 from horae.storage.operations import nodes
 from tests.harness.applications import application, execute
@@ -17,11 +17,8 @@ from tests.harness.nodes import running_node, until
 from tests.schedules.stage import check_ledger, fires
 from tests.schedules.test_controller import add_type
 
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A ring that is looked at often."""
-    monkeypatch.setattr(controller, "RING", 0.1)
+QUICK = Timing(controller=ControllerTiming(ring_every=0.1))
+"""A ring that is looked at often."""
 
 
 @pytest.fixture
@@ -43,9 +40,9 @@ async def test_every_partition_has_two_owners_and_another_when_one_leaves(
 ) -> None:
     async with AsyncExitStack() as stack:
         applications = [stack.enter_context(application(plain_database)) for _ in range(3)]
-        entered = [await stack.enter_async_context(running_node(horae)) for horae in applications[:2]]
+        entered = [await stack.enter_async_context(running_node(horae, timing=QUICK)) for horae in applications[:2]]
         leaving = await stack.enter_async_context(AsyncExitStack())
-        entered.append(await leaving.enter_async_context(running_node(applications[2])))
+        entered.append(await leaving.enter_async_context(running_node(applications[2], timing=QUICK)))
         living = [node.id for node in entered if node.id is not None]
         await until(
             lambda: [seen.get(node) for node in living] == [Ring(living).partitions_of(node) for node in living]
@@ -63,7 +60,7 @@ def owners(seen: dict[NodeId, frozenset[int]], living: list[NodeId]) -> dict[int
 
 async def test_a_node_that_only_works_is_no_owner(horae: Horae, plain_database: Database) -> None:
     with application(plain_database) as other:
-        async with running_node(horae) as first, running_node(other, scheduler=False):
+        async with running_node(horae, timing=QUICK) as first, running_node(other, scheduler=False, timing=QUICK):
             assert horae.components.database.autocommit(nodes.schedulers) == [first.id]
 
 
@@ -74,7 +71,7 @@ async def test_the_dead_are_represented_by_the_second_owner(horae: Horae, monkey
     living: list[NodeId] = []
     for number in range(8):
         horae.schedules.add("work", name=f"s{number}", every="1h")
-    async with running_node(horae) as node:
+    async with running_node(horae, timing=QUICK) as node:
         assert node.id is not None
         living.append(node.id)
         await until(lambda: len(ran) == 8)
@@ -87,7 +84,7 @@ async def test_a_node_that_is_missing_from_its_own_list_looks_after_everything(
     monkeypatch.setattr(nodes, "schedulers", lambda _: [NodeId("one"), NodeId("two"), NodeId("three")])
     for number in range(8):
         horae.schedules.add("work", name=f"s{number}", every="1h")
-    async with running_node(horae):
+    async with running_node(horae, timing=QUICK):
         await until(lambda: len(ran) == 8)
 
 
@@ -97,8 +94,8 @@ async def test_what_a_node_owned_goes_on_when_it_leaves(horae: Horae, plain_data
         also_ran = add_type(other)
         for number in range(6):
             horae.schedules.add("work", name=f"s{number}", cron="* * * * * *")
-        async with running_node(other):
-            async with running_node(horae):
+        async with running_node(other, timing=QUICK):
+            async with running_node(horae, timing=QUICK):
                 await until(lambda: ran and also_ran)
             number = len(also_ran)
             await until(lambda: len(also_ran) >= number + 12)
@@ -124,6 +121,6 @@ async def test_an_idle_node_reads_nothing_of_schedules_that_are_far_away(
         horae.schedules.add("work", name=f"s{number}", cron="0 0 1 1 *")
     execute(horae, "UPDATE horae_schedules SET enabled = enabled")
     monkeypatch.setattr(Controller, "_reload", note)
-    async with running_node(horae):
+    async with running_node(horae, timing=QUICK):
         await until(lambda: heaps)
     assert set(heaps) == {0}

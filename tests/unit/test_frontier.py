@@ -3,7 +3,13 @@
 import math
 
 from horae.domain.jobs.job import Claim, JobId
-from horae.runtime.claims.claim_cursor import GAIN, REST, SLOW, ClaimCursor
+from horae.runtime.claims.claim_cursor import ClaimCursor
+
+SLOW, REST, GAIN = 0.02, 30.0, 2.0
+
+
+def cursor(rest: float = REST) -> ClaimCursor:
+    return ClaimCursor(slow=SLOW, rest=rest, gain=GAIN)
 
 
 def claim(job_id: int) -> Claim:
@@ -19,14 +25,14 @@ def looked(frontier: ClaimCursor, *ids: int, took: float, at: float = 100.0, bey
 
 
 def test_a_quick_look_is_followed_by_another() -> None:
-    frontier = ClaimCursor()
+    frontier = cursor()
     assert frontier.beyond(0.0) is None
     looked(frontier, 1, 2, took=SLOW)
     assert (frontier.beyond(100.0), frontier.rest(100.0)) == (None, 0.0)
 
 
 def test_after_a_slow_look_claims_begin_behind_the_last_job_for_a_while() -> None:
-    frontier = ClaimCursor()
+    frontier = cursor()
     looked(frontier, 7, 3, took=0.5)
     assert (frontier.beyond(100.0), frontier.rest(101.0)) == (3, REST * 0.5 - 1.0)
     looked(frontier, 9, took=0.01, beyond=3)
@@ -35,7 +41,7 @@ def test_after_a_slow_look_claims_begin_behind_the_last_job_for_a_while() -> Non
 
 
 def test_what_finds_nothing_moves_nothing() -> None:
-    frontier = ClaimCursor()
+    frontier = cursor()
     looked(frontier, took=0.5)
     assert frontier.beyond(100.0) is None  # there is no place to begin at
     looked(frontier, 4, took=0.5)
@@ -45,13 +51,13 @@ def test_what_finds_nothing_moves_nothing() -> None:
 
 
 def test_if_the_others_are_no_faster_something_else_is_slow() -> None:
-    frontier = ClaimCursor()
+    frontier = cursor()
     looked(frontier, 4, took=0.5)
     looked(frontier, 5, took=0.5 / GAIN + 0.001, beyond=4)
     assert frontier.beyond(100.0) is None
 
 
 def test_where_it_never_pays() -> None:
-    frontier = ClaimCursor(rest=0)
+    frontier = cursor(rest=0.0)
     looked(frontier, 4, took=math.inf)
     assert frontier.beyond(100.0) is None

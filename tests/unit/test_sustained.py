@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from horae.runtime.node import repeated_service as module
 from horae.runtime.node.repeated_service import lacks_resource, sustained
+from horae.runtime.timing import Pauses
 
 LACKS = [
     OSError(errno.EMFILE, "too many open files"),
@@ -31,12 +31,9 @@ class Service:
             raise error
 
 
-async def test_it_is_begun_again_and_says_so_once(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(module, "SHORTEST_PAUSE", 0.0)
+async def test_it_is_begun_again_and_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
     service = Service(*LACKS, *LACKS)
-    await sustained("the sweeper", service.run)
+    await sustained("the sweeper", service.run, Pauses(0.0, 5.0))
     assert service.begun == 2 * len(LACKS) + 1
     assert caplog.text.count("the sweeper fails for lack of a resource") == 1
 
@@ -48,7 +45,7 @@ async def test_it_is_begun_again_and_says_so_once(
 async def test_what_is_no_lack_ends_it(error: BaseException) -> None:
     service = Service(error)
     with pytest.raises(type(error)):
-        await sustained("the sweeper", service.run)
+        await sustained("the sweeper", service.run, Pauses(0.0, 5.0))
     assert service.begun == 1
 
 

@@ -7,6 +7,7 @@ from typing import TypedDict
 from horae.domain.cluster.liveness import Limits
 from horae.errors import ConfigurationError
 from horae.live.store import LiveStore
+from horae.runtime.timing import Timing
 from horae.storage.engine.database import Database
 from horae.types.registry import Registry
 from horae.wakeup.channel import WakeupChannel
@@ -33,6 +34,7 @@ class NodeKeywords(TypedDict, total=False):
     grace: timedelta
     keep: timedelta
     liveness: Limits
+    timing: Timing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +43,8 @@ class NodeOptions:
 
     `worker`, `scheduler`: whether it runs jobs, whether it fires schedules; `concurrency`: bodies at a time; `queues`:
     the ones it serves, None for all; `grace`: how long bodies may go on after the order to shut down; `keep`: how long
-    ended jobs are kept; `liveness`: when nodes are taken for dead, the same for all nodes of a database.
+    ended jobs are kept; `liveness`: when nodes are declared dead, the same for all nodes of a database; `timing`: how
+    often its services act.
 
     Raises `ConfigurationError`.
     """
@@ -54,6 +57,7 @@ class NodeOptions:
     grace: timedelta = timedelta(seconds=30)
     keep: timedelta = timedelta(days=30)
     liveness: Limits = field(default_factory=Limits)
+    timing: Timing = field(default_factory=Timing)
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""

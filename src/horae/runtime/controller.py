@@ -12,12 +12,12 @@ import logging
 import time
 from collections.abc import Collection, Iterable, Sequence
 from random import Random
-from typing import Final
 
 from horae.domain.cluster.ring import Ring
 from horae.domain.jobs.job import NodeId
 from horae.runtime.signals import Signals
 from horae.runtime.throttled_warning import ThrottledWarning
+from horae.runtime.timing import ControllerTiming
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL
 from horae.storage.engine.failures import is_transient
@@ -26,27 +26,16 @@ from horae.storage.schedules import bulk_firing, firing
 from horae.storage.schedules.bulk_firing import PlannedFire
 from horae.storage.schedules.plan_writing import AppliedPlan
 
-RELOAD: Final = 60.0
-HORIZON: Final = 80.0
-RING: Final = 5.0
-LARGEST_BATCH: Final = 1000
-SHORTEST_RETRY: Final = 0.2
-SECOND_OWNER: Final = 0.3
-AHEAD: Final = 10.0
-AHEAD_EVERY: Final = 1.0
-CROWD: Final = 200
-LARGEST_CROWD: Final = 20_000
-"""Seconds between reloads, and how far ahead they look; between looks at the ring; schedules in one transaction;
-seconds before an attempt that found a run in its way is repeated, and that the second owner waits for the first."""
-
 log = logging.getLogger("horae.runtime")
 
 
 class Controller:
     """One node's share of the schedules."""
 
-    def __init__(self, database: Database, node: NodeId, signals: Signals, rng: Random) -> None:
-        self._database, self._node, self._signals, self._rng = database, node, signals, rng
+    def __init__(
+        self, database: Database, node: NodeId, signals: Signals, timing: ControllerTiming, rng: Random
+    ) -> None:
+        self._database, self._node, self._signals, self._timing, self._rng = database, node, signals, timing, rng
         self._partitions: frozenset[int] = frozenset()
         self._first: frozenset[int] = frozenset()
         self._members: tuple[NodeId, ...] = ()
@@ -72,7 +61,7 @@ class Controller:
 
     def adopt(self, ids: Collection[int]) -> None:
         """Own these as well for a while: this node created them, and others may not know them before they reload."""
-        self._adopted.update(dict.fromkeys(ids, time.monotonic() + RELOAD))
+        self._adopted.update(dict.fromkeys(ids, time.monotonic() + self._timing.reload))
         self.hint(ids)
 
     def stop(self) -> None:
@@ -99,9 +88,9 @@ class Controller:
         now = time.monotonic()
         if now >= self._ring_at:
             await self._look_at_ring()
-            self._ring_at = now + RING
+            self._ring_at = now + self._timing.ring_every
         if now >= self._reload_at:
-            self._reload_at = now + RELOAD * self._rng.uniform(0.9, 1.0)
+            self._reload_at = now + self._timing.reload * self._rng.uniform(0.9, 1.0)
             self._reloading = True
             try:
                 await self._reload()
@@ -120,7 +109,7 @@ class Controller:
 
     async def _ask(self, ids: Collection[int]) -> None:
         before = time.monotonic()
-        for item in await self._database.autocommit_async(firing.due_among, ids, HORIZON):
+        for item in await self._database.autocommit_async(firing.due_among, ids, self._timing.horizon):
             if item.partition in self._partitions or item.id in self._adopted:
                 self._planned.pop(item.id, None)
                 grace = 0.0 if item.id in self._adopted else self._grace(item.partition)
@@ -141,7 +130,7 @@ class Controller:
         before = time.monotonic()
         self._adopted = {schedule_id: until for schedule_id, until in self._adopted.items() if until > before}
         self._asked = set(self._adopted)
-        due = await self._database.autocommit_async(firing.due, self._partitions, HORIZON)
+        due = await self._database.autocommit_async(firing.due, self._partitions, self._timing.horizon)
         self._due, self._heap, self._crowd = {}, [], []
         for item in due:
             self._put(item.id, item.priority, before + item.due_in + self._grace(item.partition))
@@ -176,11 +165,12 @@ class Controller:
         now = time.monotonic()
         if now < self._ahead_at:
             return
-        self._ahead_at = now + AHEAD_EVERY
-        soon = [key for key, due in self._due.items() if due <= now + AHEAD and key not in self._planned]
-        room = min(len(soon), LARGEST_CROWD - len(self._planned)) if len(soon) >= CROWD else 0
-        for start in range(0, room, CROWD):
-            batch = soon[start : start + CROWD]
+        self._ahead_at = now + self._timing.plan_every
+        until = now + self._timing.plan_within
+        soon = [key for key, due in self._due.items() if due <= until and key not in self._planned]
+        room = min(len(soon), self._timing.most_planned - len(self._planned)) if len(soon) >= self._timing.burst else 0
+        for start in range(0, room, self._timing.burst):
+            batch = soon[start : start + self._timing.burst]
             self._planned.update(await self._database.autocommit_async(bulk_firing.plan_ahead, batch))
             if self._wake.is_set() or (self._heap and self._heap[0][0] <= time.monotonic()):
                 self._ahead_at = 0.0
@@ -231,7 +221,7 @@ class Controller:
         if len(self._crowd) > before:
             self._crowd.sort(reverse=True)
         batch: list[int] = []
-        while self._crowd and len(batch) < LARGEST_BATCH:
+        while self._crowd and len(batch) < self._timing.batch:
             _, due, schedule_id = self._crowd.pop()
             if self._due.get(schedule_id) == due:  # else it was planned anew since
                 del self._due[schedule_id]
@@ -246,13 +236,13 @@ class Controller:
         due_in = (row.next_start - row.now).total_seconds()
         if due_in <= 0 and row.started_at is not None:
             # A run outlasts its interval: half of that is soon enough to see its end before the next start.
-            due_in = max(SHORTEST_RETRY, (row.next_start - row.started_at).total_seconds() / 2)
-        if due_in <= HORIZON:
+            due_in = max(self._timing.shortest_retry, (row.next_start - row.started_at).total_seconds() / 2)
+        if due_in <= self._timing.horizon:
             self._put(row.id, row.priority, result.read_at + max(due_in, 0.0) + self._grace(row.partition))
 
     def _grace(self, partition: int) -> float:
         """Let the first owner go first: the second is there in case it does not."""
-        return 0.0 if partition in self._first else SECOND_OWNER
+        return 0.0 if partition in self._first else self._timing.second_owner
 
     def _put(self, schedule_id: int, priority: int, due: float) -> None:
         self._due[schedule_id] = due
@@ -269,7 +259,7 @@ class Controller:
 
     async def _sleep(self) -> None:
         now = time.monotonic()
-        until = min(self._ring_at, self._reload_at, self._heap[0][0] if self._heap else now + RING)
+        until = min(self._ring_at, self._reload_at, self._heap[0][0] if self._heap else now + self._timing.ring_every)
         try:
             async with asyncio.timeout(max(until - now, 0.0)):
                 await self._wake.wait()

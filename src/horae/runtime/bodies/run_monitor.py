@@ -9,7 +9,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Final
 
 from horae.domain.jobs.job import Job, JobId, JobState
 from horae.errors import JobCancelled, LeaseLost, SoftTimeLimitExceeded
@@ -18,14 +17,13 @@ from horae.runtime.bodies.reporter import Reporter
 from horae.runtime.bodies.run import Run
 from horae.runtime.bodies.runner import OutOfTime
 from horae.runtime.throttled_warning import ThrottledWarning
+from horae.runtime.timing import RunMonitorTiming
 from horae.storage.engine.database import Database
 from horae.storage.jobs import reading
 from horae.storage.outcomes import time_limits
 from horae.storage.schedules import terminating
 from horae.wakeup.channel import Hint, HintKind
 
-ROUND: Final = 0.1
-ROUNDS_PER_READING: Final = 20
 log = logging.getLogger("horae.runtime")
 
 
@@ -34,13 +32,14 @@ class RunMonitor:
 
     def __init__(
         self, running: Mapping[JobId, Run], reporter: Reporter, live: LiveStore, database: Database,
-        on_expiry: Callable[[Job], None],
+        on_expiry: Callable[[Job], None], timing: RunMonitorTiming,
     ) -> None:  # fmt: skip
         self._running = running
         self._reporter = reporter
         self._live = live
         self._database = database
         self._on_expiry = on_expiry
+        self._timing = timing
         self._hinted = asyncio.Event()
         self._rounds = 0
         self._away, self._unwritten = ThrottledWarning(), ThrottledWarning()
@@ -55,7 +54,7 @@ class RunMonitor:
 
     def look_again(self) -> None:
         """Read the rows of all bodies at once: others may have taken them. Called on the node's loop."""
-        self._rounds = ROUNDS_PER_READING - 1
+        self._rounds = self._timing.reread_every - 1
         self._hinted.set()
 
     async def run(self) -> None:
@@ -72,7 +71,7 @@ class RunMonitor:
 
     async def _keep_times(self, services: asyncio.TaskGroup) -> None:
         while True:
-            await asyncio.sleep(ROUND)
+            await asyncio.sleep(self._timing.round)
             if overdue := self.keep_time(time.monotonic()):
                 services.create_task(self._fail_async(overdue))
             if self._told:
@@ -81,7 +80,7 @@ class RunMonitor:
 
     async def _pause(self) -> None:
         try:
-            async with asyncio.timeout(ROUND):
+            async with asyncio.timeout(self._timing.round):
                 await self._hinted.wait()
         except TimeoutError:
             pass
@@ -90,7 +89,7 @@ class RunMonitor:
     async def _round(self) -> None:
         asked = [job_id for job_id, run in self._running.items() if run.may_be_cancelled]
         self._rounds += 1
-        reread = self._rounds % ROUNDS_PER_READING == 0
+        reread = self._rounds % self._timing.reread_every == 0
         orders = await self._database.in_service(lambda: self.exchange(asked, reread=reread))
         for job_id, order in orders.items():
             if (run := self._running.get(job_id)) is not None:

@@ -1,48 +1,41 @@
-"""How far a node has claimed, so that it need not pass again over all that has gone.
+"""How far a node has claimed, so that it need not read the same index entries again.
 
-PostgreSQL keeps the index entries of claimed rows for as long as a transaction is open that is older, and each claim
-from the front reads them. While that is slow, most claims begin where the last one ended, and one in a while looks at
-everything: it finds what is due elsewhere, by another priority or an earlier time (ADR 0008).
+PostgreSQL keeps the index entries of claimed rows while an older transaction is open, and each claim from the front of
+the queue reads them all. While that is slow, most claims start where the last one ended. A few start at the front: they
+find what became due there, by a higher priority or an earlier time (ADR 0008).
 """
 
 import math
 from collections.abc import Sequence
-from typing import Final
 
 from horae.domain.jobs.job import Claim, JobId
 
-SLOW: Final = 0.02
-REST: Final = 30
-GAIN: Final = 2
-"""Seconds that a look at everything may take; how many times as long as a slower one took the next is put off; how much
-faster the claims between them have to be, or it is something else that is slow."""
-
 
 class ClaimCursor:
-    """The last job that was claimed, and whether it is time to look at everything. Moments are seconds."""
+    """The last job that was claimed, and when to claim from the front again. Times are in seconds."""
 
-    def __init__(self, rest: float = REST) -> None:
-        """`rest`: how many times as long as a slow look at everything the next one is put off."""
-        self._rest = rest
+    def __init__(self, *, slow: float, rest: float, gain: float) -> None:
+        """`slow`, `rest`, `gain`: see `ClaimerTiming`."""
+        self._slow, self._rest, self._gain = slow, rest, gain
         self._last: JobId | None = None
-        self._whole_took = 0.0
+        self._scan_took = 0.0
         self._rests_until = -math.inf
 
     def beyond(self, now: float) -> JobId | None:
-        """The job behind which the next claim begins; None: it looks at everything."""
+        """Return the job after which the next claim starts, or None to start at the front."""
         return self._last if now < self._rests_until else None
 
     def rest(self, now: float) -> float:
-        """Seconds until the next look at everything."""
+        """Return the seconds until the next claim from the front."""
         return max(0.0, self._rests_until - now)
 
     def move(self, taken: Sequence[Claim], *, beyond: JobId | None, began: float, ended: float) -> None:
-        """Take note of a claim: what it took, behind which job, from when to when."""
+        """Record a claim: after which job it started, and when it began and ended."""
         took = ended - began
         if taken:
             self._last = taken[-1].id
         if beyond is None:
-            self._whole_took = took
-            self._rests_until = ended + self._rest * took if took > SLOW else -math.inf
-        elif took * GAIN > self._whole_took:
+            self._scan_took = took
+            self._rests_until = ended + self._rest * took if took > self._slow else -math.inf
+        elif took * self._gain > self._scan_took:
             self._rests_until = -math.inf

@@ -9,47 +9,40 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
-from typing import Final
 
 from horae.domain.jobs.job import Claim
-from horae.runtime.claims.claim_cursor import REST, ClaimCursor
+from horae.runtime.claims.claim_cursor import ClaimCursor
+from horae.runtime.timing import ClaimerTiming
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL
 from horae.storage.jobs import claims, limited_claims
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.limited_claims import LimitedClaims
 
-FRESH: Final = 5.0
-PAUSES: Final[tuple[float, float]] = (0.02, 1.0)
-AVOIDED_FOR: Final[tuple[float, float]] = (0.2, 10.0)
-"""Seconds: how long a look holds; shortest and longest before a queue is tried again that a rival was at, and before a
-type is whose bodies could not begin.
-"""
-
 
 class Claimer:
     """The claims of one node, and what it knows of limits."""
 
-    def __init__(self, database: Database, scope: ClaimScope, rng: Random) -> None:
+    def __init__(self, database: Database, scope: ClaimScope, timing: ClaimerTiming, rng: Random) -> None:
         self.limited = frozenset[str]()
         """The queues that have limits, of those that the node serves."""
         self.exhausted = False
         """Whether the last claim took all that there was."""
         self.pause = math.inf
         """Seconds after which another claim may take what the last one had to pass over."""
-        self._database, self._scope, self._rng = database, scope, rng
+        self._database, self._scope, self._timing, self._rng = database, scope, timing, rng
         self._cursor = self._new_cursor()
         self._looked_at = -math.inf
-        self._next_pause = PAUSES[0]
+        self._next_pause = self._timing.contended.shortest
         self.avoided: dict[str, tuple[float, float]] = {}
         """Types whose bodies cannot begin here: until when they are left to others, and how long that is."""
 
     def avoid(self, name: str) -> None:
         """Take nothing of this type for a moment, which grows from one time to the next until `trust`."""
         now = time.monotonic()
-        until, pause = self.avoided.get(name, (0.0, AVOIDED_FOR[0] / 2))
+        until, pause = self.avoided.get(name, (0.0, self._timing.avoided_for.shortest / 2))
         if now >= until:  # else it was tried together with others
-            pause = min(pause * 2, AVOIDED_FOR[1])
+            pause = min(pause * 2, self._timing.avoided_for.longest)
             self.avoided[name] = now + pause * self._rng.uniform(0.5, 1.0), pause
 
     def trust(self, name: str) -> None:
@@ -71,12 +64,14 @@ class Claimer:
         self._cursor = self._new_cursor()
 
     def _new_cursor(self) -> ClaimCursor:
-        return ClaimCursor(REST if self._database.dialect == POSTGRESQL else 0)
+        timing = self._timing
+        rest = timing.scan_rest if self._database.dialect == POSTGRESQL else 0.0
+        return ClaimCursor(slow=timing.slow_scan, rest=rest, gain=timing.cursor_gain)
 
     @property
     def is_stale(self) -> bool:
         """Whether limits may have come or gone since the last look."""
-        return time.monotonic() - self._looked_at > FRESH
+        return time.monotonic() - self._looked_at > self._timing.limits_fresh
 
     async def claim(self, room: int) -> Sequence[Claim]:
         """Take up to `room` due jobs; raises what the database raises."""
@@ -115,6 +110,6 @@ class Claimer:
         self.exhausted = taken.contended  # else there may be more behind what did not fit, so the next claim comes soon
         if taken.contended:
             self.pause = min(self.pause, self._next_pause * self._rng.uniform(0.5, 1.0))
-            self._next_pause = min(self._next_pause * 2, PAUSES[1])
+            self._next_pause = min(self._next_pause * 2, self._timing.contended.longest)
         else:
-            self._next_pause = PAUSES[0]
+            self._next_pause = self._timing.contended.shortest

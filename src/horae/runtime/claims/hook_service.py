@@ -9,21 +9,13 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Final
 
 from horae.domain.jobs.job import JobId
 from horae.runtime.throttled_warning import ThrottledWarning
+from horae.runtime.timing import HookTiming
 from horae.storage.engine.database import Database
 from horae.types.hook_threads import HookThreads
 from horae.types.hooks import Hooks
-
-LOOK_EVERY: Final = 2.0
-CLEAN_EVERY: Final = 300.0
-CLEAN_SHARE: Final = 0.1
-PATIENCE: Final = 1.0
-"""Seconds between looks at what is owed, and between clean-ups at most; these as a share of the time that jobs are
-kept; seconds that a node which stops waits for running hooks.
-"""
 
 log = logging.getLogger("horae.runtime")
 
@@ -31,8 +23,9 @@ log = logging.getLogger("horae.runtime")
 class HookService:
     """Has owed hooks called and old jobs deleted."""
 
-    def __init__(self, database: Database, hooks: Hooks, keep_seconds: float) -> None:
-        self._database, self._hooks, self._keep_seconds = database, hooks, keep_seconds
+    def __init__(self, database: Database, hooks: Hooks, keep_seconds: float, timing: HookTiming) -> None:
+        self._database, self._hooks = database, hooks
+        self._keep_seconds, self._timing = keep_seconds, timing
         self._threads = HookThreads(hooks)
         self._cleaning: dict[str, threading.Thread] = {}
         self._due = asyncio.Event()
@@ -49,7 +42,7 @@ class HookService:
     async def run(self) -> None:
         """Look until cancelled."""
         loop = asyncio.get_running_loop()
-        pause = min(CLEAN_EVERY, self._keep_seconds * CLEAN_SHARE)
+        pause = min(self._timing.clean_every, self._keep_seconds * self._timing.clean_share)
         clean_at = loop.time() + pause
         while True:
             await self._look()
@@ -57,15 +50,15 @@ class HookService:
                 self.clean_up()
                 clean_at = loop.time() + pause
             with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_EVERY):
+                async with asyncio.timeout(self._timing.look_every):
                     await self._due.wait()
 
     async def finish(self) -> None:
         """Begin what the last bodies of the node owe, and wait a moment for it; the rest stays owed."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(self._timing.stop_wait):
                 await self._look()
-                await asyncio.to_thread(self._threads.close, PATIENCE)
+                await asyncio.to_thread(self._threads.close, self._timing.stop_wait)
         self.close()
 
     def close(self) -> None:

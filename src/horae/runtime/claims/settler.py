@@ -22,19 +22,13 @@ from horae.runtime.bodies.runner import RunEnvironment
 from horae.runtime.bodies.verdict import FinishedRun
 from horae.runtime.signals import Signals
 from horae.runtime.throttled_warning import ThrottledWarning
+from horae.runtime.timing import SettlerTiming
 from horae.storage.engine.failures import is_of_data
 from horae.storage.jobs import claims
 from horae.storage.jobs.owed_hooks import ON_ERROR
 from horae.storage.outcomes import settling
 from horae.storage.outcomes.settling import Settled
 
-LARGEST_BATCH: Final = 1000
-MOST_WAITING: Final = 10_000
-PATIENCE: Final = 1.0
-PAUSES: Final[tuple[float, float]] = (0.05, 2.0)
-"""Ends in one transaction; ends that may wait; seconds for which they let a crowd of starts pass; shortest and longest
-pause after a batch that could not be written, in seconds.
-"""
 UNSTORABLE: Final = "What this job returned cannot be stored."
 log = logging.getLogger("horae.runtime")
 
@@ -49,9 +43,12 @@ def _no_beat(_connection: Connection) -> Callable[[], None]:
 class Settler:
     """The one place of a node from which claims are settled."""
 
-    def __init__(self, environment: RunEnvironment, signals: Signals, rng: Random, beat: Beat = _no_beat) -> None:
+    def __init__(
+        self, environment: RunEnvironment, signals: Signals, timing: SettlerTiming, rng: Random, beat: Beat = _no_beat
+    ) -> None:
         """`beat`: a sign of life in each transaction, where one is due; the answer is called after the commit."""
-        self._environment, self._signals, self._rng, self._beat = environment, signals, rng, beat
+        self._environment, self._signals, self._timing = environment, signals, timing
+        self._rng, self._beat = rng, beat
         self._waiting: list[FinishedRun] = []
         self._writing: Sequence[FinishedRun] = ()
         self._work = asyncio.Event()
@@ -59,13 +56,13 @@ class Settler:
         self._idle.set()
         self._closing = False
         self._patient = True
-        self._largest, self._pause = LARGEST_BATCH, PAUSES[0]
+        self._largest, self._pause = self._timing.batch, self._timing.retry.shortest
         self._away = ThrottledWarning()
 
     @property
     def crowded(self) -> bool:
         """Whether so much waits to be written that nothing more should be claimed."""
-        return len(self._waiting) >= MOST_WAITING
+        return len(self._waiting) >= self._timing.most_waiting
 
     @property
     def unsettled(self) -> list[JobId]:
@@ -79,7 +76,7 @@ class Settler:
         if len(waiting) == 1:  # else the first has said so
             self._work.set()
             self._idle.clear()
-        elif len(waiting) >= MOST_WAITING:
+        elif len(waiting) >= self._timing.most_waiting:
             self._signals.burst_over.set()
 
     async def drained(self) -> None:
@@ -117,7 +114,7 @@ class Settler:
         elif self._patient and not self._closing:
             self._patient = False
             with suppress(TimeoutError):
-                async with asyncio.timeout(PATIENCE):
+                async with asyncio.timeout(self._timing.burst_wait):
                     await self._signals.burst_over.wait()
 
     async def _write(self, batch: Sequence[FinishedRun]) -> None:
@@ -127,8 +124,8 @@ class Settler:
             await self._repeat(batch, error)
             return
         self._away.settle()
-        self._pause = PAUSES[0]
-        self._largest = min(self._largest * 2, LARGEST_BATCH)
+        self._pause = self._timing.retry.shortest
+        self._largest = min(self._largest * 2, self._timing.batch)
         self._environment.journal.end([ended.claim for ended in batch])
         self._signals.settled.send(batch, settled)
 
@@ -153,7 +150,7 @@ class Settler:
             return
         self._away.warn("%d results wait for the database: %s", len(self._waiting), error)
         await asyncio.sleep(self._pause * self._rng.uniform(0.5, 1.0))
-        self._pause = min(self._pause * 2, PAUSES[1])
+        self._pause = min(self._pause * 2, self._timing.retry.longest)
 
 
 def refused(ended: FinishedRun, error: Exception) -> FinishedRun | None:

@@ -7,22 +7,19 @@ each, and it alone is quarantined.
 
 from collections.abc import Callable, Container, Sequence
 from random import Random
-from typing import Final
 
 from horae.domain.jobs.job import MAX_CRASHES, Claim, JobId
+from horae.runtime.timing import Pauses
 from horae.storage.engine.database import Database
 from horae.storage.jobs import claims
 from horae.storage.outcomes import crashed_nodes
-
-PAUSE: Final = (1.0, 5.0)
-"""Seconds after which a suspect that had to give way is due again; drawn, so that several nodes take them in turn."""
 
 
 class Suspects:
     """Lets one suspect run at a time."""
 
-    def __init__(self, database: Database, rng: Random) -> None:
-        self._database, self._rng = database, rng
+    def __init__(self, database: Database, pause: Pauses, rng: Random) -> None:
+        self._database, self._pause, self._rng = database, pause, rng
         self._running: JobId | None = None
 
     async def sift(self, taken: Sequence[Claim], busy: Callable[[], Container[JobId]]) -> Sequence[Claim]:
@@ -39,7 +36,7 @@ class Suspects:
         if suspects and (self._running is None or self._running not in busy()):
             self._running = suspects.pop(0).id
         if suspects:
-            pause = self._rng.uniform(*PAUSE)
+            pause = self._rng.uniform(*self._pause)
             await self._database.transact_async(claims.postpone, suspects, pause)
         later = {claim.id for claim in suspects}
         return [claim for claim in taken if claim.id not in later]

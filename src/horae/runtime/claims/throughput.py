@@ -1,34 +1,32 @@
-"""How many bodies end in a moment: how far ahead it pays to claim."""
+"""How many bodies end in a moment, and so how many jobs it pays to claim in advance."""
 
-from typing import Final
-
-MOMENT: Final = 0.1
-LEAST: Final = 0.02
-"""Seconds: what is counted at a time; from how much of it the rest is told."""
+from horae.runtime.timing import ThroughputTiming
 
 
 class Throughput:
-    """Counts ends by moments of a tenth of a second."""
+    """Counts the bodies that end, a moment at a time. Times are in seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, timing: ThroughputTiming) -> None:
+        self._timing = timing
         self._since = self._latest = 0.0
         self._current = 0
         self._last = 0
 
     @property
     def recent(self) -> int:
-        """Ends in the last moment, or in this one at its pace so far if they are more."""
-        return max(self._last, int(self._current * MOMENT / max(self._latest - self._since, LEAST)))
+        """Bodies that ended in the last moment, or the current one's count extrapolated to a whole one, if higher."""
+        elapsed = max(self._latest - self._since, self._timing.shortest_sample)
+        return max(self._last, int(self._current * self._timing.moment / elapsed))
 
     def count(self, now: float) -> None:
-        """One more has ended."""
-        if now - self._since >= MOMENT:
-            self._last = self._current if now - self._since < 2 * MOMENT else 0
+        """Count a body that has ended."""
+        if now - self._since >= self._timing.moment:
+            self._last = self._current if now - self._since < 2 * self._timing.moment else 0
             self._current = 0
             self._since = now
         self._latest = now
         self._current += 1
 
     def reset(self) -> None:
-        """Claim no further ahead until bodies end again."""
+        """Claim nothing in advance until bodies end again."""
         self._last = self._current = 0

@@ -15,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from random import Random
-from typing import Any, Final
+from typing import Any
 
 from horae.domain.cluster.liveness import Isolation
 from horae.domain.jobs.job import Claim, JobId
@@ -31,26 +31,13 @@ from horae.runtime.claims.suspects import Suspects
 from horae.runtime.claims.throughput import Throughput
 from horae.runtime.signals import Signals
 from horae.runtime.throttled_warning import ThrottledWarning
+from horae.runtime.timing import Timing
 from horae.storage.jobs import claims
 from horae.storage.jobs.claims import ClaimScope
 from horae.types.context import JobContext
 from horae.types.job_type import JobType
 from horae.types.registry import Registry
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
-
-LARGEST_PREFETCH: Final = 2000
-LONGEST_WAIT: Final = 1.0
-POLL_WITH_HINTS: Final = 1.5
-POLL_IDLE: Final = 5.0
-POLL_ALONE: Final[tuple[float, float]] = (0.05, 1.0)
-LOST_REPLY_WINDOW: Final = 10.0
-ORPHANED_EVERY: Final = 60.0
-LATE: Final = 5.0
-"""Seconds: how long a claim may wait for a slot; between polls where hints arrive, and where nothing waits besides;
-shortest and longest without hints; how long a statement without an answer may still be under way; between looks for
-claims without an answer at other times; an answer to a claim that took longer is not trusted, for the node may have
-been taken for dead meanwhile.
-"""
 
 log = logging.getLogger("horae.runtime")
 Choose = Callable[[JobType[Any]], Executor]
@@ -61,27 +48,27 @@ class Worker:
 
     def __init__(  # noqa: PLR0913 - the one place where these meet
         self, *, environment: RunEnvironment, scope: ClaimScope, registry: Registry, signals: Signals, settler: Settler,
-        reporter: Reporter, choose: Choose, slots: Slots, wakeup: WakeupChannel, rng: Random,
+        reporter: Reporter, choose: Choose, slots: Slots, wakeup: WakeupChannel, timing: Timing, rng: Random,
     ) -> None:  # fmt: skip
         self.running: dict[JobId, Run] = {}
-        self._signals, self._wakeup = signals, wakeup
+        self._signals, self._wakeup, self._timing = signals, wakeup, timing.worker
         self._environment, self._registry = environment, registry
-        self._claimer = Claimer(environment.database, scope, rng)
-        self._suspects = Suspects(environment.database, rng)
+        self._claimer = Claimer(environment.database, scope, timing.claimer, rng)
+        self._suspects = Suspects(environment.database, timing.worker.suspect_pause, rng)
         self._settler, self._reporter = settler, reporter
         self._choose, self._slots, self._rng = choose, slots, rng
         self._prefetched: deque[tuple[Claim, float]] = deque()
-        self._throughput = Throughput()
+        self._throughput = Throughput(timing.throughput)
         self._away = ThrottledWarning()
         self._wake = asyncio.Event()
         self._hints = 0
         self._exhausted = False
         self._stopping = self._isolated = False
-        self._poll = POLL_ALONE[0]
+        self._poll = self._timing.poll_without_hints.shortest
         self._due_at: float | None = None
         self._looked_ahead = False
         self._reply_lost_until = 0.0
-        self._orphaned_at = time.monotonic() + ORPHANED_EVERY
+        self._orphaned_at = time.monotonic() + self._timing.orphaned_every
         signals.work.connect(self.hint)
         signals.room.connect(self._wake.set)
         signals.queues_freed.connect(self._queues_freed)
@@ -136,7 +123,7 @@ class Worker:
         if self._settler.crowded or self._isolated:
             return 0
         free, waiting = self._slots.free, len(self._prefetched)
-        ahead = min(self._throughput.recent, LARGEST_PREFETCH)
+        ahead = min(self._throughput.recent, self._timing.prefetch)
         # A claim of ten jobs costs nearly what one of hundreds does: not before half of what was ahead is used up.
         return 0 if waiting >= free and waiting * 2 > ahead else free + ahead - waiting
 
@@ -148,17 +135,17 @@ class Worker:
             taken = await self._suspects.sift(taken, lambda: self._known)
         except Exception as error:  # noqa: BLE001 - the database may be away for a while; the node stays
             self._away.warn("no jobs can be claimed: %s", error)
-            self._reply_lost_until = time.monotonic() + LOST_REPLY_WINDOW
+            self._reply_lost_until = time.monotonic() + self._timing.lost_reply_window
             await asyncio.sleep(self._rng.uniform(0.2, 1.0))
             return
         self._away.settle()
         self._exhausted = self._claimer.exhausted and hints == self._hints
         if taken:
-            self._poll = POLL_ALONE[0]
+            self._poll = self._timing.poll_without_hints.shortest
         self._looked_ahead, self._due_at = False, None  # a moment that has passed would be waited for without a pause
         now = time.monotonic()
         self._prefetched.extend((claim, now) for claim in taken)
-        if now - asked > LATE:
+        if now - asked > self._timing.latest_reply:
             self._hand_back_prefetched()
         self._begin_prefetched()
 
@@ -180,7 +167,7 @@ class Worker:
             await self._look_ahead()
         timeout = min(self._poll_interval(), self._claimer.pause)
         if self._prefetched:
-            timeout = min(timeout, LONGEST_WAIT / 4)
+            timeout = min(timeout, self._timing.prefetched_for / 4)
         try:
             async with asyncio.timeout(timeout):
                 await self._wake.wait()
@@ -191,11 +178,11 @@ class Worker:
     def _poll_interval(self) -> float:
         spread = self._rng.uniform(0.75, 1.25)
         if not self._wakeup.connected:
-            self._poll = min(self._poll * 2, POLL_ALONE[1])
+            self._poll = min(self._poll * 2, self._timing.poll_without_hints.longest)
             return self._poll * spread
         if self._due_at is None:
-            return POLL_WITH_HINTS * spread
-        return max(0.0, min(POLL_IDLE * spread, self._due_at - time.monotonic()))
+            return self._timing.poll_with_hints * spread
+        return max(0.0, min(self._timing.poll_idle * spread, self._due_at - time.monotonic()))
 
     def _begin_prefetched(self) -> None:
         while self._prefetched and not self._stopping and not self._isolated and self._slots.free > 0:
@@ -244,7 +231,7 @@ class Worker:
             self._hand_back(dropped)
 
     def _hand_back_stale(self) -> None:
-        oldest = time.monotonic() - LONGEST_WAIT
+        oldest = time.monotonic() - self._timing.prefetched_for
         if self._prefetched and self._prefetched[0][1] < oldest:
             self._throughput.reset()
             self._hand_back_prefetched()
@@ -269,10 +256,10 @@ class Worker:
             orphaned = await self._environment.database.autocommit_async(claims.orphaned, self._environment.node, known)
         except Exception as error:  # noqa: BLE001 - as for a claim
             self._away.warn("it is not known whether jobs were claimed: %s", error)
-            self._reply_lost_until = time.monotonic() + LOST_REPLY_WINDOW
+            self._reply_lost_until = time.monotonic() + self._timing.lost_reply_window
             await asyncio.sleep(self._rng.uniform(0.2, 1.0))
             return
-        self._orphaned_at = time.monotonic() + ORPHANED_EVERY
+        self._orphaned_at = time.monotonic() + self._timing.orphaned_every
         if orphaned:
             self._hand_back(orphaned)
             log.warning("%d jobs were claimed without an answer and are handed back", len(orphaned))

@@ -13,17 +13,11 @@ from typing import Final
 
 from horae.domain.jobs.job import Claim, NodeId
 from horae.runtime.journal.journal import HEADER, WIDTH, Journal, entry_of, header
+from horae.runtime.timing import JournalTiming
 from horae.storage.engine.database import Database, side_car_path
 from horae.storage.engine.dialect import SQLITE
 from horae.storage.engine.sqlite.file_modes import make_folder
 
-PATIENCE: Final = 1.0
-STALE: Final = 24 * 3600.0
-PAUSE: Final = 0.01
-TRIES: Final = 10
-"""Seconds: for which the threads of a killed process may hold its lock; after which a file that nobody removed goes;
-between two looks at a lock. Tries to make a file while others remove its folder.
-"""
 SUFFIX: Final = ".begun"
 
 log = logging.getLogger("horae.runtime")
@@ -32,7 +26,8 @@ log = logging.getLogger("horae.runtime")
 class Journals:
     """The folder of journals: beside a SQLite file; on PostgreSQL a private one of this user on this machine."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, timing: JournalTiming) -> None:
+        self._timing = timing
         self._own = database.dialect == SQLITE
         self.folder = (
             side_car_path(database, "nodes") if self._own else Path(tempfile.gettempdir(), f"horae-{os.getuid()}")
@@ -58,7 +53,7 @@ class Journals:
         """Remove files of which nobody has made use."""
         for file in self.folder.glob(f"*{SUFFIX}") if self._is_trusted() else ():
             with suppress(OSError):
-                if time.time() - file.stat().st_mtime > STALE and _is_unlocked(file):
+                if time.time() - file.stat().st_mtime > self._timing.stale and _is_unlocked(file):
                     file.unlink()
 
     def remove(self, node: NodeId) -> None:
@@ -79,10 +74,10 @@ class Journals:
                     return Begun(None)  # its process lives, and may begin more
             except OSError:
                 return Begun(None)
-            time.sleep(PAUSE)
+            time.sleep(self._timing.lock_pause)
 
     def _open(self, journal: Journal, file: Path) -> None:
-        for _ in range(TRIES):
+        for _ in range(self._timing.tries):
             self._prepare()
             with suppress(FileNotFoundError):  # the last node to leave has just removed the folder
                 journal.open(file)

@@ -53,9 +53,10 @@ class Journal:
     `begin` may be called from any thread, everything else on one at a time.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, slots: int = SLOTS) -> None:
+        """`slots`: how many entries a new file has room for."""
         self.file: Path | None = None
-        self._entries: Any = array("q", bytes(SLOTS * WIDTH))
+        self._entries: Any = array("q", bytes(slots * WIDTH))
         self._slots: dict[int, int] = {}
         self._free: list[int] = []
         self._unused = count()
@@ -71,7 +72,7 @@ class Journal:
         # Another open file: a mapping keeps its own open in a process that a body forks, and with it the lock.
         self._descriptors.append(os.open(file, os.O_RDWR | os.O_CLOEXEC))
         os.pwrite(for_lock, header(), 0)
-        self._entries = self._mapped(SLOTS)
+        self._entries = self._mapped(len(self._entries))
         self.file = file
         begins_anew_after_fork(self)
 

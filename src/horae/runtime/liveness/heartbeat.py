@@ -13,24 +13,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
 
 from sqlalchemy import Connection
 
 from horae.domain.cluster.liveness import Contact, Isolation, Limits
 from horae.runtime.liveness.heartbeat_helper import Helper, start_helper
 from horae.runtime.throttled_warning import ThrottledWarning
+from horae.runtime.timing import HeartbeatTiming
 from horae.storage.engine.database import Database
 from horae.storage.operations import nodes
 from horae.storage.operations.heartbeat_process import clock
 from horae.storage.operations.nodes import NodeRecord
-
-LOOK: Final = 0.25
-RESTARTS: Final = (0.5, 30.0)
-AWAKE: Final = 1.0
-"""Seconds: between two looks at the clock; shortest and longest before a helper that has ended is started again; that a
-process which has just been continued, or a machine that has just woken up, has to find out how it stands.
-"""
 
 log = logging.getLogger("horae.runtime")
 
@@ -52,14 +45,17 @@ class Watcher:
 class Heartbeat:
     """The heartbeat of one node."""
 
-    def __init__(self, database: Database, record: NodeRecord, limits: Limits, watcher: Watcher) -> None:
+    def __init__(
+        self, database: Database, record: NodeRecord, limits: Limits, timing: HeartbeatTiming, watcher: Watcher
+    ) -> None:
         """`record`: the node has just been registered."""
-        self._database, self._record, self._limits, self._watcher = database, record, limits, watcher
+        self._database, self._record, self._watcher = database, record, watcher
+        self._limits, self._timing = limits, timing
         self._contact = Contact(limits, clock())
         self._level = Isolation.NONE
         self._stopped = threading.Event()
         self._helper: Helper | None = None
-        self._helper_at, self._restart_in = clock(), RESTARTS[0]
+        self._helper_at, self._restart_in = clock(), self._timing.restart.shortest
         self._looked_at = self._fresh_from = clock()
         self._bridge: threading.Thread | None = None
         self._helper_beat_at = -math.inf
@@ -107,19 +103,19 @@ class Heartbeat:
         while not self._stopped.is_set():
             helper = self._helper
             if helper is None:
-                self._stopped.wait(LOOK)
+                self._stopped.wait(self._timing.round)
             else:
                 self._hear(helper)
             if not self._stopped.is_set():
                 self._look(clock())
 
     def _hear(self, helper: Helper) -> None:
-        for word, rest in helper.words(LOOK):
+        for word, rest in helper.words(self._timing.round):
             match word:
                 case "beat":
                     sent, _, suspects = rest.partition(" ")
                     self._helper_beat_at = clock()
-                    self._restart_in = RESTARTS[0]
+                    self._restart_in = self._timing.restart.shortest
                     self._answered(float(sent), int(suspects))
                 case "dead":
                     self._die()
@@ -156,7 +152,7 @@ class Heartbeat:
 
     def _look(self, now: float) -> None:
         if now - self._looked_at > self._limits.margin:
-            self._fresh_from = now + AWAKE
+            self._fresh_from = now + self._timing.awake
         self._looked_at = now
         self._database.end_overdue_calls(time.monotonic())
         self._ensure_helper(now)
@@ -186,7 +182,7 @@ class Heartbeat:
 
     def _start_later(self, now: float) -> None:
         self._helper_at = now + self._restart_in
-        self._restart_in = min(self._restart_in * 2, RESTARTS[1])
+        self._restart_in = min(self._restart_in * 2, self._timing.restart.longest)
 
     def _beat_here(self) -> None:
         """Beat in this process until the helper does."""

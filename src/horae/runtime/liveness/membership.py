@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sqlalchemy import Connection
 
@@ -18,6 +18,7 @@ from horae.domain.jobs.job import NodeId
 from horae.runtime.liveness.heartbeat import Heartbeat, Watcher
 from horae.runtime.liveness.identity import decoded, is_gone
 from horae.runtime.liveness.life_lock import LifeLock, is_abandoned
+from horae.runtime.timing import Timing
 from horae.storage.engine.connections.timeouts import detach
 from horae.storage.engine.database import Database, side_car_path
 from horae.storage.engine.dialect import SQLITE
@@ -25,9 +26,6 @@ from horae.storage.engine.sqlite.file_modes import make_folder
 from horae.storage.operations import nodes
 from horae.storage.operations.heartbeat_process import clock
 from horae.storage.operations.nodes import NodeRecord, NodeView
-
-ORPHANED_AFTER: Final = 60.0
-"""Seconds after which a file that no row names is nobody's."""
 
 
 class Membership(Protocol):
@@ -73,10 +71,9 @@ class DatabaseMembership:
     is_anybody_missing = False
     """Beats tell of others' silence."""
 
-    def __init__(self, database: Database, record: NodeRecord, limits: Limits) -> None:
-        self._database = database
-        self._record = record
-        self._limits = limits
+    def __init__(self, database: Database, record: NodeRecord, limits: Limits, timing: Timing) -> None:
+        self._database, self._record = database, record
+        self._limits, self._timing = limits, timing.heartbeat
         self._heartbeat: Heartbeat | None = None
 
     def join(self, watcher: Watcher) -> None:
@@ -84,7 +81,7 @@ class DatabaseMembership:
         if self._database.pooled:  # the session that has the lock would be somebody else's a moment later
             self._record = replace(self._record, lock_key=None)
         self._database.transact(nodes.register, self._record)
-        self._heartbeat = Heartbeat(self._database, self._record, self._limits, watcher)
+        self._heartbeat = Heartbeat(self._database, self._record, self._limits, self._timing, watcher)
         self._heartbeat.start()
 
     def beat_within(self, connection: Connection) -> Callable[[], None]:
@@ -128,10 +125,10 @@ class DatabaseMembership:
 class FileMembership:
     """Life on SQLite."""
 
-    def __init__(self, database: Database, record: NodeRecord, directory: Path) -> None:
+    def __init__(self, database: Database, record: NodeRecord, directory: Path, timing: Timing) -> None:
         self._database = database
         self._record = replace(record, lock_key=None)
-        self._directory = directory
+        self._directory, self._timing = directory, timing.membership
         self._lock = LifeLock(Path(self._file(record.id)))
 
     def join(self, watcher: Watcher) -> None:
@@ -182,7 +179,7 @@ class FileMembership:
         for file in self._directory.glob("*.lock"):
             unlisted = file.stem != self._record.id and file.stem not in listed
             with suppress(FileNotFoundError):
-                if unlisted and is_abandoned(file) and time.time() - file.stat().st_mtime > ORPHANED_AFTER:
+                if unlisted and is_abandoned(file) and time.time() - file.stat().st_mtime > self._timing.orphaned_after:
                     file.unlink()
 
     def _signs(self, view: NodeView) -> Signs:
@@ -194,11 +191,11 @@ class FileMembership:
         return str(self._directory / f"{node}.lock")
 
 
-def membership_of(database: Database, record: NodeRecord, limits: Limits) -> Membership:
+def membership_of(database: Database, record: NodeRecord, limits: Limits, timing: Timing) -> Membership:
     """The kind of life that this database has."""
     if database.dialect == SQLITE:
-        return FileMembership(database, record, side_car_path(database, "nodes"))
-    return DatabaseMembership(database, record, limits)
+        return FileMembership(database, record, side_car_path(database, "nodes"), timing)
+    return DatabaseMembership(database, record, limits, timing)
 
 
 def signs_of(view: NodeView) -> Signs:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from sqlalchemy import Connection
 
@@ -17,9 +17,6 @@ from horae.storage.jobs import claims
 from horae.storage.outcomes import crashed_nodes, settling
 from horae.storage.schedules.plan_writing import AppliedPlan
 from horae.types.registry import Registry
-
-RESCUE_BATCH: Final = 500
-"""Jobs a transaction."""
 
 Reports: TypeAlias = Callable[[Sequence[JobId]], Mapping[JobId, LiveReport]]
 
@@ -47,7 +44,7 @@ class Rescuer:
     """Deals with what dead nodes hold, one batch at a time.
 
     `begun_by`: what a dead node had begun; `reports`: what bodies last said of themselves; `age`: how long ago this
-    scheduler was started.
+    scheduler was started; `batch`: how many jobs, at most.
     """
 
     registry: Registry
@@ -55,6 +52,7 @@ class Rescuer:
     begun_by: Callable[[NodeId], Begun] = _unknown
     reports: Reports = _none
     age: timedelta = timedelta(0)
+    batch: int = 500
 
     def rescue(
         self, connection: Connection, dead: Collection[NodeId], silent: Collection[NodeId] = ()
@@ -68,7 +66,7 @@ class Rescuer:
         result: list[Rescued] = []
         ended: list[AppliedPlan] = []
         unbegun: list[Claim] = []
-        lost = crashed_nodes.abandoned_jobs(connection, dead, RESCUE_BATCH, silent)
+        lost = crashed_nodes.abandoned_jobs(connection, dead, self.batch, silent)
         reports = self.reports([claim.id for claim, _, state, _ in lost if state is JobState.STARTED])
         for claim, node, state, crashes in lost:
             begun = self.begun_by(node)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from random import Random
-from typing import Any, Final
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -23,10 +23,10 @@ from horae.domain.jobs.job import Job, JobId, NodeId
 from horae.domain.jobs.limits import Limit
 from horae.live.store import LiveReport, LiveStore
 from horae.runtime.bodies.run import START_UP
-from horae.runtime.journal.files import PATIENCE, Journals
-from horae.runtime.liveness import rescue
+from horae.runtime.journal.files import Journals
 from horae.runtime.liveness.membership import Membership
 from horae.runtime.liveness.rescue import Rescued, Rescuer
+from horae.runtime.timing import SweeperTiming
 from horae.storage.engine.database import Database
 from horae.storage.engine.failures import is_transient
 from horae.storage.jobs import reading
@@ -37,23 +37,6 @@ from horae.storage.schedules.plan_writing import AppliedPlan
 from horae.types.job_type import JobType
 from horae.types.registry import Registry
 
-ENDS_AT_ONCE: Final = 500
-REPORTS_AT_ONCE: Final = 1000
-SUSPICIOUS: Final = 0.25
-ROUTINE: Final = 2.0
-GLANCE: Final = 0.5
-LOOK_EVERY: Final = 5
-LIMITS_EVERY: Final = 10
-CLEAN_EVERY: Final = 300.0
-CLEAN_SHARE: Final = 0.1
-LATITUDE: Final = 1.0
-LOCKED_LOOKS: Final = 20
-"""Runs a transaction; reports a look; seconds between looks while somebody is suspected, and otherwise, and between
-looks that ask no database; rounds between looks at other nodes in any case, and at limits; seconds between clean-ups,
-or a share of the time that ended jobs are kept if that is shorter; seconds that a job's own node has to enforce its
-hard limit before others do; quick looks at a job that is locked.
-"""
-
 log = logging.getLogger("horae.runtime")
 Look = Callable[[Connection, Mapping[str, float]], list[OverdueJob]]
 
@@ -63,17 +46,18 @@ class Sweeper:
 
     def __init__(  # noqa: PLR0913 - the one place where these meet
         self, *, database: Database, membership: Membership, registry: Registry, live: LiveStore,
-        keep_seconds: float, rng: Random, on_rescue: Callable[[Sequence[Rescued]], None],
-        on_expiry: Callable[[Job], None],
+        journals: Journals, keep_seconds: float, timing: SweeperTiming, rng: Random,
+        on_rescue: Callable[[Sequence[Rescued]], None], on_expiry: Callable[[Job], None],
         on_runs: Callable[[Sequence[AppliedPlan]], None],
     ) -> None:  # fmt: skip
         self._database, self._membership, self._registry = database, membership, registry
-        self._live, self._keep_seconds, self._rng = live, keep_seconds, rng
+        self._live, self._timing, self._rng = live, timing, rng
         self._on_rescue, self._on_expiry, self._on_runs = on_rescue, on_expiry, on_runs
-        self._journals = Journals(database)
+        self._journals = journals
         self._born = time.monotonic()
         self._elapsed = Elapsed()
-        self._clean_at = self._born + min(CLEAN_EVERY, keep_seconds * CLEAN_SHARE)
+        self._clean_every = min(timing.clean_every, keep_seconds * timing.clean_share)
+        self._clean_at = self._born + self._clean_every
         self._suspicion = asyncio.Event()
         self._suspected = self._again = False
         self._announced = frozenset[NodeId]()
@@ -97,32 +81,34 @@ class Sweeper:
     async def _pause(self) -> None:
         """Until the next round: shorter after a suspicion, which the first look may have been too early for."""
         self._locked_looks = self._locked_looks + 1 if self._unburied else 0
-        locked = 0 < self._locked_looks <= LOCKED_LOOKS  # mostly by a statement that the server is just ending
+        locked = (
+            0 < self._locked_looks <= self._timing.locked_rounds
+        )  # mostly by a statement that the server is just ending
         soon = locked or (self._suspected and not self._again)
-        pause = SUSPICIOUS if soon else ROUTINE * self._rng.uniform(0.9, 1.1)
+        pause = self._timing.suspicious_round if soon else self._timing.round * self._rng.uniform(0.9, 1.1)
         self._again = self._suspected and not self._again
         end = time.monotonic() + pause
         while not self._suspicion.is_set() and (left := end - time.monotonic()) > 0:
             with suppress(TimeoutError):
-                async with asyncio.timeout(min(left, GLANCE)):
+                async with asyncio.timeout(min(left, self._timing.glance)):
                     await self._suspicion.wait()
             if self._membership.is_anybody_missing:
                 self._suspicion.set()
         self._suspected = self._suspicion.is_set() or self._again or self._unburied > 0
 
     async def _round(self) -> None:
-        routine = self._rounds % LOOK_EVERY == 0
+        routine = self._rounds % self._timing.look_every == 0
         look = routine or self._suspected
         dead = await self._database.in_service(self._membership.find_dead) if look else {}
         if look:
             self._announce(dead)
         if dead or routine:
             await self.rescue(dead)
-        if self._rounds % LIMITS_EVERY == 0:
+        if self._rounds % self._timing.limits_every == 0:
             await self.enforce_limits()
             await self.end_lost_runs()
         if time.monotonic() >= self._clean_at:
-            self._clean_at = time.monotonic() + min(CLEAN_EVERY, self._keep_seconds * CLEAN_SHARE)
+            self._clean_at = time.monotonic() + self._clean_every
             await self._database.in_service(self._forget_ended)
             await self._database.in_service(self._journals.sweep)
         self._rounds += 1
@@ -140,7 +126,8 @@ class Sweeper:
         """
         certain = {node for node, death in dead.items() if death.certain}
         begun = {
-            node: await self._database.in_service(partial(self._journals.begun_by, node, PATIENCE)) for node in dead
+            node: await self._database.in_service(partial(self._journals.begun_by, node, self._timing.journal_wait))
+            for node in dead
         }
         while True:
             rescuer = Rescuer(
@@ -149,6 +136,7 @@ class Sweeper:
                 lambda node: begun.get(node) or self._journals.begun_by(node),
                 self._reports,
                 timedelta(seconds=time.monotonic() - self._born),
+                self._timing.rescue_batch,
             )
             batch, ended, buried = await self._database.transact_async(
                 self._clear, rescuer, certain, dead.keys() - certain
@@ -158,7 +146,7 @@ class Sweeper:
                 self._on_rescue(batch)
             if ended:
                 self._on_runs(ended)
-            if len(batch) < rescue.RESCUE_BATCH:
+            if len(batch) < self._timing.rescue_batch:
                 break
         for node in buried:
             self._membership.bury(node)
@@ -171,7 +159,7 @@ class Sweeper:
         """Rescue a batch, and strike off with the last one: so whoever has rescued says what became of the jobs."""
         batch, ended = rescuer.rescue(connection, certain, silent)
         dead = {*certain, *silent}
-        last = len(batch) < rescue.RESCUE_BATCH
+        last = len(batch) < self._timing.rescue_batch
         buried = nodes.remove_dead(connection, dead, self._told(batch)) if dead and last else set[NodeId]()
         return batch, ended, buried
 
@@ -198,7 +186,7 @@ class Sweeper:
         """Fail what its own node cannot stop, and owned jobs that nobody took."""
         self._elapsed.observe(await self._database.autocommit_async(doctor.clock), time.monotonic())
         hard = {kind.type: kind.limits.hard for kind in self._registry}
-        extra = {kind.type: LATITUDE + _start_up(kind) for kind in self._registry}
+        extra = {kind.type: self._timing.latitude + _start_up(kind) for kind in self._registry}
         graces = {kind.type: kind.limits.grace.total_seconds() + extra[kind.type] for kind in self._registry}
         overdue = {name: limit.total_seconds() + extra[name] for name, limit in hard.items() if limit is not None}
         pending = {kind.type: kind.limits.pending for kind in self._registry}
@@ -241,14 +229,14 @@ class Sweeper:
     def _forget_ended(self) -> None:
         """Remove what the live store still has of jobs that are over, as of a node that was killed meanwhile."""
         after = JobId(0)
-        while reported := self._live.reported(after, REPORTS_AT_ONCE):
+        while reported := self._live.reported(after, self._timing.reports_batch):
             occupied = self._database.autocommit(reading.occupied, reported)
             self._live.forget([job_id for job_id in reported if job_id not in occupied])
             after = reported[-1]
 
     async def end_lost_runs(self) -> None:
         """End runs of schedules whose jobs are over, or gone, without the schedule having been told."""
-        ended = await self._database.transact_async(run_ending.end_unreported, ENDS_AT_ONCE)
+        ended = await self._database.transact_async(run_ending.end_unreported, self._timing.ends_batch)
         for decision in ended:
             log.warning("a run of schedule %r was over without its knowing", decision.schedule.name)
         if ended:

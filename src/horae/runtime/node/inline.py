@@ -22,7 +22,7 @@ from horae.errors import JobDoesNotExist, LeaseLost
 from horae.forking import begins_anew_after_fork
 from horae.runtime.bodies.reporter import Reporter
 from horae.runtime.bodies.run import Run
-from horae.runtime.bodies.run_monitor import ROUND, RunMonitor
+from horae.runtime.bodies.run_monitor import RunMonitor
 from horae.runtime.bodies.runner import BodyResult, OutOfContact, RunEnvironment, outcome_of, perform, perform_async
 from horae.runtime.bodies.verdict import FinishedRun, ended_of, must_stop
 from horae.runtime.components import Components, NodeOptions
@@ -30,6 +30,7 @@ from horae.runtime.liveness.heartbeat import Watcher
 from horae.runtime.liveness.membership import Membership, membership_of
 from horae.runtime.liveness.node_record import record_of
 from horae.runtime.node.inline_ends import InlineEnds
+from horae.runtime.timing import Timing
 from horae.storage.jobs import claims
 from horae.storage.jobs.owed_hooks import OWED_BY
 from horae.storage.outcomes.settling import Settled
@@ -43,8 +44,9 @@ log = logging.getLogger("horae.runtime")
 class InlineNode:
     """The node of the jobs that a process runs itself."""
 
-    def __init__(self, components: Components) -> None:
+    def __init__(self, components: Components, timing: Timing | None = None) -> None:
         self._components = components
+        self._options = NodeOptions(concurrency=1, timing=timing or Timing())
         self._hooks = Hooks(components.database, components.registry)
         self._membership: Membership | None = None
         self.begin_anew()
@@ -55,14 +57,19 @@ class InlineNode:
         components = self._components
         if self._membership is not None:
             self._membership.abandon()
-        self._record = record_of(components.registry, NodeOptions(concurrency=1), inline=True)
+        self._record = record_of(components.registry, self._options, inline=True)
         self._environment = RunEnvironment(components.database, self._record.id)
         self._reporter = Reporter(components.live, self._environment.journal)
         self._running: dict[JobId, Run] = {}
         self._run_monitor = RunMonitor(
-            self._running, self._reporter, components.live, components.database, self._expired
+            self._running,
+            self._reporter,
+            components.live,
+            components.database,
+            self._expired,
+            self._options.timing.run_monitor,
         )
-        self._ends = InlineEnds(self._environment, self._settled)
+        self._ends = InlineEnds(self._environment, self._settled, self._options.timing)
         self._joining = threading.Lock()
         self._membership = None
         self._closed = threading.Event()
@@ -108,7 +115,9 @@ class InlineNode:
         """Become a node, the first time."""
         with self._joining:
             if self._membership is None:
-                membership = membership_of(self._components.database, self._record, NodeOptions().liveness)
+                membership = membership_of(
+                    self._components.database, self._record, self._options.liveness, self._options.timing
+                )
                 membership.join(Watcher(died=self._die, isolated=self._isolate))
                 self._membership = membership
                 threading.Thread(target=self._oversee, name="horae-inline", daemon=True).start()
@@ -124,20 +133,22 @@ class InlineNode:
                 run.stop(OutOfContact())
 
     def _oversee(self) -> None:
-        rounds = 0
+        rounds, timing = 0, self._options.timing.run_monitor
         while not self._closed.is_set():
             self._busy.wait()
             self._busy.clear()
             while (self._running or self._reporter.has_news) and not self._closed.is_set():
                 rounds += 1
                 asked = [job_id for job_id, run in list(self._running.items()) if not run.ordered_to_end]
-                for job_id, order in self._run_monitor.exchange(asked, reread=rounds % 20 == 0).items():
+                for job_id, order in self._run_monitor.exchange(
+                    asked, reread=rounds % timing.reread_every == 0
+                ).items():
                     if (run := self._running.get(job_id)) is not None:
                         run.stop(order)
                 if overdue := self._run_monitor.keep_time(time.monotonic()):
                     for job in self._run_monitor.fail(overdue):
                         self._expired(job)
-                self._closed.wait(ROUND)
+                self._closed.wait(timing.round)
 
     def _expired(self, job: Job) -> None:
         self._components.wakeup.send(Hint(HintKind.ENDED, (job.id,)))

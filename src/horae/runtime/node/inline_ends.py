@@ -9,17 +9,14 @@ import threading
 import time
 from collections.abc import Callable
 from random import Random
-from typing import Final
 
 from horae.errors import EndNotWritten
 from horae.runtime.bodies.runner import RunEnvironment
 from horae.runtime.bodies.verdict import FinishedRun
-from horae.runtime.claims.settler import PAUSES, refused, settle_batch
+from horae.runtime.claims.settler import refused, settle_batch
+from horae.runtime.timing import Timing
 from horae.storage.engine.failures import is_of_data
 from horae.storage.outcomes.settling import Settled
-
-PATIENCE: Final = 30.0
-"""Seconds for which the caller waits: longer than most fail-overs."""
 
 log = logging.getLogger("horae.runtime")
 
@@ -27,8 +24,11 @@ log = logging.getLogger("horae.runtime")
 class InlineEnds:
     """The ends of one process's inline jobs. Thread-safe."""
 
-    def __init__(self, environment: RunEnvironment, on_settled: Callable[[FinishedRun, Settled], None]) -> None:
+    def __init__(
+        self, environment: RunEnvironment, on_settled: Callable[[FinishedRun, Settled], None], timing: Timing
+    ) -> None:
         self._environment, self._on_settled = environment, on_settled
+        self._result_wait, self._retry = timing.inline.result_wait, timing.settler.retry
         self._rng = Random()  # noqa: S311 - spreads rivals, guards nothing
         self._late: list[_Waiting] = []
         self._thread: threading.Thread | None = None
@@ -37,7 +37,7 @@ class InlineEnds:
 
     def write(self, ended: FinishedRun) -> None:
         """Write it; raises `EndNotWritten` past the bound, and leaves it to a thread."""
-        waiting = _Waiting(ended)
+        waiting = _Waiting(ended, self._retry.shortest)
         try:
             error = self._repeated(waiting)
         except BaseException:  # Ctrl-C
@@ -55,7 +55,7 @@ class InlineEnds:
         self._late = [waiting for waiting in self._late if self._attempt(waiting) is not None]
 
     def _repeated(self, waiting: "_Waiting") -> Exception | None:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + self._result_wait
         while (error := self._attempt(waiting)) is not None:
             if time.monotonic() >= deadline or self._closed.is_set():
                 return error
@@ -80,7 +80,7 @@ class InlineEnds:
 
     def _pause(self, waiting: "_Waiting") -> None:
         self._closed.wait(waiting.pause * self._rng.uniform(0.5, 1.0))
-        waiting.pause = min(waiting.pause * 2, PAUSES[1])
+        waiting.pause = min(waiting.pause * 2, self._retry.longest)
 
     def _leave(self, waiting: "_Waiting") -> None:
         with self._lock:
@@ -110,5 +110,5 @@ class _Waiting:
 
     __slots__ = ("ended", "pause")
 
-    def __init__(self, ended: FinishedRun) -> None:
-        self.ended, self.pause = ended, PAUSES[0]
+    def __init__(self, ended: FinishedRun, pause: float) -> None:
+        self.ended, self.pause = ended, pause

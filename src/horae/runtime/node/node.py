@@ -7,12 +7,12 @@ results. A node that was declared dead by others stops its bodies at once and st
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from datetime import timedelta
 from functools import partial
 from random import Random
-from typing import Final, Self, TypeAlias
+from typing import Self, TypeAlias
 
 from horae.domain.jobs.job import NodeId
 from horae.errors import Unavailable
@@ -46,13 +46,6 @@ from horae.types.logging import set_node
 from horae.wakeup.channel import Hint, HintKind
 
 Deploy: TypeAlias = Callable[[], Sequence[int]]
-AFTER_GRACE: Final = 3.2
-LEAVING: Final = 0.5
-FILE_EVERY: Final = 1.0
-"""Seconds: after the grace a node leaves, whatever hangs, with a moment left for hooks; to be spent on leaving in any
-case; between two looks at a SQLite file.
-"""
-
 log = logging.getLogger("horae.runtime")
 
 
@@ -116,15 +109,15 @@ class Incarnation:
         record = record_of(components.registry, options)
         self.id = record.id
         self._components, self._options, self._deploy, self._slots = components, options, deploy, slots
-        self._loop = asyncio.get_running_loop()
+        self._loop, self._timing = asyncio.get_running_loop(), options.timing
         self._rng = Random()  # noqa: S311 - spreads rivals, guards nothing
         self._environment = RunEnvironment(components.database, self.id)
-        self._journals = Journals(components.database)
+        self._journals = Journals(components.database, self._timing.journals)
         self.signals = Signals()
         self._reporter = Reporter(components.live, self._environment.journal)
         hooks = Hooks(components.database, components.registry)
-        self._hook_service = HookService(components.database, hooks, options.keep.total_seconds())
-        self._membership: Membership = membership_of(components.database, record, options.liveness)
+        self._hook_service = HookService(components.database, hooks, options.keep.total_seconds(), self._timing.hooks)
+        self._membership: Membership = membership_of(components.database, record, options.liveness, self._timing)
         self._died = asyncio.Event()
         self._broken = False
         self.lost: Unavailable | None = None
@@ -160,12 +153,12 @@ class Incarnation:
             if self._components.database.pooled:
                 log.warning("node %s works %s", self.id, pooler.NOTICE)
             sweeping = [
-                services.create_task(sustained("the sweeper", self._sweeper.run)),
-                services.create_task(sustained("the run monitor", self._run_monitor.run)),
+                services.create_task(self._sustained("the sweeper", self._sweeper.run)),
+                services.create_task(self._sustained("the run monitor", self._run_monitor.run)),
                 services.create_task(self._watch_file()),
-                services.create_task(sustained("the hook service", self._hook_service.run)),
+                services.create_task(self._sustained("the hook service", self._hook_service.run)),
             ]
-            settling = services.create_task(sustained("the settler", self._settler.run))
+            settling = services.create_task(self._sustained("the settler", self._settler.run))
             if self._options.scheduler:
                 self._controller.adopt(await self._components.database.in_thread(self._deploy, Use.CHANGE))
             sweeping.append(services.create_task(ServedTypes(self._components, self.id, self._worker).run()))
@@ -191,14 +184,17 @@ class Incarnation:
 
     def _working(self, services: asyncio.TaskGroup) -> list[asyncio.Task[None]]:
         """What takes on new work, by the roles of the node."""
-        runs = [sustained("the scheduler", self._controller.run)] if self._options.scheduler else []
-        runs += [sustained("the worker", self._worker.run)] if self._options.worker else []
+        runs = [self._sustained("the scheduler", self._controller.run)] if self._options.scheduler else []
+        runs += [self._sustained("the worker", self._worker.run)] if self._options.worker else []
         return [services.create_task(run) for run in runs]
 
+    async def _sustained(self, name: str, service: Callable[[], Awaitable[None]]) -> None:
+        await sustained(name, service, self._timing.restart)
+
     def _assemble(self, services: asyncio.TaskGroup) -> None:
-        components, signals, rng = self._components, self.signals, self._rng
+        components, signals, timing, rng = self._components, self.signals, self._timing, self._rng
         self._completion = Completion(services, components, signals, self._hook_service, self._reporter)
-        self._settler = Settler(self._environment, signals, rng, self._membership.beat_within)
+        self._settler = Settler(self._environment, signals, timing.settler, rng, self._membership.beat_within)
         self._executors = Executors(self._loop, self._environment)
         self._worker = Worker(
             environment=self._environment,
@@ -210,26 +206,38 @@ class Incarnation:
             choose=self._executors.choose,
             slots=self._slots,
             wakeup=components.wakeup,
+            timing=timing,
             rng=rng,
         )
         self._run_monitor = RunMonitor(
-            self._worker.running, self._reporter, components.live, components.database, signals.expired.send
+            self._worker.running,
+            self._reporter,
+            components.live,
+            components.database,
+            signals.expired.send,
+            timing.run_monitor,
         )
-        self._controller = Controller(components.database, self.id, signals, rng)
-        self._sweeper = Sweeper(
+        self._controller = Controller(components.database, self.id, signals, timing.controller, rng)
+        self._sweeper = self._new_sweeper()
+        signals.node_suspected.connect(self._sweeper.suspect)
+        signals.contact_regained.connect(self._run_monitor.look_again)
+        signals.declared_dead.connect(self._declared_dead)
+
+    def _new_sweeper(self) -> Sweeper:
+        components, signals = self._components, self.signals
+        return Sweeper(
             database=components.database,
             membership=self._membership,
             registry=components.registry,
             live=components.live,
+            journals=self._journals,
             keep_seconds=self._options.keep.total_seconds(),
-            rng=rng,
+            timing=self._timing.sweeper,
+            rng=self._rng,
             on_rescue=signals.rescued.send,
             on_expiry=signals.expired.send,
             on_runs=signals.runs_ended.send,
         )
-        signals.node_suspected.connect(self._sweeper.suspect)
-        signals.contact_regained.connect(self._run_monitor.look_again)
-        signals.declared_dead.connect(self._declared_dead)
 
     def _on_hint(self, hint: Hint) -> None:
         if hint.kind is HintKind.WORK:
@@ -250,7 +258,7 @@ class Incarnation:
     async def _watch_file(self) -> None:
         """Stop everything where the SQLite file is gone: what a body still did would be lost."""
         while self.lost is None:
-            await asyncio.sleep(FILE_EVERY)
+            await asyncio.sleep(self._timing.file_every)
             try:
                 await self._components.database.in_service(partial(self._components.database.check_file, now=True))
             except Unavailable as error:
@@ -261,17 +269,18 @@ class Incarnation:
 
     async def _shut_down(self, working: Sequence[asyncio.Task[None]], settling: asyncio.Task[None]) -> None:
         grace = 0.0 if self._died.is_set() else self._options.grace.total_seconds()
-        self._end_at = self._loop.time() + grace + AFTER_GRACE
+        self._end_at = self._loop.time() + grace + self._timing.shutdown.after_grace
         self._controller.stop()
         self._worker.stop()
-        shutdown = Shutdown(self.id, self._worker, self._settler, self._run_monitor, self.signals)
-        await shutdown.run(working, settling, grace, self._end_at - LEAVING)
+        timing = self._timing.shutdown
+        shutdown = Shutdown(self.id, self._worker, self._settler, self._run_monitor, self.signals, timing)
+        await shutdown.run(working, settling, grace, self._end_at - timing.leaving)
         self._executors.close()
 
     async def _leave(self) -> None:
         self._membership.stop()
         try:
-            async with asyncio.timeout_at(max(self._end_at, self._loop.time() + LEAVING)):
+            async with asyncio.timeout_at(max(self._end_at, self._loop.time() + self._timing.shutdown.leaving)):
                 await self._components.database.in_service(self._reporter.publish)
                 await self._components.database.in_service(self._membership.leave)
         except Exception as error:  # noqa: BLE001 - it has stopped all the same
@@ -282,7 +291,7 @@ class Incarnation:
             self._journals.close(self._environment.journal, keep=self._broken or bool(self._settler.unsettled))
             log.info("node %s has left", self.id)
         with suppress(TimeoutError):
-            async with asyncio.timeout(LEAVING):
+            async with asyncio.timeout(self._timing.shutdown.leaving):
                 await self._components.database.close_async()
 
 

@@ -45,5 +45,6 @@ def look(database: Database) -> list[SeenNode]:
     if not views:
         return []
     options = NodeOptions()
-    deaths = membership_of(database, record_of(Registry(), options), options.liveness).find_dead()
+    record = record_of(Registry(), options)
+    deaths = membership_of(database, record, options.liveness, options.timing).find_dead()
     return [SeenNode(view, deaths[view.id].cause if view.id in deaths else None) for view in views]

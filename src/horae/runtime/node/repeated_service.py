@@ -6,24 +6,23 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from horae.runtime.throttled_warning import ThrottledWarning
+from horae.runtime.timing import Pauses
 
 LACKING: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EAGAIN})
-SHORTEST_PAUSE: Final = 0.1
-LONGEST_PAUSE: Final = 5.0
 
 
-async def sustained(name: str, service: Callable[[], Awaitable[None]]) -> None:
+async def sustained(name: str, service: Callable[[], Awaitable[None]], pauses: Pauses) -> None:
     """Run a service until it ends, and again after a pause where it fails for lack of a resource."""
-    complaint, pause = ThrottledWarning(), SHORTEST_PAUSE
+    warning, pause = ThrottledWarning(), pauses.shortest
     while True:
         try:
             return await service()
         except (OSError, MemoryError, RuntimeError) as error:
             if not lacks_resource(error):
                 raise
-            complaint.warn("%s fails for lack of a resource, and is begun again: %s", name, error)
+            warning.warn("%s fails for lack of a resource, and is begun again: %s", name, error)
         await asyncio.sleep(pause)
-        pause = min(pause * 2, LONGEST_PAUSE)
+        pause = min(pause * 2, pauses.longest)
 
 
 def lacks_resource(error: BaseException) -> bool:

@@ -13,13 +13,10 @@ from horae.runtime.bodies.runner import Interrupted
 from horae.runtime.claims.settler import Settler
 from horae.runtime.claims.worker import Worker
 from horae.runtime.signals import Signals
+from horae.runtime.timing import ShutdownTiming
 
-LAST_WORDS: Final = 1.2
-TOLD_WITHIN: Final = 0.5
 LISTED: Final = 50
-"""Seconds: bodies have to stop once they were told to, and half as many once they were stopped by force; schedules have
-to show that. Jobs that a line of the log names.
-"""
+"""Jobs that a line of the log names, at most."""
 
 log = logging.getLogger("horae.runtime")
 
@@ -33,6 +30,7 @@ class Shutdown:
     settler: Settler
     run_monitor: RunMonitor
     signals: Signals
+    timing: ShutdownTiming
 
     async def run(
         self, working: Sequence[asyncio.Task[None]], settling: asyncio.Task[None], grace: float, settled_by: float
@@ -44,7 +42,7 @@ class Shutdown:
         loop = asyncio.get_running_loop()
         began = loop.time()
         if working:
-            await asyncio.wait(working, timeout=max(grace, LAST_WORDS))
+            await asyncio.wait(working, timeout=max(grace, self.timing.last_words))
         await self._bodies_end(max(grace - (loop.time() - began), 0.0))
         await self._stop_bodies()
         self.settler.close()
@@ -55,12 +53,12 @@ class Shutdown:
         if self.worker.running:
             self.worker.order_all(Interrupted)
             with suppress(TimeoutError):
-                async with asyncio.timeout(TOLD_WITHIN):
+                async with asyncio.timeout(self.timing.told_within):
                     await self.run_monitor.note_told(list(self.worker.running.values()))
-            await self._bodies_end(LAST_WORDS)
+            await self._bodies_end(self.timing.last_words)
         for run in list(self.worker.running.values()):
             run.kill()
-        await self._bodies_end(LAST_WORDS / 2)
+        await self._bodies_end(self.timing.last_words / 2)
         self.worker.give_up()
 
     async def _bodies_end(self, seconds: float) -> None:
