@@ -35,4 +35,4 @@ def test_reports_that_wait_are_told_once_for_each_outage(caplog: pytest.LogCaptu
         reporter.publish()
         if error is None:
             reporter.follow(claim)(6, None)
-    assert caplog.messages == ["live state of 1 jobs waits: refused"] * 2
+    assert caplog.messages == ["cannot write the progress of 1 jobs yet: refused"] * 2

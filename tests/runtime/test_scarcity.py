@@ -22,12 +22,12 @@ async def test_a_node_outlives_a_lack_of_descriptors(
             raise OSError(errno.EMFILE, "Too many open files")
         return False
 
-    monkeypatch.setattr(FileMembership, "is_anybody_missing", property(look))
+    monkeypatch.setattr(FileMembership, "may_miss_a_node", property(look))
     if database.dialect != "sqlite":
-        monkeypatch.setattr("horae.runtime.liveness.membership.DatabaseMembership.is_anybody_missing", property(look))
+        monkeypatch.setattr("horae.runtime.liveness.membership.DatabaseMembership.may_miss_a_node", property(look))
     with application(database) as horae:
         async with running_node(with_work(horae)):
-            await until(lambda: "the sweeper fails for lack of a resource" in caplog.text)
+            await until(lambda: "the sweeper failed for lack of a resource" in caplog.text)
             job = await horae.aio.jobs.start("work")
             await until_state(horae, job.id, "finished")
 

@@ -88,11 +88,11 @@ class TestWhenANodeLooks:
 
     async def test_at_what_has_changed_at_once(self, lone: Controller, looks: list[str]) -> None:
         await look(lone)
-        lone.hint([7])
+        lone.reread([7])
         await look(lone)
         await look(lone)
         assert looks == ["schedulers", "due", "due_among"]
-        lone.hint()
+        lone.reread()
         await look(lone)
         assert looks[3:] == ["due"]
 
@@ -107,7 +107,7 @@ def noted(looks: list[str], name: str, call: Callable[..., Any]) -> Callable[...
 
 async def look(lone: Controller) -> None:
     """One turn of a controller, but for its sleep."""
-    await lone._look()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # a turn has no name of its own
+    await lone._read()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # a turn has no name of its own
 
 
 @pytest.fixture(params=ZONES)

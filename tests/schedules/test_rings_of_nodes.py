@@ -25,13 +25,13 @@ QUICK = Timing(controller=ControllerTiming(ring_every=0.1))
 def seen(monkeypatch: pytest.MonkeyPatch) -> dict[NodeId, frozenset[int]]:
     """Which partitions each node believes to own."""
     found: dict[NodeId, frozenset[int]] = {}
-    look = Controller._look_at_ring  # noqa: SLF001 - what it finds is what the test is about
+    look = Controller._read_ring  # noqa: SLF001 - what it finds is what the test is about
 
     async def note(self: Controller) -> None:
         await look(self)
         found[self._node] = self._partitions
 
-    monkeypatch.setattr(Controller, "_look_at_ring", note)
+    monkeypatch.setattr(Controller, "_read_ring", note)
     return found
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import bindparam, func, select, update
 
 from horae.domain.jobs.job import AttemptOutcome, Claim, Job, JobId, JobState, NodeId, Settlement
 from horae.domain.jobs.limits import HARD, OF_SCHEDULE, PENDING, Limit
-from horae.runtime.liveness.sweeper import Look
+from horae.runtime.liveness.sweeper import FindOverdue
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import seconds_from_now
 from horae.storage.jobs import claims, creation, reading
@@ -75,7 +75,7 @@ def expired_pending(database: Database, limits: Mapping[str, float]) -> list[Job
     return _expired(database, time_limits.overdue_pending, limits, PENDING)
 
 
-def _expired(database: Database, look: Look, limits: Mapping[str, float], limit: Limit) -> list[Job]:
+def _expired(database: Database, look: FindOverdue, limits: Mapping[str, float], limit: Limit) -> list[Job]:
     found = database.autocommit(look, limits)
     return database.transact(time_limits.expire, [(item.id, item.lease) for item in found], limit)
 

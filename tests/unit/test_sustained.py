@@ -35,7 +35,7 @@ async def test_it_is_begun_again_and_says_so_once(caplog: pytest.LogCaptureFixtu
     service = Service(*LACKS, *LACKS)
     await sustained("the sweeper", service.run, Pauses(0.0, 5.0))
     assert service.begun == 2 * len(LACKS) + 1
-    assert caplog.text.count("the sweeper fails for lack of a resource") == 1
+    assert caplog.text.count("the sweeper failed for lack of a resource") == 1
 
 
 @pytest.mark.parametrize(

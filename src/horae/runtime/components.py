@@ -1,4 +1,4 @@
-"""What a node is made of, chosen by `app.py`, and the options of one node."""
+"""What a node consists of, as `app.py` chooses it, and the options of one node."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -24,7 +24,7 @@ class Components:
 
 
 class NodeKeywords(TypedDict, total=False):
-    """What may be said of one node; see `NodeOptions`."""
+    """The options of one node as keyword arguments; see `NodeOptions`."""
 
     worker: bool
     scheduler: bool
@@ -41,10 +41,10 @@ class NodeKeywords(TypedDict, total=False):
 class NodeOptions:
     """How one node behaves.
 
-    `worker`, `scheduler`: whether it runs jobs, whether it fires schedules; `concurrency`: bodies at a time; `queues`:
-    the ones it serves, None for all; `grace`: how long bodies may go on after the order to shut down; `keep`: how long
-    ended jobs are kept; `liveness`: when nodes are declared dead, the same for all nodes of a database; `timing`: how
-    often its services act.
+    `worker`, `scheduler`: whether it runs jobs, whether it fires schedules; `concurrency`: jobs that run at a time;
+    `queues`: the ones it serves, None for all; `grace`: how long jobs may run on after a shutdown is ordered; `keep`:
+    how long ended jobs are kept; `liveness`: when nodes are declared dead, the same for all nodes of a database;
+    `timing`: how often its services act.
 
     Raises `ConfigurationError`.
     """
@@ -60,7 +60,7 @@ class NodeOptions:
     timing: Timing = field(default_factory=Timing)
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work."""
+        """Check the values."""
         if self.concurrency < 1:
             raise ConfigurationError(f"concurrency: {self.concurrency} is not allowed; expected 1 or more")
         if self.queues is not None and not self.queues:

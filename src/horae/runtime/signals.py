@@ -83,7 +83,7 @@ class Signals:
     """This job was failed because it passed a time limit."""
 
     decided: Signal[Sequence[AppliedPlan]] = field(default_factory=Signal)
-    """The controller has fired these schedules, or found that their last runs are still in the way."""
+    """The controller has fired these schedules, or found that their last runs have not ended."""
 
     runs_ended: Signal[Sequence[AppliedPlan]] = field(default_factory=Signal)
     """Runs of these schedules have ended, and their next starts are known."""

@@ -1,4 +1,4 @@
-"""What a service says of a try that failed and is repeated many times a second, as while the database is away."""
+"""Logs a failure that repeats many times a second, as while the database is unavailable, only now and then."""
 
 import logging
 import time
@@ -6,30 +6,30 @@ from collections.abc import Callable
 from typing import Final
 
 AGAIN_AFTER: Final = 30.0
-"""Seconds until the same is said again."""
+"""Seconds between two warnings."""
 
 log = logging.getLogger("horae.runtime")
 
 
 class ThrottledWarning:
-    """Warns at the first failure, then now and again, until a try has worked."""
+    """Logs the first failure, then one every `AGAIN_AFTER` seconds until `settle` is called."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._silent_until: float | None = None
 
     def warn(self, message: str, *arguments: object) -> None:
-        """Say it, unless that was done a moment ago."""
+        """Log the message, unless one was logged a moment ago."""
         now = self._clock()
         if self._silent_until is None or now >= self._silent_until:
             self._silent_until = now + AGAIN_AFTER
             log.warning(message, *map(_brief, arguments))
 
     def settle(self) -> None:
-        """It has worked: the next failure is news."""
+        """The call has succeeded, so log the next failure at once."""
         self._silent_until = None
 
 
 def _brief(argument: object) -> object:
-    """Of an error its first line: what SQLAlchemy says after that is the statement, each time."""
+    """Return the first line of an error: SQLAlchemy adds the whole statement after it."""
     return str(argument).partition("\n")[0] if isinstance(argument, Exception) else argument

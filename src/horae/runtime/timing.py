@@ -61,7 +61,7 @@ class ClaimerTiming:
     avoided_for: Pauses = Pauses(0.2, 10.0)  # noqa: RUF009 - immutable
     """Before a job type is tried again whose bodies could not begin here."""
     slow_scan: float = 0.02
-    """A claim from the front of the queue that takes longer is slow: old index entries are in its way (ADR 0008)."""
+    """A claim from the front of the queue that takes longer is slow: old index entries slow it down (ADR 0008)."""
     scan_rest: float = 30.0
     """How many times as long as such a claim took the next one from the front is put off."""
     cursor_gain: float = 2.0
@@ -109,7 +109,7 @@ class ControllerTiming:
     batch: int = 1000
     """Schedules fired in one transaction, at most."""
     shortest_retry: float = 0.2
-    """Before a schedule is tried again whose last run is still in the way, at least."""
+    """Before a schedule is tried again whose last run has not ended, at least."""
     second_owner: float = 0.3
     """How long the second owner of a partition waits for the first one to fire."""
     plan_within: float = 10.0
@@ -144,7 +144,7 @@ class MembershipTiming:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweeperTiming:
-    """How often a node looks after jobs of others."""
+    """How often a node rescues jobs and checks limits."""
 
     round: float = 2.0
     """Between two rounds."""
@@ -155,7 +155,7 @@ class SweeperTiming:
     glance: float = 0.5
     """Between two checks for missing nodes that need no query."""
     look_every: int = 5
-    """Rounds between two searches for dead nodes if nobody is suspected."""
+    """Rounds between two searches for dead nodes if no node is suspected."""
     limits_every: int = 10
     """Rounds between two checks of time limits."""
     clean_every: float = 300.0
@@ -179,7 +179,7 @@ class JournalTiming:
     """How journal files are read and removed."""
 
     stale: float = 24 * 3600.0
-    """Age from which on a file is removed that nobody has removed."""
+    """Age from which on any node removes a file of another one."""
     lock_pause: float = 0.01
     """Between two attempts to lock a file."""
     tries: int = 10

@@ -1,1 +1,1 @@
-"""One body: run, watched, stopped, and what came of it."""
+"""Runs one job body: calls it, watches it, stops it, and derives its result."""

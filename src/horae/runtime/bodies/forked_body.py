@@ -1,4 +1,4 @@
-"""The end of a child that a body has forked: it has a copy of everything, and must not go on as a node."""
+"""Ends a child process that a body has forked: it holds a copy of everything and must not continue as a node."""
 
 import os
 import sys
@@ -7,10 +7,10 @@ from contextlib import suppress
 from typing import NoReturn
 
 
-class forks:  # noqa: N801 - reads as the number that it holds
-    """How many forks lie between this process and the one that imported this module: `forks.count`.
+class forks:  # noqa: N801 - a namespace for one number
+    """Counts the forks between this process and the one that imported this module: `forks.count`.
 
-    It is another number in a child of this process, and cheaper to read than the process's id.
+    The number differs in a child of this process, and is cheaper to read than the process id.
     """
 
     count = 0
@@ -24,7 +24,7 @@ os.register_at_fork(after_in_child=_count_fork)
 
 
 def end_child(error: BaseException | None) -> NoReturn:
-    """End the child of a fork where the body is over: it settles nothing, commits nothing and tidies up nothing."""
+    """End the child process where the body ends in it: it settles, commits and cleans up nothing."""
     code = 0 if error is None else 1
     if isinstance(error, SystemExit):
         code = error.code if isinstance(error.code, int) else int(error.code is not None)

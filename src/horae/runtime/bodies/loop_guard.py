@@ -1,16 +1,16 @@
-"""Keeps the event loop alive that bodies share with their node, whatever a body does to it.
+"""Keeps the event loop running that bodies share with their node, whatever a body does to it.
 
 Coroutine bodies run on the node's own loop. So a body could end the node, and all other bodies with it:
 
-- `SystemExit` or `KeyboardInterrupt` out of a task that it has spawned: asyncio lets them through to whoever runs the
+- `SystemExit` or `KeyboardInterrupt` out of a task that it has spawned: asyncio passes them on to the caller of the
   loop. Here such a task raises `BodyExited` instead, and the job fails.
-- `loop.stop()`: refused to a body.
+- `loop.stop()`: raises an error in a body.
 - cancelling `asyncio.all_tasks()`: the tasks of the node, and of bodies themselves, are not listed there.
 
-`run` also goes on where a callback, or an `asyncio.Task` that a body has made itself, has ended the loop. A loop that
-somebody else runs cannot be protected from these: to wrap callbacks would cost every step of every task. Nor can the
-tasks of the application there be hidden from `asyncio.all_tasks()`, the one that awaits the node among them: that is
-how asyncio ends them when the program does.
+`run` also continues after a callback, or an `asyncio.Task` that a body has made itself, has ended the loop. A loop that
+the application runs cannot be protected from these, because wrapping callbacks would slow down every step of every
+task. Nor can the application's own tasks be hidden from `asyncio.all_tasks()`, the one that awaits the node among them:
+that is how asyncio ends them with the program.
 """
 
 import asyncio
@@ -41,25 +41,25 @@ class BodyExited(Exception):
 
 
 class LoopGuard:
-    """The guard of one loop, shared by the nodes on it."""
+    """Guards one event loop for all nodes on it."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.owns_loop = False
-        """Whether nobody but Horae and its bodies makes tasks there."""
+        """Whether only Horae and its bodies create tasks on the loop."""
         self._factory: Any = loop.get_task_factory()
         self._stop = loop.stop
         self._hidden = WeakSet[asyncio.Task[Any]]()
         self._blame = WeakSet[Any]()
         loop.set_task_factory(self._make)
-        with suppress(TypeError):  # a loop of another make, whose methods cannot be replaced
+        with suppress(TypeError):  # another implementation of the loop, whose methods cannot be replaced
             vars(loop)["stop"] = self._stop_for_all_but_bodies
 
-    def tell(self, executor: Any) -> None:
-        """Tell this executor's `blame` which body has tried to end the process."""
+    def register(self, executor: Any) -> None:
+        """Call the `blame` method of this executor when a body has tried to end the process."""
         self._blame.add(executor)
 
     def show_all(self) -> None:
-        """List the hidden tasks of the node again, so that the end of the loop finds what is left of them."""
+        """List the hidden tasks of the node again, so that asyncio cancels the remaining ones when the loop ends."""
         for task in list(self._hidden):
             show(task)
 
@@ -89,7 +89,7 @@ class LoopGuard:
 
 
 class _Watched(Coroutine[Any, Any, Any]):
-    """A coroutine of a body's task, which may raise anything but what ends the process."""
+    """Wraps the coroutine of a body's task, and replaces exceptions that would end the process."""
 
     __slots__ = ("_claim", "_coroutine", "_exited")
 
@@ -119,7 +119,7 @@ class _Watched(Coroutine[Any, Any, Any]):
         return self._coroutine.__await__()
 
     def __getattr__(self, name: str) -> Any:
-        """What else a coroutine tells of itself, as in the description of its task."""
+        """Return other attributes of the coroutine, as the description of its task shows them."""
         return getattr(self._coroutine, name)
 
     def _instead(self, error: BaseException) -> BodyExited:
@@ -128,31 +128,31 @@ class _Watched(Coroutine[Any, Any, Any]):
 
 
 def hide(task: asyncio.Task[T]) -> asyncio.Task[T]:
-    """Take a task out of `asyncio.all_tasks()`; whoever hides one keeps it."""
+    """Remove a task from `asyncio.all_tasks()`; the caller must keep a reference to it."""
     _unregister_task(task)
     return task
 
 
 def show(task: asyncio.Task[Any]) -> None:
-    """List a hidden task again if it goes on."""
+    """List a hidden task again unless it is done."""
     if not task.done():
         _register_task(task)
 
 
 def guard_of(loop: asyncio.AbstractEventLoop) -> LoopGuard:
-    """The guard of a loop, made at the first call."""
+    """Return the guard of a loop; the first call creates it."""
     present = getattr(loop.get_task_factory(), "__self__", None)
     return present if isinstance(present, LoopGuard) else LoopGuard(loop)
 
 
 def _is_by_keyboard() -> bool:
-    """Whether Ctrl-C raises `KeyboardInterrupt` here, and nobody has taken the signal over."""
+    """Whether Ctrl-C raises `KeyboardInterrupt` in this thread, with no other handler for the signal."""
     in_main_thread = threading.current_thread() is threading.main_thread()
     return in_main_thread and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run `main` in a loop of its own, as `asyncio.run` does, and go on until it has ended whatever bodies do."""
+    """Run `main` in a new loop, as `asyncio.run` does, and keep the loop running until it ends, whatever bodies do."""
     with asyncio.Runner() as runner:
         loop = runner.get_loop()
         guard = guard_of(loop)

@@ -1,4 +1,4 @@
-"""What the running bodies say of themselves: kept in memory, written together, at most ten times a second each."""
+"""Collects the progress reports of running bodies in memory, and writes them together, at most ten times a second."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -12,20 +12,20 @@ from horae.types.context import Report
 
 
 class Reporter:
-    """The latest report of each running body; `publish` writes what is new."""
+    """Keeps the latest report of each running body; `publish` writes the new ones."""
 
     def __init__(self, live: LiveStore, journal: Journal) -> None:
-        """`journal`: knows which bodies may still report; what is left of the others says nothing any more."""
+        """`journal`: lists the bodies that may still report; reports of others are ignored."""
         self._live = live
         self._journal = journal
         self._new: dict[JobId, LiveReport] = {}
         self._latest: dict[JobId, LiveReport] = {}
         self._ended: list[JobId] = []
         self._lock = ForkSafeLock()
-        self._away = ThrottledWarning()
+        self._unavailable = ThrottledWarning()
 
     def follow(self, claim: Claim) -> Report:
-        """The callback through which this claim's progress reports; may be called from any thread."""
+        """Return the callback for reports of this claim; it may be called from any thread."""
         return partial(self._report, claim)
 
     def _report(self, claim: Claim, percentage: int, label: str | None) -> None:
@@ -35,13 +35,13 @@ class Reporter:
                 self._new[claim.id] = self._latest[claim.id] = report
 
     def latest(self, job_id: JobId) -> LiveReport | None:
-        """The last report of a job, to be settled with it."""
+        """Return the last report of a job, to be stored with its result."""
         return self._latest.get(job_id)
 
     def forget(self, job_ids: Iterable[JobId], cancelled: Iterable[JobId] = ()) -> None:
-        """Drop what is known of jobs whose end is committed; the store follows with the next `publish`.
+        """Forget jobs whose results are committed; the next `publish` removes them from the live store.
 
-        Of those that were `cancelled` the store may hold the request, even if they never reported.
+        For those that were `cancelled` the store may hold the request, even if they never reported.
         """
         with self._lock:
             self._ended.extend(cancelled)
@@ -52,11 +52,11 @@ class Reporter:
 
     @property
     def has_news(self) -> bool:
-        """Whether `publish` has anything to do."""
+        """Whether `publish` has anything to write."""
         return bool(self._new or self._ended)
 
     def publish(self) -> None:
-        """Write the new reports and drop the ended ones; what fails is tried again by the next call."""
+        """Write the new reports and remove the ended jobs; what fails is repeated by the next call."""
         with self._lock:
             new, self._new = self._new, {}
             ended, self._ended = self._ended, []
@@ -65,9 +65,9 @@ class Reporter:
                 self._live.publish(list(new.values()))
             if ended:
                 self._live.forget(ended)
-            self._away.settle()
-        except Exception as error:  # noqa: BLE001 - a store that is away must not stop a body
-            self._away.warn("live state of %d jobs waits: %s", len(new), error)
+            self._unavailable.settle()
+        except Exception as error:  # noqa: BLE001 - an unavailable live store must not stop a body
+            self._unavailable.warn("cannot write the progress of %d jobs yet: %s", len(new), error)
             with self._lock:
                 self._new = {**new, **self._new}
                 self._ended = ended + self._ended

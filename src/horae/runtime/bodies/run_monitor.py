@@ -1,8 +1,8 @@
-"""Tells running bodies what they must know: that they are cancelled, out of time, or no longer this node's.
+"""Passes orders to running bodies: that they are cancelled, out of time, or no longer owned by this node.
 
-One round every 100 ms while anything runs, and at once on a hint: publish reports, look for cancel requests (one
-query for all bodies), compare times. So a progress call has nothing to do but look at a flag. Every two seconds the
-rows themselves are read, so that a body hears of its end even if the live store has lost the request.
+While anything runs there is a round every 100 ms, and at once after a hint: it publishes reports, reads cancel requests
+(one query for all bodies), and compares times. So a progress call only has to check a flag. Every two seconds the rows
+themselves are read, so that a body learns of its end even if the live store has lost the request.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ log = logging.getLogger("horae.runtime")
 
 
 class RunMonitor:
-    """Watches over the bodies of one node."""
+    """Watches the running bodies of one node."""
 
     def __init__(
         self, running: Mapping[JobId, Run], reporter: Reporter, live: LiveStore, database: Database,
@@ -42,41 +42,41 @@ class RunMonitor:
         self._timing = timing
         self._hinted = asyncio.Event()
         self._rounds = 0
-        self._away, self._unwritten = ThrottledWarning(), ThrottledWarning()
-        self._told: list[Run] = []
+        self._unavailable, self._unwritten = ThrottledWarning(), ThrottledWarning()
+        self._ordered: list[Run] = []
 
     def on_hint(self, hint: Hint) -> None:
-        """Look at once when a running body may have been cancelled. Called on the node's loop."""
+        """Start a round at once if a running body may have been cancelled. Called on the node's loop."""
         if hint.kind is HintKind.CANCEL and (
             not hint.job_ids or any(job_id in self._running for job_id in hint.job_ids)
         ):
             self._hinted.set()
 
-    def look_again(self) -> None:
-        """Read the rows of all bodies at once: others may have taken them. Called on the node's loop."""
+    def reread(self) -> None:
+        """Read the rows of all bodies at once: other nodes may have taken the jobs. Called on the node's loop."""
         self._rounds = self._timing.reread_every - 1
         self._hinted.set()
 
     async def run(self) -> None:
-        """Watch until cancelled. Limits are kept by a task of their own: the other one may wait for the database."""
+        """Watch until cancelled. Time limits have a task of their own, because the other may wait for the database."""
         async with asyncio.TaskGroup() as services:
-            services.create_task(self._ask())
-            services.create_task(self._keep_times(services))
+            services.create_task(self._exchange_rounds())
+            services.create_task(self._limit_rounds(services))
 
-    async def _ask(self) -> None:
+    async def _exchange_rounds(self) -> None:
         while True:
             await self._pause()
             if self._running or self._reporter.has_news:
                 await self._round()
 
-    async def _keep_times(self, services: asyncio.TaskGroup) -> None:
+    async def _limit_rounds(self, services: asyncio.TaskGroup) -> None:
         while True:
             await asyncio.sleep(self._timing.round)
-            if overdue := self.keep_time(time.monotonic()):
+            if overdue := self.enforce_limits(time.monotonic()):
                 services.create_task(self._fail_async(overdue))
-            if self._told:
-                told, self._told = self._told, []
-                services.create_task(self.note_told(told))
+            if self._ordered:
+                ordered, self._ordered = self._ordered, []
+                services.create_task(self.record_orders(ordered))
 
     async def _pause(self) -> None:
         try:
@@ -98,7 +98,7 @@ class RunMonitor:
                     run.force()
 
     def exchange(self, asked: Collection[JobId], *, reread: bool) -> Mapping[JobId, BaseException]:
-        """Write reports, and read which of these bodies are to stop, and why."""
+        """Write reports; return which of these bodies must stop, and why."""
         if self._reporter.has_news:
             self._reporter.publish()
         if not asked:
@@ -109,9 +109,9 @@ class RunMonitor:
                 orders |= self._ended_or_taken(asked)
             for job_id, request in self._live.cancel_requests(asked).items():
                 orders[job_id] = JobCancelled(request.by, forced=request.forced)
-            self._away.settle()
-        except Exception as error:  # noqa: BLE001 - settling respects the row, whatever a body hears
-            self._away.warn("cancel requests cannot be read: %s", error)
+            self._unavailable.settle()
+        except Exception as error:  # noqa: BLE001 - the row decides in the end, whatever the body learns
+            self._unavailable.warn("cancel requests cannot be read: %s", error)
         return orders
 
     def _ended_or_taken(self, asked: Collection[JobId]) -> Mapping[JobId, BaseException]:
@@ -124,8 +124,8 @@ class RunMonitor:
                 orders[job_id] = JobCancelled() if state is JobState.CANCELLED else LeaseLost()
         return orders
 
-    def keep_time(self, now: float) -> Sequence[Run]:
-        """Tell bodies whose time is over; those whose jobs are to be failed, because nothing stops them."""
+    def enforce_limits(self, now: float) -> Sequence[Run]:
+        """Stop bodies that exceed a time limit; return those whose jobs must be failed, because nothing stops them."""
         overdue: list[Run] = []
         for run in list(self._running.values()):
             if now >= run.hard_at:
@@ -137,7 +137,7 @@ class RunMonitor:
             elif now >= run.soft_at and not run.warned:
                 run.warned = True
                 run.stop(SoftTimeLimitExceeded("the soft time limit of this job is over"))
-                self._told.append(run)
+                self._ordered.append(run)
         return overdue
 
     def _force(self, run: Run) -> None:
@@ -147,20 +147,22 @@ class RunMonitor:
         else:
             run.stop(OutOfTime(run.passed))
 
-    async def note_told(self, told: Iterable[Run]) -> None:
-        """Let schedules show that their runs were told to stop."""
-        if scheduled := [run.claim.id for run in told if run.claim.schedule_id is not None]:
+    async def record_orders(self, ordered: Iterable[Run]) -> None:
+        """Record for schedules that their runs were ordered to stop."""
+        if scheduled := [run.claim.id for run in ordered if run.claim.schedule_id is not None]:
             try:
                 await self._database.transact_async(terminating.mark_stopping, scheduled)
-            except Exception as error:  # noqa: BLE001 - the bodies were told, whatever is shown of it
-                log.warning("%d schedules cannot show that their runs were told to stop: %s", len(scheduled), error)
+            except Exception as error:  # noqa: BLE001 - the bodies have their orders, even if schedules do not show it
+                log.warning(
+                    "cannot record for %d schedules that their runs were ordered to stop: %s", len(scheduled), error
+                )
 
     async def _fail_async(self, overdue: Sequence[Run]) -> None:
         for job in await self._database.in_service(lambda: self.fail(overdue)):
             self._on_expiry(job)
 
     def fail(self, overdue: Sequence[Run]) -> Sequence[Job]:
-        """Fail the jobs of these bodies, which may go on for ever; what cannot be written is tried again."""
+        """Fail the jobs of bodies that may never end; what cannot be written is tried again."""
         failed: list[Job] = []
         for run in overdue:
             try:
@@ -169,15 +171,15 @@ class RunMonitor:
                 seen = {} if report is None else {(report.job_id, report.lease): report.progress_percentage}
                 failed += self._database.transact(time_limits.expire, [lease], run.passed, seen)
                 self._unwritten.settle()
-            except Exception as error:  # noqa: BLE001 - its end, whenever it comes, will be no success in any case
+            except Exception as error:  # noqa: BLE001 - whenever the body ends, that will be no success
                 run.failed = False
                 self._unwritten.warn("job %d cannot be failed at its hard time limit yet: %s", run.claim.id, error)
             else:
-                _complain(run)
+                _log_unstoppable(run)
         return failed
 
 
-def _complain(run: Run) -> None:
+def _log_unstoppable(run: Run) -> None:
     log.error(
         "job %d (%s) ignores its hard time limit and cannot be forced on a thread or the loop; its slot stays "
         "occupied. Use isolation='process' for bodies that may hang.",

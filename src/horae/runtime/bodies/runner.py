@@ -1,4 +1,4 @@
-"""Runs one body: enters its transaction, calls it, and says what came of it. Never raises."""
+"""Runs one body: opens its transaction, calls it, and returns the result. Never raises."""
 
 import logging
 import traceback
@@ -37,10 +37,10 @@ log = logging.getLogger("horae.runtime")
 
 
 class BodyResult(NamedTuple):
-    """What came of a body. No outcome: another node owns the job.
+    """The result of a body. Without an outcome another node owns the job.
 
-    `settled`: its own transaction settled it already; `took`: see `Settlement`; `unbegun`: there was no body yet when
-    the database could not be reached.
+    `settled`: the body's own transaction has settled the job already; `took`: see `Settlement`; `unbegun`: the database
+    could not be reached before the body began.
     """
 
     outcome: Outcome | None
@@ -51,15 +51,15 @@ class BodyResult(NamedTuple):
 
 
 RETURNED_NOTHING: Final = BodyResult(Succeeded())
-"""What nearly all bodies come to: one value for all of them."""
+"""The result of nearly all bodies, so it is made once."""
 
 
 class Overtaken(LeaseLost):
-    """A body has ended, in a transaction of its own, when the job was no longer its."""
+    """The transaction of a body is rolled back because another node owns the job."""
 
 
 class OutOfTime(JobStopped):
-    """The hard time limit of the job is over: whatever its body still makes of it is too late."""
+    """The hard time limit of the job is over, so its result no longer counts."""
 
     def __init__(self, limit: Limit) -> None:
         super().__init__(limit.error)
@@ -67,24 +67,24 @@ class OutOfTime(JobStopped):
 
 
 class Interrupted(JobStopped):
-    """The node is shutting down and the grace is over."""
+    """The node is shutting down and its grace period is over."""
 
     reason = "the node stopped before the job ended"
 
 
 class OutOfContact(Interrupted):
-    """The node cannot reach its database, so others may soon run the job."""
+    """The node cannot reach its database, so other nodes may soon run the job."""
 
     reason = "the node lost contact with its database and stopped the job before others might run it"
 
 
 class Exited(JobStopped):
-    """A task that the body has spawned would have ended the process."""
+    """A task that the body has spawned tried to end the process."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunEnvironment:
-    """Where bodies run: the database of their transactions, the node that holds their leases, what has begun there."""
+    """What bodies run with: the database of their transactions, the node that holds their leases, and its journal."""
 
     database: Database
     node: NodeId
@@ -98,12 +98,12 @@ def perform(job_type: JobType[Any], context: JobContext[Any], environment: RunEn
     with logged_as(context, environment.node):
         try:
             context.params = load_parameters(job_type, context.claim, environment.database)
-            performed = _run(job_type, context, environment)
-        except BaseException as error:  # noqa: BLE001 - whatever a body raises is its outcome
-            performed = _raised(job_type, context, environment, error)
+            body_result = _run(job_type, context, environment)
+        except BaseException as error:  # noqa: BLE001 - any exception of a body is its outcome
+            body_result = _raised(job_type, context, environment, error)
     if forks.count != here:
-        end_child(performed.error)
-    return performed if (took := context.took) is None else performed._replace(took=took)
+        end_child(body_result.error)
+    return body_result if (took := context.took) is None else body_result._replace(took=took)
 
 
 async def perform_async(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> BodyResult:
@@ -118,18 +118,18 @@ async def perform_async(job_type: JobType[Any], context: JobContext[Any], enviro
                 context.params = await environment.database.in_thread(
                     lambda: load_parameters(job_type, context.claim, environment.database)
                 )
-            performed = await _run_async(job_type, context, environment)
+            body_result = await _run_async(job_type, context, environment)
         except BaseException as error:  # noqa: BLE001 - as above; a cancelled task has its reason in the context
-            performed = _raised(job_type, context, environment, error)
+            body_result = _raised(job_type, context, environment, error)
     if forks.count != here:
-        end_child(performed.error)
-    return performed if (took := context.took) is None else performed._replace(took=took)
+        end_child(body_result.error)
+    return body_result if (took := context.took) is None else body_result._replace(took=took)
 
 
 def _raised(
     job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment, error: BaseException
 ) -> BodyResult:
-    """What an exception leads to. Where the database could not be reached for a body to begin, that is no attempt."""
+    """Return the result of an exception. If the database was unavailable before the body began, it is no attempt."""
     if context.order is None and is_transient(error) and context.claim not in environment.journal:
         log.warning("job %d (%s) cannot begin yet: %s", context.claim.id, context.claim.type, error)
         return BodyResult(None, error=error, unbegun=True)
@@ -137,20 +137,20 @@ def _raised(
 
 
 def load_parameters(job_type: JobType[Any], claim: Claim, database: Database) -> Any:
-    """The parameters as the type declares them; raises what a changed declaration makes of them."""
+    """Return the parameters as the type declares them; raise what validation raises if the declaration has changed."""
     if isinstance(job_type.parameters, MappedParameters):
         return database.autocommit(parameters.load, job_type.parameters.mapped, claim.id)
     return job_type.parameters.load(claim.params)
 
 
 def outcome_of(job_type: JobType[Any], context: JobContext[Any], error: BaseException) -> Outcome | None:
-    """What an exception means for the job; an order to stop wins over what the body raised after it."""
+    """Return the outcome of an exception; an order to stop takes precedence over what the body raised after it."""
     order = context.order
     reason = order if isinstance(order, JobStopped) else error
     match reason:
         case JobCancelled():
             return Cancelled(reason.by)
-        case LeaseLost() if reason is order or isinstance(reason, Overtaken):  # else the body says it, and is wrong
+        case LeaseLost() if reason is order or isinstance(reason, Overtaken):  # not by the body itself
             return None
         case OutOfTime(limit=limit):
             return Failed(limit.error, limit.human_readable_error, timed_out=True)
@@ -168,7 +168,7 @@ def _is_signal(error: BaseException) -> bool:
 
 
 def _failure(job_type: JobType[Any], claim: Claim, error: BaseException) -> Failed:
-    """What is stored of an error: texts without values, and without the secret parameters of the job."""
+    """Return the texts of an error to store, without values and without the secret parameters of the job."""
     redactor = Redactor(error, secret_values(job_type.parameters.model, claim.params))
     texts = (
         f"{type(error).__name__}: {text_of(error)}",
@@ -180,7 +180,7 @@ def _failure(job_type: JobType[Any], claim: Claim, error: BaseException) -> Fail
 
 
 def result_text(result: Any, most_bytes: int) -> str | None:
-    """A result as JSON text; raises TypeError if it has none, or one that is too long."""
+    """Return a result as JSON text; raise TypeError if it cannot be stored as JSON or is too long."""
     if result is None:
         return None
     if (problem := problem_of(result)) is not None:
@@ -240,7 +240,7 @@ def _returned(result: Any, job_type: JobType[Any], context: JobContext[Any], env
 
 @contextmanager
 def _attached(context: JobContext[Any], database: Database) -> Generator[None]:
-    """Let the relationships of mapped parameters load; a connection is taken only if a body follows one."""
+    """Let relationships of mapped parameters load; a connection is opened only when the body uses one."""
     with Session(database.without_transaction(), autoflush=False) as session:
         context.params = session.merge(context.params, load=False)
         yield
@@ -275,7 +275,7 @@ async def _run_async(job_type: JobType[Any], context: JobContext[Any], environme
 
 
 def sync_connection_of(connection: AsyncConnection) -> Connection:
-    """The connection under one that was begun."""
+    """Return the synchronous connection under an asynchronous one that is open."""
     if connection.sync_connection is None:
         raise InvalidRequest("the transaction of this job was not begun")
     return connection.sync_connection
@@ -283,7 +283,7 @@ def sync_connection_of(connection: AsyncConnection) -> Connection:
 
 @contextmanager
 def _ending_in_a_child() -> Generator[None]:
-    """End a child that the body has forked where the body is over in it: before anything is settled or committed."""
+    """End a child process that the body has forked when the body ends in it, before anything is committed."""
     here = forks.count
     try:
         yield
@@ -296,7 +296,7 @@ def _ending_in_a_child() -> Generator[None]:
 
 
 def settle_within(connection: Connection, context: JobContext[Any], result: str | None, node: NodeId) -> None:
-    """Finish the job as the last statement of its own transaction; raises `Overtaken` so that it rolls back."""
+    """Finish the job in the last statement of its own transaction; raise `Overtaken` to roll it back."""
     claim = context.claim
     settlement = decide(claim, Succeeded(result), Backoff(), Random(0))  # noqa: S311 - success draws nothing
     settlement = settlement._replace(label=context.label, took=context.took)
@@ -305,7 +305,7 @@ def settle_within(connection: Connection, context: JobContext[Any], result: str 
 
 
 def _own_connection(entered: Any, database: Database) -> Connection | None:
-    """The connection to settle on, if what the job type entered is a transaction on Horae's own database."""
+    """Return the connection to settle on, if the job type's transaction is on Horae's own database."""
     connection = entered.connection() if isinstance(entered, Session) else entered
     if not isinstance(connection, Connection) or not database.is_at(connection.engine.url):
         return None

@@ -1,4 +1,4 @@
-"""From what came of a body to what is written of it."""
+"""Turns the result of a body into what is written to the job's row."""
 
 import json
 import logging
@@ -19,10 +19,10 @@ log = logging.getLogger("horae.runtime")
 
 
 class FinishedRun(NamedTuple):
-    """A claim that this node is done with, and what is to be written of it.
+    """A claim that this node no longer needs, and what is to be written about it.
 
-    No settlement: only that its body has stopped; or that it never began (`unbegun`), so that the job goes back to
-    pending and the attempt does not count; or nothing, if its own transaction has `already` finished the job.
+    Without a settlement only the end of the body is recorded. If the body never began (`unbegun`), the job returns to
+    pending and the attempt does not count. If its own transaction has `already` finished the job, nothing is written.
     """
 
     claim: Claim
@@ -32,28 +32,28 @@ class FinishedRun(NamedTuple):
     unbegun: bool = False
 
 
-def ended_of(run: Run, performed: BodyResult, report: LiveReport | None, rng: Random) -> FinishedRun:
-    """The end of a run: settled by its own transaction, to be settled, only stopped, or never begun."""
-    if performed.unbegun:
-        return FinishedRun(run.claim, None, performed.error, unbegun=True)
-    if performed.outcome is None or performed.settled:
-        return FinishedRun(run.claim, None, already=performed.settled)
-    if performed is RETURNED_NOTHING and report is None:
-        return FinishedRun(run.claim, finished(run.claim))  # what nearly every body comes to
-    settlement = decide(run.claim, performed.outcome, backoff_of(run.claim, run.job_type), rng)
-    if performed.took is not None:
-        settlement = settlement._replace(took=performed.took)
-    if not isinstance(performed.outcome, Succeeded):
-        if isinstance(performed.outcome, Failed):
-            _log_failure(run.claim, performed.outcome, settlement)
+def finished_run(run: Run, result: BodyResult, report: LiveReport | None, rng: Random) -> FinishedRun:
+    """Return what to write about a run: it was settled already, is to be settled, only stopped, or never began."""
+    if result.unbegun:
+        return FinishedRun(run.claim, None, result.error, unbegun=True)
+    if result.outcome is None or result.settled:
+        return FinishedRun(run.claim, None, already=result.settled)
+    if result is RETURNED_NOTHING and report is None:
+        return FinishedRun(run.claim, finished(run.claim))  # the case of nearly every body
+    settlement = decide(run.claim, result.outcome, backoff_of(run.claim, run.job_type), rng)
+    if result.took is not None:
+        settlement = settlement._replace(took=result.took)
+    if not isinstance(result.outcome, Succeeded):
+        if isinstance(result.outcome, Failed):
+            _log_failure(run.claim, result.outcome, settlement)
         settlement = owing(settlement, run.job_type)
     if report is not None:
         settlement = settlement._replace(progress=report.progress_percentage, label=report.label)
-    return FinishedRun(run.claim, settlement, performed.error)
+    return FinishedRun(run.claim, settlement, result.error)
 
 
 def owing(settlement: Settlement, job_type: JobType[Any] | None) -> Settlement:
-    """The settlement with the hook that the row owes then: of a type that is not known here, whichever it may have."""
+    """Add the hook that the row owes; a job type unknown here may have any hook."""
     hook = OWED_BY.get(settlement.state)
     if hook is None or not (job_type is None or has_hook(job_type, hook)):
         return settlement
@@ -61,7 +61,7 @@ def owing(settlement: Settlement, job_type: JobType[Any] | None) -> Settlement:
 
 
 def _log_failure(claim: Claim, failed: Failed, settlement: Settlement) -> None:
-    """Log each failing attempt with its traceback: the text that is stored, without what must not be shown."""
+    """Log a failed attempt with the traceback that is stored, from which secrets are removed."""
     message = "job %d (%s) failed in attempt %d of %d%s: %s"
     again = f", another follows in {settlement.delay:.3g} s" if settlement.state is JobState.PENDING else ""
     arguments = (claim.id, claim.type, claim.attempt, claim.max_attempts, again, failed.error)
@@ -72,12 +72,12 @@ def _log_failure(claim: Claim, failed: Failed, settlement: Settlement) -> None:
 
 
 def must_stop(claim: Claim, level: Isolation) -> bool:
-    """Whether its body must stop because its node is out of contact and others may soon act on the job."""
+    """Whether a body must stop because its node has lost contact and others may soon act on the job."""
     return level is Isolation.ALL or (level is Isolation.RETRYABLE and claim.attempt < claim.max_attempts)
 
 
 def backoff_of(claim: Claim, job_type: JobType[Any] | None) -> Backoff:
-    """The back-off of one job, or of its type."""
+    """Return the back-off of a job, or else of its type."""
     of_type = Backoff() if job_type is None else job_type.backoff
     if claim.backoff is None:
         return of_type

@@ -1,7 +1,7 @@
-"""How a node claims: with one statement as a rule, with three where queues that it serves have limits.
+"""Claims jobs: with one statement as a rule, with three where queues that the node serves have limits.
 
-It learns of limits with the look ahead that an idle node makes anyway, and a busy one every few seconds. Until then
-it takes nothing of such a queue, so a new limit holds from the first moment.
+Limits are read together with the next due time: by an idle node when it has nothing to claim, by a busy one every few
+seconds. A claim takes no job of a queue with a limit until the limit is known, so a new limit holds at once.
 """
 
 import math
@@ -21,36 +21,36 @@ from horae.storage.jobs.limited_claims import LimitedClaims
 
 
 class Claimer:
-    """The claims of one node, and what it knows of limits."""
+    """Makes the claims of one node, and knows which queues have limits."""
 
     def __init__(self, database: Database, scope: ClaimScope, timing: ClaimerTiming, rng: Random) -> None:
         self.limited = frozenset[str]()
-        """The queues that have limits, of those that the node serves."""
+        """The queues with limits among those that the node serves."""
         self.exhausted = False
-        """Whether the last claim took all that there was."""
+        """Whether the last claim left nothing that could be claimed."""
         self.pause = math.inf
-        """Seconds after which another claim may take what the last one had to pass over."""
+        """Seconds after which another claim may take what the last one had to skip."""
         self._database, self._scope, self._timing, self._rng = database, scope, timing, rng
         self._cursor = self._new_cursor()
-        self._looked_at = -math.inf
+        self._limits_read_at = -math.inf
         self._next_pause = self._timing.contended.shortest
         self.avoided: dict[str, tuple[float, float]] = {}
-        """Types whose bodies cannot begin here: until when they are left to others, and how long that is."""
+        """Job types that cannot begin here: until when they are left to other nodes, and for how long each time."""
 
     def avoid(self, name: str) -> None:
-        """Take nothing of this type for a moment, which grows from one time to the next until `trust`."""
+        """Claim no jobs of this type for a while, which doubles each time until `trust` is called."""
         now = time.monotonic()
         until, pause = self.avoided.get(name, (0.0, self._timing.avoided_for.shortest / 2))
-        if now >= until:  # else it was tried together with others
+        if now >= until:  # otherwise several of its jobs were tried together
             pause = min(pause * 2, self._timing.avoided_for.longest)
             self.avoided[name] = now + pause * self._rng.uniform(0.5, 1.0), pause
 
     def trust(self, name: str) -> None:
-        """A body of this type has begun."""
+        """Claim jobs of this type again: a body has begun."""
         self.avoided.pop(name, None)
 
-    def _asked(self) -> ClaimScope:
-        """What the next claim may take; where that is not all, another one follows after `pause`."""
+    def _current_scope(self) -> ClaimScope:
+        """Return what the next claim may take; if that is not all, another claim follows after `pause`."""
         now = time.monotonic()
         waits = {name: until - now for name, (until, _) in self.avoided.items() if until > now}
         if not waits:
@@ -59,7 +59,7 @@ class Claimer:
         return replace(self._scope, types=tuple(name for name in self._scope.types if name not in waits))
 
     def serve(self, types: tuple[str, ...]) -> None:
-        """Take jobs of these types from now on, also those that lie before the last one that was claimed."""
+        """Claim jobs of these types from now on, including those before the last job that was claimed."""
         self._scope = replace(self._scope, types=types)
         self._cursor = self._new_cursor()
 
@@ -70,18 +70,18 @@ class Claimer:
 
     @property
     def is_stale(self) -> bool:
-        """Whether limits may have come or gone since the last look."""
-        return time.monotonic() - self._looked_at > self._timing.limits_fresh
+        """Whether the limits must be read again."""
+        return time.monotonic() - self._limits_read_at > self._timing.limits_fresh
 
     async def claim(self, room: int) -> Sequence[Claim]:
         """Take up to `room` due jobs; raises what the database raises."""
         self.pause = math.inf
-        scope = self._asked() if self.avoided else self._scope
+        scope = self._current_scope() if self.avoided else self._scope
         names = await self._within_reach(scope, room) if self.limited else ()
         if not names:
             return await self._claim_unlimited(scope, room)
         result = await self._database.transact_async(limited_claims.claim, scope, room, names)
-        self._take_note(result)
+        self._note_contention(result)
         return result.claims
 
     async def _claim_unlimited(self, scope: ClaimScope, room: int) -> Sequence[Claim]:
@@ -94,11 +94,11 @@ class Claimer:
         return taken
 
     async def look_ahead(self) -> float | None:
-        """Learn of limits; seconds until the next job is due, as `claims.look_ahead` says."""
+        """Read the limits; return the seconds until the next job is due, as `claims.look_ahead` does."""
         if not self.is_stale and self._cursor.rest(time.monotonic()):
-            return None  # it would read all that a claim has just passed by
+            return None  # it would read all the index entries that a claim has just skipped
         ahead = await self._database.autocommit_async(claims.next_work)
-        self._looked_at = time.monotonic()
+        self._limits_read_at = time.monotonic()
         scope = self._scope.queues
         self.limited = ahead.limited if scope is None else ahead.limited.intersection(scope)
         return ahead.due_in
@@ -106,8 +106,8 @@ class Claimer:
     async def _within_reach(self, scope: ClaimScope, room: int) -> Sequence[str]:
         return await self._database.autocommit_async(limited_claims.limited_queues_with_room, scope, room)
 
-    def _take_note(self, taken: LimitedClaims) -> None:
-        self.exhausted = taken.contended  # else there may be more behind what did not fit, so the next claim comes soon
+    def _note_contention(self, taken: LimitedClaims) -> None:
+        self.exhausted = taken.contended  # otherwise more jobs may follow those that did not fit
         if taken.contended:
             self.pause = min(self.pause, self._next_pause * self._rng.uniform(0.5, 1.0))
             self._next_pause = min(self._next_pause * 2, self._timing.contended.longest)

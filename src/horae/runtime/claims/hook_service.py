@@ -1,6 +1,6 @@
-"""A node's share of hooks and clean-up: looks for what is due, and lets threads of their own do it.
+"""A node's share of hooks and clean-up: finds what is due and passes it to threads.
 
-Nothing here is waited for by claims, rescues or the interface, however long a hook of an application takes.
+Claims, rescues and the web interface never wait for any of it, however long an application's hook takes.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ log = logging.getLogger("horae.runtime")
 
 
 class HookService:
-    """Has owed hooks called and old jobs deleted."""
+    """Calls owed hooks and deletes old jobs."""
 
     def __init__(self, database: Database, hooks: Hooks, keep_seconds: float, timing: HookTiming) -> None:
         self._database, self._hooks = database, hooks
@@ -29,23 +29,23 @@ class HookService:
         self._threads = HookThreads(hooks)
         self._cleaning: dict[str, threading.Thread] = {}
         self._due = asyncio.Event()
-        self._away = ThrottledWarning()
+        self._unavailable = ThrottledWarning()
 
     def wake(self) -> None:
-        """Look now: a job has ended here that owes a hook. Called on the node's loop."""
+        """Look for owed hooks now: a job has ended here that owes one. Called on the node's loop."""
         self._due.set()
 
     def remember(self, job_id: JobId, error: BaseException) -> None:
-        """Keep what a body raised here for its `on_error`."""
+        """Keep the exception of a body for its `on_error` hook."""
         self._hooks.remember(job_id, error)
 
     async def run(self) -> None:
-        """Look until cancelled."""
+        """Call hooks and delete jobs until cancelled."""
         loop = asyncio.get_running_loop()
         pause = min(self._timing.clean_every, self._keep_seconds * self._timing.clean_share)
         clean_at = loop.time() + pause
         while True:
-            await self._look()
+            await self._call_due()
             if loop.time() >= clean_at:
                 self.clean_up()
                 clean_at = loop.time() + pause
@@ -54,31 +54,31 @@ class HookService:
                     await self._due.wait()
 
     async def finish(self) -> None:
-        """Begin what the last bodies of the node owe, and wait a moment for it; the rest stays owed."""
+        """Call the hooks of the node's last jobs, and wait a moment for them; other nodes call the rest."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._timing.stop_wait):
-                await self._look()
+                await self._call_due()
                 await asyncio.to_thread(self._threads.close, self._timing.stop_wait)
         self.close()
 
     def close(self) -> None:
-        """Begin no more."""
+        """Call no more hooks."""
         self._threads.close(0.0)
 
     def clean_up(self) -> None:
-        """Delete what was kept for long enough, each type with `before_delete` on a thread of its own."""
+        """Delete jobs that were kept for long enough; each type with a `before_delete` hook has its own thread."""
         self._clean("", partial(self._hooks.clean_up_plain, self._keep_seconds))
         for name in self._hooks.hooked_types:
             self._clean(name, partial(self._hooks.clean_up_hooked, name, self._keep_seconds))
 
-    async def _look(self) -> None:
+    async def _call_due(self) -> None:
         self._due.clear()
         try:
             due = await self._database.in_service(self._find)
-        except Exception as error:  # noqa: BLE001 - the database may be away for a while
-            self._away.warn("it is not known which hooks are owed: %s", error)
+        except Exception as error:  # noqa: BLE001 - the database may be unavailable for a while
+            self._unavailable.warn("cannot read which hooks are owed: %s", error)
             return
-        self._away.settle()
+        self._unavailable.settle()
         for name, count in due.items():
             self._threads.call_due(name, count)
 
@@ -89,7 +89,7 @@ class HookService:
     def _clean(self, name: str, clean: Callable[[], int]) -> None:
         before = self._cleaning.get(name)
         if before is not None and before.is_alive():
-            log.warning("the last clean-up of %s has not ended", f"type {name}" if name else "jobs")
+            log.warning("the last clean-up of %s is still running", f"type {name}" if name else "jobs")
             return
         thread = threading.Thread(target=_guarded, args=[clean], name=f"horae-clean-{name}", daemon=True)
         self._cleaning[name] = thread
@@ -99,8 +99,8 @@ class HookService:
 def _guarded(clean: Callable[[], int]) -> None:
     try:
         removed = clean()
-    except Exception as error:  # noqa: BLE001 - the next one does it
-        log.warning("a clean-up failed and is repeated: %s", error)
+    except Exception as error:  # noqa: BLE001 - the next clean-up repeats it
+        log.warning("a clean-up failed and will be repeated: %s", error)
         return
     if removed:
-        log.info("%d ended jobs were cleaned up", removed)
+        log.info("%d ended jobs were deleted", removed)

@@ -1,10 +1,11 @@
-"""Writes what became of claims, in batches: what ends while one batch is under way makes the next.
+"""Writes the results of runs in batches: what ends while one batch is written makes up the next.
 
-So an idle node settles at once and a busy one in large batches, with no timer. A batch is acknowledged after its
-commit; where the commit's answer is lost it is written again, which `storage/outcomes/settling.py` makes harmless.
+So an idle node writes each result at once and a busy one writes large batches, without a timer. Once a batch is
+committed, its runs are final. If the answer to the commit is lost, the batch is written again, and
+`storage/outcomes/settling.py` makes that idempotent.
 
-Nothing is forgotten while the node lives. What cannot be written goes to the end of the line, in halves of the batch,
-and is tried again: so one end that the database never takes costs the others a moment, and not their own commit.
+No result is forgotten while the node lives. A batch that cannot be written goes to the end of the queue in two halves
+and is tried again. So one result that the database never accepts delays the others only for a moment.
 """
 
 import asyncio
@@ -41,12 +42,12 @@ def _no_beat(_connection: Connection) -> Callable[[], None]:
 
 
 class Settler:
-    """The one place of a node from which claims are settled."""
+    """The only service of a node that settles claims."""
 
     def __init__(
         self, environment: RunEnvironment, signals: Signals, timing: SettlerTiming, rng: Random, beat: Beat = _no_beat
     ) -> None:
-        """`beat`: a sign of life in each transaction, where one is due; the answer is called after the commit."""
+        """`beat`: writes a heartbeat in each transaction if one is due; what it returns is called after the commit."""
         self._environment, self._signals, self._timing = environment, signals, timing
         self._rng, self._beat = rng, beat
         self._waiting: list[FinishedRun] = []
@@ -57,34 +58,34 @@ class Settler:
         self._closing = False
         self._patient = True
         self._largest, self._pause = self._timing.batch, self._timing.retry.shortest
-        self._away = ThrottledWarning()
+        self._unavailable = ThrottledWarning()
 
     @property
-    def crowded(self) -> bool:
-        """Whether so much waits to be written that nothing more should be claimed."""
+    def is_full(self) -> bool:
+        """Whether so many results wait that nothing more should be claimed."""
         return len(self._waiting) >= self._timing.most_waiting
 
     @property
     def unsettled(self) -> list[JobId]:
-        """The jobs whose ends are not known to be committed."""
-        return [ended.claim.id for ended in (*self._writing, *self._waiting)]
+        """The jobs whose results are not known to be committed."""
+        return [finished.claim.id for finished in (*self._writing, *self._waiting)]
 
-    def add(self, ended: FinishedRun) -> None:
-        """Take over a body that has stopped."""
+    def add(self, finished: FinishedRun) -> None:
+        """Queue the result of a run."""
         waiting = self._waiting
-        waiting.append(ended)
-        if len(waiting) == 1:  # else the first has said so
+        waiting.append(finished)
+        if len(waiting) == 1:  # the first one of a batch wakes `run`
             self._work.set()
             self._idle.clear()
         elif len(waiting) >= self._timing.most_waiting:
             self._signals.burst_over.set()
 
     async def drained(self) -> None:
-        """Wait until everything that was added is committed."""
+        """Wait until all results are committed."""
         await self._idle.wait()
 
     def close(self) -> None:
-        """Let `run` end once nothing waits any more."""
+        """Let `run` end once nothing waits."""
         self._closing = True
         self._work.set()
 
@@ -93,13 +94,13 @@ class Settler:
         while True:
             await self._work.wait()
             await self._let_burst_pass()
-            crowded = self.crowded
+            was_full = self.is_full
             batch, self._waiting = self._waiting[: self._largest], self._waiting[self._largest :]
             self._writing = batch
             if batch:
                 await self._write(batch)
             self._writing = ()
-            if crowded and not self.crowded:
+            if was_full and not self.is_full:
                 self._signals.room.send()
             if not self._waiting:
                 self._idle.set()
@@ -120,27 +121,27 @@ class Settler:
     async def _write(self, batch: Sequence[FinishedRun]) -> None:
         try:
             settled = await self._environment.database.in_service(partial(self._commit, batch))
-        except Exception as error:  # noqa: BLE001 - told apart there
+        except Exception as error:  # noqa: BLE001 - `_repeat` distinguishes them
             await self._repeat(batch, error)
             return
-        self._away.settle()
+        self._unavailable.settle()
         self._pause = self._timing.retry.shortest
         self._largest = min(self._largest * 2, self._timing.batch)
-        self._environment.journal.end([ended.claim for ended in batch])
+        self._environment.journal.end([finished.claim for finished in batch])
         self._signals.settled.send(batch, settled)
 
     def _commit(self, batch: Sequence[FinishedRun]) -> Settled:
         def write(connection: Connection) -> tuple[Settled, Callable[[], None]]:
             return settle_batch(connection, self._environment, batch), self._beat(connection)
 
-        settled, lives = self._environment.database.transact(write)
-        lives()
+        settled, committed = self._environment.database.transact(write)
+        committed()
         return settled
 
     async def _repeat(self, batch: Sequence[FinishedRun], error: Exception) -> None:
-        """Put back a batch that could not be written, or in the place of a single end that cannot be stored a failure.
+        """Queue a batch again that could not be written, or a failure in place of a result that cannot be stored.
 
-        The next batch is half as large, so that what is at fault is soon alone.
+        The next batch is half as large, so that the result at fault is soon alone.
         """
         of_data = is_of_data(error)
         instead = refused(batch[0], error) if of_data and len(batch) == 1 else None
@@ -148,36 +149,36 @@ class Settler:
         self._largest = max(len(batch) // 2, 1)
         if of_data and (instead is not None or len(batch) > 1):
             return
-        self._away.warn("%d results wait for the database: %s", len(self._waiting), error)
+        self._unavailable.warn("%d results wait for the database: %s", len(self._waiting), error)
         await asyncio.sleep(self._pause * self._rng.uniform(0.5, 1.0))
         self._pause = min(self._pause * 2, self._timing.retry.longest)
 
 
-def refused(ended: FinishedRun, error: Exception) -> FinishedRun | None:
-    """What can be written instead of an end whose values the database refuses; None if nothing else can."""
-    claim, settlement = ended.claim, ended.settlement
+def refused(finished: FinishedRun, error: Exception) -> FinishedRun | None:
+    """Return a failure to write in place of a result that the database rejects, or None if it is one already."""
+    claim, settlement = finished.claim, finished.settlement
     if settlement is None or settlement.human_readable_error == UNSTORABLE:
         return None
-    log.error("the end of job %d cannot be written, so it is failed", claim.id, exc_info=error)
+    log.error("the result of job %d cannot be stored, so the job is failed", claim.id, exc_info=error)
     failure = Settlement(
         claim.id, claim.lease, JobState.FAILED, AttemptOutcome.FAILED, error=type(error).__name__,
         human_readable_error=UNSTORABLE, hook_owed=ON_ERROR,
     )  # fmt: skip
-    return FinishedRun(claim, failure, ended.error)
+    return FinishedRun(claim, failure, finished.error)
 
 
 def settle_batch(connection: Connection, environment: RunEnvironment, batch: Sequence[FinishedRun]) -> Settled:
-    """Write what became of the bodies of one node."""
-    settlements = [ended.settlement for ended in batch if ended.settlement is not None]
+    """Write the results of runs of one node."""
+    settlements = [finished.settlement for finished in batch if finished.settlement is not None]
     settled = settling.settle(connection, environment.node, settlements) if settlements else Settled()
-    settled.settled.update(ended.claim.id for ended in batch if ended.already)
-    unbegun = {ended.claim.id: ended.claim for ended in batch if ended.unbegun}
+    settled.settled.update(finished.claim.id for finished in batch if finished.already)
+    unbegun = {finished.claim.id: finished.claim for finished in batch if finished.unbegun}
     returned = claims.hand_back(connection, list(unbegun.values())) if unbegun else set[JobId]()
-    # A job that could not be returned was cancelled meanwhile, and waits for its node to let go of it.
+    # A job that could not be handed back was cancelled meanwhile and still has to be released by its node.
     stopped = [
-        (ended.claim.id, ended.claim.lease)
-        for ended in batch
-        if ended.settlement is None and not ended.already and ended.claim.id not in returned
+        (finished.claim.id, finished.claim.lease)
+        for finished in batch
+        if finished.settlement is None and not finished.already and finished.claim.id not in returned
     ]
     settled.add(settling.release(connection, environment.node, stopped, unbegun))
     settled.returned.update(returned)

@@ -1,8 +1,8 @@
-"""Which of the jobs that a node has claimed may have ended other nodes, and how it is found out which one did.
+"""Finds out which job crashed a node, by running the jobs in question one at a time.
 
-A node that ends takes all of its bodies with it, and they come back together. So the jobs that were there at two such
-ends are run one at a time on a node, beside others that were not: if that ends again, it was the one that was there at
-each, and it alone is quarantined.
+A node that crashes takes all of its bodies with it, and all of them are rescued together. So jobs that ran in two such
+crashes are run one at a time per node, beside others that did not. If that node crashes again, the one suspect that ran
+each time is quarantined.
 """
 
 from collections.abc import Callable, Container, Sequence
@@ -16,18 +16,18 @@ from horae.storage.outcomes import crashed_nodes
 
 
 class Suspects:
-    """Lets one suspect run at a time."""
+    """Lets one suspect job run at a time."""
 
     def __init__(self, database: Database, pause: Pauses, rng: Random) -> None:
         self._database, self._pause, self._rng = database, pause, rng
         self._running: JobId | None = None
 
     async def sift(self, taken: Sequence[Claim], busy: Callable[[], Container[JobId]]) -> Sequence[Claim]:
-        """Of these claims those that may begin here; the others are handed back for a moment.
+        """Return the claims that may begin here; hand the others back for a moment.
 
-        `busy`: the jobs that this node has begun or will begin. Raises what the database raises.
+        `busy`: returns the jobs that this node runs or will run. Raises what the database raises.
         """
-        # A crash uses up an attempt, so nothing is asked about nearly all jobs.
+        # Each crash uses up an attempt, so nearly all jobs need no query.
         asked = [claim.id for claim in taken if claim.attempt >= MAX_CRASHES]
         if not asked:
             return taken

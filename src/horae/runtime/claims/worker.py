@@ -1,12 +1,13 @@
-"""Claims jobs as slots become free, begins their bodies, and takes note of their ends.
+"""Claims jobs as slots become free, starts their bodies, and passes their results to the settler.
 
 A claim asks for as many jobs as there are free slots, and for more when jobs are short: as many as end in a tenth of a
-second. What was claimed beyond the slots waits here for at most a second, then it is handed back. A claim that finds
-nothing asks when something will be due, so that a delayed job starts on time however seldom an idle node looks.
+second. Jobs claimed beyond the slots wait here for at most a second; then they are handed back. A claim that finds
+nothing is followed by a query for the next due time, so that a delayed job starts on time although an idle node polls
+seldom.
 
-Where the answer to a claim is lost, the database may have given this node jobs that it never heard of. They are handed
-back: again and again for a while, for the lost statement may still be under way, and then once a minute. What has begun
-here and is not settled, or waits to be handed back, is never among them.
+If the answer to a claim is lost, the database may have assigned jobs to this node that it does not know. They are
+searched for and handed back: repeatedly for a while, because the lost statement may still be running, and then once a
+minute. A job that has begun here and is not settled, or that waits to be handed back, is never among them.
 """
 
 import asyncio
@@ -23,7 +24,7 @@ from horae.errors import LeaseLost
 from horae.runtime.bodies.reporter import Reporter
 from horae.runtime.bodies.run import Executor, Run
 from horae.runtime.bodies.runner import BodyResult, Interrupted, OutOfContact, RunEnvironment, outcome_of
-from horae.runtime.bodies.verdict import FinishedRun, ended_of, must_stop
+from horae.runtime.bodies.verdict import FinishedRun, finished_run, must_stop
 from horae.runtime.claims.claimer import Claimer
 from horae.runtime.claims.settler import Settler
 from horae.runtime.claims.slots import Slots
@@ -44,7 +45,7 @@ Choose = Callable[[JobType[Any]], Executor]
 
 
 class Worker:
-    """The slots of one node."""
+    """Fills the slots of one node with jobs."""
 
     def __init__(  # noqa: PLR0913 - the one place where these meet
         self, *, environment: RunEnvironment, scope: ClaimScope, registry: Registry, signals: Signals, settler: Settler,
@@ -59,17 +60,17 @@ class Worker:
         self._choose, self._slots, self._rng = choose, slots, rng
         self._prefetched: deque[tuple[Claim, float]] = deque()
         self._throughput = Throughput(timing.throughput)
-        self._away = ThrottledWarning()
+        self._unavailable = ThrottledWarning()
         self._wake = asyncio.Event()
-        self._hints = 0
+        self._wakes = 0
         self._exhausted = False
         self._stopping = self._isolated = False
         self._poll = self._timing.poll_without_hints.shortest
         self._due_at: float | None = None
-        self._looked_ahead = False
+        self._due_known = False
         self._reply_lost_until = 0.0
         self._orphaned_at = time.monotonic() + self._timing.orphaned_every
-        signals.work.connect(self.hint)
+        signals.work.connect(self.wake)
         signals.room.connect(self._wake.set)
         signals.queues_freed.connect(self._queues_freed)
         signals.isolated.connect(self._isolate)
@@ -77,34 +78,34 @@ class Worker:
         slots.join(self._slot_is_free)
 
     def _slot_is_free(self) -> None:
-        self._begin_prefetched()
+        self._start_prefetched()
         self._wake.set()
 
-    def hint(self) -> None:
-        """Look for work now. Called on the node's loop."""
-        self._hints += 1
+    def wake(self) -> None:
+        """Claim now: there may be work. Called on the node's loop."""
+        self._wakes += 1
         self._exhausted = False
         self._wake.set()
 
     def serve(self, types: tuple[str, ...]) -> None:
         """Claim jobs of these types from now on."""
         self._claimer.serve(types)
-        self.hint()
+        self.wake()
 
     def _queues_freed(self, queues: Collection[str]) -> None:
-        """Look for work if one of the queues has a limit; another node may be the one that can use the room."""
+        """Claim if one of the queues has a limit, and wake other nodes, which may be the ones that can run its jobs."""
         limited = self._claimer.limited
         if limited and not limited.isdisjoint(queues):
-            self.hint()
+            self.wake()
             self._wakeup.send(Hint(HintKind.WORK))
 
     def stop(self) -> None:
-        """Claim nothing more; `run` ends after handing back what was not begun."""
+        """Claim nothing more; `run` hands back the jobs that have not begun and ends."""
         self._stopping = True
         self._wake.set()
 
     async def run(self) -> None:
-        """Claim and begin bodies until stopped."""
+        """Claim jobs and start bodies until stopped."""
         while not self._stopping:
             room = self._room()
             if time.monotonic() < self._reply_lost_until or time.monotonic() >= self._orphaned_at:
@@ -120,50 +121,50 @@ class Worker:
             await self._hand_back_orphaned()
 
     def _room(self) -> int:
-        if self._settler.crowded or self._isolated:
+        if self._settler.is_full or self._isolated:
             return 0
         free, waiting = self._slots.free, len(self._prefetched)
         ahead = min(self._throughput.recent, self._timing.prefetch)
-        # A claim of ten jobs costs nearly what one of hundreds does: not before half of what was ahead is used up.
+        # A claim of ten jobs costs nearly as much as one of hundreds, so wait until half of those ahead are used up.
         return 0 if waiting >= free and waiting * 2 > ahead else free + ahead - waiting
 
     async def _claim(self, room: int) -> None:
-        hints = self._hints
+        wakes = self._wakes
         asked = time.monotonic()
         try:
             taken = await self._claimer.claim(room)
             taken = await self._suspects.sift(taken, lambda: self._known)
-        except Exception as error:  # noqa: BLE001 - the database may be away for a while; the node stays
-            self._away.warn("no jobs can be claimed: %s", error)
+        except Exception as error:  # noqa: BLE001 - the database may be unavailable for a while; the node goes on
+            self._unavailable.warn("no jobs can be claimed: %s", error)
             self._reply_lost_until = time.monotonic() + self._timing.lost_reply_window
             await asyncio.sleep(self._rng.uniform(0.2, 1.0))
             return
-        self._away.settle()
-        self._exhausted = self._claimer.exhausted and hints == self._hints
+        self._unavailable.settle()
+        self._exhausted = self._claimer.exhausted and wakes == self._wakes
         if taken:
             self._poll = self._timing.poll_without_hints.shortest
-        self._looked_ahead, self._due_at = False, None  # a moment that has passed would be waited for without a pause
+        self._due_known, self._due_at = False, None  # a due time in the past would make the loop spin
         now = time.monotonic()
         self._prefetched.extend((claim, now) for claim in taken)
         if now - asked > self._timing.latest_reply:
             self._hand_back_prefetched()
-        self._begin_prefetched()
+        self._start_prefetched()
 
     async def _look_ahead(self) -> None:
-        """Find out when the next job will be due, if that can be told, and which queues have limits now."""
-        self._looked_ahead = True
+        """Read when the next job is due, if that can be told, and which queues have limits now."""
+        self._due_known = True
         known = self._claimer.limited
         try:
             due_in = await self._claimer.look_ahead()
         except Exception as error:  # noqa: BLE001 - as for a claim
-            self._away.warn("it is not known when the next job is due: %s", error)
+            self._unavailable.warn("cannot read when the next job is due: %s", error)
             due_in = None
         self._due_at = None if due_in is None else time.monotonic() + due_in
         if self._claimer.limited - known:
-            self.hint()
+            self.wake()
 
     async def _wait(self) -> None:
-        if not self._looked_ahead and (self._claimer.is_stale or (self._exhausted and self._wakeup.connected)):
+        if not self._due_known and (self._claimer.is_stale or (self._exhausted and self._wakeup.connected)):
             await self._look_ahead()
         timeout = min(self._poll_interval(), self._claimer.pause)
         if self._prefetched:
@@ -184,12 +185,12 @@ class Worker:
             return self._timing.poll_with_hints * spread
         return max(0.0, min(self._timing.poll_idle * spread, self._due_at - time.monotonic()))
 
-    def _begin_prefetched(self) -> None:
+    def _start_prefetched(self) -> None:
         while self._prefetched and not self._stopping and not self._isolated and self._slots.free > 0:
             claim, _ = self._prefetched.popleft()
-            self._begin(claim)
+            self._start(claim)
 
-    def _begin(self, claim: Claim) -> None:
+    def _start(self, claim: Claim) -> None:
         job_type = self._registry.get(claim.type)
         context: JobContext[Any] = JobContext(claim, None, self._reporter.follow(claim))  # JobContext[Any](...) is slow
         run = Run(claim, job_type, context, self._choose(job_type))
@@ -197,19 +198,19 @@ class Worker:
         self._slots.take()
         run.executor.start(run, self._done)
 
-    def _done(self, run: Run, performed: BodyResult) -> None:
+    def _done(self, run: Run, result: BodyResult) -> None:
         claim = run.claim
         if self.running.get(claim.id) is not run:
-            return  # given up long ago
+            return  # its body was left behind before
         del self.running[claim.id]
         self._slots.release()
-        self._settler.add(ended_of(run, performed, self._reporter.latest(claim.id), self._rng))
-        if performed.unbegun:
+        self._settler.add(finished_run(run, result, self._reporter.latest(claim.id), self._rng))
+        if result.unbegun:
             self._avoid(claim.type)
         elif self._claimer.avoided:
             self._claimer.trust(claim.type)
         self._throughput.count(time.monotonic())
-        self._begin_prefetched()
+        self._start_prefetched()
         if not self._exhausted and not self._wake.is_set() and self._room() > 0:
             self._wake.set()
         if not self.running:
@@ -220,7 +221,7 @@ class Worker:
         self._drop_where(lambda claim: claim.id in job_ids)
 
     def _avoid(self, name: str) -> None:
-        """Claim nothing of a type for a moment: its bodies cannot begin here, as without a connection for them."""
+        """Claim no jobs of a type for a while: its bodies cannot begin here, as without a database connection."""
         self._claimer.avoid(name)
         self._drop_where(lambda claim: claim.type == name)
 
@@ -237,7 +238,7 @@ class Worker:
             self._hand_back_prefetched()
 
     def _hand_back_prefetched(self) -> None:
-        """Return everything that was claimed and not begun."""
+        """Hand back every job that was claimed and has not begun."""
         self._hand_back([claim for claim, _ in self._prefetched])
         self._prefetched.clear()
 
@@ -247,7 +248,7 @@ class Worker:
 
     @property
     def _known(self) -> list[JobId]:
-        """The jobs that this node holds, as far as it knows."""
+        """The jobs that this node knows to hold."""
         return [*self.running, *(claim.id for claim, _ in self._prefetched), *self._settler.unsettled]
 
     async def _hand_back_orphaned(self) -> None:
@@ -255,17 +256,17 @@ class Worker:
         try:
             orphaned = await self._environment.database.autocommit_async(claims.orphaned, self._environment.node, known)
         except Exception as error:  # noqa: BLE001 - as for a claim
-            self._away.warn("it is not known whether jobs were claimed: %s", error)
+            self._unavailable.warn("cannot read which jobs this node has claimed: %s", error)
             self._reply_lost_until = time.monotonic() + self._timing.lost_reply_window
             await asyncio.sleep(self._rng.uniform(0.2, 1.0))
             return
         self._orphaned_at = time.monotonic() + self._timing.orphaned_every
         if orphaned:
             self._hand_back(orphaned)
-            log.warning("%d jobs were claimed without an answer and are handed back", len(orphaned))
+            log.warning("%d jobs were claimed although the answer was lost; they are handed back", len(orphaned))
 
     def _isolate(self, level: Isolation) -> None:
-        """The database has not been reached for long: stop the bodies whose jobs others may soon act on."""
+        """The database has not been reached for long: stop the bodies of jobs that others may soon run."""
         self._isolated = True
         self._hand_back_prefetched()
         for run in list(self.running.values()):
@@ -273,23 +274,23 @@ class Worker:
                 run.stop(OutOfContact())
 
     def _rejoin(self) -> None:
-        """The database is reached again: take on work as before."""
+        """The database is reached again: claim jobs as before."""
         self._isolated = False
-        self.hint()
+        self.wake()
 
     def order_all(self, order: Callable[[], BaseException]) -> None:
-        """Tell every body to stop."""
+        """Order every body to stop."""
         for run in list(self.running.values()):
             run.stop(order())
 
     def give_up(self) -> None:
-        """Settle bodies that ignore every order as interrupted: what they still do is fenced by the lease."""
+        """Settle bodies that ignore every order as interrupted; without the lease they can change nothing more."""
         for run in list(self.running.values()):
-            log.error("job %d (%s) ignores the order to stop; its body is left behind", run.claim.id, run.claim.type)
+            log.error("job %d (%s) ignores the order to stop; its body is abandoned", run.claim.id, run.claim.type)
             outcome = outcome_of(run.job_type, run.context, Interrupted())
             self._done(run, BodyResult(outcome, took=run.context.took))
 
     def abandon(self) -> None:
-        """The node was declared dead: what it holds belongs to others."""
+        """Stop everything without settling it: the node was declared dead, and its jobs belong to others."""
         self._prefetched.clear()
         self.order_all(LeaseLost)

@@ -19,7 +19,7 @@ class LoopExecutor:
         self._loop = loop
         self._environment = environment
         self._runs: set[Run] = set()
-        guard_of(loop).tell(self)
+        guard_of(loop).register(self)
 
     def start(self, run: Run, done: Done) -> None:
         """Start the body in a task that is hidden from `asyncio.all_tasks()`, so that bodies cannot cancel it."""

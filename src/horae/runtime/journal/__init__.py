@@ -1,1 +1,1 @@
-"""Which bodies a node has begun, in a file that outlives the node."""
+"""Records which bodies a node has begun, in a file that outlives the node."""

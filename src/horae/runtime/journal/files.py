@@ -1,4 +1,4 @@
-"""Where the journals of a database's nodes are, and what those of dead nodes say."""
+"""Finds the journal files of a database's nodes, and reads those of dead nodes."""
 
 import fcntl
 import logging
@@ -24,7 +24,7 @@ log = logging.getLogger("horae.runtime")
 
 
 class Journals:
-    """The folder of journals: beside a SQLite file; on PostgreSQL a private one of this user on this machine."""
+    """The folder of journals: beside the SQLite file, or for PostgreSQL a private folder of this user."""
 
     def __init__(self, database: Database, timing: JournalTiming) -> None:
         self._timing = timing
@@ -34,36 +34,36 @@ class Journals:
         )
 
     def open(self, journal: Journal, node: NodeId) -> None:
-        """Give a node's journal its file. Without one, all that the node holds when it dies counts as begun."""
+        """Create the file of a node's journal. Without one, all jobs of a dead node count as begun."""
         if not header():
-            return  # nobody could tell whether the file was written before the machine was started
+            return  # a file from before a reboot could not be recognized
         try:
             self._open(journal, self._file(node))
         except OSError as error:
-            log.warning("it will not be known which jobs a killed node %s had begun: %s", node, error)
+            log.warning("node %s has no journal, so if it is killed all of its jobs count as begun: %s", node, error)
 
     def close(self, journal: Journal, *, keep: bool) -> None:
-        """Begin nothing more; the file is removed unless others may need it (`keep`), and its folder if nobody does."""
+        """Close a journal; remove its file unless others may need it (`keep`), and the folder if it is empty."""
         journal.close(keep=keep)
         if not self._own:
             with suppress(OSError):  # another node's file is in it
                 self.folder.rmdir()
 
     def sweep(self) -> None:
-        """Remove files of which nobody has made use."""
+        """Remove old files that no node has removed."""
         for file in self.folder.glob(f"*{SUFFIX}") if self._is_trusted() else ():
             with suppress(OSError):
                 if time.time() - file.stat().st_mtime > self._timing.stale and _is_unlocked(file):
                     file.unlink()
 
     def remove(self, node: NodeId) -> None:
-        """Remove the file of a dead node whose jobs were dealt with."""
+        """Remove the file of a dead node after its jobs were rescued."""
         if self._is_trusted():
             self._file(node).unlink(missing_ok=True)
 
     def begun_by(self, node: NodeId, patience: float = 0.0) -> "Begun":
-        """What a dead node had begun. `patience`: seconds to wait for the last threads of its process."""
-        if not self._is_trusted():  # what another user may have put there proves nothing, or hangs whoever opens it
+        """Return what a dead node had begun. `patience`: seconds to wait for the last threads of its process."""
+        if not self._is_trusted():  # a file of another user proves nothing, and opening it may hang
             return Begun(None)
         deadline = time.monotonic() + patience
         while True:
@@ -71,7 +71,7 @@ class Journals:
                 return _read(self._file(node))
             except BlockingIOError:
                 if time.monotonic() >= deadline:
-                    return Begun(None)  # its process lives, and may begin more
+                    return Begun(None)  # its process still runs and may begin more
             except OSError:
                 return Begun(None)
             time.sleep(self._timing.lock_pause)
@@ -82,7 +82,7 @@ class Journals:
             with suppress(FileNotFoundError):  # the last node to leave has just removed the folder
                 journal.open(file)
                 return
-        raise FileNotFoundError(f"{self.folder} is removed again and again")
+        raise FileNotFoundError(f"{self.folder} is removed repeatedly")
 
     def _prepare(self) -> None:
         if self._own:
@@ -93,7 +93,7 @@ class Journals:
             raise PermissionError(f"{self.folder} is not a folder of this user alone")
 
     def _is_trusted(self) -> bool:
-        """Whether nobody else can have put anything there: others, too, may make a folder of that name in /tmp."""
+        """Whether only this user can write there; any user can create a folder of that name in /tmp."""
         if self._own:
             return True
         try:
@@ -107,7 +107,7 @@ class Journals:
 
 
 class Begun:
-    """What a node had begun when it died, as far as that is known."""
+    """Which bodies a dead node had begun, as far as that is known."""
 
     def __init__(self, entries: frozenset[int] | None) -> None:
         self._entries = entries
@@ -117,16 +117,16 @@ class Begun:
         return self._entries is None or not self._entries.isdisjoint((entry_of(claim), -entry_of(claim)))
 
     def has_succeeded(self, claim: Claim) -> bool:
-        """Whether the body of this claim has returned, and had nothing to give."""
+        """Whether the body of this claim has returned without a result."""
         return self._entries is not None and -entry_of(claim) in self._entries
 
 
 def _read(file: Path) -> Begun:
-    """The entries of a file whose writer is dead; raises OSError if it cannot be read, or the writer lives."""
+    """Return the entries of a file; raise OSError if it cannot be read or its writer still runs."""
     descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as opened:
         if os.fstat(descriptor).st_uid != os.getuid():
-            raise PermissionError(f"{file} is somebody else's")
+            raise PermissionError(f"{file} belongs to another user")
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         content = opened.read()
     expected = header()

@@ -1,12 +1,13 @@
-"""Which jobs a node has begun, in a file that outlives the node when it is killed.
+"""Records which jobs a node has begun, in a file that outlives the node when it is killed.
 
-A claim is not a start: a node claims ahead of its slots. So each body is entered here before it begins, and its entry
-goes once its end is committed. Whoever rescues the jobs of a dead node reads its file: what is not listed has never
-begun, and goes back as if it had not been claimed; a body that is listed as returned has finished its job (ADR 0011).
+A claimed job has not necessarily begun, because a node claims more than its slots can run. So each body is entered here
+before it begins, and its entry is removed after its result is committed. The node that rescues the jobs of a dead node
+reads its file: a job that is not listed never began and returns to the queue as if it had not been claimed; a body that
+is listed as returned has finished its job (ADR 0011).
 
-An entry is one aligned store of eight bytes into a mapped file. The system keeps the page when the process is killed,
-but may lose it with the machine; so a file of an earlier boot proves nothing. Nor does one whose writer may still be
-alive and begin something: a node holds a lock on its file for as long as its process lives.
+An entry is one aligned store of eight bytes into a mapped file. The operating system keeps the page when the process is
+killed, but may lose it when the machine stops; so a file from before a reboot proves nothing. Nor does a file whose
+writer may still run and begin jobs: a node holds a lock on its file for as long as its process lives.
 """
 
 import fcntl
@@ -25,21 +26,26 @@ from horae.errors import LeaseLost
 from horae.forking import ForkSafeLock, begins_anew_after_fork
 
 HEADER: Final = 4096
+"""Bytes before the entries."""
 SLOTS: Final = 8192
+"""Entries that a new file has room for."""
 WIDTH: Final = 8
-"""Bytes before the entries; entries that a new file has room for, and of which it grows; bytes of an entry."""
+"""Bytes of an entry."""
 ID_BITS: Final = 48
+"""Bits of an entry that hold the id of the job; the lease takes the others, but for the sign."""
 IDS: Final = (1 << ID_BITS) - 1
+"""Masks the id."""
 LEASES: Final = 0x7FFF
+"""Masks the lease."""
 
 
 def entry_of(claim: Claim) -> int:
-    """One claim as a number that is never 0. Two claims that had the same would both count as begun."""
+    """Return a claim as a number that is never 0. Two claims with the same number would both count as begun."""
     return (claim.lease & LEASES) << ID_BITS | claim.id & IDS
 
 
 def header() -> bytes:
-    """How a file of this boot of this machine begins; empty where boots cannot be told apart."""
+    """Return how files of the current boot begin; empty if boots cannot be distinguished here."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_bytes().strip()
     except OSError:
@@ -48,7 +54,7 @@ def header() -> bytes:
 
 
 class Journal:
-    """The bodies that one node has begun and whose ends are not committed; in memory alone until `open`.
+    """The bodies that one node has begun and whose results are not committed; only in memory until `open`.
 
     `begin` may be called from any thread, everything else on one at a time.
     """
@@ -65,11 +71,11 @@ class Journal:
         self._closed = False
 
     def open(self, file: Path) -> None:
-        """Keep the entries in a new file from now on; raises OSError where that cannot be."""
+        """Keep the entries in a new file from now on; raises OSError if that is impossible."""
         for_lock = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         self._descriptors.append(for_lock)
         fcntl.flock(for_lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Another open file: a mapping keeps its own open in a process that a body forks, and with it the lock.
+        # A second descriptor, because a process that a body forks keeps the mapped file open, and would keep the lock.
         self._descriptors.append(os.open(file, os.O_RDWR | os.O_CLOEXEC))
         os.pwrite(for_lock, header(), 0)
         self._entries = self._mapped(len(self._entries))
@@ -77,26 +83,26 @@ class Journal:
         begins_anew_after_fork(self)
 
     def begin(self, claim: Claim) -> None:
-        """Enter a claim whose body begins now; raises `LeaseLost` if the node is over."""
-        entry = (claim.lease & LEASES) << ID_BITS | claim.id & IDS  # `entry_of`, whose call costs a fifth of all this
-        try:  # here and not in a function: this is done for each body
+        """Enter a claim whose body begins now; raises `LeaseLost` if the node has ended."""
+        entry = (claim.lease & LEASES) << ID_BITS | claim.id & IDS  # `entry_of`, inlined for speed
+        try:  # inlined as well: this runs for each body
             slot = self._free.pop()
         except IndexError:
             slot = self._new_slot()
         self._slots[entry] = slot
         self._entries[slot] = entry
-        if self._closed:  # asked after the entry was made: whoever reads the file from now on has seen it
+        if self._closed:  # checked after the entry is made, so a later reader sees the entry
             raise LeaseLost
 
     def succeed(self, claim: Claim) -> None:
-        """Enter that the body has returned nothing, which is all that would be written of it."""
+        """Enter that the body has returned without a result."""
         entry = (claim.lease & LEASES) << ID_BITS | claim.id & IDS
         slot = self._slots.get(entry)
         if slot is not None:
             self._entries[slot] = -entry
 
     def reserve(self, claim: Claim) -> int:
-        """The place for a claim that a child process enters by itself."""
+        """Return the position for a claim that a child process enters by itself."""
         entry = entry_of(claim)
         if entry not in self._slots:
             try:
@@ -106,7 +112,7 @@ class Journal:
         return self._slots[entry]
 
     def end(self, claims: Iterable[Claim]) -> None:
-        """Take out claims whose ends are committed."""
+        """Remove claims whose results are committed."""
         take, entries, free = self._slots.pop, self._entries, self._free.append
         for claim in claims:
             slot = take((claim.lease & LEASES) << ID_BITS | claim.id & IDS, None)
@@ -131,7 +137,7 @@ class Journal:
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Keep nothing of the file: neither its pages nor, as a copy of the node in another process, its lock."""
+        """Release the file: its pages and, in a forked copy of the node, its lock."""
         self._entries = array("q", bytes(len(self._entries) * WIDTH))
         while self._descriptors:
             with suppress(OSError):
@@ -149,27 +155,27 @@ class Journal:
         if self.file is None:
             self._entries.frombytes(bytes((slots - len(self._entries)) * WIDTH))
         else:
-            self._entries = self._mapped(slots)  # who stores into the old mapping meanwhile stores into the same pages
+            self._entries = self._mapped(slots)  # stores into the old mapping meanwhile go to the same pages
 
     def _mapped(self, slots: int) -> memoryview:
         descriptor, size = self._descriptors[-1], HEADER + slots * WIDTH
-        os.posix_fallocate(descriptor, 0, size)  # a full disk is told here, and not by a signal at a store
+        os.posix_fallocate(descriptor, 0, size)  # reports a full disk here, not by a signal at a later store
         return memoryview(mmap.mmap(descriptor, size))[HEADER:].cast("q")
 
 
 class ChildJournal:
-    """The same for a child process, which enters the claim that it was given into the place that was kept for it."""
+    """The journal in a child process, which enters its claim at the position that the node has reserved."""
 
     def __init__(self) -> None:
         self._place: tuple[str, int] | None = None
         self._begun: Claim | None = None
 
     def expect(self, file: str | None, slot: int) -> None:
-        """Where the next claim is to be entered."""
+        """Set where the next claim is entered."""
         self._place = None if file is None else (file, slot)
 
     def begin(self, claim: Claim) -> None:
-        """Enter it, unless somebody has removed the file: then all that the node holds counts as begun."""
+        """Enter the claim, unless the file was removed: then all jobs of the node count as begun anyway."""
         self._begun = claim
         if self._place is None:
             return
@@ -183,7 +189,7 @@ class ChildJournal:
                 os.close(descriptor)
 
     def succeed(self, claim: Claim) -> None:
-        """Nothing: the node hears of it, and a result, if there is one, is not in the file."""
+        """Do nothing: the node is notified, and results are not kept in the file."""
 
     def __contains__(self, claim: Claim) -> bool:
         """Whether this is the claim that was entered last."""

@@ -1,1 +1,1 @@
-"""Whether a node is alive, what it had begun, and what becomes of the jobs of a dead one."""
+"""Whether nodes are alive, and the rescue of the jobs of dead ones."""

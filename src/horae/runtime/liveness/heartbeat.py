@@ -1,4 +1,4 @@
-"""Keeps a node's heartbeat on PostgreSQL going, and knows by it how good the node's own contact is.
+"""Keeps a node's heartbeat on PostgreSQL going, and measures how good the node's own contact is.
 
 Usually a helper process sends the heartbeats (`storage/operations/heartbeat_process.py`). If it has ended, cannot be
 started or is late, a thread takes over. Another thread receives the results of both and compares times: a node that has
@@ -30,10 +30,10 @@ log = logging.getLogger("horae.runtime")
 
 @dataclass(frozen=True, slots=True)
 class Watcher:
-    """Whom to tell what, on another thread.
+    """The callbacks of a heartbeat, called on its threads.
 
-    `died`: others took this node for dead. `suspected`: another node is silent. `isolated`: which bodies must stop for
-    want of contact. `regained`: there is contact again; meanwhile others may have taken jobs of this node.
+    `died`: others have declared this node dead. `suspected`: another node is silent. `isolated`: contact is lost, and
+    bodies up to this level must stop. `regained`: contact is back; others may have taken jobs of this node meanwhile.
     """
 
     died: Callable[[], None] = lambda: None
@@ -43,12 +43,12 @@ class Watcher:
 
 
 class Heartbeat:
-    """The heartbeat of one node."""
+    """Sends the heartbeat of one node, and supervises its contact with the database."""
 
     def __init__(
         self, database: Database, record: NodeRecord, limits: Limits, timing: HeartbeatTiming, watcher: Watcher
     ) -> None:
-        """`record`: the node has just been registered."""
+        """`record`: the row of the node, which has just been registered."""
         self._database, self._record, self._watcher = database, record, watcher
         self._limits, self._timing = limits, timing
         self._contact = Contact(limits, clock())
@@ -56,28 +56,28 @@ class Heartbeat:
         self._stopped = threading.Event()
         self._helper: Helper | None = None
         self._helper_at, self._restart_in = clock(), self._timing.restart.shortest
-        self._looked_at = self._fresh_from = clock()
+        self._checked_at = self._fresh_from = clock()
         self._bridge: threading.Thread | None = None
         self._helper_beat_at = -math.inf
-        self._away = ThrottledWarning()
-        self._thread = threading.Thread(target=self._live, name="horae-heartbeat", daemon=True)
+        self._unavailable = ThrottledWarning()
+        self._thread = threading.Thread(target=self._run, name="horae-heartbeat", daemon=True)
 
     def start(self) -> None:
-        """Begin to beat."""
+        """Start the heartbeat."""
         self._ensure_helper(clock())
         self._thread.start()
 
     def stop(self) -> None:
-        """Beat no more; waits for nothing that may hang."""
+        """Stop the heartbeat, without waiting for anything that may hang."""
         self._stopped.set()
         helper, self._helper = self._helper, None
         if helper is not None:
             helper.dismiss()
 
     def beat_within(self, connection: Connection) -> Callable[[], None]:
-        """Beat in a transaction that is under way, if that is overdue; what to call when it is committed.
+        """Send a heartbeat in an open transaction if one is overdue; return what to call after the commit.
 
-        Where other clients have taken every connection that the server gives, the only ones left may be in use.
+        If other clients use all connections that the server allows, the node's open ones may be the only ones left.
         """
         if self._stopped.is_set() or not self._contact.overdue(clock()):
             return _nothing
@@ -85,32 +85,32 @@ class Heartbeat:
         return partial(self._answered, sent, nodes.heartbeat(connection, self._record.id))
 
     def watched(self) -> float:
-        """Seconds of contact without a break."""
+        """Return the seconds of uninterrupted contact."""
         return self._contact.watched(clock())
 
     @property
     def is_stale(self) -> bool:
-        """Whether this node's own heartbeat is late, so that it can judge nobody."""
+        """Whether this node's own heartbeat is late, so that it must not judge others."""
         return self._contact.silent_for(clock()) > self._limits.lock
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """The pipes to the helper, which a fork of this process must not keep open."""
+        """The pipes to the helper, which a forked child must not keep open."""
         helper = self._helper
         return () if helper is None else helper.descriptors
 
-    def _live(self) -> None:
+    def _run(self) -> None:
         while not self._stopped.is_set():
             helper = self._helper
             if helper is None:
                 self._stopped.wait(self._timing.round)
             else:
-                self._hear(helper)
+                self._receive(helper)
             if not self._stopped.is_set():
-                self._look(clock())
+                self._check(clock())
 
-    def _hear(self, helper: Helper) -> None:
-        for word, rest in helper.words(self._timing.round):
+    def _receive(self, helper: Helper) -> None:
+        for word, rest in helper.messages(self._timing.round):
             match word:
                 case "beat":
                     sent, _, suspects = rest.partition(" ")
@@ -132,11 +132,11 @@ class Heartbeat:
         self._helper_beat_at = -math.inf
         if not self._stopped.is_set():
             self._contact.lose(cut=cut)
-            self._away.warn("the heartbeat lost its connection: %s", text)
+            self._unavailable.warn("the heartbeat lost its connection: %s", text)
 
     def _answered(self, sent: float, suspects: int | None) -> None:
         regained = self._contact.answer(sent)
-        self._away.settle()
+        self._unavailable.settle()
         if suspects is None:
             self._die()
         elif not self._stopped.is_set():
@@ -150,10 +150,10 @@ class Heartbeat:
             self.stop()
             self._watcher.died()
 
-    def _look(self, now: float) -> None:
-        if now - self._looked_at > self._limits.margin:
+    def _check(self, now: float) -> None:
+        if now - self._checked_at > self._limits.margin:
             self._fresh_from = now + self._timing.awake
-        self._looked_at = now
+        self._checked_at = now
         self._database.end_overdue_calls(time.monotonic())
         self._ensure_helper(now)
         if self._contact.overdue(now) and (self._bridge is None or not self._bridge.is_alive()):
@@ -174,24 +174,24 @@ class Heartbeat:
                 self._helper = start_helper(self._database, self._record, self._limits)
             except OSError as error:
                 self._start_later(now)
-                log.warning("the heartbeat has no process of its own yet: %s", error)
+                log.warning("cannot start a process for the heartbeat yet: %s", error)
             else:
                 if self._helper is None:
                     self._helper_at = math.inf
-                    log.info("the heartbeat has no process of its own, so a body may hold it up: no Python to run it")
+                    log.info("no Python interpreter found for a heartbeat process; bodies may delay the heartbeat")
 
     def _start_later(self, now: float) -> None:
         self._helper_at = now + self._restart_in
         self._restart_in = min(self._restart_in * 2, self._timing.restart.longest)
 
     def _beat_here(self) -> None:
-        """Beat in this process until the helper does."""
+        """Send heartbeats in this process until the helper does."""
         while self._is_needed():
             try:
                 self._beat_while_connected()
-            except Exception as error:  # noqa: BLE001 - whatever is wrong with the connection, a new one may be right
-                self._away.warn("the heartbeat lost its connection: %s", error)
-                with suppress(Exception):  # none can be had perhaps, but some are open
+            except Exception as error:  # noqa: BLE001 - a new connection may work, whatever is wrong
+                self._unavailable.warn("the heartbeat lost its connection: %s", error)
+                with suppress(Exception):  # no new connection, but perhaps an open one
                     self._beat_with(lambda: self._database.autocommit(nodes.heartbeat, self._record.id))
                 self._stopped.wait(self._limits.beat / 2)
 
@@ -211,10 +211,10 @@ class Heartbeat:
         self._answered(sent, beat())
 
     def _take_lock(self, connection: Connection) -> None:
-        """Hold the lock until the connection ends: it is free, or ours, or the helper's."""
+        """Hold the lock until the connection ends; only this node and its helper ever take it."""
         if self._record.lock_key is not None and not connection.info.get("horae_locked"):
             connection.info["horae_locked"] = nodes.take_lock(connection, self._record.lock_key)
 
 
 def _nothing() -> None:
-    """No beat was due."""
+    """Do nothing, because no heartbeat was due."""

@@ -1,4 +1,4 @@
-"""The helper process that beats for a node, as the node sees it."""
+"""Starts the helper process that sends a node's heartbeats, and reads its messages."""
 
 import json
 import os
@@ -20,10 +20,12 @@ from horae.wakeup.payload import CHANNEL, LARGEST_PAYLOAD, encode
 
 PROGRAM: Final = Path(heartbeat_process.__file__)
 INTERPRETERS: Final = ("python", "pypy")
-"""How a program is called that can run another one; a server that embeds Python cannot."""
+"""Names of executables that can run a Python file; a server that embeds Python cannot."""
 
 ENDED: Final = "ended"
+"""The message that stands for the end of the helper."""
 LARGEST: Final = 65_536
+"""Bytes read from the helper at a time."""
 
 
 class Helper:
@@ -31,36 +33,36 @@ class Helper:
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         if process.stdin is None or process.stdout is None:
-            raise TypeError("a helper is spoken to and heard through pipes")
+            raise TypeError("the helper process needs pipes for its input and output")
         self._process = process
         self._stdin, self._stdout = process.stdin, process.stdout
-        self._heard = b""
+        self._unread = b""
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """The id of the process."""
         return self._process.pid
 
     @property
     def descriptors(self) -> tuple[int, int]:
-        """The ends of its pipes."""
+        """The node's ends of the pipes."""
         return self._stdin.fileno(), self._stdout.fileno()
 
-    def words(self, seconds: float) -> Iterator[tuple[str, str]]:
-        """What it has said meanwhile: a word and the rest of the line. `ended` once it is gone."""
+    def messages(self, seconds: float) -> Iterator[tuple[str, str]]:
+        """Return its messages as the first word and the rest of each line; `ended` once the process is gone."""
         try:
-            heard = os.read(self._stdout.fileno(), LARGEST) if _is_ready(self._stdout.fileno(), seconds) else None
-        except (OSError, ValueError):  # it was dismissed meanwhile
-            heard = b""
-        if heard == b"":
+            received = os.read(self._stdout.fileno(), LARGEST) if _is_ready(self._stdout.fileno(), seconds) else None
+        except (OSError, ValueError):  # `dismiss` has closed the pipe meanwhile
+            received = b""
+        if received == b"":
             yield ENDED, "its helper process has ended"
-        *lines, self._heard = (self._heard + (heard or b"")).split(b"\n")
+        *lines, self._unread = (self._unread + (received or b"")).split(b"\n")
         for line in lines:
             word, _, rest = line.decode(errors="replace").partition(" ")
             yield word, rest
 
     def dismiss(self) -> None:
-        """End it: it has nothing to tidy up."""
+        """Kill the process, which has nothing to clean up."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._stdin, self._stdout):
@@ -69,16 +71,16 @@ class Helper:
 
 
 def start_helper(database: Database, record: NodeRecord, limits: Limits) -> Helper | None:
-    """Start the process; None where this program has no Python to run it, OSError where that failed."""
+    """Start the process; return None if no Python interpreter is found, raise OSError if the start fails."""
     if not Path(sys.executable or "").name.startswith(INTERPRETERS) or not PROGRAM.is_file():
         return None
     process = subprocess.Popen(  # noqa: S603 - this interpreter and our own file
-        # What the node imports can be imported there, too: it is told the path, so no site packages are looked for.
+        # The helper receives the import path of the node, so it does not have to search for site packages.
         [sys.executable, "-S", "-P", str(PROGRAM)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,  # what a terminal tells the node is not for its helper
+        start_new_session=True,  # signals of the terminal are for the node alone
     )
     helper = Helper(process)
     try:
@@ -90,8 +92,8 @@ def start_helper(database: Database, record: NodeRecord, limits: Limits) -> Help
 
 
 def told(database: Database, record: NodeRecord, limits: Limits) -> HelperConfig:
-    """What the helper must know."""
-    # A hint as if from nobody, for whoever sent one would not hear it.
+    """Return the settings of the helper."""
+    # A hint with the sender of no node, because a node ignores hints of its own.
     news = (CHANNEL, encode("ended", Hint(HintKind.NODES), LARGEST_PAYLOAD))
     questions = nodes.helper_statements(record, *news)
     return HelperConfig(

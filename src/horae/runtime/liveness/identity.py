@@ -1,4 +1,4 @@
-"""Who a node is: one incarnation of a process on one host, told apart from an earlier one with the same pid."""
+"""Identifies a node: one incarnation of a process on a host, distinguished from earlier ones with the same pid."""
 
 import os
 import secrets
@@ -11,7 +11,7 @@ from horae.domain.jobs.job import NodeId
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process of a host. `host` tells boots and pid namespaces apart, so that a pid means something within it."""
+    """A process on a host. `host` includes the boot and the pid namespace, so that a pid is unique within it."""
 
     host: str
     pid: int
@@ -19,18 +19,18 @@ class Process:
 
 
 def this_process() -> Process:
-    """The running process."""
+    """Return the running process."""
     pid = os.getpid()
     return Process(_host(), pid, _born(pid) or "")
 
 
 def new_node_id() -> NodeId:
-    """An id that no other incarnation has, on any host."""
+    """Return an id that is unique among all incarnations on all hosts."""
     return NodeId(secrets.token_hex(8))
 
 
 def is_gone(process: Process) -> bool | None:
-    """Whether that process has ended; None where this host cannot tell."""
+    """Return whether that process has ended, or None if this host cannot tell."""
     if process.host != _host():
         return None
     try:
@@ -38,18 +38,18 @@ def is_gone(process: Process) -> bool | None:
     except ProcessLookupError:
         return True
     except PermissionError:
-        pass  # somebody else's, so it is there
+        pass  # it exists and belongs to another user
     born = _born(process.pid)
     return born is not None and born != process.born
 
 
 def encoded(process: Process) -> str:
-    """The host as a node's row keeps it: readable name first."""
+    """Return the host as a node's row stores it, the readable name first."""
     return f"{process.host}#{process.born}"
 
 
 def decoded(host: str, pid: int) -> Process:
-    """The process of a node's row."""
+    """Return the process that a node's row describes."""
     name, _, born = host.rpartition("#")
     return Process(name, pid, born)
 
@@ -66,7 +66,7 @@ def _namespace() -> str:
 
 
 def _born(pid: int) -> str | None:
-    """When the process began, by the kernel; "gone" if it has ended and was not yet collected; None if unknown."""
+    """Return the kernel's start time of a process; "gone" if it has ended but was not reaped; None if unknown."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

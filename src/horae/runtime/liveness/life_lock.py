@@ -1,4 +1,4 @@
-"""A lock on a file that a living node holds, on SQLite: whoever can take it knows that the node is gone."""
+"""A file lock that a living node holds on SQLite: if another process can take it, the node is gone."""
 
 import fcntl
 import os
@@ -16,25 +16,25 @@ class LifeLock:
         self._descriptor: int | None = None
 
     def take(self) -> None:
-        """Make the file and lock it; nobody else ever locks it for longer than a look."""
+        """Create the file and lock it; other processes lock it only for the moment of a check."""
         self._descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        os.fchmod(self._descriptor, mode_beside(self._file.parent))  # others who share the database look at it
+        os.fchmod(self._descriptor, mode_beside(self._file.parent))  # for the other users of the database
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
 
     def release(self) -> None:
-        """Free the lock, as the system does when a process ends."""
+        """Release the lock, as the system does when a process ends."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
 
     def abandon(self) -> None:
-        """In a fork of the node's process: close the copy, which leaves the lock to the parent."""
+        """In a forked child: close the copy of the descriptor, which leaves the lock to the parent."""
         if self._descriptor is not None:
             detach([self._descriptor])
 
 
 def is_abandoned(file: Path) -> bool:
-    """Whether the file is there and nobody holds its lock; looking makes no file."""
+    """Return whether the file exists and its lock is free; never creates the file."""
     try:
         descriptor = os.open(file, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
@@ -46,4 +46,4 @@ def is_abandoned(file: Path) -> bool:
     else:
         return True
     finally:
-        os.close(descriptor)  # which frees the lock again
+        os.close(descriptor)  # releases the lock again

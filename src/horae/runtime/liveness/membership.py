@@ -1,7 +1,7 @@
-"""A node's life, as others can see it, and the lives of others, as this node can see them.
+"""Shows other nodes that this node lives, and finds out which others are dead.
 
-On PostgreSQL: a row with a heartbeat, and a session advisory lock on the heartbeat's own connection. On SQLite: a lock
-on a file beside the database, so that a body that holds the database for a minute makes nobody look dead.
+On PostgreSQL: by a row with a heartbeat, and a session advisory lock on the heartbeat's own connection. On SQLite: by a
+lock on a file beside the database, so that a body that holds the database for a minute makes no node look dead.
 """
 
 import time
@@ -29,47 +29,47 @@ from horae.storage.operations.nodes import NodeRecord, NodeView
 
 
 class Membership(Protocol):
-    """One node among others."""
+    """The presence of one node, and its view of the others."""
 
     @property
-    def is_anybody_missing(self) -> bool:
-        """Whether it is worth a look, as far as can be told without asking the database."""
+    def may_miss_a_node(self) -> bool:
+        """Whether a node may be dead, as far as that can be told without a query."""
         ...
 
     def join(self, watcher: Watcher) -> None:
-        """Become visible."""
+        """Register the node."""
         ...
 
     def beat_within(self, connection: Connection) -> Callable[[], None]:
-        """Give a sign of life in a transaction that is under way, if one is due; what to call when it is committed."""
+        """Send a heartbeat in an open transaction if one is overdue; return what to call after the commit."""
         ...
 
     def find_dead(self) -> dict[NodeId, Death]:
-        """The nodes that are dead by all that can be seen from here, and why."""
+        """Return the nodes that are dead as far as this node can tell, and why."""
         ...
 
-    def bury(self, node: NodeId) -> None:
-        """Remove what else is left of a dead node, once its jobs were dealt with and its row is gone."""
+    def remove_traces(self, node: NodeId) -> None:
+        """Remove the files of a dead node, after its jobs were rescued and its row was removed."""
         ...
 
     def stop(self) -> None:
-        """Give no more signs of life; asks the database nothing."""
+        """Stop the heartbeat, without a query."""
         ...
 
     def leave(self) -> None:
-        """Become invisible, after everything else."""
+        """Unregister the node, after everything else."""
         ...
 
     def abandon(self) -> None:
-        """In a fork of the node's process: keep nothing open that says that the node lives."""
+        """In a forked child: close everything by which the node shows that it lives."""
         ...
 
 
 class DatabaseMembership:
-    """Life on PostgreSQL."""
+    """Membership on PostgreSQL."""
 
-    is_anybody_missing = False
-    """Beats tell of others' silence."""
+    may_miss_a_node = False
+    """Heartbeats report silent nodes."""
 
     def __init__(self, database: Database, record: NodeRecord, limits: Limits, timing: Timing) -> None:
         self._database, self._record = database, record
@@ -77,53 +77,53 @@ class DatabaseMembership:
         self._heartbeat: Heartbeat | None = None
 
     def join(self, watcher: Watcher) -> None:
-        """Write the row, begin to beat."""
-        if self._database.pooled:  # the session that has the lock would be somebody else's a moment later
+        """Insert the row and start the heartbeat."""
+        if self._database.pooled:  # behind a pooler, the session with the lock may serve another client next
             self._record = replace(self._record, lock_key=None)
         self._database.transact(nodes.register, self._record)
         self._heartbeat = Heartbeat(self._database, self._record, self._limits, self._timing, watcher)
         self._heartbeat.start()
 
     def beat_within(self, connection: Connection) -> Callable[[], None]:
-        """Beat, if that is overdue."""
+        """Send a heartbeat if one is overdue."""
         return _nothing if self._heartbeat is None else self._heartbeat.beat_within(connection)
 
     def find_dead(self) -> dict[NodeId, Death]:
-        """Judge every other node by its signs, but nobody while this node's own are late."""
+        """Judge the other nodes by their heartbeats, but none while this node's own is late."""
         asked = clock()
         others = [view for view in self._database.autocommit(nodes.view) if view.id != self._record.id]
-        # Looked at after the answer, which may have taken as long as the server was away, and all were silent.
+        # Read after the answer: if the server was unavailable until then, all nodes were silent.
         watched = 0.0 if clock() - asked > self._limits.lock else self._watched()
         deaths = {view.id: death_of(signs_of(view), watched, self._limits) for view in others}
         return {node: death for node, death in deaths.items() if death is not None}
 
-    def bury(self, node: NodeId) -> None:
-        """Nothing: its row was all."""
+    def remove_traces(self, node: NodeId) -> None:
+        """Do nothing: a node leaves no files."""
         del node
 
     def stop(self) -> None:
-        """Stop beating."""
+        """Stop the heartbeat."""
         if self._heartbeat is not None:
             self._heartbeat.stop()
 
     def leave(self) -> None:
-        """Stop beating and strike the row off."""
+        """Stop the heartbeat and remove the row."""
         self.stop()
         self._database.transact(nodes.remove, [self._record.id])
 
     def abandon(self) -> None:
-        """In a fork of the node's process: nothing of it is to be kept open."""
+        """In a forked child: close the pipes to the helper."""
         if self._heartbeat is not None:
             detach(self._heartbeat.descriptors)
 
     def _watched(self) -> float:
         if self._heartbeat is None:
-            return self._limits.silence  # not a node, only looking
+            return self._limits.silence  # a command or a web page, not a node
         return 0.0 if self._heartbeat.is_stale else self._heartbeat.watched()
 
 
 class FileMembership:
-    """Life on SQLite."""
+    """Membership on SQLite."""
 
     def __init__(self, database: Database, record: NodeRecord, directory: Path, timing: Timing) -> None:
         self._database = database
@@ -132,50 +132,50 @@ class FileMembership:
         self._lock = LifeLock(Path(self._file(record.id)))
 
     def join(self, watcher: Watcher) -> None:
-        """Take the lock, then write the row, so that no row is ever seen without a lock."""
-        del watcher  # no silence to suspect, and nobody dies who holds a lock
+        """Take the lock, then insert the row, so that no row is ever seen without a lock."""
+        del watcher  # a node that holds its lock can be neither silent nor declared dead
         make_folder(self._directory)
         self._lock.take()
         self._database.transact(nodes.register, self._record)
 
     def beat_within(self, connection: Connection) -> Callable[[], None]:
-        """Nothing: the lock is held."""
+        """Do nothing: the lock is held."""
         del connection
         return _nothing
 
     @property
-    def is_anybody_missing(self) -> bool:
-        """Whether another node's file is there and its lock is free."""
+    def may_miss_a_node(self) -> bool:
+        """Whether another node's file exists with a free lock."""
         return any(is_abandoned(file) for file in self._directory.glob("*.lock") if file.stem != self._record.id)
 
     def find_dead(self) -> dict[NodeId, Death]:
-        """Every other node whose process is gone or whose lock can be taken."""
+        """Return the other nodes whose process is gone or whose lock is free."""
         others = [view for view in self._database.autocommit(nodes.view) if view.id != self._record.id]
         deaths = {view.id: death_of(self._signs(view), 0.0, Limits()) for view in others}
         self._sweep_files({view.id for view in others})
         return {node: death for node, death in deaths.items() if death is not None}
 
     def stop(self) -> None:
-        """Nothing: the lock is freed once the row is gone."""
+        """Do nothing: the lock is released after the row is removed."""
 
     def leave(self) -> None:
-        """Strike the row off, then free the lock."""
+        """Remove the row, then release the lock."""
         try:
             self._database.transact(nodes.remove, [self._record.id])
-        finally:  # a row without a lock is a dead node's
+        finally:  # a row without a lock counts as a dead node
             self._lock.release()
-            self.bury(self._record.id)
+            self.remove_traces(self._record.id)
 
-    def bury(self, node: NodeId) -> None:
-        """Remove the lock file of a node whose jobs were dealt with."""
+    def remove_traces(self, node: NodeId) -> None:
+        """Remove the lock file of a dead node after its jobs were rescued."""
         Path(self._file(node)).unlink(missing_ok=True)
 
     def abandon(self) -> None:
-        """In a fork of the node's process: the lock is the parent's alone."""
+        """In a forked child: leave the lock to the parent."""
         self._lock.abandon()
 
     def _sweep_files(self, listed: Collection[NodeId]) -> None:
-        """Remove files that nodes without a row have left, but none of a node that has just made its own."""
+        """Remove files of nodes without a row, except of a node that has just created its file."""
         for file in self._directory.glob("*.lock"):
             unlisted = file.stem != self._record.id and file.stem not in listed
             with suppress(FileNotFoundError):
@@ -183,7 +183,7 @@ class FileMembership:
                     file.unlink()
 
     def _signs(self, view: NodeView) -> Signs:
-        # A child that the node forked may have inherited its lock, so the process itself is looked at as well.
+        # A child that the node has forked may have inherited the lock, so the process itself is checked as well.
         gone = is_gone(decoded(view.host, view.pid))
         return Signs(node=view.id, silence=None, lock_free=_is_free(Path(self._file(view.id))), process_gone=gone)
 
@@ -192,20 +192,20 @@ class FileMembership:
 
 
 def membership_of(database: Database, record: NodeRecord, limits: Limits, timing: Timing) -> Membership:
-    """The kind of life that this database has."""
+    """Return the membership for this kind of database."""
     if database.dialect == SQLITE:
         return FileMembership(database, record, side_car_path(database, "nodes"), timing)
     return DatabaseMembership(database, record, limits, timing)
 
 
 def signs_of(view: NodeView) -> Signs:
-    """What can be seen of a node whose life is a heartbeat."""
+    """Return the signs of life of a node with a heartbeat."""
     gone = view.process_ended or is_gone(decoded(view.host, view.pid))
     return Signs(node=view.id, silence=view.silence, lock_free=view.lock_free, process_gone=gone)
 
 
 def _nothing() -> None:
-    """No sign of life was due."""
+    """Do nothing, because no heartbeat was due."""
 
 
 def _is_free(file: Path) -> bool:

@@ -1,4 +1,4 @@
-"""How a node announces itself."""
+"""The row by which a node registers."""
 
 import json
 import secrets
@@ -16,7 +16,7 @@ INLINE: Final = "inline"
 
 
 def record_of(registry: Registry, options: NodeOptions, *, inline: bool = False) -> NodeRecord:
-    """The row of a new incarnation of this process."""
+    """Return the row of a new incarnation of this process."""
     wanted = [(INLINE, inline), (SCHEDULER, options.scheduler and not inline), (WORKER, options.worker and not inline)]
     process = this_process()
     return NodeRecord(

@@ -1,4 +1,4 @@
-"""What becomes of the jobs of dead nodes: a body that had begun has crashed, and all others go back."""
+"""Rescues the jobs of dead nodes: a body that had begun has crashed, and all other jobs return to the queue."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ def _none(_job_ids: Sequence[JobId]) -> Mapping[JobId, LiveReport]:
 
 @dataclass(frozen=True, slots=True)
 class Rescued:
-    """A job of a dead node and what became of it."""
+    """A job of a dead node, and its new state."""
 
     claim: Claim
     node: NodeId
@@ -41,10 +41,10 @@ class Rescued:
 
 @dataclass(frozen=True, slots=True)
 class Rescuer:
-    """Deals with what dead nodes hold, one batch at a time.
+    """Rescues the jobs of dead nodes, one batch at a time.
 
-    `begun_by`: what a dead node had begun; `reports`: what bodies last said of themselves; `age`: how long ago this
-    scheduler was started; `batch`: how many jobs, at most.
+    `begun_by`: returns what a dead node had begun; `reports`: returns their last progress reports; `age`: how long ago
+    this     scheduler was started; `batch`: how many jobs, at most.
     """
 
     registry: Registry
@@ -57,11 +57,12 @@ class Rescuer:
     def rescue(
         self, connection: Connection, dead: Collection[NodeId], silent: Collection[NodeId] = ()
     ) -> tuple[list[Rescued], list[AppliedPlan]]:
-        """Rescue one batch of what these nodes, or nodes without a row, hold.
+        """Rescue one batch of jobs of these nodes, or of nodes without a row.
 
-        What had begun is settled as a crash, or as finished where its body is known to have returned; what had not
-        begun goes back as it was, and what was ended under its body is only released. Of `silent` nodes, which may live
-        on, only what may be run again. Also answers what became of the schedules whose runs these were.
+        A job that had begun is settled as a crash, or as finished if its body is known to have returned. A job that had
+        not begun returns to the queue unchanged, and one that was ended while its body ran is only released. Of
+        `silent` nodes, which may still live, only jobs that may run again are rescued. Also returns the schedules whose
+        runs have ended.
         """
         result: list[Rescued] = []
         ended: list[AppliedPlan] = []

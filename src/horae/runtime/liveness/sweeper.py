@@ -1,6 +1,6 @@
-"""Looks after what nobody else does: jobs of dead nodes, and jobs past their limits.
+"""Rescues jobs of dead nodes, and fails jobs that are past their time limits.
 
-Every node sweeps; the statements take only rows that no other sweeper has locked, and compare state and lease.
+Every node sweeps. The statements take only rows that no other sweeper has locked, and compare state and lease.
 """
 
 import asyncio
@@ -38,11 +38,11 @@ from horae.types.job_type import JobType
 from horae.types.registry import Registry
 
 log = logging.getLogger("horae.runtime")
-Look = Callable[[Connection, Mapping[str, float]], list[OverdueJob]]
+FindOverdue = Callable[[Connection, Mapping[str, float]], list[OverdueJob]]
 
 
 class Sweeper:
-    """One node's share of looking after."""
+    """Sweeps on behalf of one node."""
 
     def __init__(  # noqa: PLR0913 - the one place where these meet
         self, *, database: Database, membership: Membership, registry: Registry, live: LiveStore,
@@ -61,28 +61,28 @@ class Sweeper:
         self._suspicion = asyncio.Event()
         self._suspected = self._again = False
         self._announced = frozenset[NodeId]()
-        self._fates: dict[NodeId, Counter[str]] = {}
-        self._rounds = self._unburied = self._locked_looks = 0
+        self._states: dict[NodeId, Counter[str]] = {}
+        self._rounds = self._unremoved = self._locked_rounds = 0
 
     def suspect(self) -> None:
-        """Look at the others soon. Called on the node's loop."""
+        """Look for dead nodes soon. Called on the node's loop."""
         self._suspicion.set()
 
     async def run(self) -> None:
         """Sweep until cancelled."""
         while True:
-            self._suspicion.clear()  # before the look, not after it: what arises meanwhile is for the next one
+            self._suspicion.clear()  # before the round: a suspicion that arises during it belongs to the next one
             try:
                 await self._round()
             except Exception as error:
-                log.warning("a sweep failed and is repeated: %s", error, exc_info=not is_transient(error))
+                log.warning("a sweep failed and will be repeated: %s", error, exc_info=not is_transient(error))
             await self._pause()
 
     async def _pause(self) -> None:
-        """Until the next round: shorter after a suspicion, which the first look may have been too early for."""
-        self._locked_looks = self._locked_looks + 1 if self._unburied else 0
+        """Wait for the next round: shorter after a suspicion, for which the first round may have come too early."""
+        self._locked_rounds = self._locked_rounds + 1 if self._unremoved else 0
         locked = (
-            0 < self._locked_looks <= self._timing.locked_rounds
+            0 < self._locked_rounds <= self._timing.locked_rounds
         )  # mostly by a statement that the server is just ending
         soon = locked or (self._suspected and not self._again)
         pause = self._timing.suspicious_round if soon else self._timing.round * self._rng.uniform(0.9, 1.1)
@@ -92,9 +92,9 @@ class Sweeper:
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(left, self._timing.glance)):
                     await self._suspicion.wait()
-            if self._membership.is_anybody_missing:
+            if self._membership.may_miss_a_node:
                 self._suspicion.set()
-        self._suspected = self._suspicion.is_set() or self._again or self._unburied > 0
+        self._suspected = self._suspicion.is_set() or self._again or self._unremoved > 0
 
     async def _round(self) -> None:
         routine = self._rounds % self._timing.look_every == 0
@@ -114,15 +114,15 @@ class Sweeper:
         self._rounds += 1
 
     def _announce(self, dead: Mapping[NodeId, Death]) -> None:
-        """Say it once, however long a node stays listed because its jobs are locked."""
+        """Log each dead node once, however long it stays registered because its jobs are locked."""
         for node in dead.keys() - self._announced:
             log.warning("node %s is dead: %s", node, dead[node].cause)
         self._announced = frozenset(dead)
 
     async def rescue(self, dead: Mapping[NodeId, Death]) -> None:
-        """Deal with everything that dead or unlisted nodes hold, then strike them off.
+        """Rescue all jobs of dead or unregistered nodes, then unregister these nodes.
 
-        A node that may live on, out of contact, keeps its jobs' last attempts for longer: nobody may run these again.
+        A node that may still live without contact keeps jobs in their last attempt for longer: these may not run twice.
         """
         certain = {node for node, death in dead.items() if death.certain}
         begun = {
@@ -138,43 +138,43 @@ class Sweeper:
                 timedelta(seconds=time.monotonic() - self._born),
                 self._timing.rescue_batch,
             )
-            batch, ended, buried = await self._database.transact_async(
+            batch, ended, removed = await self._database.transact_async(
                 self._clear, rescuer, certain, dead.keys() - certain
             )
-            self._fates = {node: fates for node, fates in self._told(batch).items() if node in dead}
+            self._states = {node: counts for node, counts in self._count_states(batch).items() if node in dead}
             if batch:
                 self._on_rescue(batch)
             if ended:
                 self._on_runs(ended)
             if len(batch) < self._timing.rescue_batch:
                 break
-        for node in buried:
-            self._membership.bury(node)
+        for node in removed:
+            self._membership.remove_traces(node)
             self._journals.remove(node)
-        self._unburied = len(certain - buried)  # something of theirs is still locked
+        self._unremoved = len(certain - removed)  # some of their jobs are still locked
 
     def _clear(
         self, connection: Connection, rescuer: Rescuer, certain: Collection[NodeId], silent: Collection[NodeId]
     ) -> tuple[list[Rescued], list[AppliedPlan], set[NodeId]]:
-        """Rescue a batch, and strike off with the last one: so whoever has rescued says what became of the jobs."""
+        """Rescue a batch; with the last one also unregister the nodes and record what their jobs became."""
         batch, ended = rescuer.rescue(connection, certain, silent)
         dead = {*certain, *silent}
         last = len(batch) < self._timing.rescue_batch
-        buried = nodes.remove_dead(connection, dead, self._told(batch)) if dead and last else set[NodeId]()
-        return batch, ended, buried
+        removed = nodes.remove_dead(connection, dead, self._count_states(batch)) if dead and last else set[NodeId]()
+        return batch, ended, removed
 
-    def _told(self, batch: Sequence[Rescued]) -> dict[NodeId, Counter[str]]:
-        """What has become of the jobs of nodes that are still listed, and of these."""
-        fates = {node: Counter(counts) for node, counts in self._fates.items()}
+    def _count_states(self, batch: Sequence[Rescued]) -> dict[NodeId, Counter[str]]:
+        """Count the new states of rescued jobs per node: of this batch and of earlier ones."""
+        counts = {node: Counter(states) for node, states in self._states.items()}
         for rescued in batch:
-            fates.setdefault(rescued.node, Counter())[rescued.state.value] += 1
-        return fates
+            counts.setdefault(rescued.node, Counter())[rescued.state.value] += 1
+        return counts
 
     def _reports(self, job_ids: Sequence[JobId]) -> Mapping[JobId, LiveReport]:
-        """How far bodies were, so that the bar does not fall back when somebody else ends their jobs."""
+        """Read how far bodies were, so that the progress does not fall back when this node ends their jobs."""
         try:
             return self._live.read(job_ids)
-        except Exception as error:  # noqa: BLE001 - what is shown of a job must not hold up its rescue
+        except Exception as error:  # noqa: BLE001 - the progress shown must not delay the rescue
             log.warning("the progress of %d jobs is lost: %s", len(job_ids), error)
             return {}
 
@@ -183,7 +183,7 @@ class Sweeper:
         return {(report.job_id, report.lease): report.progress_percentage for report in reports}
 
     async def enforce_limits(self) -> None:
-        """Fail what its own node cannot stop, and owned jobs that nobody took."""
+        """Fail jobs that their nodes cannot stop, and jobs with an owner that no node has claimed in time."""
         self._elapsed.observe(await self._database.autocommit_async(doctor.clock), time.monotonic())
         hard = {kind.type: kind.limits.hard for kind in self._registry}
         extra = {kind.type: self._timing.latitude + _start_up(kind) for kind in self._registry}
@@ -198,11 +198,11 @@ class Sweeper:
             log.error("job %d (%s) ran past its hard time limit and was failed", job.id, job.type)
             self._on_expiry(job)
         for job in await self._expire(time_limits.overdue_pending, waiting, limits.PENDING):
-            log.error("job %d (%s) was not taken in time and was failed", job.id, job.type)
+            log.error("job %d (%s) was not claimed in time and was failed", job.id, job.type)
             self._on_expiry(job)
 
-    async def _expire(self, look: Look, seconds: Mapping[str, float], limit: Limit) -> Sequence[Job]:
-        found = await self._database.autocommit_async(look, seconds)
+    async def _expire(self, find_overdue: FindOverdue, seconds: Mapping[str, float], limit: Limit) -> Sequence[Job]:
+        found = await self._database.autocommit_async(find_overdue, seconds)
         if not found:
             return ()
         living = await self._database.in_service(self._living)
@@ -213,10 +213,10 @@ class Sweeper:
         return await self._database.transact_async(time_limits.expire, passed, limit, seen)
 
     def _age(self, item: OverdueJob, living: Collection[NodeId]) -> float:
-        """How long ago it began, whatever the database's clock was set to since.
+        """Return how long ago a job began, even if the database's clock was changed since.
 
-        What was done to that clock before this process watched it nobody here knows. But a node that lives knows, and
-        keeps its bodies' limits itself, so it has the whole limit before others do.
+        Changes before this process observed the clock are unknown here. But a living node enforces the limits of its
+        own bodies, so others count from the start of this process at the earliest.
         """
         now = time.monotonic()
         age = self._elapsed.age(item.since, now)
@@ -227,7 +227,7 @@ class Sweeper:
         return listed.difference(self._membership.find_dead())
 
     def _forget_ended(self) -> None:
-        """Remove what the live store still has of jobs that are over, as of a node that was killed meanwhile."""
+        """Remove ended jobs from the live store, as of a node that was killed before it could."""
         after = JobId(0)
         while reported := self._live.reported(after, self._timing.reports_batch):
             occupied = self._database.autocommit(reading.occupied, reported)
@@ -235,14 +235,14 @@ class Sweeper:
             after = reported[-1]
 
     async def end_lost_runs(self) -> None:
-        """End runs of schedules whose jobs are over, or gone, without the schedule having been told."""
+        """End runs of schedules whose jobs have ended, or were deleted, without the schedule's knowledge."""
         ended = await self._database.transact_async(run_ending.end_unreported, self._timing.ends_batch)
         for decision in ended:
-            log.warning("a run of schedule %r was over without its knowing", decision.schedule.name)
+            log.warning("a run of schedule %r had ended without being recorded", decision.schedule.name)
         if ended:
             self._on_runs(ended)
 
 
 def _start_up(kind: JobType[Any]) -> float:
-    """How many seconds its child process has to start, which count against no limit."""
+    """Return how many seconds its child process has to start, which count towards no limit."""
     return START_UP.total_seconds() if kind.isolation == "process" else 0.0

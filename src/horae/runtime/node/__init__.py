@@ -1,1 +1,1 @@
-"""A node: one incarnation of a process, its services, and how it is known to others."""
+"""A node: one incarnation of a process, its services, and what others see of it."""

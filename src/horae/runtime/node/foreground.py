@@ -1,4 +1,4 @@
-"""Runs a node from a program that has no event loop: in its own thread, or in another one beside it."""
+"""Runs a node for a program without an event loop: in the calling thread, or in another one beside it."""
 
 import asyncio
 import signal
@@ -14,11 +14,11 @@ SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 class Runnable(Protocol):
-    """A node, as this module sees it."""
+    """What this module needs of a node."""
 
     @property
     def ready(self) -> asyncio.Event:
-        """Set when it takes on work."""
+        """Set once the node claims jobs."""
         ...
 
     def stop(self) -> None:
@@ -26,7 +26,7 @@ class Runnable(Protocol):
         ...
 
     async def run(self) -> None:
-        """Live until `stop`."""
+        """Run until `stop`."""
         ...
 
 
@@ -34,13 +34,13 @@ NodeT = TypeVar("NodeT", bound=Runnable)
 
 
 def run_in_foreground(node: Runnable) -> None:
-    """Run in this thread until it stops; in the main thread a first signal stops it, a second one ends the program."""
+    """Run in this thread until `stop`; in the main thread a first signal stops it, a second one ends the program."""
     loop_guard.run(_run_until_signal(node))
 
 
 @contextmanager
 def running_beside(node: NodeT) -> Generator[NodeT]:
-    """Run in a thread of its own while the block lasts; raises what makes the node fail, at the latest at the end."""
+    """Run in a separate thread during the block; raise an error of the node at the latest when the block ends."""
     ready, ended = Future[None](), Future[None]()
     threading.Thread(target=_live, args=(node, ready, ended), name="horae-node", daemon=True).start()
     ready.result()
@@ -53,8 +53,8 @@ def running_beside(node: NodeT) -> Generator[NodeT]:
 
 def _live(node: Runnable, ready: Future[None], ended: Future[None]) -> None:
     try:
-        loop_guard.run(_run_and_tell(node, ready))
-    except BaseException as error:  # noqa: BLE001 - raised where somebody waits for it
+        loop_guard.run(_run_and_announce(node, ready))
+    except BaseException as error:  # noqa: BLE001 - raised in the thread that waits for it
         for future in (ready, ended):
             if not future.done():
                 future.set_exception(error)
@@ -62,27 +62,27 @@ def _live(node: Runnable, ready: Future[None], ended: Future[None]) -> None:
         ended.set_result(None)
 
 
-async def _run_and_tell(node: Runnable, ready: Future[None]) -> None:
+async def _run_and_announce(node: Runnable, ready: Future[None]) -> None:
     async with asyncio.TaskGroup() as group:
         life = group.create_task(node.run())
-        telling = group.create_task(node.ready.wait())
-        await asyncio.wait((life, telling), return_when=asyncio.FIRST_COMPLETED)
-        telling.cancel()
+        waiting = group.create_task(node.ready.wait())
+        await asyncio.wait((life, waiting), return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
         if not life.done() or life.exception() is None:
             ready.set_result(None)
 
 
 async def _run_until_signal(node: Runnable) -> None:
     loop = asyncio.get_running_loop()
-    heard = SIGNALS if threading.current_thread() is threading.main_thread() else ()
+    handled = SIGNALS if threading.current_thread() is threading.main_thread() else ()
 
     def stop() -> None:
-        for number in heard:  # the next one does what it does elsewhere
+        for number in handled:  # the next signal has its default effect
             loop.remove_signal_handler(number)
         node.stop()
 
-    for number in heard:
+    for number in handled:
         loop.add_signal_handler(number, stop)
     await node.run()
-    for number in heard:
+    for number in handled:
         loop.remove_signal_handler(number)

@@ -1,7 +1,7 @@
-"""Runs single jobs here and now, under the rules of a node: a lease, a life that others see, cancels, time limits.
+"""Runs single jobs in the calling thread, under the rules of a node: lease, heartbeat, cancels and time limits.
 
-The first such run makes this process a node of its own that claims nothing. What the body comes to is settled before
-`run` returns; a retry is left to the nodes.
+The first such run registers this process as a node that claims nothing. The result is committed before `run` returns; a
+retry is left to other nodes.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from horae.runtime.bodies.reporter import Reporter
 from horae.runtime.bodies.run import Run
 from horae.runtime.bodies.run_monitor import RunMonitor
 from horae.runtime.bodies.runner import BodyResult, OutOfContact, RunEnvironment, outcome_of, perform, perform_async
-from horae.runtime.bodies.verdict import FinishedRun, ended_of, must_stop
+from horae.runtime.bodies.verdict import FinishedRun, finished_run, must_stop
 from horae.runtime.components import Components, NodeOptions
 from horae.runtime.liveness.heartbeat import Watcher
 from horae.runtime.liveness.membership import Membership, membership_of
@@ -42,7 +42,7 @@ log = logging.getLogger("horae.runtime")
 
 
 class InlineNode:
-    """The node of the jobs that a process runs itself."""
+    """Runs the inline jobs of a process as a node of its own."""
 
     def __init__(self, components: Components, timing: Timing | None = None) -> None:
         self._components = components
@@ -53,7 +53,7 @@ class InlineNode:
         begins_anew_after_fork(self)
 
     def begin_anew(self) -> None:
-        """After a fork: a node of its own, that runs nothing yet."""
+        """After a fork: become another node, without running jobs."""
         components = self._components
         if self._membership is not None:
             self._membership.abandon()
@@ -76,35 +76,35 @@ class InlineNode:
         self._busy = threading.Event()
 
     def claim(self, connection: Connection, job_id: JobId) -> Claim:
-        """Take a job in the transaction that creates it, before anybody else can."""
+        """Claim a job in the transaction that creates it, before any other node can."""
         claim = claims.claim_one(connection, job_id, self._environment.node)
         if claim is None:
             raise JobDoesNotExist(job_id)
         return claim
 
     def run(self, claim: Claim) -> None:
-        """Run its body in this thread and settle it.
+        """Run the body in this thread and settle the job.
 
-        Raises what ends the process (Ctrl-C), and `EndNotWritten` where the database has not taken the end in time.
+        Raises exceptions that end the process (Ctrl-C), and `EndNotWritten` if the result cannot be written in time.
         """
-        executor = _Here(self._environment)
+        executor = _CallingThread(self._environment)
         context = JobContext[Any](claim, None, self._reporter.follow(claim))
         run = Run(claim, self._components.registry.get(claim.type), context, executor)
         self._running[claim.id] = run
         self._busy.set()
         try:
-            performed = executor.perform(run)
+            result = executor.perform(run)
         except BaseException as error:  # noqa: BLE001 - Ctrl-C between the frames of the body
-            performed = BodyResult(outcome_of(run.job_type, context, error), error=error, took=context.took)
+            result = BodyResult(outcome_of(run.job_type, context, error), error=error, took=context.took)
         del self._running[claim.id]
         try:
-            self._ends.write(ended_of(run, performed, self._reporter.latest(claim.id), Random()))  # noqa: S311 - jitter
+            self._ends.write(finished_run(run, result, self._reporter.latest(claim.id), Random()))  # noqa: S311 - jitter
         finally:
-            if isinstance(performed.error, KeyboardInterrupt | SystemExit):
-                raise performed.error
+            if isinstance(result.error, KeyboardInterrupt | SystemExit):
+                raise result.error
 
     def close(self) -> None:
-        """Leave, if it ever joined."""
+        """Unregister the node, if it was registered."""
         self._closed.set()
         self._busy.set()
         self._ends.close()
@@ -112,7 +112,7 @@ class InlineNode:
             self._membership.leave()
 
     def join(self) -> None:
-        """Become a node, the first time."""
+        """Register the node at the first call."""
         with self._joining:
             if self._membership is None:
                 membership = membership_of(
@@ -120,7 +120,7 @@ class InlineNode:
                 )
                 membership.join(Watcher(died=self._die, isolated=self._isolate))
                 self._membership = membership
-                threading.Thread(target=self._oversee, name="horae-inline", daemon=True).start()
+                threading.Thread(target=self._watch, name="horae-inline", daemon=True).start()
 
     def _die(self) -> None:
         for run in list(self._running.values()):
@@ -132,7 +132,7 @@ class InlineNode:
             if must_stop(run.claim, level):
                 run.stop(OutOfContact())
 
-    def _oversee(self) -> None:
+    def _watch(self) -> None:
         rounds, timing = 0, self._options.timing.run_monitor
         while not self._closed.is_set():
             self._busy.wait()
@@ -145,7 +145,7 @@ class InlineNode:
                 ).items():
                     if (run := self._running.get(job_id)) is not None:
                         run.stop(order)
-                if overdue := self._run_monitor.keep_time(time.monotonic()):
+                if overdue := self._run_monitor.enforce_limits(time.monotonic()):
                     for job in self._run_monitor.fail(overdue):
                         self._expired(job)
                 self._closed.wait(timing.round)
@@ -153,22 +153,22 @@ class InlineNode:
     def _expired(self, job: Job) -> None:
         self._components.wakeup.send(Hint(HintKind.ENDED, (job.id,)))
 
-    def _settled(self, ended: FinishedRun, settled: Settled) -> None:
-        claim = ended.claim
+    def _settled(self, finished: FinishedRun, settled: Settled) -> None:
+        claim = finished.claim
         state = settled.released.get(claim.id)
         if claim.id in settled.settled:
-            state = JobState.FINISHED if ended.settlement is None else ended.settlement.state
+            state = JobState.FINISHED if finished.settlement is None else finished.settlement.state
         self._reporter.forget([claim.id], [claim.id] if state is JobState.CANCELLED else [])
         self._reporter.publish()
         if state in OWED_BY:
-            if ended.error is not None:
-                self._hooks.remember(claim.id, ended.error)
+            if finished.error is not None:
+                self._hooks.remember(claim.id, finished.error)
             self._hooks.call_here(claim.id, claim.type)
         self._components.wakeup.send(Hint(HintKind.WORK if state is JobState.PENDING else HintKind.ENDED, (claim.id,)))
 
 
-class _Here:
-    """An executor whose place is the calling thread."""
+class _CallingThread:
+    """An executor that runs a body in the calling thread."""
 
     def __init__(self, environment: RunEnvironment) -> None:
         self._environment = environment
@@ -180,7 +180,7 @@ class _Here:
             return perform(run.job_type, run.context, self._environment)
         if not _in_a_loop():
             return asyncio.run(self._perform_async(run))
-        with ThreadPoolExecutor(1, "horae-inline-body") as elsewhere:  # this thread's loop is busy with the caller
+        with ThreadPoolExecutor(1, "horae-inline-body") as elsewhere:  # the caller blocks this thread's loop
             return elsewhere.submit(copy_context().run, asyncio.run, self._perform_async(run)).result()
 
     async def _perform_async(self, run: Run) -> BodyResult:
@@ -206,7 +206,7 @@ class _Here:
         raise TypeError(f"job {run.claim.id} runs in the calling thread; call perform")
 
     def close(self) -> None:
-        """Nothing is idle here."""
+        """Do nothing: no thread or process is idle here."""
 
 
 def _in_a_loop() -> bool:

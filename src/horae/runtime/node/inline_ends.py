@@ -1,7 +1,7 @@
-"""Writes the ends of inline jobs, and repeats by the rules of a node's settler what the database does not take.
+"""Writes the results of inline jobs, and repeats what the database does not accept by the rules of the settler.
 
-The caller waits for a while. After that a thread of the process goes on, so that no end is forgotten while the process
-lives; once it has ended, the job is rescued like that of any dead node.
+The caller waits for a while. After that a thread of the process continues, so that no result is lost while the process
+lives. If the process ends first, the job is rescued like one of any dead node.
 """
 
 import logging
@@ -22,39 +22,39 @@ log = logging.getLogger("horae.runtime")
 
 
 class InlineEnds:
-    """The ends of one process's inline jobs. Thread-safe."""
+    """Writes the results of one process's inline jobs. Thread-safe."""
 
     def __init__(
         self, environment: RunEnvironment, on_settled: Callable[[FinishedRun, Settled], None], timing: Timing
     ) -> None:
         self._environment, self._on_settled = environment, on_settled
         self._result_wait, self._retry = timing.inline.result_wait, timing.settler.retry
-        self._rng = Random()  # noqa: S311 - spreads rivals, guards nothing
+        self._rng = Random()  # noqa: S311 - for jitter, not for security
         self._late: list[_Waiting] = []
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._closed = threading.Event()
 
-    def write(self, ended: FinishedRun) -> None:
-        """Write it; raises `EndNotWritten` past the bound, and leaves it to a thread."""
-        waiting = _Waiting(ended, self._retry.shortest)
+    def write(self, finished: FinishedRun) -> None:
+        """Write a result; after `InlineTiming.result_wait` leave it to a thread and raise `EndNotWritten`."""
+        waiting = _Waiting(finished, self._retry.shortest)
         try:
-            error = self._repeated(waiting)
+            error = self._write(waiting)
         except BaseException:  # Ctrl-C
-            self._leave(waiting)
+            self._write_later(waiting)
             raise
         if error is not None:
-            self._leave(waiting)
-            raise EndNotWritten(ended.claim.id) from error
+            self._write_later(waiting)
+            raise EndNotWritten(finished.claim.id) from error
 
     def close(self) -> None:
-        """Try what waits once more; the rest is left to the rescue of this node's jobs."""
+        """Try each waiting result once more; other nodes rescue the jobs of the rest."""
         self._closed.set()
         if self._thread is not None:
             self._thread.join()
         self._late = [waiting for waiting in self._late if self._attempt(waiting) is not None]
 
-    def _repeated(self, waiting: "_Waiting") -> Exception | None:
+    def _write(self, waiting: "_Waiting") -> Exception | None:
         deadline = time.monotonic() + self._result_wait
         while (error := self._attempt(waiting)) is not None:
             if time.monotonic() >= deadline or self._closed.is_set():
@@ -63,33 +63,33 @@ class InlineEnds:
         return None
 
     def _attempt(self, waiting: "_Waiting") -> Exception | None:
-        """Write an end, or in its place a failure where its values are refused; what stands in the way."""
+        """Write a result, or a failure if the database rejects its values; return the error if neither works."""
         while True:
-            ended = waiting.ended
+            finished = waiting.finished
             try:
-                settled = self._environment.database.transact(settle_batch, self._environment, [ended])
+                settled = self._environment.database.transact(settle_batch, self._environment, [finished])
             except Exception as error:  # noqa: BLE001 - everything is repeated
-                instead = refused(ended, error) if is_of_data(error) else None
+                instead = refused(finished, error) if is_of_data(error) else None
                 if instead is None:
                     return error
-                waiting.ended = instead
+                waiting.finished = instead
                 continue
-            self._environment.journal.end([ended.claim])
-            self._on_settled(ended, settled)
+            self._environment.journal.end([finished.claim])
+            self._on_settled(finished, settled)
             return None
 
     def _pause(self, waiting: "_Waiting") -> None:
         self._closed.wait(waiting.pause * self._rng.uniform(0.5, 1.0))
         waiting.pause = min(waiting.pause * 2, self._retry.longest)
 
-    def _leave(self, waiting: "_Waiting") -> None:
+    def _write_later(self, waiting: "_Waiting") -> None:
         with self._lock:
             self._late.append(waiting)
             if self._thread is None and not self._closed.is_set():
-                self._thread = threading.Thread(target=self._go_on, name="horae-inline-ends", daemon=True)
+                self._thread = threading.Thread(target=self._write_late, name="horae-inline-ends", daemon=True)
                 self._thread.start()
 
-    def _go_on(self) -> None:
+    def _write_late(self) -> None:
         while not self._closed.is_set():
             with self._lock:
                 if not self._late:
@@ -98,7 +98,7 @@ class InlineEnds:
                 waiting = self._late.pop(0)
             error = self._attempt(waiting)
             if error is None:
-                log.warning("the end of job %d is written at last", waiting.ended.claim.id)
+                log.warning("the result of job %d is written after all", waiting.finished.claim.id)
                 continue
             with self._lock:
                 self._late.append(waiting)
@@ -106,9 +106,9 @@ class InlineEnds:
 
 
 class _Waiting:
-    """An end on its way to the database, and how long to wait after the next failure."""
+    """A result that waits for the database, and the pause after its next failure."""
 
-    __slots__ = ("ended", "pause")
+    __slots__ = ("finished", "pause")
 
-    def __init__(self, ended: FinishedRun, pause: float) -> None:
-        self.ended, self.pause = ended, pause
+    def __init__(self, finished: FinishedRun, pause: float) -> None:
+        self.finished, self.pause = finished, pause

@@ -50,12 +50,12 @@ log = logging.getLogger("horae.runtime")
 
 
 class Node:
-    """Runs jobs until it is told to stop."""
+    """Runs jobs until it is stopped."""
 
     def __init__(
         self, components: Components, options: NodeOptions, deploy: Deploy = tuple[int, ...], slots: Slots | None = None
     ) -> None:
-        """`deploy` is called when the node has joined; `slots`: shared with other nodes of this process."""
+        """`deploy`: called once the node is registered; `slots`: shared with other nodes of this process."""
         self._components = components
         self._options = options
         self._deploy = deploy
@@ -68,26 +68,26 @@ class Node:
 
     @property
     def grace(self) -> timedelta:
-        """How long bodies may go on after `stop`; the node has ended five seconds later at the latest."""
+        """How long jobs may run on after `stop`; the node ends at most five seconds later."""
         return self._options.grace
 
     def stop(self) -> None:
-        """Shut down: no new claims, then the grace, then the end. May be called from any thread."""
+        """Shut down: claim no more jobs, wait for the grace period, then end. May be called from any thread."""
         if self._loop is None:
             self._stop.set()
         else:
             post(self._loop, self._stop.set)
 
     def run_sync(self) -> None:
-        """Live in this thread until `stop`; in the main thread also until SIGTERM or SIGINT (Ctrl-C)."""
+        """Run in this thread until `stop`; in the main thread also until SIGTERM or SIGINT (Ctrl-C)."""
         run_in_foreground(self)
 
     def running(self) -> AbstractContextManager[Self]:
-        """Live in a thread of its own for as long as a `with` block lasts; ready when the block begins."""
+        """Run in a separate thread during a `with` block; the node is ready when the block begins."""
         return running_beside(self)
 
     async def run(self) -> None:
-        """Live until `stop`, as one incarnation after another if need be."""
+        """Run until `stop`; start again as a new incarnation if the node is declared dead."""
         self._loop = asyncio.get_running_loop()
         while not self._stop.is_set():
             incarnation = self._incarnation = Incarnation(self._components, self._options, self._deploy, self._slots)
@@ -103,14 +103,14 @@ class Node:
 
 
 class Incarnation:
-    """One life of a node."""
+    """A node from its registration to its end."""
 
     def __init__(self, components: Components, options: NodeOptions, deploy: Deploy, slots: Slots) -> None:
         record = record_of(components.registry, options)
         self.id = record.id
         self._components, self._options, self._deploy, self._slots = components, options, deploy, slots
         self._loop, self._timing = asyncio.get_running_loop(), options.timing
-        self._rng = Random()  # noqa: S311 - spreads rivals, guards nothing
+        self._rng = Random()  # noqa: S311 - for jitter, not for security
         self._environment = RunEnvironment(components.database, self.id)
         self._journals = Journals(components.database, self._timing.journals)
         self.signals = Signals()
@@ -121,19 +121,19 @@ class Incarnation:
         self._died = asyncio.Event()
         self._broken = False
         self.lost: Unavailable | None = None
-        """Why there is no database to go on with."""
+        """Why the database is gone for good, if it is."""
         self._end_at = 0.0
         begins_anew_after_fork(self)
 
     async def run(self, stop: asyncio.Event, ready: asyncio.Event) -> None:
-        """Join, work, leave; also where it is cancelled or something breaks, or others would take it for alive."""
+        """Register, work and unregister, even after a cancel or an error, so that the node does not seem alive."""
         set_node(self.id)
         listening = ExitStack()
         try:
             await self._work(listening, stop, ready)
             await self._hook_service.finish()
         except BaseException:
-            self._worker.abandon()  # nobody is left to write what its bodies come to
+            self._worker.abandon()  # nothing is left to write the results of its bodies
             self._broken = True
             raise
         finally:
@@ -170,20 +170,20 @@ class Incarnation:
             for task in (*sweeping, *working, settling):
                 task.cancel()
             if self.lost is not None:
-                settling.cancel()  # there is nothing to write to, and never will be
+                settling.cancel()  # there is no database to write to
 
     def adopt(self, schedule_ids: Collection[int]) -> None:
         """Own schedules that were created here until the next reload."""
         post(self._loop, self._controller.adopt, schedule_ids)
 
     def begin_anew(self) -> None:
-        """In a child of a fork, which is no node: nothing of this one is used or kept open, and its loop ends."""
+        """In a forked child, which is no node: release what belongs to the node and end its loop."""
         self._membership.abandon()
-        with suppress(RuntimeError):  # its loop is closed, or in debug mode another thread's
-            self._loop.call_soon(os._exit, 0)  # only if a coroutine has forked and goes on to wait does it run here
+        with suppress(RuntimeError):  # the loop is closed or, in debug mode, belongs to another thread
+            self._loop.call_soon(os._exit, 0)  # runs only if a coroutine has forked and awaits something in the child
 
     def _working(self, services: asyncio.TaskGroup) -> list[asyncio.Task[None]]:
-        """What takes on new work, by the roles of the node."""
+        """Start the services that take on new work, by the roles of the node."""
         runs = [self._sustained("the scheduler", self._controller.run)] if self._options.scheduler else []
         runs += [self._sustained("the worker", self._worker.run)] if self._options.worker else []
         return [services.create_task(run) for run in runs]
@@ -220,7 +220,7 @@ class Incarnation:
         self._controller = Controller(components.database, self.id, signals, timing.controller, rng)
         self._sweeper = self._new_sweeper()
         signals.node_suspected.connect(self._sweeper.suspect)
-        signals.contact_regained.connect(self._run_monitor.look_again)
+        signals.contact_regained.connect(self._run_monitor.reread)
         signals.declared_dead.connect(self._declared_dead)
 
     def _new_sweeper(self) -> Sweeper:
@@ -256,14 +256,14 @@ class Incarnation:
         self._died.set()
 
     async def _watch_file(self) -> None:
-        """Stop everything where the SQLite file is gone: what a body still did would be lost."""
+        """Stop everything if the SQLite file is gone: what bodies still write would be lost."""
         while self.lost is None:
             await asyncio.sleep(self._timing.file_every)
             try:
                 await self._components.database.in_service(partial(self._components.database.check_file, now=True))
             except Unavailable as error:
                 self.lost = error
-                log.error("node %s stops its bodies and ends: %s", self.id, error)  # noqa: TRY400 - it says all
+                log.error("node %s stops its bodies and ends: %s", self.id, error)  # noqa: TRY400 - the message is complete
                 self._worker.abandon()
                 self._died.set()
 
@@ -283,7 +283,7 @@ class Incarnation:
             async with asyncio.timeout_at(max(self._end_at, self._loop.time() + self._timing.shutdown.leaving)):
                 await self._components.database.in_service(self._reporter.publish)
                 await self._components.database.in_service(self._membership.leave)
-        except Exception as error:  # noqa: BLE001 - it has stopped all the same
+        except Exception as error:  # noqa: BLE001 - the node has stopped all the same
             text = str(error) or "the database does not answer"
             log.warning("node %s could not unregister; other nodes will remove it: %s", self.id, text)
             self._journals.close(self._environment.journal, keep=True)

@@ -1,4 +1,4 @@
-"""What somebody who is no node can tell of the nodes: a command, a web page. Looks once and changes nothing."""
+"""What commands and web pages show of nodes. Reads once and changes nothing."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -13,7 +13,7 @@ from horae.storage.operations.nodes import NodeView
 from horae.types.registry import Registry
 
 REMEMBERED: Final = 3600.0
-"""Seconds for which lists tell of a node that has died."""
+"""Seconds for which a dead node is still listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class SeenNode:
 
     @property
     def alive(self) -> bool:
-        """Whether nothing speaks against it."""
+        """Whether no sign of its death is known."""
         return self.cause_of_death is None
 
     @property
@@ -35,12 +35,12 @@ class SeenNode:
 
 
 def host_name(host: str, pid: int) -> str:
-    """The readable part of a node's host."""
+    """Return the readable part of a node's host."""
     return decoded(host, pid).host.partition("/")[0]
 
 
 def look(database: Database) -> list[SeenNode]:
-    """All nodes, the oldest first."""
+    """Return all nodes, the oldest first."""
     views = database.autocommit(nodes.view)
     if not views:
         return []

@@ -1,4 +1,4 @@
-"""Keeps a service of a node going where the machine lacks something for a while: descriptors, memory, threads."""
+"""Restarts a service of a node that fails because the machine lacks descriptors, memory or threads for a while."""
 
 import asyncio
 import errno
@@ -12,7 +12,7 @@ LACKING: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENO
 
 
 async def sustained(name: str, service: Callable[[], Awaitable[None]], pauses: Pauses) -> None:
-    """Run a service until it ends, and again after a pause where it fails for lack of a resource."""
+    """Run a service until it ends; if it fails for lack of a resource, restart it after a pause."""
     warning, pause = ThrottledWarning(), pauses.shortest
     while True:
         try:
@@ -20,13 +20,13 @@ async def sustained(name: str, service: Callable[[], Awaitable[None]], pauses: P
         except (OSError, MemoryError, RuntimeError) as error:
             if not lacks_resource(error):
                 raise
-            warning.warn("%s fails for lack of a resource, and is begun again: %s", name, error)
+            warning.warn("%s failed for lack of a resource and is restarted: %s", name, error)
         await asyncio.sleep(pause)
         pause = min(pause * 2, pauses.longest)
 
 
 def lacks_resource(error: BaseException) -> bool:
-    """Whether the machine, or this process's share of it, is used up; the same call may work later."""
+    """Return whether a resource of the machine or the process is exhausted, so that the same call may work later."""
     if isinstance(error, OSError):
         return error.errno in LACKING
     return isinstance(error, MemoryError) or "can't start new thread" in str(error)

@@ -1,4 +1,4 @@
-"""Lets a node run job types that are registered while it lives."""
+"""Lets a node run job types that are registered after it has started."""
 
 import asyncio
 import logging
@@ -13,7 +13,7 @@ log = logging.getLogger("horae.runtime")
 
 
 class ServedTypes:
-    """Follows the registry: the worker claims what is known now, and the row of the node says so."""
+    """Follows the registry: passes new job types to the worker and records them in the node's row."""
 
     def __init__(self, components: Components, node: NodeId, worker: Worker) -> None:
         self._components, self._node, self._worker = components, node, worker
@@ -42,5 +42,5 @@ class ServedTypes:
         self._worker.serve(types)
         try:
             await self._components.database.autocommit_async(nodes.set_types, self._node, types)
-        except Exception as error:  # noqa: BLE001 - it is for those who look; the node claims them all the same
-            log.warning("the job types of node %s could not be written down: %s", self._node, error)
+        except Exception as error:  # noqa: BLE001 - only for display; the node claims the jobs all the same
+            log.warning("the job types of node %s could not be recorded: %s", self._node, error)

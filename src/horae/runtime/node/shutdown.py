@@ -54,7 +54,7 @@ class Shutdown:
             self.worker.order_all(Interrupted)
             with suppress(TimeoutError):
                 async with asyncio.timeout(self.timing.told_within):
-                    await self.run_monitor.note_told(list(self.worker.running.values()))
+                    await self.run_monitor.record_orders(list(self.worker.running.values()))
             await self._bodies_end(self.timing.last_words)
         for run in list(self.worker.running.values()):
             run.kill()
