@@ -1,5 +1,6 @@
-"""A cancel by force that comes after one without it still takes effect."""
+"""A cancel takes effect once; one by force that comes after it takes effect as well."""
 
+import asyncio
 import threading
 from collections.abc import Iterator
 
@@ -8,6 +9,7 @@ import pytest
 from horae import Horae, JobState
 from horae.live.store import CancelRequest
 from horae.runtime.bodies.run import Run
+from horae.runtime.timing import RunMonitorTiming, Timing
 from tests.harness.applications import live_rows
 from tests.harness.nodes import running_node, until, until_released, until_set
 
@@ -73,3 +75,25 @@ async def test_a_schedule_forces_a_run_that_somebody_has_cancelled(horae: Horae,
         horae.schedules.pause("stubborn")
         body.release.set()
     assert body.killed[0] == tick.job_id
+
+
+async def test_a_cancelled_coroutine_may_clean_up(horae: Horae) -> None:
+    """The request stays where it is until the job is released, and is read again in each round."""
+    begun, cleaned = asyncio.Event(), list[str]()
+    rounds = RunMonitorTiming(round=0.01)
+
+    @horae.job
+    async def work() -> None:
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0.1)
+            cleaned.append("up")
+
+    async with running_node(horae, timing=Timing(run_monitor=rounds)):
+        job = await horae.aio.jobs.start(work)
+        await begun.wait()
+        await horae.aio.jobs.cancel(job.id)
+        await until_released(horae, job.id)
+    assert cleaned == ["up"]

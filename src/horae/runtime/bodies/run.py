@@ -1,11 +1,12 @@
 """One body that runs, and the interface of the executors that run it."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final, Protocol, TypeAlias
 
+from horae.domain.cluster.liveness import Isolation
 from horae.domain.jobs import limits
 from horae.domain.jobs.job import Claim
 from horae.domain.jobs.limits import Limit
@@ -92,6 +93,18 @@ class Run:
 
 
 Done: TypeAlias = Callable[[Run, BodyResult], None]
+
+
+def must_stop(claim: Claim, level: Isolation) -> bool:
+    """Whether a body must stop because its node has lost contact and others may soon act on the job."""
+    return level is Isolation.ALL or (level is Isolation.RETRYABLE and claim.attempt < claim.max_attempts)
+
+
+def stop_runs(runs: Iterable[Run], order: Callable[[], BaseException], level: Isolation = Isolation.ALL) -> None:
+    """Order bodies to stop: all of them, or those that this loss of contact concerns."""
+    for run in runs:
+        if must_stop(run.claim, level):
+            run.stop(order())
 
 
 class Executor(Protocol):

@@ -72,7 +72,7 @@ class RunMonitor:
     async def _limit_rounds(self, services: asyncio.TaskGroup) -> None:
         while True:
             await asyncio.sleep(self._timing.round)
-            if overdue := self.enforce_limits(time.monotonic()):
+            if overdue := self._enforce_limits(time.monotonic()):
                 services.create_task(self._fail_async(overdue))
             if self._ordered:
                 ordered, self._ordered = self._ordered, []
@@ -87,17 +87,32 @@ class RunMonitor:
         self._hinted.clear()
 
     async def _round(self) -> None:
-        asked = [job_id for job_id, run in self._running.items() if run.may_be_cancelled]
+        asked, reread = self._next_request()
+        self._give(await self._database.in_service(lambda: self._exchange(asked, reread=reread)))
+
+    def watch_once(self) -> None:
+        """Do one round in the calling thread, for jobs that run without an event loop."""
+        asked, reread = self._next_request()
+        self._give(self._exchange(asked, reread=reread))
+        for job in self._fail(self._enforce_limits(time.monotonic())):
+            self._on_expiry(job)
+        self._ordered.clear()  # such a job is no run of a schedule
+
+    def _next_request(self) -> tuple[list[JobId], bool]:
+        """Return the jobs to ask about, and whether to read their rows as well."""
         self._rounds += 1
-        reread = self._rounds % self._timing.reread_every == 0
-        orders = await self._database.in_service(lambda: self.exchange(asked, reread=reread))
+        asked = [job_id for job_id, run in list(self._running.items()) if run.may_be_cancelled]
+        return asked, self._rounds % self._timing.reread_every == 0
+
+    def _give(self, orders: Mapping[JobId, BaseException]) -> None:
         for job_id, order in orders.items():
             if (run := self._running.get(job_id)) is not None:
-                run.stop(order)
+                if not run.ordered_to_end:  # else a coroutine would be cancelled in each round, also while it cleans up
+                    run.stop(order)
                 if isinstance(order, JobCancelled) and order.forced and not run.forced:
                     run.force()
 
-    def exchange(self, asked: Collection[JobId], *, reread: bool) -> Mapping[JobId, BaseException]:
+    def _exchange(self, asked: Collection[JobId], *, reread: bool) -> Mapping[JobId, BaseException]:
         """Write reports; return which of these bodies must stop, and why."""
         if self._reporter.has_news:
             self._reporter.publish()
@@ -124,7 +139,7 @@ class RunMonitor:
                 orders[job_id] = JobCancelled() if state is JobState.CANCELLED else LeaseLost()
         return orders
 
-    def enforce_limits(self, now: float) -> Sequence[Run]:
+    def _enforce_limits(self, now: float) -> Sequence[Run]:
         """Stop bodies that exceed a time limit; return those whose jobs must be failed, because nothing stops them."""
         overdue: list[Run] = []
         for run in list(self._running.values()):
@@ -158,10 +173,10 @@ class RunMonitor:
                 )
 
     async def _fail_async(self, overdue: Sequence[Run]) -> None:
-        for job in await self._database.in_service(lambda: self.fail(overdue)):
+        for job in await self._database.in_service(lambda: self._fail(overdue)):
             self._on_expiry(job)
 
-    def fail(self, overdue: Sequence[Run]) -> Sequence[Job]:
+    def _fail(self, overdue: Sequence[Run]) -> Sequence[Job]:
         """Fail the jobs of bodies that may never end; what cannot be written is tried again."""
         failed: list[Job] = []
         for run in overdue:

@@ -6,7 +6,6 @@ from random import Random
 from typing import Any, NamedTuple
 
 from horae.domain.backoff import Backoff
-from horae.domain.cluster.liveness import Isolation
 from horae.domain.jobs.job import Claim, Failed, JobState, Settlement, Succeeded, decide, finished
 from horae.errors import InvalidRequest
 from horae.live.store import LiveReport
@@ -69,11 +68,6 @@ def _log_failure(claim: Claim, failed: Failed, settlement: Settlement) -> None:
     record = log.makeRecord(log.name, logging.ERROR, __file__, 0, message, arguments, None, extra=extra)
     record.exc_text = None if failed.traceback is None else failed.traceback.rstrip()
     log.handle(record)
-
-
-def must_stop(claim: Claim, level: Isolation) -> bool:
-    """Whether a body must stop because its node has lost contact and others may soon act on the job."""
-    return level is Isolation.ALL or (level is Isolation.RETRYABLE and claim.attempt < claim.max_attempts)
 
 
 def backoff_of(claim: Claim, job_type: JobType[Any] | None) -> Backoff:

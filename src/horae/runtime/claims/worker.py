@@ -22,9 +22,9 @@ from horae.domain.cluster.liveness import Isolation
 from horae.domain.jobs.job import Claim, JobId
 from horae.errors import LeaseLost
 from horae.runtime.bodies.reporter import Reporter
-from horae.runtime.bodies.run import Executor, Run
+from horae.runtime.bodies.run import Executor, Run, stop_runs
 from horae.runtime.bodies.runner import BodyResult, Interrupted, OutOfContact, RunEnvironment, outcome_of
-from horae.runtime.bodies.verdict import FinishedRun, finished_run, must_stop
+from horae.runtime.bodies.verdict import FinishedRun, finished_run
 from horae.runtime.claims.claimer import Claimer
 from horae.runtime.claims.settler import Settler
 from horae.runtime.claims.slots import Slots
@@ -269,9 +269,7 @@ class Worker:
         """The database has not been reached for long: stop the bodies of jobs that others may soon run."""
         self._isolated = True
         self._hand_back_prefetched()
-        for run in list(self.running.values()):
-            if must_stop(run.claim, level):
-                run.stop(OutOfContact())
+        stop_runs(list(self.running.values()), OutOfContact, level)
 
     def _rejoin(self) -> None:
         """The database is reached again: claim jobs as before."""
@@ -280,8 +278,7 @@ class Worker:
 
     def order_all(self, order: Callable[[], BaseException]) -> None:
         """Order every body to stop."""
-        for run in list(self.running.values()):
-            run.stop(order())
+        stop_runs(list(self.running.values()), order)
 
     def give_up(self) -> None:
         """Settle bodies that ignore every order as interrupted; without the lease they can change nothing more."""

@@ -9,9 +9,8 @@ from functools import partial
 from horae.domain.cluster.liveness import Isolation
 from horae.domain.jobs.job import JobId
 from horae.errors import LeaseLost
-from horae.runtime.bodies.run import Executor, Run
+from horae.runtime.bodies.run import Executor, Run, stop_runs
 from horae.runtime.bodies.runner import OutOfContact
-from horae.runtime.bodies.verdict import must_stop
 from horae.runtime.liveness.heartbeat import Watcher
 from horae.runtime.signals import Signals
 
@@ -46,9 +45,8 @@ class ContactReports:
         post(self.loop, self.signals.isolated.send, level)
 
     def _stop_threads(self, order: Callable[[], BaseException], level: Isolation) -> None:
-        for run in list(self.running.values()):
-            if run.executor is self.threads and must_stop(run.claim, level):
-                run.stop(order())
+        on_threads = [run for run in list(self.running.values()) if run.executor is self.threads]
+        stop_runs(on_threads, order, level)
 
 
 def post(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *args: object) -> None:

@@ -7,7 +7,6 @@ retry is left to other nodes.
 import asyncio
 import logging
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
@@ -21,10 +20,10 @@ from horae.domain.jobs.job import Claim, Job, JobId, JobState
 from horae.errors import JobDoesNotExist, LeaseLost
 from horae.forking import begins_anew_after_fork
 from horae.runtime.bodies.reporter import Reporter
-from horae.runtime.bodies.run import Run
+from horae.runtime.bodies.run import Run, stop_runs
 from horae.runtime.bodies.run_monitor import RunMonitor
 from horae.runtime.bodies.runner import BodyResult, OutOfContact, RunEnvironment, outcome_of, perform, perform_async
-from horae.runtime.bodies.verdict import FinishedRun, finished_run, must_stop
+from horae.runtime.bodies.verdict import FinishedRun, finished_run
 from horae.runtime.components import Components, NodeOptions
 from horae.runtime.liveness.heartbeat import Watcher
 from horae.runtime.liveness.membership import Membership, membership_of
@@ -98,7 +97,8 @@ class InlineNode:
             result = BodyResult(outcome_of(run.job_type, context, error), error=error, took=context.took)
         del self._running[claim.id]
         try:
-            self._ends.write(finished_run(run, result, self._reporter.latest(claim.id), Random()))  # noqa: S311 - jitter
+            report, rng = self._reporter.latest(claim.id), Random()  # noqa: S311 - for jitter, not for security
+            self._ends.write(finished_run(run, result, report, rng))
         finally:
             if isinstance(result.error, KeyboardInterrupt | SystemExit):
                 raise result.error
@@ -118,37 +118,24 @@ class InlineNode:
                 membership = membership_of(
                     self._components.database, self._record, self._options.liveness, self._options.timing
                 )
-                membership.join(Watcher(died=self._die, isolated=self._isolate))
+                membership.join(Watcher(died=self._died, isolated=self._isolated))
                 self._membership = membership
                 threading.Thread(target=self._watch, name="horae-inline", daemon=True).start()
 
-    def _die(self) -> None:
-        for run in list(self._running.values()):
-            run.stop(LeaseLost())
+    def _died(self) -> None:
+        stop_runs(list(self._running.values()), LeaseLost)
         self._membership = None
 
-    def _isolate(self, level: Isolation) -> None:
-        for run in list(self._running.values()):
-            if must_stop(run.claim, level):
-                run.stop(OutOfContact())
+    def _isolated(self, level: Isolation) -> None:
+        stop_runs(list(self._running.values()), OutOfContact, level)
 
     def _watch(self) -> None:
-        rounds, timing = 0, self._options.timing.run_monitor
         while not self._closed.is_set():
             self._busy.wait()
             self._busy.clear()
             while (self._running or self._reporter.has_news) and not self._closed.is_set():
-                rounds += 1
-                asked = [job_id for job_id, run in list(self._running.items()) if not run.ordered_to_end]
-                for job_id, order in self._run_monitor.exchange(
-                    asked, reread=rounds % timing.reread_every == 0
-                ).items():
-                    if (run := self._running.get(job_id)) is not None:
-                        run.stop(order)
-                if overdue := self._run_monitor.enforce_limits(time.monotonic()):
-                    for job in self._run_monitor.fail(overdue):
-                        self._expired(job)
-                self._closed.wait(timing.round)
+                self._run_monitor.watch_once()
+                self._closed.wait(self._options.timing.run_monitor.round)
 
     def _expired(self, job: Job) -> None:
         self._components.wakeup.send(Hint(HintKind.ENDED, (job.id,)))
