@@ -128,7 +128,7 @@ class TestAhead:
         async with running_node(horae, concurrency=1) as node:
             await until_set(begun)
             node.stop()
-            await until(lambda: states(horae)["pending"] == 20)
+            await until(lambda: states(horae)["pending"] == 20, after=signals_of(node).settled)
             release.set()
         assert states(horae) == {"finished": 301, "pending": 20}
 
@@ -396,7 +396,9 @@ class TestLostAnswers:
         async with running_node(horae, concurrency=1) as node:
             await until_set(begun)
             await until_set(failed)
-            await until(lambda: states(horae) == {"finished": 300, "started": 1, "pending": 5})
+            await until(
+                lambda: states(horae) == {"finished": 300, "started": 1, "pending": 5}, after=signals_of(node).settled
+            )
             release.set()
             await until(lambda: states(horae) == {"finished": 306}, after=signals_of(node).settled)
 

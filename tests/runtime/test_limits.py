@@ -18,7 +18,7 @@ from horae.storage.engine.dialect import seconds_from_now
 from horae.storage.jobs.tables import jobs
 from horae.storage.outcomes import time_limits
 from tests.harness.applications import attempts_of, execute, rows
-from tests.harness.nodes import running_node, until, until_released, until_set, until_state
+from tests.harness.nodes import running_node, signals_of, until, until_released, until_set, until_state
 from tests.storage import arrange
 
 SOON = timedelta(milliseconds=150)
@@ -325,9 +325,9 @@ class TestAttempts:
             job.progress.set(40, "trying")
             raise ValueError("no")
 
-        async with running_node(horae):
+        async with running_node(horae) as node:
             job = await horae.aio.jobs.start(fail)
-            await until(lambda: attempts_of(horae, job.id) == ["failed"])
+            await until(lambda: attempts_of(horae, job.id) == ["failed"], after=signals_of(node).settled)
         waiting = horae.jobs.get(job.id)
         assert (waiting.state, waiting.error, waiting.human_readable_error) == (JobState.PENDING, None, None)
         assert (waiting.progress_percentage, waiting.label, waiting.node_id) == (0, None, None)
@@ -370,8 +370,8 @@ class TestAttempts:
         def fail() -> None:
             raise ValueError("no")
 
-        async with running_node(horae):
+        async with running_node(horae) as node:
             job = await horae.aio.jobs.start(fail)
-            await until(lambda: attempts_of(horae, job.id) == ["failed"])
+            await until(lambda: attempts_of(horae, job.id) == ["failed"], after=signals_of(node).settled)
             await horae.aio.jobs.cancel(job.id)
         assert rows(horae, "SELECT state, attempt FROM horae_jobs") == [("cancelled", 1)]

@@ -12,7 +12,7 @@ from horae import Horae, JobState
 from horae.runtime.timing import ClaimerTiming, Pauses, Timing
 from horae.storage.engine.database import Database
 from tests.harness.applications import rows
-from tests.harness.nodes import running_node, until, until_set, until_state
+from tests.harness.nodes import running_node, signals_of, until, until_set, until_state
 
 FULL = "FATAL:  sorry, too many clients already"
 
@@ -56,7 +56,7 @@ async def test_jobs_keep_their_attempts_and_hold_up_no_others(horae: Horae, conn
 
     connections.refused.set()
     bound = [*await horae.aio.jobs.start_many(threaded, [{}] * 20), *await horae.aio.jobs.start_many(looped, [{}] * 20)]
-    async with running_node(horae, concurrency=4, timing=SOON):
+    async with running_node(horae, concurrency=4, timing=SOON) as node:
         others = await horae.aio.jobs.start_many(free, [{}] * 20)
         for job_id in others:
             await until_state(horae, job_id, "finished")
@@ -68,7 +68,7 @@ async def test_jobs_keep_their_attempts_and_hold_up_no_others(horae: Horae, conn
         async def all_over() -> bool:
             return (await horae.aio.jobs.count()) == {JobState.FINISHED: 60}
 
-        await until(all_over)
+        await until(all_over, after=signals_of(node).settled)
     assert {horae.jobs.get(job_id).attempt for job_id in bound} == {1}
     assert len(rows(horae, "SELECT * FROM horae_job_attempts")) == 60
 

@@ -10,7 +10,7 @@ from horae import Horae, JobState
 from horae.runtime.timing import SweeperTiming, Timing
 from horae.storage.engine.database import side_car_path
 from tests.harness.applications import ELSEWHERE, attempts_of, claim_as_another_node, execute, rows
-from tests.harness.nodes import running_node, until, until_state
+from tests.harness.nodes import running_node, signals_of, until, until_state
 
 NO_SUCH_PROCESS = 2**22 - 1
 
@@ -76,10 +76,13 @@ async def test_a_job_that_is_locked_meanwhile_is_rescued_soon_after(
 
 
 async def test_one_after_another_in_batches(working: Horae) -> None:
-    async with running_node(working, queues=("other",), timing=Timing(sweeper=SweeperTiming(rescue_batch=7))):
+    async with running_node(working, queues=("other",), timing=Timing(sweeper=SweeperTiming(rescue_batch=7))) as node:
         await jobs_elsewhere(working, 30)
         list_the_dead(working)
-        await until(lambda: rows(working, "SELECT DISTINCT state FROM horae_jobs") == [("failed",)])
+        await until(
+            lambda: rows(working, "SELECT DISTINCT state FROM horae_jobs") == [("failed",)],
+            after=signals_of(node).rescued,
+        )
 
 
 async def test_a_job_that_takes_its_process_down_is_tried_three_times(working: Horae) -> None:
@@ -89,12 +92,12 @@ async def test_a_job_that_takes_its_process_down_is_tried_three_times(working: H
     def deadly() -> None: ...
 
     job = await working.aio.jobs.start(deadly)
-    async with running_node(working, queues=("other",)):
+    async with running_node(working, queues=("other",)) as node:
         for crashes in range(1, 4):
             execute(working, "UPDATE horae_jobs SET run_at = created_at")
             claim_as_another_node(working)
             list_the_dead(working)
-            await until(partial(_has_crashed, working, job.id, crashes))
+            await until(partial(_has_crashed, working, job.id, crashes), after=signals_of(node).rescued)
             await until(lambda: len(rows(working, "SELECT id FROM horae_nodes")) == 1)
     ended = working.jobs.get(job.id)
     assert ended.state is JobState.FAILED

@@ -130,7 +130,9 @@ async def test_a_hand_back_is_repeated(horae: Horae, monkeypatch: pytest.MonkeyP
         await horae.aio.jobs.start(quick, priority=-2)
     async with running_node(horae, concurrency=1, timing=Timing(worker=WorkerTiming(lost_reply_window=0.0))) as node:
         await until_set(begun)
-        await until(lambda: count(horae) == {"finished": 300, "started": 1, "pending": 5})
+        await until(
+            lambda: count(horae) == {"finished": 300, "started": 1, "pending": 5}, after=signals_of(node).settled
+        )
         assert len(failures) == 3
         release.set()
         await until(lambda: count(horae) == {"finished": 306}, after=signals_of(node).settled)

@@ -1,6 +1,7 @@
 """Services know each other only in the order in which they are made; what goes the other way is a named signal."""
 
 import asyncio
+import inspect
 from collections.abc import Iterator
 from functools import partial
 from types import MethodType
@@ -56,7 +57,8 @@ def neighbours(item: object) -> Iterator[object]:
     elif callable(item) and (cells := getattr(item, "__closure__", None)):
         yield from (cell.cell_contents for cell in cells)
     elif type(item).__module__.startswith("horae.runtime") and not isinstance(item, Signals | Signal):
-        yield from (getattr(item, name, None) for kind in type(item).__mro__ for name in getattr(kind, "__slots__", ()))
+        kinds: tuple[type, ...] = inspect.getmro(item.__class__)
+        yield from (getattr(item, name, None) for kind in kinds for name in getattr(kind, "__slots__", ()))
         yield from getattr(item, "__dict__", {}).values()
 
 

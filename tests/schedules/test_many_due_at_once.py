@@ -29,7 +29,7 @@ from horae.storage.schedules.bulk_firing import BulkFired, PlannedFire
 from horae.storage.schedules.plan_writing import AppliedPlan
 from horae.storage.schedules.rows import DueSchedule
 from tests.harness.applications import application, rows
-from tests.harness.nodes import running_node, until
+from tests.harness.nodes import running_node, signals_of, until
 from tests.schedules.stage import check_ledger, fires
 
 EVERY_SECOND = "* * * * * *"
@@ -71,8 +71,8 @@ class TestPlannedAhead:
 
         monkeypatch.setattr(bulk_firing, "fire", noted)
         add_many(horae, 10)
-        async with running_node(horae, timing=Timing(controller=SMALL)):
-            await until(lambda: len(set(planned)) == 10)
+        async with running_node(horae, timing=Timing(controller=SMALL)) as node:
+            await until(lambda: len(set(planned)) == 10, after=signals_of(node).decided)
         check_all(horae)
 
     async def test_two_nodes_with_the_same_plans_make_each_tick_once(
@@ -130,8 +130,8 @@ class TestPlannedAhead:
 
         monkeypatch.setattr(bulk_firing, "fire", refuse)
         add_many(horae, 5)
-        async with running_node(horae, timing=Timing(controller=SMALL)):
-            await until(lambda: refused and fewest_runs(horae) >= 3)
+        async with running_node(horae, timing=Timing(controller=SMALL)) as node:
+            await until(lambda: refused and fewest_runs(horae) >= 3, after=signals_of(node).decided)
         check_all(horae)
 
     async def test_the_highest_priority_goes_first(self, horae: Horae) -> None:
@@ -139,8 +139,8 @@ class TestPlannedAhead:
         add_many(horae, 12)
         for index in range(12):
             horae.schedules.alter(f"s{index}", every="1h", priority=index % 6)
-        async with running_node(horae, timing=timing):
-            await until(lambda: fewest_runs(horae) >= 1)
+        async with running_node(horae, timing=timing) as node:
+            await until(lambda: fewest_runs(horae) >= 1, after=signals_of(node).decided)
         made = [row.priority for row in rows(horae, "SELECT priority FROM horae_jobs ORDER BY id")]
         assert [sorted(made[start : start + 4]) for start in (0, 4, 8)] == [[4, 4, 5, 5], [2, 2, 3, 3], [0, 0, 1, 1]]
 
