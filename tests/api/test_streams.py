@@ -1,6 +1,7 @@
 """Streams that break, beat, lag and end. None of it depends on the kind of database."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -9,8 +10,8 @@ from horae.api.application import HttpInterface
 from horae.api.security.actor import Actor
 from horae.api.stream import hub as hub_module
 from horae.api.stream import listener as listener_module
-from horae.api.stream import response as response_module
 from horae.api.stream.event import Event
+from horae.api.stream.response import StreamTiming
 from horae.api.stream.watch import Watch
 from horae.storage.engine.database import Database
 from tests.api.streams import listening
@@ -21,6 +22,10 @@ from tests.harness.nodes import until
 @pytest.fixture
 def database(sqlite_database: Database) -> Database:
     return sqlite_database
+
+
+def give_timing(app: HttpInterface, timing: StreamTiming) -> None:
+    app.state.services = replace(app.services, stream_timing=timing)
 
 
 @pytest.mark.parametrize("identity", ["", "nonsense", "00000000-1", "x-99999999", "1-", "-1"])
@@ -39,10 +44,8 @@ async def test_somebody_whose_events_were_not_kept_must_read_anew(app: HttpInter
             assert (await stream.next("hello")).data == {"resumed": False}
 
 
-async def test_a_slow_client_is_let_go_and_not_waited_for(
-    horae: Horae, app: HttpInterface, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(response_module, "PATIENCE", 0.2)
+async def test_a_slow_client_is_let_go_and_not_waited_for(horae: Horae, app: HttpInterface) -> None:
+    give_timing(app, StreamTiming(send_limit=0.2))
     async with listening(app, "root") as quick, listening(app, "root", slow=True) as slow:
         await quick.next("hello")
         for _ in range(3):
@@ -52,11 +55,8 @@ async def test_a_slow_client_is_let_go_and_not_waited_for(
         assert not slow.ended
 
 
-async def test_a_client_that_takes_nothing_is_dropped(
-    horae: Horae, app: HttpInterface, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(response_module, "PATIENCE", 0.1)
-    monkeypatch.setattr(response_module, "LAST_WORD", 0.1)
+async def test_a_client_that_takes_nothing_is_dropped(horae: Horae, app: HttpInterface) -> None:
+    give_timing(app, StreamTiming(send_limit=0.1, close_limit=0.1))
     hub = app.services.hub
     async with listening(app, "root") as slow:
         await slow.next("hello")
@@ -91,8 +91,8 @@ async def test_whoever_was_away_for_more_than_is_kept_must_read_anew(
                 assert (await other.next("hello")).data == {"resumed": resumed}
 
 
-async def test_a_silent_stream_beats(app: HttpInterface, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(response_module, "EVERY_BEAT", 0.05)
+async def test_a_silent_stream_beats(app: HttpInterface) -> None:
+    give_timing(app, StreamTiming(heartbeat=0.05))
     async with listening(app, "alice") as stream:
         await until(lambda: stream.text.count(": beat\n\n") >= 2)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Final, TypeVar
 
@@ -12,6 +12,7 @@ from horae.api.problems import code_of
 from horae.api.security.actor import Actor, Authenticate
 from horae.api.security.authentication import BuiltIn
 from horae.api.stream.hub import Hub
+from horae.api.stream.response import StreamTiming
 from horae.api.stream.sources import JobSource, ScheduleSource, Source
 from horae.api.stream.stream_limit import StreamLimit
 from horae.api.stream.watch import Watch
@@ -53,6 +54,7 @@ class Services:
     schedules: Schedules
     deployments: Deployments
     custom_authenticate: Authenticate | None = None
+    stream_timing: StreamTiming = field(default_factory=StreamTiming)
 
     @cached_property
     def authenticate(self) -> Authenticate:

@@ -37,4 +37,4 @@ async def listen(
     ] = None,
 ) -> Response:
     """Stream changes of the jobs and schedules that the user may see. Polling works too, with more delay."""
-    return EventStream(services.hub, services.stream_limit, Listener(actor), last_event_id)
+    return EventStream(services.hub, services.stream_limit, services.stream_timing, Listener(actor), last_event_id)

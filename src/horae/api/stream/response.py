@@ -2,7 +2,7 @@
 
 import asyncio
 from contextlib import suppress
-from typing import Final
+from dataclasses import dataclass
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -13,24 +13,28 @@ from horae.api.stream.hub import Hub
 from horae.api.stream.listener import Listener
 from horae.api.stream.stream_limit import StreamLimit
 
-EVERY_BEAT: Final = 15.0
-"""Seconds after which a silent stream says that it lives; proxies cut what is silent for half a minute."""
-PATIENCE: Final = 20.0
-"""Seconds that a client may take to accept a message before it is let go."""
-LAST_WORD: Final = 1.0
-LIFETIME: Final = 3600.0
-"""Seconds after which a stream ends, so that the client says again who it is."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamTiming:
+    """The times of one event stream, in seconds."""
+
+    heartbeat: float = 15.0  # silence before a comment is sent; proxies close what is silent for half a minute
+    send_limit: float = 20.0  # for a client to accept a message before it is disconnected
+    close_limit: float = 1.0  # for a client to accept the end of the stream
+    lifetime: float = 3600.0  # until the stream ends, so that the client authenticates again
 
 
 class EventStream(Response):
-    """Server-sent events for one listener, until it goes, falls behind or has been there for long."""
+    """Server-sent events for one listener, until it disconnects, falls behind or reaches its lifetime."""
 
     media_type = "text/event-stream"
 
-    def __init__(self, hub: Hub, stream_limit: StreamLimit, listener: Listener, last_event_id: str | None) -> None:
+    def __init__(
+        self, hub: Hub, stream_limit: StreamLimit, timing: StreamTiming, listener: Listener, last_event_id: str | None
+    ) -> None:
         super().__init__(headers={"cache-control": "no-store", "x-accel-buffering": "no"})
         del self.headers["content-length"]
-        self._hub, self._stream_limit = hub, stream_limit
+        self._hub, self._stream_limit, self._timing = hub, stream_limit, timing
         self._listener, self._last_event_id = listener, last_event_id
 
     @override
@@ -53,9 +57,9 @@ class EventStream(Response):
 
     async def _send(self, send: Send) -> None:
         try:
-            async with asyncio.timeout(LIFETIME):
+            async with asyncio.timeout(self._timing.lifetime):
                 while not self._listener.closed:
-                    message = await self._listener.take(EVERY_BEAT)
+                    message = await self._listener.take(self._timing.heartbeat)
                     if not self._listener.closed:
                         await self._send_one(send, message or BEAT)
         except TimeoutError:  # too old, or too slow
@@ -64,11 +68,11 @@ class EventStream(Response):
             await self._send_last(send)
 
     async def _send_last(self, send: Send) -> None:
-        async with asyncio.timeout(LAST_WORD):
+        async with asyncio.timeout(self._timing.close_limit):
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _send_one(self, send: Send, message: bytes) -> None:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(self._timing.send_limit):
             await send({"type": "http.response.body", "body": message, "more_body": True})
 
 
