@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -41,7 +42,7 @@ def shop(horae: Horae) -> Horae:
 @pytest.fixture
 def brief(shop: Horae, monkeypatch: pytest.MonkeyPatch) -> Horae:
     """The application with a bound that no test has to sit out."""
-    monkeypatch.setattr(shop.jobs, "_waits", lambda attempt: with_retries(attempt, BOUND))
+    monkeypatch.setattr(shop.jobs, "_run_attempt", partial(with_retries, bound=BOUND))
     monkeypatch.setattr(async_jobs, "BOUND", BOUND)
     return shop
 
@@ -134,7 +135,7 @@ def test_a_conflict_in_the_caller_s_transaction_is_horae_s_error(shop: Horae, en
     with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
         connection.execute(text("SELECT count(*) FROM horae_jobs"))
         shop.jobs.start("nightly", unique_key="x")
-        with pytest.raises(DatabaseBusy, match="begin it again"):
+        with pytest.raises(DatabaseBusy, match="roll this one back and repeat it"):
             shop.jobs.start("nightly", session=connection, unique_key="x")
 
 

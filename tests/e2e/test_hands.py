@@ -1,5 +1,7 @@
 """User interaction: cursor, focus, copying, refreshing on request, and refused actions."""
 
+import re
+
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
@@ -70,7 +72,7 @@ def test_parameters_are_copied_on_a_page_without_a_clipboard(page: Page, held: S
     field = page.get_by_placeholder("Type")
     field.focus()
     page.keyboard.press("ControlOrMeta+v")
-    assert '"rows": 7' in field.input_value()
+    expect(field).to_have_value(re.compile('"rows": 7'))
 
 
 def test_a_page_that_looks_when_asked_can_be_asked(page: Page, held: Served) -> None:

@@ -183,4 +183,5 @@ def _member(choices: type[StrEnum], name: str, value: str) -> StrEnum:
 
 def _refuse_unless(allowed: bool, name: str, value: object, expected: str) -> None:  # noqa: FBT001 - a condition
     if not allowed:
-        raise InvalidRequest(f"{name} {quoted(value)}: expected {expected}")
+        shown = f"{value.total_seconds():g}s" if isinstance(value, timedelta) else quoted(value)
+        raise InvalidRequest(f"{name} {shown}: expected {expected}")
