@@ -1,14 +1,13 @@
 """`horae migrate`: creates, upgrades and downgrades the tables of the database."""
 
-from collections.abc import Generator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from typing import Annotated
 
 import typer
 
+from horae.cli.failures import failures_as_exit_codes
 from horae.cli.options import AsJson
 from horae.cli.printing.output import print_json
-from horae.errors import HoraeError, InvalidRequest
 from horae.storage.engine.database import Database, normalised
 from horae.storage.migrations import runner
 from horae.storage.migrations.runner import MigrationStatus
@@ -41,13 +40,7 @@ def up(
     as_json: AsJson = False,
 ) -> None:
     """Create or upgrade the tables. Idempotent."""
-    with failures_as_exit_codes():
-        if sql:
-            print_sql(database, start, revision, up=True, as_json=as_json)
-        else:
-            with closing(Database(database)) as opened:
-                runner.upgrade(opened, revision)
-                print_status(runner.status(opened), as_json=as_json)
+    migrate(database, revision, up=True, sql=sql, start=start, as_json=as_json)
 
 
 @migrate_app.command()
@@ -60,13 +53,7 @@ def down(
     as_json: AsJson = False,
 ) -> None:
     """Downgrade to an older revision; drops what newer ones added, with its data."""
-    with failures_as_exit_codes():
-        if sql:
-            print_sql(database, start, revision, up=False, as_json=as_json)
-        else:
-            with closing(Database(database)) as opened:
-                runner.downgrade(opened, revision)
-                print_status(runner.status(opened), as_json=as_json)
+    migrate(database, revision, up=False, sql=sql, start=start, as_json=as_json)
 
 
 @migrate_app.command()
@@ -74,6 +61,17 @@ def status(*, database: DatabaseUrl = DEFAULT_DATABASE, as_json: AsJson = False)
     """Show the revision of the database and pending migrations; changes nothing."""
     with failures_as_exit_codes(), closing(Database(database)) as opened:
         print_status(runner.status(opened), as_json=as_json)
+
+
+def migrate(database: str, revision: str, *, up: bool, sql: bool, start: str | None, as_json: bool) -> None:
+    """Migrate the database to a revision and print its status, or print the statements that would do it."""
+    with failures_as_exit_codes():
+        if sql:
+            print_sql(database, start, revision, up=up, as_json=as_json)
+            return
+        with closing(Database(database)) as opened:
+            (runner.upgrade if up else runner.downgrade)(opened, revision)
+            print_status(runner.status(opened), as_json=as_json)
 
 
 def print_sql(database: str, start: str | None, end: str, *, up: bool, as_json: bool) -> None:
@@ -109,13 +107,3 @@ def print_status(found: MigrationStatus, *, as_json: bool) -> None:
         typer.echo(f"pending:  {', '.join(found.pending)}\nRun `horae migrate up`.")
     else:
         typer.echo("Up to date.")
-
-
-@contextmanager
-def failures_as_exit_codes() -> Generator[None]:
-    """Turn an error into a line and an exit code: 2 for wrong usage, 1 otherwise."""
-    try:
-        yield
-    except HoraeError as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(2 if isinstance(error, InvalidRequest) else 1) from error
