@@ -5,7 +5,6 @@ import traceback
 from collections.abc import Generator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from random import Random
 from typing import Any, Final, NamedTuple, cast
 
 from pydantic_core import PydanticSerializationError, to_json
@@ -13,8 +12,7 @@ from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 from sqlalchemy.orm import Session
 
-from horae.domain.backoff import Backoff
-from horae.domain.jobs.job import Cancelled, Claim, Failed, NodeId, Outcome, Succeeded, decide
+from horae.domain.jobs.job import Cancelled, Claim, Failed, NodeId, Outcome, Succeeded, finished
 from horae.domain.jobs.limits import Limit
 from horae.domain.storable import fits, is_storable_json, shortened, spelled_out, storable, too_long, unreadable_json
 from horae.errors import InvalidRequest, JobCancelled, JobStopped, LeaseLost, SoftTimeLimitExceeded
@@ -298,8 +296,7 @@ def _ending_in_a_child() -> Generator[None]:
 def settle_within(connection: Connection, context: JobContext[Any], result: str | None, node: NodeId) -> None:
     """Finish the job in the last statement of its own transaction; raise `Overtaken` to roll it back."""
     claim = context.claim
-    settlement = decide(claim, Succeeded(result), Backoff(), Random(0))  # noqa: S311 - success draws nothing
-    settlement = settlement._replace(label=context.label, took=context.took)
+    settlement = finished(claim, result)._replace(label=context.label, took=context.took)
     if claim.id not in settling.settle(connection, node, [settlement]).settled:
         raise Overtaken
 
