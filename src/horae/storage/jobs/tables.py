@@ -3,11 +3,14 @@
 Their names begin with `horae_`, because they are in the application's own database (ADR 0002).
 """
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
     CheckConstraint,
     Column,
+    ColumnElement,
     Float,
     Index,
     Integer,
@@ -16,6 +19,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    TextClause,
     false,
     or_,
     text,
@@ -36,6 +40,12 @@ metadata = MetaData(
 
 # SQLite numbers rows only by a column that is declared exactly INTEGER.
 row_id = BigInteger().with_variant(Integer(), "sqlite")
+
+
+def partial_index(name: str, *columns: ColumnElement[Any], where: TextClause, unique: bool = False) -> None:
+    """Declare an index of the rows that meet a condition, on both databases."""
+    Index(name, *columns, unique=unique, postgresql_where=where, sqlite_where=where)
+
 
 jobs = Table(
     "horae_jobs",
@@ -104,55 +114,19 @@ jobs = Table(
 
 ready_order = (jobs.c.priority.desc(), jobs.c.run_at, jobs.c.id)
 
-Index(
-    "horae_jobs_ready",
-    *ready_order,
-    jobs.c.queue,
-    jobs.c.type,
-    postgresql_where=text("state = 'pending'"),
-    sqlite_where=text("state = 'pending'"),
-)
-_held = text("node_id IS NOT NULL")
-Index("horae_jobs_held", jobs.c.node_id, postgresql_where=_held, sqlite_where=_held)
+partial_index("horae_jobs_ready", *ready_order, jobs.c.queue, jobs.c.type, where=text("state = 'pending'"))
+partial_index("horae_jobs_held", jobs.c.node_id, where=text("node_id IS NOT NULL"))
 _occupying = text("owner IS NOT NULL AND (finished_at IS NULL OR node_id IS NOT NULL)")
-Index(
-    "horae_jobs_occupying",
-    jobs.c.owner,
-    jobs.c.type,
-    postgresql_where=_occupying,
-    sqlite_where=_occupying,
-)
+partial_index("horae_jobs_occupying", jobs.c.owner, jobs.c.type, where=_occupying)
 UNIQUE_WHERE = text("unique_key IS NOT NULL AND finished_at IS NULL")
-Index(
-    "horae_jobs_unique_key",
-    jobs.c.type,
-    jobs.c.unique_key,
-    unique=True,
-    postgresql_where=UNIQUE_WHERE,
-    sqlite_where=UNIQUE_WHERE,
-)
-_ended = text("finished_at IS NOT NULL")
-Index("horae_jobs_ended", jobs.c.finished_at, postgresql_where=_ended, sqlite_where=_ended)
-_owned = text("owner IS NOT NULL")
-Index("horae_jobs_owner", jobs.c.owner, jobs.c.id, postgresql_where=_owned, sqlite_where=_owned)
-
+partial_index("horae_jobs_unique_key", jobs.c.type, jobs.c.unique_key, unique=True, where=UNIQUE_WHERE)
+partial_index("horae_jobs_ended", jobs.c.finished_at, where=text("finished_at IS NOT NULL"))
+partial_index("horae_jobs_owner", jobs.c.owner, jobs.c.id, where=text("owner IS NOT NULL"))
 _tick = text("nominal_time IS NOT NULL")
-Index(
-    "horae_jobs_tick",
-    jobs.c.schedule_id,
-    jobs.c.nominal_time,
-    unique=True,
-    postgresql_where=_tick,
-    sqlite_where=_tick,
-)
-_scheduled = text("schedule_id IS NOT NULL")
-Index("horae_jobs_schedule", jobs.c.schedule_id, jobs.c.id, postgresql_where=_scheduled, sqlite_where=_scheduled)
-
-_hook_owed = text("hook_owed IS NOT NULL")
-Index("horae_jobs_hook_owed", jobs.c.id, postgresql_where=_hook_owed, sqlite_where=_hook_owed)
-
-_repeats = text("retry_of IS NOT NULL")
-Index("horae_jobs_retry_of", jobs.c.retry_of, postgresql_where=_repeats, sqlite_where=_repeats)
+partial_index("horae_jobs_tick", jobs.c.schedule_id, jobs.c.nominal_time, unique=True, where=_tick)
+partial_index("horae_jobs_schedule", jobs.c.schedule_id, jobs.c.id, where=text("schedule_id IS NOT NULL"))
+partial_index("horae_jobs_hook_owed", jobs.c.id, where=text("hook_owed IS NOT NULL"))
+partial_index("horae_jobs_retry_of", jobs.c.retry_of, where=text("retry_of IS NOT NULL"))
 
 ENDED_NOW = {"finished_at": now_or_later(jobs.c.updated_at), "updated_at": now_or_later(jobs.c.updated_at)}
 """The values of a job that ends now, other than by a settlement."""

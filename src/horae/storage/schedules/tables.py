@@ -17,7 +17,7 @@ from sqlalchemy import (
 )
 
 from horae.storage.engine.dialect import Instant, Json
-from horae.storage.jobs.tables import metadata, row_id
+from horae.storage.jobs.tables import metadata, partial_index, row_id
 
 deployments = Table(
     "horae_deployments",
@@ -35,10 +35,8 @@ deployments = Table(
     CheckConstraint("replaced_by IS NULL OR ended_at IS NOT NULL", name="replaced"),
     sqlite_autoincrement=True,
 )
-_current = text("ended_at IS NULL")
-Index(
-    "horae_deployments_current", deployments.c.module, unique=True, postgresql_where=_current, sqlite_where=_current
-)  # a module has one current version, so two never both fire
+# A module has one current version, so two never both fire.
+partial_index("horae_deployments_current", deployments.c.module, unique=True, where=text("ended_at IS NULL"))
 
 schedules = Table(
     "horae_schedules",
@@ -78,11 +76,9 @@ schedules = Table(
     sqlite_autoincrement=True,
 )
 Index("horae_schedules_name", schedules.c.module, schedules.c.name, unique=True)
-_waiting = text("next_start IS NOT NULL")
-Index("horae_schedules_due", schedules.c.next_start, postgresql_where=_waiting, sqlite_where=_waiting)
+partial_index("horae_schedules_due", schedules.c.next_start, where=text("next_start IS NOT NULL"))
 Index("horae_schedules_updated", schedules.c.updated_at)  # event streams query the latest changes once a second
-_running = text("run_token IS NOT NULL")
-Index("horae_schedules_running", schedules.c.run_token, postgresql_where=_running, sqlite_where=_running)
+partial_index("horae_schedules_running", schedules.c.run_token, where=text("run_token IS NOT NULL"))
 
 schedule_statistics = Table(
     "horae_schedule_statistics",
