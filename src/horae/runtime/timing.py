@@ -14,6 +14,24 @@ class Pauses(NamedTuple):
     shortest: float
     longest: float
 
+    def after(self, pause: float) -> float:
+        """Return the pause that follows `pause`."""
+        return min(pause * 2, self.longest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleaningTiming:
+    """How often a service cleans up."""
+
+    clean_every: float = 300.0
+    """Between two clean-ups, at most."""
+    clean_share: float = 0.1
+    """The same as a share of the time for which jobs are kept, if that is shorter."""
+
+    def clean_interval(self, keep_seconds: float) -> float:
+        """Return the time between two clean-ups where jobs are kept for `keep_seconds`."""
+        return min(self.clean_every, keep_seconds * self.clean_share)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerTiming:
@@ -83,15 +101,11 @@ class SettlerTiming:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HookTiming:
+class HookTiming(CleaningTiming):
     """When hooks are called and old jobs deleted."""
 
     look_every: float = 2.0
     """Between two searches for owed hooks; one that is owed by a job of this node is found at once."""
-    clean_every: float = 300.0
-    """Between two clean-ups, at most."""
-    clean_share: float = 0.1
-    """The same as a share of the time for which jobs are kept, if that is shorter."""
     stop_wait: float = 1.0
     """How long a node that stops waits for running hooks."""
 
@@ -143,8 +157,8 @@ class MembershipTiming:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SweeperTiming:
-    """How often a node rescues jobs and checks limits."""
+class SweeperTiming(CleaningTiming):
+    """How often a node rescues jobs, checks limits, and cleans up the live store and journals."""
 
     round: float = 2.0
     """Between two rounds."""
@@ -158,10 +172,6 @@ class SweeperTiming:
     """Rounds between two searches for dead nodes if no node is suspected."""
     limits_every: int = 10
     """Rounds between two checks of time limits."""
-    clean_every: float = 300.0
-    """Between two clean-ups of the live store and of journals, at most."""
-    clean_share: float = 0.1
-    """The same as a share of the time for which jobs are kept, if that is shorter."""
     latitude: float = 1.0
     """How long a job's own node has to enforce a hard limit before others do."""
     rescue_batch: int = 500

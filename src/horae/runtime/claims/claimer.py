@@ -42,7 +42,7 @@ class Claimer:
         now = time.monotonic()
         until, pause = self.avoided.get(name, (0.0, self._timing.avoided_for.shortest / 2))
         if now >= until:  # otherwise several of its jobs were tried together
-            pause = min(pause * 2, self._timing.avoided_for.longest)
+            pause = self._timing.avoided_for.after(pause)
             self.avoided[name] = now + pause * self._rng.uniform(0.5, 1.0), pause
 
     def trust(self, name: str) -> None:
@@ -110,6 +110,6 @@ class Claimer:
         self.exhausted = taken.contended  # otherwise more jobs may follow those that did not fit
         if taken.contended:
             self.pause = min(self.pause, self._next_pause * self._rng.uniform(0.5, 1.0))
-            self._next_pause = min(self._next_pause * 2, self._timing.contended.longest)
+            self._next_pause = self._timing.contended.after(self._next_pause)
         else:
             self._next_pause = self._timing.contended.shortest

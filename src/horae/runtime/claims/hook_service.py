@@ -42,7 +42,7 @@ class HookService:
     async def run(self) -> None:
         """Call hooks and delete jobs until cancelled."""
         loop = asyncio.get_running_loop()
-        pause = min(self._timing.clean_every, self._keep_seconds * self._timing.clean_share)
+        pause = self._timing.clean_interval(self._keep_seconds)
         clean_at = loop.time() + pause
         while True:
             await self._call_due()

@@ -151,7 +151,7 @@ class Settler:
             return
         self._unavailable.warn("%d results wait for the database: %s", len(self._waiting), error)
         await asyncio.sleep(self._pause * self._rng.uniform(0.5, 1.0))
-        self._pause = min(self._pause * 2, self._timing.retry.longest)
+        self._pause = self._timing.retry.after(self._pause)
 
 
 def refused(finished: FinishedRun, error: Exception) -> FinishedRun | None:

@@ -179,7 +179,7 @@ class Worker:
     def _poll_interval(self) -> float:
         spread = self._rng.uniform(0.75, 1.25)
         if not self._wakeup.connected:
-            self._poll = min(self._poll * 2, self._timing.poll_without_hints.longest)
+            self._poll = self._timing.poll_without_hints.after(self._poll)
             return self._poll * spread
         if self._due_at is None:
             return self._timing.poll_with_hints * spread

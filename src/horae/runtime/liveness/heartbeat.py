@@ -182,7 +182,7 @@ class Heartbeat:
 
     def _start_later(self, now: float) -> None:
         self._helper_at = now + self._restart_in
-        self._restart_in = min(self._restart_in * 2, self._timing.restart.longest)
+        self._restart_in = self._timing.restart.after(self._restart_in)
 
     def _beat_here(self) -> None:
         """Send heartbeats in this process until the helper does."""

@@ -56,7 +56,7 @@ class Sweeper:
         self._journals = journals
         self._born = time.monotonic()
         self._elapsed = Elapsed()
-        self._clean_every = min(timing.clean_every, keep_seconds * timing.clean_share)
+        self._clean_every = timing.clean_interval(keep_seconds)
         self._clean_at = self._born + self._clean_every
         self._suspicion = asyncio.Event()
         self._suspected = self._again = False

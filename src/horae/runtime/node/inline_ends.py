@@ -80,7 +80,7 @@ class InlineEnds:
 
     def _pause(self, waiting: "_Waiting") -> None:
         self._closed.wait(waiting.pause * self._rng.uniform(0.5, 1.0))
-        waiting.pause = min(waiting.pause * 2, self._retry.longest)
+        waiting.pause = self._retry.after(waiting.pause)
 
     def _write_later(self, waiting: "_Waiting") -> None:
         with self._lock:

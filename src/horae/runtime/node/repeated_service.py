@@ -22,7 +22,7 @@ async def sustained(name: str, service: Callable[[], Awaitable[None]], pauses: P
                 raise
             warning.warn("%s failed for lack of a resource and is restarted: %s", name, error)
         await asyncio.sleep(pause)
-        pause = min(pause * 2, pauses.longest)
+        pause = pauses.after(pause)
 
 
 def lacks_resource(error: BaseException) -> bool:
