@@ -1,0 +1,47 @@
+"""All rules, and the one call that checks them."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from tests.checker import job_rules, limit_rules, schedule_rules
+from tests.checker.body_log import BodyLog, Record
+from tests.checker.settings import Settings
+from tests.checker.tables import Connection, Tables
+
+Rule = Callable[[Tables, BodyLog, Settings], Iterator[str]]
+
+RULES: Final[Mapping[str, Rule]] = {
+    "no job is lost": job_rules.lost,
+    "no job finishes twice": job_rules.finished_twice,
+    "effects exactly once": job_rules.effects_once,
+    "leases only grow": job_rules.leases,
+    "bodies as recorded": job_rules.bodies,
+    "a cancel is final": job_rules.cancel_final,
+    "one decision for each nominal time": schedule_rules.one_decision,
+    "no overlap": schedule_rules.no_overlap,
+    "no schedule waits for ever": schedule_rules.waiting,
+    "statistics add up": schedule_rules.statistics,
+    "limits hold": limit_rules.limits,
+}
+
+
+class Finding(NamedTuple):
+    """A rule that was broken, and a sentence that names the rows concerned."""
+
+    rule: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.sentence}"
+
+
+def check(
+    connection: Connection,
+    records: Iterable[Record | Mapping[str, Any]] = (),
+    settings: Settings = Settings(),  # noqa: B008 - immutable
+    *,
+    effects_table: str = "effects",
+) -> list[Finding]:
+    """Check all rules on a connection of sqlite3 or psycopg, with the log of the bodies; an empty list if all hold."""
+    tables, log = Tables(connection, effects_table), BodyLog.of(records)
+    return [Finding(name, sentence) for name, rule in RULES.items() for sentence in rule(tables, log, settings)]

@@ -1,0 +1,366 @@
+"""Each kind of breach, planted in a small database without constraints: the checker names it, and nothing else."""
+
+import ast
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from tests.checker.body_log import BodyLog, read
+from tests.checker.checks import check
+from tests.checker.reference_cron import fires_after
+from tests.checker.settings import Settings
+from tests.checker.tables import moment, shown
+
+HERE: Final = Path(__file__).parent
+SECOND: Final = 1_000_000
+MINUTE: Final = 60 * SECOND
+NOW: Final = 1_774_742_400 * SECOND  # 2026-03-29 00:00 UTC
+
+CLEAN: Final = f"""
+    INSERT INTO horae_queues (name, concurrency_limit) VALUES ('narrow', 1);
+    INSERT INTO horae_jobs (id, type, queue, priority, state, attempt, max_attempts, lease, run_at, created_at, updated_at,
+                            finished_at, schedule_id, nominal_time, cancelled_by)
+    VALUES (1, 'charge', 'default', 0, 'finished', 2, 3, 2, {NOW}, {NOW}, {NOW}, {NOW + 9 * SECOND}, NULL, NULL, NULL),
+           (2, 'charge', 'default', 0, 'failed', 1, 1, 1, {NOW}, {NOW}, {NOW}, {NOW + 9 * SECOND}, NULL, NULL, NULL),
+           (3, 'charge', 'default', 0, 'cancelled', 1, 1, 1, {NOW}, {NOW}, {NOW}, {NOW + 9 * SECOND}, NULL, NULL, 'ann'),
+           (4, 'beat', 'narrow', 0, 'finished', 1, 1, 1, {NOW}, {NOW}, {NOW}, {NOW + 9 * SECOND}, 1, {NOW}, NULL),
+           (5, 'beat', 'narrow', 0, 'failed', 1, 1, 1, {NOW}, {NOW + 5 * MINUTE}, {NOW}, {NOW + 6 * MINUTE}, 1, {NOW + 5 * MINUTE}, NULL);
+    INSERT INTO horae_job_attempts (job_id, lease, attempt, started_at, finished_at, outcome)
+    VALUES (1, 1, 1, {NOW + SECOND}, {NOW + 2 * SECOND}, 'failed'),
+           (1, 2, 2, {NOW + 3 * SECOND}, {NOW + 9 * SECOND}, 'finished'),
+           (2, 1, 1, {NOW + SECOND}, {NOW + 9 * SECOND}, 'failed'),
+           (3, 1, 1, {NOW + SECOND}, {NOW + 9 * SECOND}, 'cancelled'),
+           (4, 1, 1, {NOW + SECOND}, {NOW + 9 * SECOND}, 'finished'),
+           (5, 1, 1, {NOW + 5 * MINUTE}, {NOW + 6 * MINUTE}, 'crashed');
+    INSERT INTO effects VALUES (1, 2);
+    INSERT INTO horae_schedules (id, name, module, job_type, trigger_kind, trigger, timezone, queue, priority, rules, enabled,
+                                 partition, state, next_start, last_tick, created_at)
+    VALUES (1, 'beat', '', 'beat', 'cron', '*/5 * * * *', 'UTC', 'narrow', 0, '{{"overlap": "skip"}}', 1, 0, 'idle',
+            {NOW + 40 * MINUTE}, {NOW + 35 * MINUTE}, {NOW});
+    INSERT INTO horae_schedule_statistics (schedule_id, total_runs, total_successes, total_failures, total_crashes)
+    VALUES (1, 2, 1, 0, 1);
+    INSERT INTO horae_ticks (schedule_id, nominal_time, until, count, decision, reason, job_id, decided_at)
+    VALUES (1, {NOW}, {NOW}, 1, 'fired', 'on_time', 4, {NOW}),
+           (1, {NOW + 5 * MINUTE}, {NOW + 5 * MINUTE}, 1, 'fired', 'on_time', 5, {NOW}),
+           (1, {NOW + 10 * MINUTE}, {NOW + 30 * MINUTE}, 5, 'missed', 'window', NULL, {NOW}),
+           (1, {NOW + 35 * MINUTE}, {NOW + 35 * MINUTE}, 1, 'skipped', 'overlap', NULL, {NOW});
+"""  # fmt: skip
+
+
+def records(*more: dict[str, Any]) -> list[dict[str, Any]]:
+    """The log of the bodies of the clean database."""
+    bodies = [
+        (1, 1, 1, 1.0, None),
+        (1, 2, 2, 3.0, 9.0),
+        (2, 1, 1, 10.0, None),
+        (3, 1, 1, 20.0, None),
+        (4, 1, 1, 30.0, 39.0),
+    ]
+    return [
+        {"what": "created", "job": 1, "at": 0.0},
+        {"what": "cancelled", "job": 3, "at": 25.0},
+        {"what": "effect", "job": 1, "attempt": 1, "lease": 1, "at": 1.5},
+        {"what": "effect", "job": 1, "attempt": 2, "lease": 2, "at": 3.5},
+        *(
+            {"what": what, "job": job, "attempt": attempt, "lease": lease, "node": "a", "at": at}
+            for job, attempt, lease, begin, end in bodies
+            for what, at in (("begin", begin), ("end", end))
+            if at is not None
+        ),
+        *more,
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def connection(migrated_sqlite: Path) -> Iterator[sqlite3.Connection]:
+    """The tables without any constraint, as they could look if constraints did not hold."""
+    with closing(sqlite3.connect(f"file:{migrated_sqlite}?mode=ro", uri=True)) as real:
+        names = [name for (name,) in real.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        columns = {name: [row[1] for row in real.execute(f"PRAGMA table_info({name})")] for name in names}
+    with closing(sqlite3.connect(":memory:")) as bare:
+        for name in names:
+            if name.startswith("horae_"):
+                bare.execute(f"CREATE TABLE {name} ({', '.join(f'{column!r}' for column in columns[name])})")
+        bare.execute("CREATE TABLE effects (job, attempt)")
+        bare.executescript(CLEAN)
+        yield bare
+
+
+class Breach(NamedTuple):
+    """What is planted, and the one finding; `log`: records that are added to those of the clean database."""
+
+    change: str
+    rule: str
+    sentence: str
+    log: tuple[dict[str, Any], ...] = ()
+
+
+def body(what: str, job: int, lease: int, at: float, attempt: int = 1) -> dict[str, Any]:
+    return {"what": what, "job": job, "attempt": attempt, "lease": lease, "at": at}
+
+
+AT: Final = "2026-03-29T00:"
+BREACHES: Final = [
+    Breach("", "no job is lost", "job 9 was created, but has no row", ({"what": "created", "job": 9},)),
+    Breach(
+        "INSERT INTO horae_job_attempts VALUES (9, 1, 1, NULL, 1, 2, 'failed', NULL, NULL)",
+        "no job is lost", "job 9 has attempts, but no row",
+    ),
+    Breach(
+        "UPDATE horae_jobs SET state = 'pending' WHERE id = 2",
+        "no job is lost", "job 2 (charge) was never ended: it is pending",
+    ),
+    Breach(
+        "UPDATE horae_jobs SET node_id = 'n' WHERE id = 3",
+        "no job is lost", "job 3 (charge) has ended, but node n never released it",
+    ),
+    Breach(
+        "UPDATE horae_job_attempts SET outcome = 'finished' WHERE job_id = 1 AND lease = 1",
+        "no job finishes twice", "job 1 (charge) finished 2 times, with leases 1 and 2",
+    ),
+    Breach(
+        "DELETE FROM horae_job_attempts WHERE job_id = 1 AND lease = 2",
+        "no job finishes twice", "job 1 (charge) is finished, but no attempt with its lease 2 finished",
+    ),
+    Breach(
+        "UPDATE horae_job_attempts SET outcome = 'finished' WHERE job_id = 3",
+        "no job finishes twice", "job 3 (charge) is cancelled, although its attempt with lease 1 finished",
+    ),
+    Breach(
+        "INSERT INTO effects VALUES (1, 2)",
+        "effects exactly once", "job 1 (charge) finished and has 2 effects of its last attempt, expected 1",
+    ),
+    Breach(
+        "DELETE FROM effects",
+        "effects exactly once", "job 1 (charge) finished and has 0 effects of its last attempt, expected 1",
+    ),
+    Breach(
+        "INSERT INTO effects VALUES (1, 1)",
+        "effects exactly once", "job 1 (charge) finished in attempt 2, but has effects of attempts [1]",
+    ),
+    Breach(
+        "INSERT INTO effects VALUES (2, 1)",
+        "effects exactly once", "job 2 (charge) is failed, but has effects of attempts [1]",
+    ),
+    Breach(
+        "UPDATE horae_jobs SET lease = 0 WHERE id = 2",
+        "leases only grow", "job 2 (charge) has lease 0, but an attempt with lease 1",
+    ),
+    Breach(
+        "UPDATE horae_jobs SET max_attempts = 1 WHERE id = 1; UPDATE horae_job_attempts SET lease = lease WHERE job_id = 1",
+        "leases only grow", "job 1 (charge) was tried 2 times, at most 1 are allowed",
+    ),
+    Breach(
+        "UPDATE horae_job_attempts SET attempt = 3 WHERE job_id = 1 AND lease = 1",
+        "leases only grow", "job 1 (charge): attempt 2 has lease 2, which is after attempt 3",
+    ),
+    Breach(
+        f"UPDATE horae_job_attempts SET finished_at = {NOW + 4 * SECOND} WHERE job_id = 1 AND lease = 1",
+        "leases only grow",
+        f"job 1 (charge): the attempt with lease 2 began at {AT}00:03+00:00, before the one with lease 1 had ended",
+    ),
+    Breach(
+        "", "bodies as recorded", "job 2 (charge) began 2 times, at most 1 are allowed", (body("begin", 2, 2, 11.0, 2),)
+    ),
+    Breach(
+        "", "bodies as recorded", "job 1 (charge): a body began with lease 2 after one with lease 2",
+        (body("begin", 1, 2, 9.5, 2), body("end", 1, 2, 9.6, 2)),
+    ),
+    Breach(
+        "", "bodies as recorded", "job 1 (charge): two bodies ran at the same time, with leases 1 and 2",
+        (body("end", 1, 1, 4.0),),
+    ),
+    Breach(
+        "DELETE FROM horae_job_attempts WHERE job_id = 2",
+        "bodies as recorded", "job 2 (charge): a body began with lease 1, but no attempt is recorded",
+    ),
+    Breach(
+        "UPDATE horae_job_attempts SET attempt = 2 WHERE job_id = 4; UPDATE horae_jobs SET max_attempts = 2 WHERE id = 4",
+        "bodies as recorded", "job 4 (beat): the body with lease 1 was attempt 1, but 2 is recorded",
+    ),
+    Breach(
+        "UPDATE horae_job_attempts SET outcome = 'finished' WHERE job_id = 5;"
+        "UPDATE horae_jobs SET state = 'finished' WHERE id = 5;"
+        "UPDATE horae_schedule_statistics SET total_successes = 2, total_crashes = 0",
+        "bodies as recorded",
+        "job 5 (beat): the attempt with lease 1 is recorded as finished, but its body never ended",
+        (body("begin", 5, 1, 50.0),),
+    ),
+    Breach(
+        "UPDATE horae_jobs SET state = 'failed' WHERE id = 3",
+        "a cancel is final", "job 3 (charge) is failed, although its cancel was confirmed",
+    ),
+    Breach(
+        "INSERT INTO horae_audit (at, actor, action, target, outcome) VALUES (1, 'ann', 'job.cancel', '2', 'done')",
+        "a cancel is final", "job 2 (charge) is failed, although its cancel was confirmed",
+    ),
+    Breach(
+        "INSERT INTO horae_ticks SELECT * FROM horae_ticks WHERE reason = 'overlap'",
+        "one decision for each nominal time", f"schedule 1 (beat): {AT}35:00+00:00 has 2 decisions",
+    ),
+    Breach(
+        f"UPDATE horae_ticks SET until = {NOW + 35 * MINUTE}, count = 6 WHERE reason = 'window'",
+        "one decision for each nominal time",
+        f"schedule 1 (beat): {AT}35:00+00:00 is decided twice, also in the row that begins at {AT}10:00+00:00",
+    ),
+    Breach(
+        "UPDATE horae_ticks SET count = 4 WHERE reason = 'window'",
+        "one decision for each nominal time",
+        f"schedule 1 (beat): the row of {AT}10:00+00:00 counts 4 times, which end at {AT}25:00+00:00, not at {AT}30:00+00:00",
+    ),
+    Breach(
+        "DELETE FROM horae_ticks WHERE reason = 'window'",
+        "one decision for each nominal time", f"schedule 1 (beat): {AT}10:00+00:00 has no decision",
+    ),
+    Breach(
+        "DELETE FROM horae_ticks WHERE reason = 'overlap'",
+        "one decision for each nominal time", f"schedule 1 (beat): {AT}35:00+00:00 has no decision",
+    ),
+    Breach(
+        f"INSERT INTO horae_ticks (schedule_id, nominal_time, until, count, decision, reason, decided_at) VALUES (1, {NOW + 7 * MINUTE}, {NOW + 7 * MINUTE}, 1, 'skipped', 'overlap', 1)",
+        "one decision for each nominal time",
+        f"schedule 1 (beat): {AT}07:00+00:00 has a decision, but is no time of '*/5 * * * *'",
+    ),
+    Breach(
+        "UPDATE horae_ticks SET job_id = NULL, decision = 'skipped', reason = 'overlap' WHERE job_id = 5",
+        "one decision for each nominal time", f"schedule 1 (beat): job 5 runs for {AT}05:00+00:00, but no decision names it",
+    ),
+    Breach(
+        "DELETE FROM horae_jobs WHERE id = 5; DELETE FROM horae_job_attempts WHERE job_id = 5;"
+        "UPDATE horae_schedule_statistics SET total_runs = 1, total_crashes = 0",
+        "one decision for each nominal time",
+        f"schedule 1 (beat): the decision about {AT}05:00+00:00 names job 5, which does not run for it",
+    ),
+    Breach(
+        f"UPDATE horae_jobs SET created_at = {NOW + 8 * SECOND} WHERE id = 5",
+        "no overlap", "schedule 1 (beat): job 5 was created before job 4 had ended",
+    ),
+    Breach(
+        f"UPDATE horae_job_attempts SET started_at = {NOW + 8 * SECOND} WHERE job_id = 5; DELETE FROM horae_queues",
+        "no overlap", f"schedule 1 (beat): job 5 began at {AT}00:08+00:00, before job 4 had ended",
+    ),
+    Breach(
+        "DELETE FROM horae_queues", "no overlap", "schedule 1 (beat): the bodies of jobs 4 and 5 ran at the same time",
+        (body("begin", 5, 1, 38.0), body("end", 5, 1, 40.0)),
+    ),
+    Breach(
+        "UPDATE horae_schedules SET next_start = NULL",
+        "no schedule waits for ever", "schedule 1 (beat) is enabled, but has no next start",
+    ),
+    Breach(
+        "UPDATE horae_schedules SET state = 'executing', run_token = 5",
+        "no schedule waits for ever", "schedule 1 (beat) is executing, waiting for job 5 (beat)",
+    ),
+    Breach(
+        "UPDATE horae_schedule_statistics SET total_failures = 1",
+        "statistics add up", "schedule 1 (beat): 1 successes, 1 failures and 1 crashes are not 2 runs",
+    ),
+    Breach(
+        "UPDATE horae_schedule_statistics SET total_runs = 3, total_failures = 1",
+        "statistics add up", "schedule 1 (beat): 3 runs are counted, but 2 began",
+    ),
+    Breach(
+        "UPDATE horae_schedule_statistics SET total_successes = 0, total_failures = 1",
+        "statistics add up", "schedule 1 (beat): 0 successes are counted, but 1 runs finished",
+    ),
+    Breach(
+        "UPDATE horae_job_attempts SET outcome = 'failed' WHERE job_id = 5",
+        "statistics add up", "schedule 1 (beat): 1 crashes are counted, but only 0 runs crashed",
+    ),
+    Breach("DELETE FROM horae_schedule_statistics", "statistics add up", "schedule 1 (beat) has no statistics"),
+    Breach(
+        f"UPDATE horae_jobs SET queue = 'narrow' WHERE id = 2; UPDATE horae_jobs SET created_at = {NOW} WHERE id = 2",
+        "limits hold", f"queue narrow allows 1 jobs at a time, but at {AT}00:01+00:00 job 2, job 4 ran",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("breach", BREACHES, ids=lambda breach: breach.sentence[:60])
+def test_each_breach_is_named(connection: sqlite3.Connection, breach: Breach) -> None:
+    connection.executescript(breach.change)
+    found = check(connection, records(*breach.log))
+    assert (breach.rule, breach.sentence) in found
+    allowed = {breach.rule, "bodies as recorded"} if "horae_job_attempts" in breach.change else {breach.rule}
+    assert {finding.rule for finding in found} <= allowed  # what bodies logged differs from attempts that were edited
+
+
+def test_bodies_count_against_a_limit(connection: sqlite3.Connection) -> None:
+    """Whatever the attempts say, the bodies' own clock decides."""
+    connection.executescript(f"UPDATE horae_jobs SET queue = 'narrow' WHERE id = 1;UPDATE horae_job_attempts SET started_at = {NOW - MINUTE}, finished_at = {NOW - MINUTE} WHERE job_id = 1")  # fmt: skip
+    found = check(connection, records(body("begin", 5, 1, 4.0), body("end", 5, 1, 5.0)), Settings(steady_clock=False))
+    assert ("limits hold", "queue narrow allows 1 jobs at a time, but at 4.000 s by the bodies' clock job 1, job 5 ran") in found  # fmt: skip
+
+
+def test_a_clean_database_has_no_findings(connection: sqlite3.Connection) -> None:
+    assert check(connection, records()) == []
+    assert check(connection) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "settings"),
+    [
+        ("UPDATE horae_jobs SET state = 'started', finished_at = NULL WHERE id = 2", Settings(over=False)),
+        ("DELETE FROM horae_jobs WHERE id = 5; DELETE FROM horae_job_attempts WHERE job_id = 5", Settings(kept=False)),
+        (f"UPDATE horae_jobs SET created_at = {NOW} WHERE id = 5", Settings(steady_clock=False)),
+    ],
+)
+def test_what_a_fault_has_made_legal_is_no_finding(
+    connection: sqlite3.Connection, change: str, settings: Settings
+) -> None:
+    connection.executescript(change)
+    assert check(connection, records())
+    assert check(connection, records(), settings) == []
+
+
+def test_an_altered_schedule_is_compared_only_since_then(connection: sqlite3.Connection) -> None:
+    connection.executescript("UPDATE horae_schedules SET trigger = '0 * * * *'")
+    assert check(connection)
+    values = f"{NOW + 36 * MINUTE}, 'ann', 'schedule.alter', 'beat', 'done'"
+    connection.execute(f"INSERT INTO horae_audit (at, actor, action, target, outcome) VALUES ({values})")
+    assert check(connection) == []
+
+
+def test_a_line_that_a_kill_cut_off_is_left_out(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text('{"what": "begin", "job": 1, "lease": 1, "at": 1}\n{"what": "en')
+    assert [body.end for body in BodyLog.of(read(log)).bodies()] == [None]
+    log.write_text('{"wh\n{"what": "begin", "job": 1}')
+    with pytest.raises(ValueError, match="Unterminated"):
+        list(read(log))
+    with pytest.raises(ValueError, match="'oops' in the log: expected one of begin, cancelled, created, effect, end"):
+        BodyLog.of([{"what": "oops", "job": 1}])
+
+
+def test_expressions_that_the_library_reads_otherwise_are_left_out() -> None:
+    def first(trigger: str, zone: str = "UTC") -> str | None:
+        fires = fires_after("cron", trigger, zone, NOW)
+        return None if fires is None else shown(next(fires))
+
+    assert first("30 2 * * *", "Europe/Berlin") == "2026-03-29T01:00:00+00:00"  # 03:00, after the gap
+    assert first("5/15 * * * *") is None
+    assert first("0 3 * * *; dst_gap=skip") is None
+    assert first("0 0 3 * * * 2027") is None
+    assert fires_after("interval", "10m", "UTC", moment(NOW)) is None
+
+
+def test_it_shares_nothing_with_the_code_that_it_checks() -> None:
+    programs = [path for path in HERE.glob("*.py") if not path.name.startswith("test_")]
+    assert len(programs) > 5
+    imported = {
+        name
+        for path in programs
+        for node in ast.walk(ast.parse(path.read_text()))
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    ours = {name for name in imported if name.partition(".")[0] in {"horae", "tests", "benchmarks", "sqlalchemy"}}
+    assert {name for name in ours if name != "tests.checker" and not name.startswith("tests.checker.")} == set()
