@@ -517,6 +517,13 @@ def test_an_alteration_does_not_shorten_the_wait_after_a_crash() -> None:
     assert made.next_start == snapshot.next_start
 
 
+def test_another_jitter_does_not_shorten_the_wait_after_a_crash() -> None:
+    running = fired(idle(every("1h; fixed", jitter=timedelta(minutes=10)), after("10m")), after("1h9m"))
+    snapshot = stored(running, ended(running, CRASHED, after("2h"), scheduler_started=after("2h")))
+    assert snapshot.next_start == after("2h") + CRASH_WAIT
+    assert altered(snapshot, every("1h; fixed"), after("2h1m")).next_start == snapshot.next_start
+
+
 def test_an_alteration_during_a_run_counts_at_its_end() -> None:
     running = fired(idle(every("10m")), NOON)
     altered_rules = stored(running, altered(running, every("1h"), after("1m")), running.started)

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from horae.domain.schedules.schedule import Rules
+from horae.domain.schedules.timeline import upcoming
 from horae.domain.schedules.trigger import parse_trigger
-from horae.domain.schedules.upcoming import upcoming
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from horae.domain.cluster.ring import partition_of
-from horae.domain.schedules.firing import MAX_CLOCK_STEP_BACK
+from horae.domain.schedules.plan import MAX_CLOCK_STEP_BACK
 from horae.domain.schedules.planning_state import Activated, Altered, Event, NextStartSet, Plan, Resumed, RunByHand
 from horae.domain.schedules.schedule import DisabledReason, Overlap, Rules
 from horae.domain.schedules.trigger import CronTrigger

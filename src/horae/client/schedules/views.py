@@ -7,7 +7,7 @@ from typing import Any
 
 from horae.domain.schedules.schedule import Rules
 from horae.domain.schedules.statistics import Statistics
-from horae.domain.schedules.upcoming import upcoming
+from horae.domain.schedules.timeline import upcoming
 from horae.storage.schedules.reading import OpenRuns
 from horae.storage.schedules.row_mapping import rules_of, statistics_of
 from horae.storage.schedules.rows import StoredSchedule

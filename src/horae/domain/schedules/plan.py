@@ -28,12 +28,11 @@ How the next start is found:
 - after a crash an interval waits at least until five minutes after the scheduler's start.
 """
 
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from random import Random
-from typing import assert_never
+from typing import Final, assert_never
 
-from horae.domain.schedules.activation import change
-from horae.domain.schedules.firing import fire_by_hand, fire_due
 from horae.domain.schedules.planning_state import (
     Activated,
     Altered,
@@ -45,27 +44,297 @@ from horae.domain.schedules.planning_state import (
     RunByHand,
     RunEnded,
     ScheduleSnapshot,
+    Stop,
 )
-from horae.domain.schedules.run_end import end_run
+from horae.domain.schedules.recovery import failure_delay, start_after_crash
+from horae.domain.schedules.schedule import CatchUp, DisabledReason, Overlap, Rules
+from horae.domain.schedules.statistics import RunOutcome
+from horae.domain.schedules.tick import (
+    ON_TIME_WITHIN,
+    Judgement,
+    Reason,
+    Ticks,
+    backlog,
+    judge_late,
+    judge_overlapped,
+    passed_over,
+)
+from horae.domain.schedules.timeline import MICROSECOND, Timeline, hashed_delay
+from horae.domain.schedules.trigger import IntervalTrigger
+from horae.domain.times.interval import Interval
 from horae.errors import InvalidRequest
+
+MAX_CLOCK_STEP_BACK: Final = timedelta(seconds=1)
+"""If the clock was set back further than this, a run by hand uses the current time, not the latest decision."""
+
+_BAD_ENDS: Final = frozenset({RunOutcome.FAILED, RunOutcome.CRASHED})
+_STOPS: Final = {Overlap.CANCEL_OTHER: Stop.CANCEL, Overlap.TERMINATE_OTHER: Stop.TERMINATE}
+_NO_BOUND: Final = Interval.parse("100 years")
+"""For cron, whose back-off needs no bound: the next nominal time comes first."""
 
 
 def plan(snapshot: ScheduleSnapshot, event: Event, now: datetime, rng: Random) -> Plan:
     """Return the plan for a schedule after an event at `now`; `rng` draws the jitter of a back-off.
 
-    All moments are aware, and returned in UTC. Raises `InvalidRequest` for a naive `now`.
+    All moments are aware, and returned in UTC. Raises `InvalidRequest` for a naive `now`, and for a next start that
+    cannot be set.
     """
     if now.utcoffset() is None:
         raise InvalidRequest(f"{now!r}: expected a datetime with a time zone")
     now = now.astimezone(UTC)
+    unchanged = Plan.unchanged(snapshot)
     match event:
-        case Activated() | Resumed() | Altered() | NextStartSet():
-            return change(snapshot, event, now)
+        case Activated() | Resumed():
+            return _enable(snapshot, unchanged, event, now)
+        case Altered(before):
+            return _alter(snapshot, unchanged, before, now)
+        case NextStartSet(next_start):
+            _refuse_next_start(snapshot)
+            return replace(unchanged, next_start=max(next_start.astimezone(UTC), now))
         case Due():
-            return fire_due(snapshot, now)
+            return _act_when_due(snapshot, unchanged, now)
         case RunByHand(decided):
-            return fire_by_hand(snapshot, decided, now)
+            return _fire_by_hand(snapshot, unchanged, decided, now)
         case RunEnded():
-            return end_run(snapshot, event, now, rng)
+            return _end_run(snapshot, unchanged, event, now, rng)
         case _:
             assert_never(event)
+
+
+def leaves_plan_alone(rules: Rules, last_tick: datetime, next_start: datetime, now: datetime) -> bool:
+    """Return whether a run that succeeds now changes only the statistics: no time came due since, and none waits.
+
+    Where many schedules end at the same moment, most of them need no plan then.
+    """
+    if rules.finish_trigger is not None or rules.overlap is Overlap.ALLOW_ALL or next_start <= now:
+        return False
+    return Timeline.of(rules).next_start(last_tick) == next_start
+
+
+# Finding the next start
+
+
+def _by_trigger(snapshot: ScheduleSnapshot, mark: datetime, now: datetime, *, executing: bool) -> datetime | None:
+    """Return the next start by the trigger alone: now if it is overdue, but while a run executes one in the future.
+
+    Nominal times count from `mark`. An interval counted from the finish takes the last finish, or now while a run
+    executes; before the first run its initial start, or now. Its jitter is less than one interval.
+    """
+    rules, trigger = snapshot.rules, snapshot.rules.finish_trigger
+    if trigger is None:
+        timeline = Timeline.of(rules)
+        return timeline.next_start_past(mark, now) if executing else timeline.first_start(mark, now)
+    finish = now if executing else snapshot.statistics.last_finish
+    if finish is None:
+        start = max(trigger.initial_start or now, now).astimezone(UTC)
+    else:
+        start = trigger.interval.after(finish, trigger.timezone)
+    return max(start + hashed_delay(rules.key, start, min(rules.jitter, trigger.interval.nominal)), now)
+
+
+def _after_run(ended: ScheduleSnapshot, mark: datetime, end: RunEnded, now: datetime, rng: Random) -> datetime | None:
+    """Return the next start after a run: by the trigger, by the back-off, and not too soon after a crash."""
+    rules, planned = ended.rules, ended.next_start
+    # A run by hand leaves the next start alone, unless a nominal time passed during the run.
+    if end.by_hand and planned is not None and (rules.finish_trigger is not None or planned > now):
+        start: datetime | None = max(planned, now)
+    else:
+        start = _by_trigger(ended, mark, now, executing=False)
+        if not end.by_hand and rules.retry_after is not None:
+            start = _with_back_off(ended, start, rules.retry_after, end, now, rng)
+    held = end.outcome is RunOutcome.CRASHED and isinstance(rules.trigger, IntervalTrigger)
+    if held and start is not None and end.scheduler_started is not None:
+        return start_after_crash(start, end.scheduler_started)
+    return start
+
+
+def _with_back_off(
+    ended: ScheduleSnapshot, start: datetime | None, retry_after: Interval, end: RunEnded, now: datetime, rng: Random
+) -> datetime | None:
+    """Return the start after a bad end: the back-off, or a nominal time that comes before it.
+
+    A run that never began keeps the back-off of the runs before it, if the interval is counted from the finish.
+    """
+    trigger, streak = ended.rules.trigger, ended.statistics.streak(end.others)
+    from_finish, bad = ended.rules.finish_trigger is not None, end.outcome in _BAD_ENDS
+    if not bad and not (end.outcome is RunOutcome.NEVER_BEGUN and from_finish and streak):
+        return start
+    bound = trigger.interval if isinstance(trigger, IntervalTrigger) else _NO_BOUND
+    retry = now + failure_delay(streak, retry_after, bound, ended.rules.backoff, rng)
+    if start is None or (bad and from_finish):
+        return retry
+    return min(start, retry) if bad else max(start, retry)
+
+
+def _with_next_start(plan: Plan, start: datetime | None, *, executing: bool) -> Plan:
+    """Set the next start; without one a schedule that does not execute is exhausted."""
+    exhausted = DisabledReason.EXHAUSTED if start is None and not executing else None
+    return replace(plan, next_start=start, disabled=plan.disabled or exhausted)
+
+
+# Changes by a caller
+
+
+def _enable(snapshot: ScheduleSnapshot, unchanged: Plan, event: Activated | Resumed, now: datetime) -> Plan:
+    """Start from now: the times that passed are skipped, not caught up."""
+    gone, executing = snapshot.disabled is DisabledReason.DEPLOYMENT_GONE, snapshot.executing
+    if isinstance(event, Resumed):
+        unchanged = replace(unchanged, statistics=snapshot.statistics.resumed())
+    elif snapshot.disabled is not None and not gone:
+        return unchanged
+    reason = Reason.PAUSED if isinstance(event, Resumed) and not gone else Reason.DEPLOYMENT_GONE
+    passed = passed_over(Timeline.of(snapshot.rules), snapshot.last_tick or now, now, reason)
+    enabled = replace(unchanged, disabled=None, ticks=passed, last_tick=now)
+    return _with_next_start(enabled, _by_trigger(snapshot, now, now, executing=executing), executing=executing)
+
+
+def _alter(snapshot: ScheduleSnapshot, plan: Plan, before: Rules, now: datetime) -> Plan:
+    """Apply new rules; if they decide the same times, the next start stays."""
+    rules, mark, executing = snapshot.rules, snapshot.last_tick, snapshot.executing
+    same = (rules.trigger, rules.jitter, rules.key) == (before.trigger, before.jitter, before.key)
+    if snapshot.disabled or mark is None or same or _waits_for_initial_start(snapshot, before):
+        return plan
+    if rules.finish_trigger is None and rules.trigger != before.trigger:
+        passed = passed_over(Timeline.of(before), mark, now, Reason.ALTERED)
+        plan, mark = replace(plan, ticks=passed, last_tick=now), now
+    start, held = _by_trigger(snapshot, mark, now, executing=executing), snapshot.next_start
+    crashed = snapshot.statistics.consecutive_crashes and not executing and isinstance(rules.trigger, IntervalTrigger)
+    if crashed and start is not None and held is not None:
+        start = max(start, held)  # a change of the rules must not shorten the wait after a crash
+    return _with_next_start(plan, start, executing=executing)
+
+
+def _waits_for_initial_start(snapshot: ScheduleSnapshot, before: Rules) -> bool:
+    """Return whether an interval counted from the finish has yet to run for the first time, at an unchanged start."""
+    new, old = snapshot.rules.finish_trigger, before.finish_trigger
+    if snapshot.executing or snapshot.statistics.last_finish is not None:
+        return False
+    return new is not None and old is not None and new.initial_start == old.initial_start
+
+
+def _refuse_next_start(snapshot: ScheduleSnapshot) -> None:
+    """Raise `InvalidRequest` if the trigger decides the times, or if no run may start."""
+    if snapshot.rules.trigger.kind == "cron":
+        raise InvalidRequest(
+            "next_start does not go with cron, whose times are those of the expression: "
+            "to start later, pause it until then; to run it once more, run it by hand"
+        )
+    if snapshot.rules.finish_trigger is None:
+        raise InvalidRequest(
+            "next_start does not go with fixed: initial_start moves the grid; to run it once more, run it by hand"
+        )
+    if snapshot.disabled is not None:
+        raise InvalidRequest(
+            f"next_start has no effect on a schedule that is disabled ({snapshot.disabled}); resume it first"
+        )
+    if snapshot.executing:
+        raise InvalidRequest("next_start cannot be set while a run executes: its end sets it")
+
+
+# A schedule that is due, or is run by hand
+
+
+def _act_when_due(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) -> Plan:
+    """Fire the time that is due, or order the run that blocks it to stop; unchanged if nothing is due."""
+    rules, planned = snapshot.rules, snapshot.next_start
+    if snapshot.disabled or planned is None or planned > now:
+        return unchanged
+    if rules.finish_trigger is not None:
+        return unchanged if snapshot.executing else _fire_after_finish(snapshot, unchanged, planned, now)
+    timeline, mark = Timeline.of(rules), snapshot.last_tick or now
+    if snapshot.started is None or not snapshot.executing:
+        return _fire_nominal(snapshot, unchanged, timeline, mark, now)
+    due = timeline.due(mark, now) - backlog(rules, timeline, mark, snapshot.started)
+    stop = _STOPS.get(rules.overlap) if due > 0 else None
+    return replace(unchanged, stop=stop, next_start=timeline.next_start_past(mark, now))
+
+
+def _fire_nominal(
+    snapshot: ScheduleSnapshot, unchanged: Plan, timeline: Timeline, mark: datetime, now: datetime
+) -> Plan:
+    """Decide the times that are due on a timeline: those that waited, new ones, or else a retry."""
+    rules, finish, planned = snapshot.rules, snapshot.statistics.last_finish, snapshot.next_start
+    # The end of the last run has left these to be fired; they are not judged again.
+    waiting = 0 if finish is None or rules.overlap is Overlap.ALLOW_ALL else timeline.due(mark, min(finish, now))
+    judgement = Judgement((), waiting) if waiting else judge_late(rules, timeline, mark, now)
+    mark = judgement.mark_after(mark)
+    plan = replace(unchanged, ticks=judgement.dropped, last_tick=mark)
+    if judgement.kept:
+        mark = timeline.nth(mark, 1, now)
+        late = now - timeline.start_of(mark) > ON_TIME_WITHIN
+        plan = _fired(replace(plan, last_tick=mark), mark, _reason(rules, judgement, late=late, waited=waiting > 0))
+    elif planned is not None and snapshot.statistics.streak() and planned > timeline.start_of(mark):
+        plan = _fired(plan, timeline.beside(planned), Reason.RETRY)  # otherwise a nominal time has overtaken it
+    executing = plan.fire is not None and rules.overlap is not Overlap.ALLOW_ALL
+    return _with_next_start(plan, _by_trigger(snapshot, mark, now, executing=executing), executing=executing)
+
+
+def _fire_after_finish(snapshot: ScheduleSnapshot, unchanged: Plan, nominal: datetime, now: datetime) -> Plan:
+    """Fire at the planned start, however late: there is no other time to catch up."""
+    reason = Reason.LATE if now - nominal > ON_TIME_WITHIN else Reason.ON_TIME
+    if snapshot.statistics.streak():
+        reason = Reason.RETRY
+    start = _by_trigger(snapshot, nominal, now, executing=True)
+    return replace(_fired(unchanged, nominal, reason), last_tick=nominal, next_start=start)
+
+
+def _fire_by_hand(snapshot: ScheduleSnapshot, unchanged: Plan, decided: datetime | None, now: datetime) -> Plan:
+    """Fire at a moment that is no nominal time, and leave everything else as it is."""
+    if snapshot.executing:
+        return unchanged
+    # Two runs by hand within a microsecond need two times.
+    nominal = decided + MICROSECOND if decided and timedelta(0) <= decided - now < MAX_CLOCK_STEP_BACK else now
+    if snapshot.rules.finish_trigger is None:
+        nominal = Timeline.of(snapshot.rules).beside(nominal)
+    else:
+        while nominal in {snapshot.last_tick, snapshot.next_start}:
+            nominal += MICROSECOND
+    return _fired(unchanged, nominal, Reason.MANUAL)
+
+
+def _fired(plan: Plan, nominal: datetime, reason: Reason) -> Plan:
+    ticks = (*plan.ticks, Ticks.fired(nominal, reason))
+    return replace(plan, ticks=ticks, fire=nominal, statistics=plan.statistics.started())
+
+
+def _reason(rules: Rules, judgement: Judgement, *, late: bool, waited: bool) -> Reason:
+    if waited and rules.overlap is not Overlap.SKIP:
+        return Reason.BUFFERED
+    if rules.catch_up is CatchUp.ALL and (late or waited or judgement.kept > 1):
+        return Reason.CATCH_UP
+    return Reason.LATE if late or waited else Reason.ON_TIME
+
+
+# The end of a run
+
+
+def _end_run(snapshot: ScheduleSnapshot, unchanged: Plan, end: RunEnded, now: datetime, rng: Random) -> Plan:
+    """Count the run, decide the times that passed during it, and find the next start."""
+    began = end.started if end.took is None else now - end.took  # the time it waited for a slot is no duration
+    statistics = snapshot.statistics.ended(end.outcome, now, began=began, others=end.others)
+    counted, rules = replace(snapshot, statistics=statistics), snapshot.rules
+    ended = replace(unchanged, statistics=statistics, next_start=None)
+    if snapshot.disabled is not None:
+        return ended
+    mark = snapshot.last_tick or now
+    judgement = _judge_end(rules, end, mark, now)
+    mark = judgement.mark_after(mark)
+    ended = replace(ended, ticks=judgement.dropped, last_tick=mark)
+    failed_too_often = rules.max_retries is not None and statistics.streak(end.others) > rules.max_retries
+    if failed_too_often and end.outcome in _BAD_ENDS:
+        return replace(ended, disabled=DisabledReason.RETRIES_USED_UP)
+    return _with_next_start(ended, _after_run(counted, mark, end, now, rng), executing=False)
+
+
+def _judge_end(rules: Rules, end: RunEnded, mark: datetime, now: datetime) -> Judgement:
+    """Judge the times by `overlap`; after a crash by `catch_up` as well, and take the judgement that keeps more times.
+
+    Part of the time nothing was running: if a nightly run crashed with its machine and is found a day and a half later,
+    `overlap` alone would skip the following night as well.
+    """
+    timeline = Timeline.of(rules)
+    overlapped = judge_overlapped(rules, timeline, mark, end.started, now)
+    if end.outcome is not RunOutcome.CRASHED:
+        return overlapped
+    late = judge_late(rules, timeline, mark, now)
+    return late if late.kept >= overlapped.kept else overlapped

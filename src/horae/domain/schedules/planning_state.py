@@ -1,6 +1,6 @@
 """The values that `plan` maps: the stored state of a schedule, an event, and the state to store after it."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Self, TypeAlias
@@ -91,8 +91,7 @@ class RunEnded:
     scheduler_started: datetime | None = None
 
 
-Change: TypeAlias = Activated | Resumed | Altered | NextStartSet
-Event: TypeAlias = Change | Due | RunByHand | RunEnded
+Event: TypeAlias = Activated | Resumed | Altered | NextStartSet | Due | RunByHand | RunEnded
 
 
 class Stop(StrEnum):
@@ -127,9 +126,3 @@ class Plan:
             statistics=snapshot.statistics,
             disabled=snapshot.disabled,
         )
-
-    def unless_exhausted(self) -> Self:
-        """Disable a schedule that has no further start; only for one that does not execute."""
-        if self.next_start is not None or self.disabled is not None:
-            return self
-        return replace(self, disabled=DisabledReason.EXHAUSTED)

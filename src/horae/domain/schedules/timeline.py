@@ -5,10 +5,12 @@ times and starts have the same order. Long ranges are not listed: a schedule of 
 by arithmetic and bisection. All results are in UTC.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import islice
 from typing import Final, Self
 
 from horae.domain.cron.counting import count_fires
@@ -27,24 +29,25 @@ _FEW: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The nominal times of one schedule that is not counted from the finish, with its jitter."""
+    """The nominal times of one schedule, with its jitter; none for an interval counted from the finish."""
 
-    source: CronExpression | Grid
+    source: CronExpression | Grid | None
     jitter: timedelta
     key: str
 
     @classmethod
     def of(cls, rules: Rules) -> Self:
-        """Return the timeline of rules; an interval without `fixed` has none."""
+        """Return the timeline of rules."""
         trigger = rules.trigger
-        source = trigger.expression if isinstance(trigger, CronTrigger) else trigger.grid
-        return cls(source, rules.jitter, rules.key)
+        if isinstance(trigger, CronTrigger):
+            return cls(trigger.expression, rules.jitter, rules.key)
+        return cls(trigger.grid if trigger.fixed else None, rules.jitter, rules.key)
 
     def after(self, moment: datetime) -> datetime | None:
         """Find the first nominal time strictly after a moment; None when the years are over."""
-        if isinstance(self.source, Grid):
-            return self.source.first_after(moment)
-        return _fire_after(self.source, moment)
+        if isinstance(self.source, CronExpression):
+            return _fire_after(self.source, moment)
+        return None if self.source is None else self.source.first_after(moment)
 
     def start_of(self, nominal: datetime) -> datetime:
         """Return when a nominal time is due: later by the jitter, which is the same on every node."""
@@ -85,7 +88,7 @@ class Timeline:
             moment = self.after(moment)
         if isinstance(self.source, CronExpression):
             return count_fires(self.source, after, until)
-        if self.source.interval.microseconds:
+        if isinstance(self.source, Grid) and self.source.interval.microseconds:
             return _points_by(self.source, until) - _points_by(self.source, after)
         return self._count_one_by_one(moment, until)
 
@@ -110,6 +113,30 @@ class Timeline:
         while moment is not None and moment <= until:
             count, moment = count + 1, self.after(moment)
         return count
+
+
+def upcoming(
+    rules: Rules, next_start: datetime | None, now: datetime, count: int, *, executing: bool = False
+) -> list[datetime]:
+    """List up to `count` of the next starts of a schedule, in UTC; an overdue one comes first.
+
+    An interval counted from the finish has at most one, and none while a run executes (`executing`). Later failures,
+    pauses and long runs may change them.
+    """
+    if next_start is None:
+        return []
+    if rules.finish_trigger is not None:
+        return [] if executing else [next_start][:count]
+    return list(islice(_starts(Timeline.of(rules), next_start, now), count))
+
+
+def _starts(timeline: Timeline, next_start: datetime, now: datetime) -> Iterator[datetime]:
+    yield next_start
+    # A start lies before the nominal time that follows its own, so the next one is the first after it.
+    nominal = timeline.after(max(next_start, now))
+    while nominal is not None:
+        yield timeline.start_of(nominal)
+        nominal = timeline.after(nominal)
 
 
 @lru_cache(maxsize=4096)

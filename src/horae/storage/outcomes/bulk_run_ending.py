@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, Select, Update, and_, case, cast, litera
 from sqlalchemy.types import String, Text
 
 from horae.domain.jobs.job import JobId
-from horae.domain.schedules.run_end import leaves_plan_alone
+from horae.domain.schedules.plan import leaves_plan_alone
 from horae.domain.schedules.schedule import NEXT_STATE, ScheduleEvent, ScheduleState
 from horae.storage.engine.dialect import IdList, PerDialect, database_now, member_of, seconds_between
 from horae.storage.engine.value_limits import MOST_RUNS, MOST_VERSIONS
