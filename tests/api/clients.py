@@ -1,6 +1,7 @@
 """Clients of the API inside the test's own process, each as somebody."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 import httpx
@@ -33,6 +34,11 @@ def application_of(horae: Horae) -> HttpInterface:
     interface = horae.asgi(by_header).made
     assert isinstance(interface, HttpInterface)
     return interface
+
+
+def give(app: HttpInterface, **services: Any) -> None:
+    """Replace these services of the application, for the requests from now on."""
+    app.state.services = replace(app.services, **services)
 
 
 def client_of(app: Any, who: str | None = None, **headers: str) -> httpx.AsyncClient:

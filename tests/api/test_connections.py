@@ -15,7 +15,8 @@ from horae.api.connections import Bounds
 from horae.api.lazy import LazyInterface, Receive, Scope, Send
 from horae.api.server import HttpServer
 from horae.api.stream.event import Event
-from horae.api.stream.listener import MOST_BYTES_WAITING, Listener
+from horae.api.stream.listener import Listener
+from horae.api.stream.timing import ListenerLimits
 from horae.api.throttle import REPEATED, Throttle
 from horae.storage.engine.database import Database
 from tests.api.clients import PEOPLE, WHO, by_header, error_of
@@ -199,10 +200,10 @@ async def gone(horae: Horae, left: int) -> None:
 
 async def test_a_listener_that_falls_behind_by_bytes_is_let_go() -> None:
     listener = Listener(PEOPLE["alice"])
-    large = Event(1, b"x" * (MOST_BYTES_WAITING // 2))
+    large = Event(1, b"x" * (ListenerLimits().size // 2))
     listener.offer([large, large])
     assert not listener.closed
-    assert len(await listener.take(1)) == MOST_BYTES_WAITING
+    assert len(await listener.take(1)) == ListenerLimits().size
     listener.offer([large])
     listener.offer([large, large])
     assert listener.closed

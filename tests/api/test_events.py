@@ -10,12 +10,12 @@ from typing_extensions import override
 
 from horae import Horae
 from horae.api.application import HttpInterface
-from horae.api.stream import hub as hub_module
-from horae.api.stream.watch import Change, Watch
+from horae.api.stream.timing import EventsTiming, HubTiming, JobWatchTiming
+from horae.api.stream.watch import Change, JobWatch
 from horae.client.jobs.jobs import JobPage, Jobs
 from horae.live.store import LiveReport
 from horae.storage.engine.database import Database
-from tests.api.clients import Client, application_of
+from tests.api.clients import Client, application_of, give
 from tests.api.streams import listening
 from tests.api.tables import add_types
 from tests.harness.applications import application, claim_as_another_node, counted_statements, execute
@@ -84,10 +84,8 @@ async def test_whoever_was_away_goes_on_where_he_was(horae: Horae, app: HttpInte
             assert [message.name for message in stream.messages] == ["hello"]
 
 
-async def test_too_many_changes_at_once_become_one_word_to_staff(
-    horae: Horae, app: HttpInterface, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(hub_module, "MANY", 5)
+async def test_too_many_changes_at_once_become_one_word_to_staff(horae: Horae, app: HttpInterface) -> None:
+    give(app, events_timing=EventsTiming(hub=HubTiming(most_each=5)))
     async with listening(app, "root") as root, listening(app, "alice") as alice:
         await root.next("hello")
         await alice.next("hello")
@@ -118,7 +116,7 @@ async def test_a_change_while_it_looks_is_told_once(horae: Horae) -> None:
                 horae.jobs.cancel(job_id)
             return horae.jobs.list(**filters)
 
-    watch = Watch(horae.components, object.__new__(Hasty))
+    watch = JobWatch(horae.components, object.__new__(Hasty), JobWatchTiming())
     assert watch.changes(lambda _: True) == []
     job = horae.jobs.start("rebuild_index")
     told = watch.changes(lambda _: True)

@@ -5,11 +5,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy.exc import OperationalError
 
 from horae import Horae
-from horae.api import metrics as metrics_module
+from horae.api.application import HttpInterface
+from horae.api.metrics import MetricsLimits
 from horae.errors import DatabaseBusy
 from horae.storage.engine.database import Database
-from horae.storage.operations import metrics
-from tests.api.clients import Client, error_of
+from tests.api.clients import Client, error_of, give
 from tests.api.timetable import fire, make_late
 from tests.harness.applications import claim_as_another_node, execute
 from tests.harness.nodes import running_node, until_state
@@ -27,9 +27,9 @@ async def figures(client: Client) -> dict[tuple[str, ...], float]:
 
 
 @pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Count what has just ended: in a test nothing is late."""
-    monkeypatch.setattr(metrics, "COUNTED_AFTER", 0.0)
+def at_once(app: HttpInterface) -> None:
+    """Count jobs as soon as they end: in a test no transaction is late."""
+    give(app, metrics_limits=MetricsLimits(counted_after=0.0))
 
 
 async def test_ended_jobs_are_counted_once_by_type_and_outcome(horae: Horae, client: Client) -> None:
@@ -103,8 +103,8 @@ async def test_how_late_the_latest_is(horae: Horae, client: Client) -> None:
     assert 900 <= found[("horae_oldest_overdue_seconds",)] < 1000
 
 
-async def test_queues_past_the_fullest_are_one(horae: Horae, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics_module, "MOST_QUEUES", 1)
+async def test_queues_past_the_fullest_are_one(horae: Horae, app: HttpInterface, client: Client) -> None:
+    give(app, metrics_limits=MetricsLimits(counted_after=0.0, queues=1))
     for queue in ("a", "b", "b", "c"):
         horae.jobs.start("rebuild_index", queue=queue)
     found = {key: value for key, value in (await figures(client)).items() if key[0] == "horae_backlog_jobs"}

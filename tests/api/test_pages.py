@@ -10,7 +10,7 @@ from starlette.routing import Mount
 from horae.api.application import HttpInterface
 from horae.api.resources import pages
 from horae.storage.engine.database import Database
-from tests.api.clients import BASE, WHO, client_of, error_of
+from tests.api.clients import BASE, WHO, client_of, error_of, give
 
 INDEX = '<!doctype html><html><head><script type="module" src="./assets/app-1a2b.js"></script></head></html>'
 
@@ -21,7 +21,7 @@ def database(sqlite_database: Database) -> Database:
 
 
 @pytest.fixture
-def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def built(app: HttpInterface, tmp_path: Path) -> Path:
     """A dashboard that has been built."""
     folder = tmp_path / "static"
     (folder / "assets").mkdir(parents=True)
@@ -29,14 +29,12 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "assets" / "app-1a2b.js").write_text("1")
     (folder / "favicon.svg").write_text("<svg/>")
     (tmp_path / "secret.txt").write_text("secret")
-    monkeypatch.setattr(pages, "STATIC", folder)
+    give(app, dashboard=folder)
     return folder
 
 
-async def test_without_a_build_the_page_says_how_to_make_one(
-    app: HttpInterface, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pages, "STATIC", tmp_path / "none")
+async def test_without_a_build_the_page_says_how_to_make_one(app: HttpInterface, tmp_path: Path) -> None:
+    give(app, dashboard=tmp_path / "none")
     response = await client_of(app).get("/")
     assert (response.status_code, response.text) == (200, pages.NOT_BUILT)
 

@@ -7,15 +7,14 @@ from sqlalchemy import Connection
 
 from horae import Horae
 from horae.api.application import HttpInterface
-from horae.api.stream import hub as hub_module
-from horae.api.stream import sources as sources_module
-from horae.api.stream.event import News
+from horae.api.stream.event import Update
 from horae.api.stream.sources import JobSource, ScheduleSource
+from horae.api.stream.timing import EventsTiming, HubTiming, ScheduleSourceTiming
 from horae.api.stream.watch import Wanted
 from horae.api.views.schedules import ScheduleItems
 from horae.storage.schedules import reading
 from horae.wakeup.channel import Hint, HintKind
-from tests.api.clients import Client
+from tests.api.clients import Client, give
 from tests.api.streams import Received, Stream, listening
 from tests.api.timetable import fire, make_late
 from tests.harness.applications import claim_as_another_node, counted_statements, execute
@@ -45,8 +44,12 @@ def nothing_of_schedules(owner: str | None) -> bool:
 @pytest.fixture
 def source(horae: Horae) -> ScheduleSource:
     """A source that has had its first look."""
-    source = ScheduleSource(horae.components.database, ScheduleItems(horae.registry))
-    assert source.look(everything) == []
+    return source_of(horae)
+
+
+def source_of(horae: Horae, timing: ScheduleSourceTiming = ScheduleSourceTiming()) -> ScheduleSource:  # noqa: B008 - immutable
+    source = ScheduleSource(horae.components.database, ScheduleItems(horae.registry), timing)
+    assert source.poll(everything) == []
     return source
 
 
@@ -124,17 +127,17 @@ async def test_what_is_deleted_is_told_by_a_hint_and_what_is_there_is_not(horae:
     kept, deleted = add(horae, "kept"), add(horae, "deleted")
     names(source)
     execute(horae, "DELETE FROM horae_schedules WHERE id = :id", id=deleted)
-    source.hear(Hint(HintKind.WORK, (deleted,)))  # type: ignore[arg-type] # an id of a schedule
+    source.on_hint(Hint(HintKind.WORK, (deleted,)))  # type: ignore[arg-type] # an id of a schedule
     assert names(source) == []
-    source.hear(Hint(HintKind.SCHEDULES, (deleted, kept)))  # type: ignore[arg-type] # ids of schedules
-    assert source.look(everything) == [News("schedule_gone", f'{{"id":{deleted}}}')]
+    source.on_hint(Hint(HintKind.SCHEDULES, (deleted, kept)))  # type: ignore[arg-type] # ids of schedules
+    assert source.poll(everything) == [Update("schedule_gone", f'{{"id":{deleted}}}')]
     assert names(source) == []
 
 
 async def test_an_unreadable_one_hides_no_other(horae: Horae, source: ScheduleSource) -> None:
     strange, sound = add(horae, "strange"), add(horae, "sound")
     execute(horae, "UPDATE horae_schedules SET trigger = 'full moon' WHERE id = :id", id=strange)
-    found = source.look(everything)
+    found = source.poll(everything)
     assert found is not None
     assert [(each.name, f'"id":{sound},' in each.data, each.owner) for each in found] == [("schedule", True, None)]
 
@@ -142,7 +145,7 @@ async def test_an_unreadable_one_hides_no_other(horae: Horae, source: ScheduleSo
 async def test_nobody_looks_for_schedules_unless_staff_listens(horae: Horae, source: ScheduleSource) -> None:
     add(horae)
     with counted_statements(horae) as statements:
-        assert source.look(nothing_of_schedules) == []
+        assert source.poll(nothing_of_schedules) == []
     assert statements == []
     assert names(source) == ["schedule"]  # it may have been between his reading and our looking
 
@@ -152,7 +155,7 @@ async def test_a_look_is_one_statement_and_two_if_there_is_news(horae: Horae, so
         add(horae, f"s{number}")
     for expected in (2, 1):
         with counted_statements(horae) as statements:
-            source.look(everything)
+            source.poll(everything)
         assert len(statements) == expected
 
 
@@ -174,25 +177,21 @@ def test_what_has_changed_is_found_by_an_index(horae: Horae) -> None:
     assert "sort" not in found.lower()
 
 
-@pytest.mark.parametrize(("name", "limit"), [("MOST", 5), ("LIMIT", 6)])
-async def test_too_many_at_once_are_not_told_one_by_one(
-    horae: Horae, source: ScheduleSource, monkeypatch: pytest.MonkeyPatch, name: str, limit: int
-) -> None:
-    monkeypatch.setattr(sources_module, name, limit)
+@pytest.mark.parametrize("timing", [ScheduleSourceTiming(most_each=5), ScheduleSourceTiming(rows=6)])
+async def test_too_many_at_once_are_not_told_one_by_one(horae: Horae, timing: ScheduleSourceTiming) -> None:
+    source = source_of(horae, timing)
     for number in range(5):
         add(horae, f"s{number}")
     assert names(source) == ["schedule"] * 5
     for number in range(5, 11):
         add(horae, f"s{number}")
-    assert source.look(everything) is None
-    if name == "MOST":
+    assert source.poll(everything) is None
+    if timing.most_each == 5:
         assert names(source) == []
 
 
-async def test_a_flood_of_schedules_is_one_word_to_staff_and_none_to_owners(
-    horae: Horae, app: HttpInterface, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sources_module, "MOST", 0)
+async def test_a_flood_of_schedules_is_one_word_to_staff_and_none_to_owners(horae: Horae, app: HttpInterface) -> None:
+    give(app, events_timing=EventsTiming(schedules=ScheduleSourceTiming(most_each=0)))
     async with listening(app, "root") as root, listening(app, "alice") as alice:
         await root.next("hello")
         await alice.next("hello")
@@ -206,23 +205,23 @@ async def test_a_flood_of_schedules_is_one_word_to_staff_and_none_to_owners(
 async def test_what_was_found_before_a_look_failed_is_made_up_for(
     horae: Horae, app: HttpInterface, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hub_module, "AFTER_FAILURE", 0.05)
+    give(app, events_timing=EventsTiming(hub=HubTiming(after_failure=0.05)))
     failures: Iterator[OSError] = iter([OSError("gone")])
     found: list[str] = []
-    jobs, schedules = JobSource.look, ScheduleSource.look
+    jobs, schedules = JobSource.poll, ScheduleSource.poll
 
-    def failing(source: ScheduleSource, wanted: Wanted) -> list[News] | None:
+    def failing(source: ScheduleSource, wanted: Wanted) -> list[Update] | None:
         for failure in failures if found else ():
             raise failure
         return schedules(source, wanted)
 
-    def noting(source: JobSource, wanted: Wanted) -> list[News] | None:
+    def noting(source: JobSource, wanted: Wanted) -> list[Update] | None:
         news = jobs(source, wanted)
         found.extend(each.name for each in news or ())
         return news
 
-    monkeypatch.setattr(JobSource, "look", noting)
-    monkeypatch.setattr(ScheduleSource, "look", failing)
+    monkeypatch.setattr(JobSource, "poll", noting)
+    monkeypatch.setattr(ScheduleSource, "poll", failing)
     async with listening(app, "alice") as stream:
         await stream.next("hello")
         horae.jobs.start("rebuild_index", owner="alice")
@@ -231,4 +230,4 @@ async def test_what_was_found_before_a_look_failed_is_made_up_for(
 
 def names(source: ScheduleSource) -> list[str]:
     """What a look tells, by name."""
-    return [each.name for each in source.look(everything) or ()]
+    return [each.name for each in source.poll(everything) or ()]

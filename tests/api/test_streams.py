@@ -1,19 +1,18 @@
 """Streams that break, beat, lag and end. None of it depends on the kind of database."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
 from horae import Horae
 from horae.api.application import HttpInterface
 from horae.api.security.actor import Actor
-from horae.api.stream import hub as hub_module
-from horae.api.stream import listener as listener_module
 from horae.api.stream.event import Event
-from horae.api.stream.response import StreamTiming
-from horae.api.stream.watch import Watch
+from horae.api.stream.listener import Listener
+from horae.api.stream.timing import EventsTiming, HubTiming, ListenerLimits, StreamTiming
+from horae.api.stream.watch import JobWatch
 from horae.storage.engine.database import Database
+from tests.api.clients import give
 from tests.api.streams import listening
 from tests.harness.applications import counted_statements
 from tests.harness.nodes import until
@@ -24,8 +23,8 @@ def database(sqlite_database: Database) -> Database:
     return sqlite_database
 
 
-def give_timing(app: HttpInterface, timing: StreamTiming) -> None:
-    app.state.services = replace(app.services, stream_timing=timing)
+def give_timing(app: HttpInterface, stream: StreamTiming = StreamTiming(), hub: HubTiming = HubTiming()) -> None:  # noqa: B008 - immutable
+    give(app, events_timing=EventsTiming(stream=stream, hub=hub))
 
 
 @pytest.mark.parametrize("identity", ["", "nonsense", "00000000-1", "x-99999999", "1-", "-1"])
@@ -66,9 +65,8 @@ async def test_a_client_that_takes_nothing_is_dropped(horae: Horae, app: HttpInt
         assert not slow.gone.is_set()
 
 
-async def test_somebody_who_falls_too_far_behind_is_let_go_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listener_module, "MOST_WAITING", 3)
-    listener = listener_module.Listener(Actor("alice"))
+async def test_somebody_who_falls_too_far_behind_is_let_go_at_once() -> None:
+    listener = Listener(Actor("alice"), ListenerLimits(messages=3))
     events = [Event(number, f"{number};".encode()) for number in range(5)]
     listener.offer(events[:2])
     assert await listener.take(1.0) == b"0;1;"
@@ -79,10 +77,8 @@ async def test_somebody_who_falls_too_far_behind_is_let_go_at_once(monkeypatch: 
     assert await listener.take(1.0) == b""
 
 
-async def test_whoever_was_away_for_more_than_is_kept_must_read_anew(
-    horae: Horae, app: HttpInterface, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(hub_module, "KEPT", 2)
+async def test_whoever_was_away_for_more_than_is_kept_must_read_anew(horae: Horae, app: HttpInterface) -> None:
+    give_timing(app, hub=HubTiming(kept=2))
     async with listening(app, "alice") as stream:
         hello = await stream.next("hello")
         told = [await stream.until("created", horae.jobs.start("rebuild_index", owner="alice").id) for _ in range(4)]
@@ -106,10 +102,8 @@ async def test_closing_ends_the_streams_and_a_later_one_is_served(app: HttpInter
         assert (await stream.next("hello")).data == {"resumed": False}
 
 
-async def test_nobody_looks_when_nobody_listens(
-    horae: Horae, app: HttpInterface, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("horae.api.stream.audience.LINGER", 0.0)
+async def test_nobody_looks_when_nobody_listens(horae: Horae, app: HttpInterface) -> None:
+    give_timing(app, hub=HubTiming(linger=0.0))
     async with listening(app, "alice") as stream:
         await stream.next("hello")
     hub = app.services.hub
@@ -122,18 +116,18 @@ async def test_nobody_looks_when_nobody_listens(
 async def test_a_database_that_fails_for_a_while_ends_no_stream(
     horae: Horae, app: HttpInterface, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hub_module, "AFTER_FAILURE", 0.05)
+    give_timing(app, hub=HubTiming(after_failure=0.05))
     failures = iter([OSError("gone")] * 3)
-    look = Watch.changes
+    look = JobWatch.changes
 
-    def failing(watch: Watch, wanted: object) -> object:
+    def failing(watch: JobWatch, wanted: object) -> object:
         for failure in failures:
             raise failure
         return look(watch, wanted)  # type: ignore[arg-type] # passed on as it came
 
     async with listening(app, "alice") as stream:
         await stream.next("hello")
-        monkeypatch.setattr(Watch, "changes", failing)
+        monkeypatch.setattr(JobWatch, "changes", failing)
         job = horae.jobs.start("rebuild_index", owner="alice")
         await stream.until("created", job.id)
     assert next(failures, None) is None

@@ -1,13 +1,13 @@
-"""The figures that Prometheus asks for.
+"""Metrics for Prometheus.
 
-What is counted is the work of all nodes, since this process was first asked: let one process be scraped, or take the
-largest of several, never their sum. Labels are bounded: types that are unknown here, and queues past the hundred
-fullest, are `other`.
+Counters cover the jobs of all nodes from the first request to this process on: scrape one process, or use the largest
+value of several, never their sum. The number of labels is limited: job types that are unknown here, and all queues but
+those with the most pending jobs, count as `other`.
 """
 
 import threading
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.metadata import version
@@ -29,12 +29,21 @@ from horae.storage.schedules import health
 from horae.storage.schedules.health import OverdueSchedules
 
 OTHER: Final = "other"
-MOST_QUEUES: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsLimits:
+    """When an ended job is counted, and how many queues have a label of their own."""
+
+    counted_after: float = 2.0
+    """Seconds after which an end is counted; before that, its transaction may not have been committed."""
+    queues: int = 100
+    """Queues with a label of their own, at most; Prometheus stores a time series for each."""
 
 
 @dataclass(slots=True)
 class Histogram:
-    """A histogram that grows."""
+    """A cumulative histogram."""
 
     bounds: Sequence[float]
     total: float = 0.0
@@ -42,23 +51,23 @@ class Histogram:
     counts: list[int] = field(default_factory=list[int])
 
     def add(self, total: float, count: int, counts: Sequence[int]) -> None:
-        """Add what ended since."""
+        """Add further observations."""
         self.total += total
         self.count += count
         before = self.counts or [0] * len(self.bounds)
         self.counts = [old + new for old, new in zip(before, counts, strict=True)]
 
     def buckets(self) -> list[tuple[str, float]]:
-        """Cumulative counts by upper bound."""
+        """Return the cumulative counts by upper bound."""
         at_most = [(str(bound), float(count)) for bound, count in zip(self.bounds, self.counts, strict=True)]
         return [*at_most, ("+Inf", float(self.count))]
 
 
 class Metrics(Collector):
-    """Reads the figures when they are asked for."""
+    """Reads the metrics from the database at each scrape."""
 
-    def __init__(self, components: Components) -> None:
-        self._components = components
+    def __init__(self, components: Components, limits: MetricsLimits) -> None:
+        self._components, self._limits = components, limits
         self._lock = threading.Lock()
         self._since: datetime | None = None
         self._ended: defaultdict[tuple[str, str], int] = defaultdict(int)
@@ -69,94 +78,93 @@ class Metrics(Collector):
         self._registry.register(self)
 
     def text(self) -> bytes:
-        """All figures in the text format."""
+        """Return all metrics in the text format."""
         return generate_latest(self._registry)
 
     @override
     def collect(self) -> Iterator[Metric]:
         with self._lock:
-            self._advance()
-            yield InfoMetricFamily("horae", "What answers.", {"version": version("horae")})
+            self._count_ended()
+            yield InfoMetricFamily("horae", "The version of this process.", {"version": version("horae")})
             yield from self._jobs()
-        yield from _queues(self._components.database.autocommit(queues.view))
+        yield from _queues(self._components.database.autocommit(queues.view), self._limits.queues)
         yield from _overdue(self._components.database.autocommit(health.overdue))
         yield from self._nodes()
-        yield _unreadable()
+        by_table = {(table,): count for table, count in unreadable_rows.count_by_table().items()}
+        yield _gauge("horae_unreadable_rows", "Rows that this process could not read.", "table", by_table)
 
-    def _advance(self) -> None:
+    def _count_ended(self) -> None:
         database = self._components.database
-        until = database.autocommit(metrics.horizon)
+        until = database.autocommit(metrics.horizon, self._limits.counted_after)
         if self._since is not None and until > self._since:
             for tally in database.autocommit(metrics.tallies, self._since, until):
                 self._add(tally)
             for late in database.autocommit(metrics.lateness, self._since, until):
-                self._lateness[self._kind(late.type)].add(late.total, late.count, late.counts)
+                self._lateness[self._label(late.type)].add(late.total, late.count, late.counts)
         self._since = max(until, self._since or until)
 
     def _add(self, tally: Tally) -> None:
-        kind = self._kind(tally.type)
-        self._ended[kind, tally.state.value] += tally.count
-        self._pick_up[kind].add(tally.pick_up_sum, tally.started, tally.pick_up_counts)
-        self._duration[kind].add(tally.duration_sum, tally.started, tally.duration_counts)
+        label = self._label(tally.type)
+        self._ended[label, tally.state.value] += tally.count
+        self._pick_up[label].add(tally.pick_up_sum, tally.started, tally.pick_up_counts)
+        self._duration[label].add(tally.duration_sum, tally.started, tally.duration_counts)
 
-    def _kind(self, name: str) -> str:
-        return name if self._components.registry.find(name) is not None else OTHER
+    def _label(self, job_type: str) -> str:
+        return job_type if self._components.registry.find(job_type) is not None else OTHER
 
     def _jobs(self) -> Iterator[Metric]:
-        ended = CounterMetricFamily("horae_jobs", "Jobs that ended.", labels=["type", "outcome"])
-        for (kind, outcome), count in sorted(self._ended.items()):
-            ended.add_metric([kind, outcome], count)
+        ended = CounterMetricFamily("horae_jobs", "Ended jobs.", labels=["type", "outcome"])
+        for labels, count in sorted(self._ended.items()):
+            ended.add_metric(labels, count)
         yield ended
-        yield _histogram("horae_job_pick_up_seconds", "From due to started, of jobs that ended.", self._pick_up)
-        yield _histogram("horae_job_duration_seconds", "From started to ended, of jobs that ended.", self._duration)
-        text = "From nominal time to fired, of scheduled jobs that ended."
+        yield _histogram("horae_job_pick_up_seconds", "From due to started, of ended jobs.", self._pick_up)
+        yield _histogram("horae_job_duration_seconds", "From started to ended, of ended jobs.", self._duration)
+        text = "From nominal time to fired, of ended jobs of schedules."
         yield _histogram("horae_schedule_lateness_seconds", text, self._lateness)
 
     def _nodes(self) -> Iterator[Metric]:
         seen = look(self._components.database)
         alive = [node.view for node in seen if node.alive and "worker" in node.view.roles]
-        yield GaugeMetricFamily("horae_slots", "Jobs that live nodes run at a time.", sum(v.concurrency for v in alive))
-        yield GaugeMetricFamily("horae_slots_used", "Jobs that live nodes hold.", sum(v.running for v in alive))
-        nodes = GaugeMetricFamily("horae_nodes", "Nodes, by whether they live.", labels=["state"])
-        nodes.add_metric(["alive"], sum(node.alive for node in seen))
-        nodes.add_metric(["dead"], sum(not node.alive for node in seen))
-        yield nodes
+        slots = sum(view.concurrency for view in alive)
+        yield GaugeMetricFamily("horae_slots", "Jobs that all live nodes can run at a time.", slots)
+        yield GaugeMetricFamily("horae_slots_used", "Jobs that live nodes hold.", sum(view.running for view in alive))
+        living = sum(node.alive for node in seen)
+        by_state = {("alive",): living, ("dead",): len(seen) - living}
+        yield _gauge("horae_nodes", "Nodes by state.", "state", by_state)
 
 
-def _histogram(name: str, text: str, spreads: dict[str, Histogram]) -> Metric:
-    family = HistogramMetricFamily(name, text, labels=["type"])
-    for kind, spread in sorted(spreads.items()):
-        family.add_metric([kind], spread.buckets(), spread.total)
+def _gauge(name: str, text: str, label: str, values: Mapping[tuple[str], float]) -> Metric:
+    family = GaugeMetricFamily(name, text, labels=[label])
+    for labels, value in sorted(values.items()):
+        family.add_metric(labels, value)
     return family
 
 
-def _unreadable() -> Metric:
-    rows = GaugeMetricFamily("horae_unreadable_rows", "Rows that this process could not read.", labels=["table"])
-    for table, count in sorted(unreadable_rows.count_by_table().items()):
-        rows.add_metric([table], count)
-    return rows
+def _histogram(name: str, text: str, histograms: Mapping[str, Histogram]) -> Metric:
+    family = HistogramMetricFamily(name, text, labels=["type"])
+    for label, histogram in sorted(histograms.items()):
+        family.add_metric([label], histogram.buckets(), histogram.total)
+    return family
 
 
-def _queues(views: Sequence[QueueView]) -> Iterator[Metric]:
+def _queues(views: Sequence[QueueView], most: int) -> Iterator[Metric]:
     """Gauges by queue."""
-    backlog = GaugeMetricFamily("horae_backlog_jobs", "Jobs that wait.", labels=["queue"])
-    running = GaugeMetricFamily("horae_running_jobs", "Jobs that have started.", labels=["queue"])
-    oldest = GaugeMetricFamily("horae_oldest_due_seconds", "How long the longest has been due.", labels=["queue"])
-    paused = GaugeMetricFamily("horae_queue_paused", "Whether the queue is held.", labels=["queue"])
-    fullest = sorted(views, key=lambda view: (-view.pending, view.name))
-    named = {view.name: [view] for view in fullest[:MOST_QUEUES]}
-    if fullest[MOST_QUEUES:]:
-        named.setdefault(OTHER, []).extend(fullest[MOST_QUEUES:])
-    for name, members in named.items():
-        backlog.add_metric([name], sum(view.pending for view in members))
-        running.add_metric([name], sum(view.started for view in members))
-        oldest.add_metric([name], max(0.0, *(view.oldest_due or 0.0 for view in members)))
-        paused.add_metric([name], sum(view.paused_at is not None for view in members))
-    yield from (backlog, running, oldest, paused)
+    ordered = sorted(views, key=lambda view: (-view.pending, view.name))
+    named = {view.name: [view] for view in ordered[:most]}
+    if ordered[most:]:
+        named.setdefault(OTHER, []).extend(ordered[most:])
+    pending = {(name,): sum(view.pending for view in group) for name, group in named.items()}
+    started = {(name,): sum(view.started for view in group) for name, group in named.items()}
+    oldest = {(name,): max(0.0, *(view.oldest_due or 0.0 for view in group)) for name, group in named.items()}
+    paused = {(name,): sum(view.paused_at is not None for view in group) for name, group in named.items()}
+    yield _gauge("horae_backlog_jobs", "Pending jobs.", "queue", pending)
+    yield _gauge("horae_running_jobs", "Running jobs.", "queue", started)
+    yield _gauge("horae_oldest_due_seconds", "For how long the longest waiting job has been due.", "queue", oldest)
+    yield _gauge("horae_queue_paused", "Whether the queue is paused.", "queue", paused)
 
 
 def _overdue(overdue: OverdueSchedules | None) -> Iterator[Metric]:
-    """Gauges of what should have started long ago."""
+    """Gauges of schedules that should have fired."""
     count, seconds = (0, 0.0) if overdue is None else (overdue.count, overdue.seconds)
     yield GaugeMetricFamily("horae_schedules_overdue", "Schedules that are more than a minute late.", count)
     yield GaugeMetricFamily("horae_oldest_overdue_seconds", "How late the latest of them is.", seconds)

@@ -4,18 +4,19 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Final, TypeVar
 
 from horae.api.cached_value import CachedValue
-from horae.api.metrics import Metrics
+from horae.api.metrics import Metrics, MetricsLimits
 from horae.api.problems import code_of
 from horae.api.security.actor import Actor, Authenticate
 from horae.api.security.authentication import BuiltIn
 from horae.api.stream.hub import Hub
-from horae.api.stream.response import StreamTiming
 from horae.api.stream.sources import JobSource, ScheduleSource, Source
 from horae.api.stream.stream_limit import StreamLimit
-from horae.api.stream.watch import Watch
+from horae.api.stream.timing import EventsTiming
+from horae.api.stream.watch import JobWatch
 from horae.api.views.jobs import JobViews
 from horae.api.views.schedules import ScheduleItems
 from horae.client.changes import DONE, ChangeRequest, requested
@@ -37,6 +38,8 @@ T = TypeVar("T")
 
 OVERVIEW_LASTS: Final = 2.0
 """Seconds for which the overview is cached: it takes several queries, and every open dashboard asks for it."""
+DASHBOARD: Final = Path(__file__).parent / "static"
+"""The folder with the built files of the dashboard."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +47,7 @@ class Services:
     """One application, as its HTTP API sees it.
 
     `sync_jobs`, `schedules` and `deployments` block, so call them on a thread. `custom_authenticate` is the
-    application's own way to identify the user of a request.
+    application's own way to identify the user of a request. `dashboard`: the folder with its built files.
     """
 
     settings: Settings
@@ -54,7 +57,9 @@ class Services:
     schedules: Schedules
     deployments: Deployments
     custom_authenticate: Authenticate | None = None
-    stream_timing: StreamTiming = field(default_factory=StreamTiming)
+    events_timing: EventsTiming = field(default_factory=EventsTiming)
+    metrics_limits: MetricsLimits = field(default_factory=MetricsLimits)
+    dashboard: Path = DASHBOARD
 
     @cached_property
     def authenticate(self) -> Authenticate:
@@ -99,7 +104,7 @@ class Services:
     @cached_property
     def hub(self) -> Hub:
         """Publishes changes to event streams."""
-        return Hub(self._sources, self.components.wakeup)
+        return Hub(self._sources, self.components.wakeup, self.events_timing.hub)
 
     @cached_property
     def stream_limit(self) -> StreamLimit:
@@ -109,7 +114,7 @@ class Services:
     @cached_property
     def metrics(self) -> Metrics:
         """Metrics for Prometheus."""
-        return Metrics(self.components)
+        return Metrics(self.components, self.metrics_limits)
 
     @cached_property
     def overview(self) -> CachedValue[Overview]:
@@ -117,8 +122,9 @@ class Services:
         return CachedValue(self._take_overview, OVERVIEW_LASTS)
 
     def _sources(self) -> list[Source]:
-        jobs = JobSource(Watch(self.components, self.sync_jobs), self.views)
-        return [jobs, ScheduleSource(self.components.database, self.schedule_views)]
+        timing = self.events_timing
+        jobs = JobSource(JobWatch(self.components, self.sync_jobs, timing.jobs), self.views)
+        return [jobs, ScheduleSource(self.components.database, self.schedule_views, timing.schedules)]
 
     def _take_overview(self) -> Overview:
         seen = look(self.components.database)

@@ -37,4 +37,6 @@ async def listen(
     ] = None,
 ) -> Response:
     """Stream changes of the jobs and schedules that the user may see. Polling works too, with more delay."""
-    return EventStream(services.hub, services.stream_limit, services.stream_timing, Listener(actor), last_event_id)
+    timing = services.events_timing
+    listener = Listener(actor, timing.listener)
+    return EventStream(services.hub, services.stream_limit, timing.stream, listener, last_event_id)

@@ -1,4 +1,4 @@
-"""The dashboard: the files that its build has left in `static/`, and its one page for every address of it."""
+"""The dashboard: its built files, and its one page for every other address."""
 
 import html
 from collections.abc import Mapping
@@ -13,22 +13,23 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 
-STATIC: Final = Path(__file__).parents[1] / "static"
+from horae.api.dependencies import ServicesHere
+
 FOR_EVER: Final = "public, max-age=31536000, immutable"
-"""Of files whose name has a hash of what is in them."""
+"""The cache policy of files whose name contains a hash of their content."""
 ENCODINGS: Final[Mapping[str, str]] = {"br": ".br", "gzip": ".gz"}
-"""What the build has laid beside a file, by its name in HTTP; the smallest first."""
+"""Suffixes of the compressed copies that the build makes of each file, by encoding; the smallest first."""
 NOT_BUILT: Final = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Horae</title></head>
 <body><h1>Horae</h1>
-<p>The interface works: see <a href="healthz">healthz</a> and <a href="api/openapi.json">api/openapi.json</a>.</p>
+<p>The HTTP API works: see <a href="healthz">healthz</a> and <a href="api/openapi.json">api/openapi.json</a>.</p>
 <p>The dashboard has not been built. In a checkout, <code>make web</code> builds it; a released wheel contains it.</p>
 </body></html>
 """
 
 
 class PageAddress(PathConvertor):
-    """Any path but those of the API, so that a wrong method or address there is told as such."""
+    """Any path outside the API, so that an unknown address of the API gets an error and not the page."""
 
     regex = r"(?!api(?:/|\Z))(?s:.*)"
 
@@ -38,41 +39,42 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/{path:page}")
-async def page(request: Request, path: str) -> Response:
-    """A file of the dashboard, or the page that makes sense of the address."""
-    file = _file(path)
+async def page(request: Request, services: ServicesHere, path: str) -> Response:
+    """Read a file of the dashboard, or its page for any other address."""
+    file = _file(services.dashboard, path)
     if file is not None:
         return _file_response(file, request.headers, hashed=path.startswith("assets/"))
-    if path.startswith("assets/"):  # of an older build: a page in its place would only confuse
-        raise HTTPException(404, "there is no such file")
-    return HTMLResponse(_index(request.scope.get("root_path", "")), headers={"cache-control": "no-cache"})
+    if path.startswith("assets/"):  # of an older build: the page in its place would be run as a script
+        raise HTTPException(404, "file not found")
+    index = _index(services.dashboard, request.scope.get("root_path", ""))
+    return HTMLResponse(index, headers={"cache-control": "no-cache"})
 
 
-def _file(path: str) -> Path | None:
-    """The file of this name inside the folder, and never outside of it."""
+def _file(folder: Path, path: str) -> Path | None:
+    """Return the file of this name, which is inside the folder; None if there is none."""
     if not path:
         return None
     try:
-        file = (STATIC / path).resolve()
-        inside = file.is_relative_to(STATIC.resolve()) and file.is_file()
-    except (OSError, ValueError):  # too long a name, or one with NUL, is the name of no file
+        file = (folder / path).resolve()
+        inside = file.is_relative_to(folder.resolve()) and file.is_file()
+    except (OSError, ValueError):  # the name is too long or contains NUL
         return None
     return file if inside and file.name != "index.html" else None
 
 
-def _file_response(file: Path, asked: Headers, *, hashed: bool) -> FileResponse:
-    """The file in the smallest form that the client accepts."""
+def _file_response(file: Path, request_headers: Headers, *, hashed: bool) -> FileResponse:
+    """Return the file in the smallest encoding that the client accepts."""
     headers = {"cache-control": FOR_EVER if hashed else "no-cache", "vary": "accept-encoding"}
     media_type = guess_type(file.name)[0] or "application/octet-stream"
     for encoding, suffix in ENCODINGS.items():
-        smaller = file.with_name(file.name + suffix)
-        if accepts(asked.get("accept-encoding", ""), encoding) and smaller.is_file():
-            return FileResponse(smaller, headers={**headers, "content-encoding": encoding}, media_type=media_type)
+        compressed = file.with_name(file.name + suffix)
+        if accepts(request_headers.get("accept-encoding", ""), encoding) and compressed.is_file():
+            return FileResponse(compressed, headers={**headers, "content-encoding": encoding}, media_type=media_type)
     return FileResponse(file, headers=headers, media_type=media_type)
 
 
 def accepts(header: str, encoding: str) -> bool:
-    """Whether an `Accept-Encoding` names this encoding, and does not rule it out by a weight of nothing."""
+    """Return whether an `Accept-Encoding` header names this encoding with a weight above zero."""
     for part in header.lower().split(","):
         name, *parameters = (each.strip() for each in part.split(";"))
         if name == encoding:
@@ -81,9 +83,9 @@ def accepts(header: str, encoding: str) -> bool:
     return False
 
 
-def _index(root: str) -> str:
-    """The page, which finds its files and the API relative to where the application is mounted."""
-    index = STATIC / "index.html"
+def _index(folder: Path, root: str) -> str:
+    """Return the page with its base address, relative to where the application is mounted."""
+    index = folder / "index.html"
     if not index.is_file():
         return NOT_BUILT
     base = f'<head><base href="{html.escape(root)}/">'

@@ -1,1 +1,1 @@
-"""Server-sent events: one watcher of the database a process, however many listen."""
+"""Server-sent events: one thread of a process polls the database for all clients."""

@@ -1,4 +1,4 @@
-"""An event as it travels, and who may see it."""
+"""Events in the form in which they are sent, and who may see them."""
 
 import json
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from horae.api.stream.watch import Change
 from horae.api.views.jobs import JobView
 
 RETRY: Final = 2000
-"""Milliseconds after which a browser that lost the connection tries again."""
-BEAT: Final = b": beat\n\n"
+"""Milliseconds after which a browser that lost the connection reconnects."""
+HEARTBEAT: Final = b": beat\n\n"
 
 
 class JobStreamEvent(JobView):
@@ -20,8 +20,8 @@ class JobStreamEvent(JobView):
 
 
 @dataclass(frozen=True, slots=True)
-class News:
-    """Something to tell: the name of its event, JSON on one line, and whose job it is about; nobody's is for staff."""
+class Update:
+    """A change to publish: event name, JSON on one line, and the job's owner. Without an owner only staff get it."""
 
     name: str
     data: str
@@ -30,7 +30,7 @@ class News:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One message. `owner`: whose job it is about; `to_owner` and `to_staff`: which of them hear of it."""
+    """A message with its recipients: `owner` is the owner of its job, and the flags name who receives it."""
 
     number: int
     message: bytes
@@ -40,7 +40,7 @@ class Event:
     to_all: bool = False
 
     def is_for(self, actor: Actor) -> bool:
-        """Whether the actor may see it."""
+        """Return whether the actor receives it."""
         if self.to_all:
             return True
         if actor.sees_all:
@@ -48,11 +48,11 @@ class Event:
         return self.to_owner and self.owner == actor.id
 
 
-def message(name: str, data: str, identity: str) -> bytes:
-    """One message in the form of server-sent events; `data` is JSON on one line."""
-    return f"event: {name}\nid: {identity}\ndata: {data}\n\n".encode()
+def message(name: str, data: str, event_id: str) -> bytes:
+    """Return a server-sent event; `data` is JSON on one line."""
+    return f"event: {name}\nid: {event_id}\ndata: {data}\n\n".encode()
 
 
-def hello(identity: str, *, resumed: bool) -> bytes:
-    """The first message; unless it has resumed, whoever listens must now read what it shows."""
-    return f"retry: {RETRY}\n".encode() + message("hello", json.dumps({"resumed": resumed}), identity)
+def hello(event_id: str, *, resumed: bool) -> bytes:
+    """Return the first message of a stream; unless `resumed`, the client has to read its data again."""
+    return f"retry: {RETRY}\n".encode() + message("hello", json.dumps({"resumed": resumed}), event_id)

@@ -1,8 +1,8 @@
-"""The one place in a process that watches for changes, for all who listen: one thread, one look a second.
+"""Publishes changes to all event streams of a process: one thread polls the database, by default once a second.
 
-It looks at once when a hint comes, and not at all when nobody listens. What it saw lately is kept, so that a client
-that lost its connection goes on where it was. Whoever cannot be told everything is told so, and reads for himself:
-`hello` without `resumed`, or `reset`.
+A hint causes a poll at once; without listeners nothing is polled. Recent events are kept, so that a client that lost
+its connection can resume. A client that cannot get every event is told to read its data again: by a `hello` without
+`resumed`, or by a `reset`.
 """
 
 import logging
@@ -13,174 +13,166 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Final
 
-from horae.api.stream.audience import Audience
-from horae.api.stream.event import Event, News, hello, message
-from horae.api.stream.listener import Listener
+from horae.api.stream.event import Event, Update, hello, message
+from horae.api.stream.listener import Listener, Listeners
 from horae.api.stream.sources import Source
+from horae.api.stream.timing import HubTiming
 from horae.wakeup.channel import Hint, WakeupChannel
-
-EVERY: Final = 1.0
-"""Seconds between two looks."""
-PACE: Final = 0.2
-"""The least of seconds between two looks, however many hints come."""
-AFTER_FAILURE: Final = 3.0
-KEPT: Final = 5000
-"""Events that a client may have missed and still resume."""
-MANY: Final = 200
-"""Changes in one look that staff are told one by one; past it they are told to read for themselves."""
 
 log = logging.getLogger("horae.api.events")
 
 
 class Hub:
-    """Tells every listener what it may see. Thread-safe."""
+    """Sends every listener the events that it may see. Thread-safe."""
 
-    def __init__(self, sources: Callable[[], Sequence[Source]], wakeup: WakeupChannel) -> None:
-        """`sources` makes fresh ones, which begin to look from now on."""
-        self._make_sources, self._wakeup = sources, wakeup
+    def __init__(self, sources: Callable[[], Sequence[Source]], wakeup: WakeupChannel, timing: HubTiming) -> None:
+        """`sources` makes new ones, which report the changes from then on."""
+        self._make_sources, self._wakeup, self._timing = sources, wakeup, timing
         self._lock = threading.Lock()
         self._hinted = threading.Event()
-        self._audience = Audience()
-        self._newcomers: list[Listener] = []
-        self._kept: deque[Event] = deque(maxlen=KEPT)
+        self._listeners = Listeners(timing.linger)
+        self._ungreeted: list[Listener] = []
+        self._recent: deque[Event] = deque(maxlen=timing.kept)
         self._number = 0
         self._token = ""
-        self._seeing = False
-        self._lost = False
+        self._polled = False
+        self._incomplete = False
         self._closing = False
         self._thread: threading.Thread | None = None
 
     @property
     def listening(self) -> int:
-        """How many listen now."""
-        return len(self._audience.listeners)
+        """The number of connected listeners."""
+        return len(self._listeners.connected)
 
     def join(self, listener: Listener, last_event_id: str | None) -> None:
-        """Let somebody listen, from `last_event_id` on if that was not long ago. Call it on the listener's loop."""
+        """Add a listener, which resumes after `last_event_id` if those events are kept. Call it on its loop."""
         with self._lock:
             if self._closing:
                 listener.close()
                 return
             missed = self._missed(listener, last_event_id)
-            self._audience.add(listener)
-            if not self._seeing:  # greeted once it looks, or a change between his reading and our looking would be lost
-                self._newcomers.append(listener)
-            else:
+            self._listeners.add(listener)
+            if self._polled:
                 listener.offer([self._hello(missed), *(missed or ())])
+            else:  # greeted after the first poll, or a change between the client's read and that poll would be lost
+                self._ungreeted.append(listener)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="horae-events", daemon=True)
                 self._thread.start()
 
     def leave(self, listener: Listener) -> None:
-        """Let somebody go; harmless if he has gone."""
+        """Remove a listener. Idempotent."""
         with self._lock:
-            self._audience.remove(listener, time.monotonic())
+            self._listeners.remove(listener, time.monotonic())
 
     def close(self) -> None:
-        """End all streams and the thread; who comes later is served again."""
+        """End all streams and the thread; later listeners are served by a new one."""
         with self._lock:
-            listeners, self._audience, self._newcomers = self._audience.listeners, Audience(), []
+            listeners, self._listeners = self._listeners.connected, Listeners(self._timing.linger)
+            self._ungreeted = []
             thread = self._thread
             self._closing = thread is not None
             self._hinted.set()
         for listener in listeners:
             _call(listener, listener.close)
         if thread is not None:
-            thread.join(AFTER_FAILURE)
+            thread.join(self._timing.after_failure)
 
     def _run(self) -> None:
         self._token = secrets.token_hex(4)
         sources = self._make_sources()
 
-        def hear(hint: Hint) -> None:
+        def on_hint(hint: Hint) -> None:
             for source in sources:
-                source.hear(hint)
+                source.on_hint(hint)
             self._hinted.set()
 
-        unsubscribe = self._wakeup.subscribe(hear)
+        unsubscribe = self._wakeup.subscribe(on_hint)
         try:
             while not self._has_ended():
                 began = time.monotonic()
-                pause = EVERY if self._attempt(sources) else AFTER_FAILURE
+                pause = self._timing.every if self._poll(sources) else self._timing.after_failure
                 self._hinted.wait(pause - (time.monotonic() - began))
                 self._hinted.clear()
-                time.sleep(max(0.0, began + PACE - time.monotonic()))
+                time.sleep(max(0.0, began + self._timing.least - time.monotonic()))
         finally:
             unsubscribe()
 
     def _has_ended(self) -> bool:
         with self._lock:
-            if self._audience.forget(time.monotonic()) and not self._closing:
+            if self._listeners.forget(time.monotonic()) and not self._closing:
                 return False
-            # What happens from now on is seen by nobody, so nobody can go on from what is kept.
-            self._kept.clear()
-            self._thread, self._seeing, self._closing, self._lost = None, False, False, False
+            # Later changes are not polled, so no client can resume from the events that are kept.
+            self._recent.clear()
+            self._thread, self._polled, self._closing, self._incomplete = None, False, False, False
             return True
 
-    def _attempt(self, sources: Sequence[Source]) -> bool:
+    def _poll(self, sources: Sequence[Source]) -> bool:
+        """Publish what has changed; return whether the database could be read."""
         try:
-            found = [(source, source.look(self._audience.wants)) for source in sources]
-        except Exception as error:  # noqa: BLE001 - whatever it is, those who listen are still there
-            log.warning("changes cannot be seen now, and are looked for again: %s", error)
-            self._lost = True  # what was found before it failed is not found again
+            found = [(source, source.poll(self._listeners.may_see)) for source in sources]
+        except Exception as error:  # noqa: BLE001 - whatever the error, the listeners are still there
+            log.warning("cannot read what has changed, trying again: %s", error)
+            self._incomplete = True  # what one source found before another failed is not found again
             return False
-        told = [news for _, each in found for news in each or ()]
-        flooded = [source for source, each in found if each is None]
+        updates = [update for _, each in found for update in each or ()]
+        overflowed = [source for source, each in found if each is None]
         with self._lock:
-            self._publish(self._events(told))
-            if self._lost or flooded:
-                self._publish(self._resets(to_all=self._lost or not all(source.staff_only for source in flooded)))
-            self._seeing, self._lost = True, False
-            newcomers, self._newcomers = self._newcomers, []
-            for listener in newcomers:
+            self._publish(self._events(updates))
+            if self._incomplete or overflowed:
+                to_all = self._incomplete or not all(source.staff_only for source in overflowed)
+                self._publish([self._reset(to_all=to_all)])
+            self._polled, self._incomplete = True, False
+            ungreeted, self._ungreeted = self._ungreeted, []
+            for listener in ungreeted:
                 _call(listener, partial(listener.offer, [self._hello(None)]))
         return True
 
-    def _events(self, told: Sequence[News]) -> list[Event]:
-        few = len(told) <= MANY
+    def _events(self, updates: Sequence[Update]) -> list[Event]:
+        few = len(updates) <= self._timing.most_each
         events = [
-            Event(number, message(each.name, each.data, self._identity(number)), each.owner, to_staff=few)
-            for number, each in enumerate(told, self._number + 1)
+            Event(number, message(each.name, each.data, self._event_id(number)), each.owner, to_staff=few)
+            for number, each in enumerate(updates, self._number + 1)
         ]
         self._number += len(events)
-        return events if few else [*events, *self._resets(to_all=False)]
+        return events if few else [*events, self._reset(to_all=False)]
 
-    def _resets(self, *, to_all: bool) -> list[Event]:
+    def _reset(self, *, to_all: bool) -> Event:
         self._number += 1
-        data = message("reset", "{}", self._identity(self._number))
-        return [Event(self._number, data, to_owner=False, to_all=to_all)]
+        data = message("reset", "{}", self._event_id(self._number))
+        return Event(self._number, data, to_owner=False, to_all=to_all)
 
     def _publish(self, events: Sequence[Event]) -> None:
         if not events:
             return
-        self._kept.extend(events)
+        self._recent.extend(events)
         deliveries: defaultdict[object, list[Callable[[], None]]] = defaultdict(list)
-        for listener in self._audience.listeners:
-            if mine := [event for event in events if event.is_for(listener.actor)]:
-                deliveries[listener.loop].append(partial(listener.offer, mine))
-        for listener in {each.loop: each for each in self._audience.listeners}.values():
-            _call(listener, partial(_all, deliveries[listener.loop]))
+        for listener in self._listeners.connected:
+            if own := [event for event in events if event.is_for(listener.actor)]:
+                deliveries[listener.loop].append(partial(listener.offer, own))
+        for listener in {each.loop: each for each in self._listeners.connected}.values():
+            _call(listener, partial(_call_each, deliveries[listener.loop]))
 
     def _missed(self, listener: Listener, last_event_id: str | None) -> list[Event] | None:
-        """What came after that event for this listener; None if that can no longer be told."""
+        """Return the events after that one for this listener; None if they are not all known."""
         token, _, number = (last_event_id or "").partition("-")
-        if not self._seeing or token != self._token or not number.isascii() or not number.isdigit():
+        if not self._polled or token != self._token or not number.isascii() or not number.isdigit():
             return None
-        if not self._audience.was_served(listener.actor) or int(number) > self._number:
+        if not self._listeners.was_served(listener.actor) or int(number) > self._number:
             return None
-        oldest = self._kept[0].number if self._kept else self._number + 1
+        oldest = self._recent[0].number if self._recent else self._number + 1
         if int(number) < oldest - 1:
             return None
-        return [event for event in self._kept if event.number > int(number) and event.is_for(listener.actor)]
+        return [event for event in self._recent if event.number > int(number) and event.is_for(listener.actor)]
 
     def _hello(self, missed: Sequence[Event] | None) -> Event:
-        # Whoever resumes keeps the id that he came with, until the first event that he had missed.
+        # A client that resumes keeps the id that it sent until it has received the first event that it missed.
         number = self._number if not missed else missed[0].number - 1
-        return Event(number, hello(self._identity(number), resumed=missed is not None), to_all=True)
+        return Event(number, hello(self._event_id(number), resumed=missed is not None), to_all=True)
 
-    def _identity(self, number: int) -> str:
+    def _event_id(self, number: int) -> str:
         return f"{self._token}-{number}"
 
 
@@ -189,6 +181,6 @@ def _call(listener: Listener, call: Callable[[], None]) -> None:
         listener.loop.call_soon_threadsafe(call)
 
 
-def _all(calls: Iterable[Callable[[], None]]) -> None:
+def _call_each(calls: Iterable[Callable[[], None]]) -> None:
     for call in calls:
         call()

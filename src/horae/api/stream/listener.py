@@ -1,55 +1,96 @@
-"""One client that listens, on its event loop."""
+"""The clients of event streams: each with its queue of messages, and all of them by what they may see."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
-from typing import Final
 
 from horae.api.security.actor import Actor
 from horae.api.stream.event import Event
-
-MOST_WAITING: Final = 1000
-"""Messages that wait for one client; one that has fallen further behind is let go, and comes again."""
-MOST_BYTES_WAITING: Final = 1024 * 1024
+from horae.api.stream.timing import ListenerLimits
+from horae.domain.jobs.owner import EVERYBODY, Whose
 
 
 class Listener:
-    """Takes what is for one actor, until it is closed or falls behind."""
+    """Queues the messages for one client on its event loop, until it is closed or falls behind."""
 
-    def __init__(self, actor: Actor) -> None:
+    def __init__(self, actor: Actor, limits: ListenerLimits = ListenerLimits()) -> None:  # noqa: B008 - immutable
         self.actor = actor
         self.loop = asyncio.get_running_loop()
         self.closed = False
-        self._waiting: list[bytes] = []
-        self._bytes = 0
-        self._filled = asyncio.Event()
+        self._limits = limits
+        self._messages: list[bytes] = []
+        self._size = 0
+        self._ready = asyncio.Event()
 
     def offer(self, events: Sequence[Event]) -> None:
-        """Add what has happened; close if it is too much. Call it on the loop."""
+        """Queue events; close the listener if that exceeds a limit. Call it on the loop."""
         if self.closed:
             return
-        self._bytes += sum(len(event.message) for event in events)
-        if len(self._waiting) + len(events) > MOST_WAITING or self._bytes > MOST_BYTES_WAITING:
+        self._size += sum(len(event.message) for event in events)
+        if len(self._messages) + len(events) > self._limits.messages or self._size > self._limits.size:
             self.close()
             return
-        self._waiting.extend(event.message for event in events)
-        self._filled.set()
+        self._messages.extend(event.message for event in events)
+        self._ready.set()
 
     def close(self) -> None:
-        """Send nothing more. Call it on the loop."""
+        """Drop all messages and accept no more. Call it on the loop."""
         self.closed = True
-        self._waiting.clear()
-        self._filled.set()
+        self._messages.clear()
+        self._ready.set()
 
-    async def take(self, patience: float) -> bytes:
-        """What waits, as soon as something does; nothing when `patience` (seconds) is over, or once closed."""
+    async def take(self, timeout: float) -> bytes:  # noqa: ASYNC109 - silence is no error here
+        """Return all queued messages once there are any; nothing after `timeout` seconds or once closed."""
         try:
-            async with asyncio.timeout(patience):
-                await self._filled.wait()
+            async with asyncio.timeout(timeout):
+                await self._ready.wait()
         except TimeoutError:
             return b""
-        taken = b"".join(self._waiting)
-        self._waiting.clear()
-        self._bytes = 0
+        taken = b"".join(self._messages)
+        self._messages.clear()
+        self._size = 0
         if not self.closed:
-            self._filled.clear()
+            self._ready.clear()
         return taken
+
+
+class Listeners:
+    """The listeners of this process, and those that left recently, whose events are kept. Not thread-safe."""
+
+    def __init__(self, linger: float) -> None:
+        """`linger`: for how many seconds events are kept for a client that left."""
+        self.connected: set[Listener] = set()
+        self._linger = linger
+        self._count: Counter[Whose] = Counter()
+        self._kept_until: dict[Whose, float] = {}
+
+    def add(self, listener: Listener) -> None:
+        """Add a listener."""
+        self.connected.add(listener)
+        self._count[listener.actor.reading_as] += 1
+
+    def remove(self, listener: Listener, now: float) -> None:
+        """Remove a listener. Idempotent."""
+        if listener not in self.connected:
+            return
+        self.connected.discard(listener)
+        key = listener.actor.reading_as
+        self._count[key] -= 1
+        if not self._count[key]:
+            del self._count[key]
+            self._kept_until[key] = now + self._linger
+
+    def forget(self, now: float) -> bool:
+        """Drop the clients that did not return in time; return whether any are left."""
+        self._kept_until = {key: until for key, until in self._kept_until.items() if until > now}
+        return bool(self._count or self._kept_until)
+
+    def may_see(self, owner: str | None) -> bool:
+        """Return whether a listener may see jobs of this owner; None for jobs without an owner."""
+        keys: tuple[Whose, ...] = (EVERYBODY,) if owner is None else (EVERYBODY, owner)
+        return any(key in self._count or key in self._kept_until for key in keys)
+
+    def was_served(self, actor: Actor) -> bool:
+        """Return whether events for this actor were kept without a gap."""
+        key = actor.reading_as
+        return key in self._count or key in self._kept_until

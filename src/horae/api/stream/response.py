@@ -1,27 +1,17 @@
-"""A response that goes on: what a listener takes is sent, with a beat when there is nothing."""
+"""The response of an event stream: sends the messages of a listener, and heartbeats while there are none."""
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 from typing_extensions import override
 
-from horae.api.stream.event import BEAT
+from horae.api.stream.event import HEARTBEAT
 from horae.api.stream.hub import Hub
 from horae.api.stream.listener import Listener
 from horae.api.stream.stream_limit import StreamLimit
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamTiming:
-    """The times of one event stream, in seconds."""
-
-    heartbeat: float = 15.0  # silence before a comment is sent; proxies close what is silent for half a minute
-    send_limit: float = 20.0  # for a client to accept a message before it is disconnected
-    close_limit: float = 1.0  # for a client to accept the end of the stream
-    lifetime: float = 3600.0  # until the stream ends, so that the client authenticates again
+from horae.api.stream.timing import StreamTiming
 
 
 class EventStream(Response):
@@ -48,10 +38,10 @@ class EventStream(Response):
         try:
             async with asyncio.TaskGroup() as group:
                 sending = group.create_task(self._send(send))
-                leaving = group.create_task(_until_gone(receive))
-                await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
+                disconnected = group.create_task(_until_disconnected(receive))
+                await asyncio.wait((sending, disconnected), return_when=asyncio.FIRST_COMPLETED)
                 sending.cancel()
-                leaving.cancel()
+                disconnected.cancel()
         finally:
             self._hub.leave(self._listener)
 
@@ -61,7 +51,7 @@ class EventStream(Response):
                 while not self._listener.closed:
                     message = await self._listener.take(self._timing.heartbeat)
                     if not self._listener.closed:
-                        await self._send_one(send, message or BEAT)
+                        await self._send_one(send, message or HEARTBEAT)
         except TimeoutError:  # too old, or too slow
             self._listener.close()
         with suppress(TimeoutError):
@@ -76,6 +66,6 @@ class EventStream(Response):
             await send({"type": "http.response.body", "body": message, "more_body": True})
 
 
-async def _until_gone(receive: Receive) -> None:
+async def _until_disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

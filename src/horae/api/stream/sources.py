@@ -1,13 +1,14 @@
-"""What can be told: each source looks at the database, and says what has changed since its last look as news."""
+"""Where updates come from: each source polls the database and returns what has changed since its previous poll."""
 
 import time
 from collections import deque
-from typing import Final, Protocol
+from typing import Protocol
 
 from pydantic import BaseModel
 
-from horae.api.stream.event import JobStreamEvent, News
-from horae.api.stream.watch import Changed, Wanted, Watch
+from horae.api.stream.event import JobStreamEvent, Update
+from horae.api.stream.timing import ScheduleSourceTiming
+from horae.api.stream.watch import Changed, JobWatch, Wanted
 from horae.api.views.jobs import JobViews
 from horae.api.views.schedules import ScheduleItems
 from horae.client.schedules.reading import views_of
@@ -15,43 +16,36 @@ from horae.storage.engine.database import Database
 from horae.storage.schedules import reading
 from horae.wakeup.channel import Hint, HintKind
 
-LATE: Final = 2.0
-"""Seconds: how much later than its time a change may become visible, for its transaction was open for so long."""
-LIMIT: Final = 1000
-"""Changed schedules that a look takes up, those of the look before among them."""
-MOST: Final = 200
-"""Schedules that are told of one by one; past it whoever listens is told to look for himself."""
-
 
 class Source(Protocol):
-    """Looks at one kind of thing. `staff_only`: nobody else is shown any."""
+    """Polls for changes of one kind of object. `staff_only`: only staff receive its updates."""
 
     staff_only: bool
 
-    def hear(self, hint: Hint) -> None:
-        """Learn from a hint; on any thread."""
+    def on_hint(self, hint: Hint) -> None:
+        """Take a hint into account; called on any thread."""
         ...
 
-    def look(self, wanted: Wanted) -> list[News] | None:
-        """What is new since the last look, at the first one nothing; None if it is too much to tell."""
+    def poll(self, wanted: Wanted) -> list[Update] | None:
+        """Return what has changed since the previous poll; nothing at the first one, None if it is too much."""
         ...
 
 
 class JobSource:
-    """Tells of jobs."""
+    """Reports changes of jobs."""
 
     staff_only = False
 
-    def __init__(self, watch: Watch, views: JobViews) -> None:
+    def __init__(self, watch: JobWatch, views: JobViews) -> None:
         self._watch, self._views = watch, views
 
-    def hear(self, hint: Hint) -> None:
-        """Learn nothing: a look finds all there is."""
+    def on_hint(self, hint: Hint) -> None:
+        """Ignore hints: a poll finds every change."""
 
-    def look(self, wanted: Wanted) -> list[News] | None:
-        """What has happened to jobs."""
+    def poll(self, wanted: Wanted) -> list[Update] | None:
+        """Return what has changed since the previous poll."""
         changes = self._watch.changes(wanted)
-        return None if changes is None else [News("job", self._rendered(each), each.job.owner) for each in changes]
+        return None if changes is None else [Update("job", self._rendered(each), each.job.owner) for each in changes]
 
     def _rendered(self, changed: Changed) -> str:
         view = self._views.view(changed.job)
@@ -65,44 +59,45 @@ class ScheduleGone(BaseModel):
 
 
 class ScheduleSource:
-    """Tells of schedules, while somebody listens who may see them: one statement a look, that an index answers."""
+    """Reports changes of schedules while a listener may see them: one indexed statement for each poll."""
 
     staff_only = True
 
-    def __init__(self, database: Database, items: ScheduleItems) -> None:
-        self._database, self._items = database, items
-        self._hinted: deque[int] = deque(maxlen=LIMIT)
-        self._seen: dict[int, int] = {}
-        self._looked: float | None = None
+    def __init__(self, database: Database, items: ScheduleItems, timing: ScheduleSourceTiming) -> None:
+        self._database, self._items, self._timing = database, items, timing
+        self._hinted: deque[int] = deque(maxlen=timing.rows)
+        self._versions: dict[int, int] = {}
+        self._polled_at: float | None = None
 
-    def hear(self, hint: Hint) -> None:
-        """Learn of schedules that may be gone: a row that is not there tells of nothing."""
+    def on_hint(self, hint: Hint) -> None:
+        """Remember schedules that may have been deleted: only a hint tells that a row has gone."""
         if hint.kind is HintKind.SCHEDULES:
             self._hinted.extend(hint.job_ids)
 
-    def look(self, wanted: Wanted) -> list[News] | None:
-        """What has happened to schedules."""
-        last, self._looked = self._looked, time.monotonic()
+    def poll(self, wanted: Wanted) -> list[Update] | None:
+        """Return what has changed since the previous poll."""
+        last, self._polled_at = self._polled_at, time.monotonic()
         hinted = {self._hinted.popleft() for _ in range(len(self._hinted))}
-        if not wanted(None):  # told again once somebody comes: that harms nobody
-            self._seen = {}
+        if not wanted(None):  # changes may be reported twice when a listener arrives, which does no harm
+            self._versions = {}
             return []
-        within = LATE + (0.0 if last is None else self._looked - last)
-        before, self._seen = self._seen, self._database.autocommit(reading.changed, within, LIMIT)
-        moved = [key for key, version in self._seen.items() if before.get(key) != version]
+        within = self._timing.late + (0.0 if last is None else self._polled_at - last)
+        before = self._versions
+        self._versions = self._database.autocommit(reading.changed, within, self._timing.rows)
+        changed = [key for key, version in self._versions.items() if before.get(key) != version]
         if last is None:
             return []
-        if len(self._seen) == LIMIT or len(moved) > MOST:
+        if len(self._versions) == self._timing.rows or len(changed) > self._timing.most_each:
             return None
-        return self._news(moved, hinted - self._seen.keys())
+        return self._updates(changed, hinted - self._versions.keys())
 
-    def _news(self, moved: list[int], doubtful: set[int]) -> list[News]:
-        if not moved and not doubtful:
+    def _updates(self, changed: list[int], hinted: set[int]) -> list[Update]:
+        if not changed and not hinted:
             return []
-        rows = {row.id: row for row in self._database.autocommit(reading.by_ids, [*moved, *doubtful])}
-        views = views_of(self._database, [rows[key] for key in moved if key in rows])
-        gone = [key for key in (*moved, *sorted(doubtful)) if key not in rows]
+        rows = {row.id: row for row in self._database.autocommit(reading.by_ids, [*changed, *hinted])}
+        views = views_of(self._database, [rows[key] for key in changed if key in rows])
+        deleted = [key for key in (*changed, *sorted(hinted)) if key not in rows]
         return [
-            *(News("schedule", self._items.item(view).model_dump_json()) for view in views),
-            *(News("schedule_gone", ScheduleGone(id=key).model_dump_json()) for key in gone),
+            *(Update("schedule", self._items.item(view).model_dump_json()) for view in views),
+            *(Update("schedule_gone", ScheduleGone(id=key).model_dump_json()) for key in deleted),
         ]

@@ -1,25 +1,18 @@
-"""Finds what has changed since the last look, in the rows and in the live store."""
+"""Finds the jobs that have changed since the previous poll, by their rows and by the live store."""
 
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Final
 
+from horae.api.stream.timing import JobWatchTiming
 from horae.client.jobs.jobs import Jobs
 from horae.domain.jobs.job import ENDED, Job, JobId, JobState
 from horae.live.store import LiveReport
 from horae.runtime.components import Components
 from horae.storage.jobs import events
 from horae.storage.jobs.events import ChangeScan, JobVersion
-
-LIMIT: Final = 5000
-"""Rows that a look takes up of each kind; past it whoever listens is told to look for himself."""
-LATE: Final = timedelta(seconds=2)
-"""How much later than its time a change may become visible: its transaction was open for so long."""
-LOOKS_BACK: Final = 3
-"""Looks for which an id that came late is still taken for new."""
 
 
 class Change(StrEnum):
@@ -41,50 +34,51 @@ class Changed:
 
 
 Wanted = Callable[[str | None], bool]
-"""Whether anybody wants to hear of jobs of this owner."""
+"""Returns whether a listener may see the jobs of this owner; None for jobs without an owner."""
 
 
-class Watch:
-    """Looks at one database. Every look costs a few statements that indexes answer, and nobody else needs to look."""
+class JobWatch:
+    """Polls one database on behalf of all listeners. Each poll takes a few statements, which indexes answer."""
 
-    def __init__(self, components: Components, jobs: Jobs) -> None:
-        self._components, self._jobs = components, jobs
-        self._marks: dict[JobId, JobVersion] = {}
+    def __init__(self, components: Components, jobs: Jobs, timing: JobWatchTiming) -> None:
+        self._components, self._jobs, self._timing = components, jobs, timing
+        self._versions: dict[JobId, JobVersion] = {}
         self._reports: Mapping[JobId, LiveReport] = {}
         self._held: Collection[JobId] = ()
-        self._newest: deque[JobId] = deque(maxlen=LOOKS_BACK)
+        self._newest: deque[JobId] = deque(maxlen=timing.new_for)
         self._since: datetime | None = None
 
     def changes(self, wanted: Wanted) -> list[Changed] | None:
-        """What has changed since the last look, at the first one nothing; None if it is too much to tell."""
+        """Return what has changed since the previous poll; nothing at the first one, None if it is too much."""
         first = self._since is None
-        sight = self._look()
-        before, self._marks = self._marks, dict(sight.versions)
-        left = [job_id for job_id in self._held if job_id not in sight.versions]
-        self._held = sight.held
-        reports, self._reports = self._reports, self._read(sight)
-        if first or sight.truncated:
+        scan = self._scan()
+        before, self._versions = self._versions, dict(scan.versions)
+        released = [job_id for job_id in self._held if job_id not in scan.versions]
+        self._held = scan.held
+        reports, self._reports = self._reports, self._read(scan)
+        if first or scan.truncated:
             return [] if first else None
-        changed = {mark.id: mark for mark in sight.versions.values() if mark != before.get(mark.id)}
-        changed.update(self._components.database.autocommit(events.versions_of, left) if left else {})
-        moved = [job_id for job_id, report in self._reports.items() if report != reports.get(job_id)]
-        owners = {job_id: sight.versions[job_id].owner for job_id in moved} | {
-            mark.id: mark.owner for mark in changed.values()
+        changed = {version.id: version for version in scan.versions.values() if version != before.get(version.id)}
+        changed.update(self._components.database.autocommit(events.versions_of, released) if released else {})
+        reported = [job_id for job_id, report in self._reports.items() if report != reports.get(job_id)]
+        owners = {job_id: scan.versions[job_id].owner for job_id in reported} | {
+            version.id: version.owner for version in changed.values()
         }
         return self._load([job_id for job_id, owner in owners.items() if wanted(owner)], before)
 
-    def _look(self) -> ChangeScan:
+    def _scan(self) -> ChangeScan:
         database = self._components.database
         if self._since is None:
             self._since, newest = database.autocommit(events.scan_start)
             self._newest.append(newest)
-        sight = database.autocommit(events.scan, after=self._newest[0], since=self._since - LATE, limit=LIMIT)
-        self._since = sight.now
-        self._newest.append(sight.newest)
-        return sight
+        since = self._since - timedelta(seconds=self._timing.late)
+        scan = database.autocommit(events.scan, after=self._newest[0], since=since, limit=self._timing.rows)
+        self._since = scan.now
+        self._newest.append(scan.newest)
+        return scan
 
-    def _read(self, sight: ChangeScan) -> Mapping[JobId, LiveReport]:
-        running = {job_id: sight.versions[job_id].lease for job_id in sight.held}
+    def _read(self, scan: ChangeScan) -> Mapping[JobId, LiveReport]:
+        running = {job_id: scan.versions[job_id].lease for job_id in scan.held}
         reports = self._components.live.read(list(running))
         return {job_id: report for job_id, report in reports.items() if report.lease == running[job_id]}
 
@@ -92,13 +86,13 @@ class Watch:
         if not job_ids:
             return []
         found = self._jobs.list(ids=job_ids).jobs
-        for job in found:  # it may have gone on since the look, and that is told now
-            if job.id in self._marks:
-                self._marks[job.id] = JobVersion(job.id, job.state, job.lease, job.owner)
-        return [Changed(_change(job, before.get(job.id)), job) for job in sorted(found, key=_moment)]
+        for job in found:  # it may have changed again since the scan, and that is reported now
+            if job.id in self._versions:
+                self._versions[job.id] = JobVersion(job.id, job.state, job.lease, job.owner)
+        return [Changed(_change(job, before.get(job.id)), job) for job in sorted(found, key=_order)]
 
 
-def _moment(job: Job) -> tuple[datetime, JobId]:
+def _order(job: Job) -> tuple[datetime, JobId]:
     return job.updated_at, job.id
 
 

@@ -12,8 +12,6 @@ from horae.storage.jobs.tables import jobs
 from horae.storage.operations.overview import TICK_OF_JOB
 from horae.storage.schedules.tables import ticks
 
-COUNTED_AFTER: Final = 2.0
-"""Seconds after which an end is counted; before that, its transaction may not have been committed."""
 PICK_UP_BOUNDS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0, 300.0)
 """The upper bounds of the histogram of seconds from due to started."""
 DURATION_BOUNDS: Final = (0.01, 0.1, 1.0, 10.0, 60.0, 300.0, 1800.0)
@@ -82,9 +80,9 @@ LATENESS: Final = (
 HORIZON: Final = select(seconds_from_now(bindparam("seconds", type_=Float())))
 
 
-def horizon(connection: Connection) -> datetime:
-    """Return the moment before which all ends are visible."""
-    return connection.execute(HORIZON, {"seconds": -COUNTED_AFTER}).scalar_one()
+def horizon(connection: Connection, seconds: float) -> datetime:
+    """Return the moment `seconds` ago, before which all ends are visible."""
+    return connection.execute(HORIZON, {"seconds": -seconds}).scalar_one()
 
 
 def tallies(connection: Connection, since: datetime, until: datetime) -> list[Tally]:
