@@ -1,0 +1,28 @@
+"""The checks of the final state: the outside checker and the audit."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+
+def outside(url: str, log: Path) -> list[str]:
+    """Return what the outside checker finds in the tables and in the log of the bodies."""
+    if importlib.util.find_spec("tests.checker") is None:
+        return []
+    command = [sys.executable, "-m", "tests.checker", url, "--log", str(log), "--frozen"]
+    return _problems(command)
+
+
+def audit(url: str) -> list[str] | None:
+    """Return what `horae audit` finds; None if there is no such command."""
+    if importlib.util.find_spec("horae.cli.commands.audit") is None:
+        return None
+    return _problems([sys.executable, "-m", "horae", "audit", "--database", url])
+
+
+def _problems(command: list[str]) -> list[str]:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=dict(os.environ))
+    lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+    return [] if done.returncode == 0 else lines or [f"exit code {done.returncode}"]

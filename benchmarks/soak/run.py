@@ -1,0 +1,210 @@
+"""One soak on one database: nodes, load, clients and faults for some time, then the verdicts of all rules."""
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from sqlalchemy import Engine, create_engine
+
+from benchmarks.soak import application, checks, history, rules
+from benchmarks.soak.calls import Calls
+from benchmarks.soak.clients import Clients
+from benchmarks.soak.faults import Disturbance, Faults
+from benchmarks.soak.load import Load
+from benchmarks.soak.measures import Sampler
+from benchmarks.soak.nodes import Incarnation, SoakNode
+from benchmarks.soak.rules import Bounds, PickUp, Verdict, Window
+from horae import Horae
+from tests.harness.network import Network
+from tests.harness.postgres import PostgresServer
+
+RECOVERED_AFTER: Final = 3.0
+"""Seconds after a fault that still count as disturbed."""
+UNEXPECTED_IN_LOG: Final = re.compile(
+    r"^.*(never retrieved|was never awaited|Exception in thread|Exception ignored|\[horae\] ERROR asyncio).*$",
+    re.MULTILINE,
+)
+"""Lines that no fault explains."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is run, and for how long."""
+
+    kind: str
+    seconds: float
+    seed: int
+    rate: float
+    fault_pause: tuple[float, float]
+    """Seconds between two faults, at least and at most."""
+    bounds: Bounds = field(default_factory=Bounds)
+    application: str = "benchmarks.soak.application:horae"
+
+    @property
+    def keep(self) -> float:
+        """Seconds for which ended jobs are kept: short enough that the tables reach their size in the warm-up."""
+        return min(60.0, max(2.0, self.seconds / 20))
+
+    @property
+    def window(self) -> Window:
+        """The measured part: after a fifth of the time, at most five minutes."""
+        return Window(min(self.seconds / 5, 300.0), self.seconds)
+
+    @property
+    def sample_every(self) -> float:
+        """Seconds between two measurements."""
+        return min(5.0, max(0.3, self.seconds / 300))
+
+
+@dataclass
+class Result:
+    """What came of one soak."""
+
+    plan: Plan
+    verdicts: list[Verdict]
+    faults: dict[str, int]
+    calls: dict[str, int]
+    refused: dict[str, int]
+    jobs: dict[str, int]
+
+    @property
+    def broken(self) -> list[Verdict]:
+        return [verdict for verdict in self.verdicts if verdict.kept is False]
+
+
+@dataclass
+class Soak:
+    """Everything that takes part in one run."""
+
+    plan: Plan
+    folder: Path
+    engine: Engine
+    horae: Horae
+    nodes: list[SoakNode]
+    server: PostgresServer | None
+    network: Network | None
+
+    def __post_init__(self) -> None:
+        draw = Random(self.plan.seed)
+        self.calls = Calls()
+        self.load = Load(self.horae, self.engine, self.plan.rate, Random(draw.random()), self.calls)
+        self.clients = Clients(self._urls, Random(draw.random()), self.calls)
+        self.faults = Faults(self.engine, self.nodes, self.server, self.network, Random(draw.random()))
+        self.pauses = Random(draw.random())
+
+    def run(self) -> Result:
+        """Run for the planned time, let all work end, and judge."""
+        history.keep_deleted_rows(self.engine)
+        self.load.prepare()
+        for node in self.nodes:
+            node.start()
+        for node in self.nodes:
+            node.ready()
+        self.began, self.began_at = time.monotonic(), time.time()
+        self.sampler = Sampler(self._measuring_engine(), self._incarnations, self.plan.sample_every, self.began)
+        self.sampler.start()
+        self.load.start()
+        self.clients.start()
+        try:
+            self._make_faults()
+        finally:
+            self.load.stop()
+            self.clients.stop()
+            self.sampler.stop()
+        drained = self._drain()
+        self.faults.ends += [node.end() for node in self.nodes]
+        return self._judge(drained)
+
+    def _make_faults(self) -> None:
+        """Make faults until the time is over, the last ones early enough that their effects are measured."""
+        end = self.began + self.plan.seconds
+        while (left := end - time.monotonic()) > 0:
+            time.sleep(min(self.pauses.uniform(*self.plan.fault_pause), left))
+            if time.monotonic() < end - 1:
+                self.faults.make_one()
+
+    def _drain(self) -> float:
+        """Let all jobs end, and return the seconds that it took; infinite if they did not end."""
+        began = time.monotonic()
+        for _ in range(5):  # connections that a fault has ended fail once each
+            if self.calls.attempt("let all run", self.load.let_all_run):
+                break
+        while time.monotonic() - began < 2 * self.plan.bounds.drained_within:
+            with self.engine.connect() as connection:
+                if not connection.scalar(history.OPEN):
+                    return time.monotonic() - began
+            time.sleep(0.2)
+        return float("inf")
+
+    def _judge(self, drained: float) -> Result:
+        plan, bounds = self.plan, self.plan.bounds
+        audited = checks.audit(self.horae.settings.database)
+        put_back = history.put_back(self.engine)
+        verdicts = [
+            *rules.growths(self.sampler.measures, plan.window, bounds, self._changes()),
+            *rules.pick_ups(self._pick_ups(), plan.window, bounds),
+            rules.rate(self._ended(), plan.window, bounds),
+            rules.longest("killed nodes' jobs are rescued", "kill -9", self.faults.rescues, bounds.rescued_within),
+            rules.longest(
+                "nodes end in time", "SIGTERM", [end.seconds for end in self.faults.ends], bounds.ends_within
+            ),
+            rules.none_of("nodes end with code 0", [f"{e.node}: {e.code}" for e in self.faults.ends if e.code != 0]),
+            rules.longest("all jobs end", "after the load", [drained], bounds.drained_within),
+            rules.none_of("no unexpected error of a call", self.calls.unexpected),
+            rules.none_of("no unexpected error in a log", self._log_lines()),
+            rules.none_of("deleted rows can be put back", put_back),
+            rules.none_of("effects exactly once", history.broken(self.engine)),
+            rules.none_of("outside checker", checks.outside(self.horae.settings.database, self.folder / "bodies.log")),
+        ]
+        if audited is not None:
+            verdicts.append(rules.none_of("horae audit", audited))
+        made, refused = dict(self.calls.made), dict(self.calls.refused)
+        return Result(plan, verdicts, dict(self.faults.made), made, refused, history.jobs(self.engine))
+
+    def _changes(self) -> dict[str, int]:
+        """Return how many rows those tables may have that keep a row for each change."""
+        made = self.calls.made
+        changes = sum(made[name] for name in made if not name.startswith(("http", "stream", "events", "list", "start")))
+        nodes = sum(len(node.incarnations) for node in self.nodes) + sum(self.faults.made.values())
+        setup = len(application.SCHEDULES) + 10
+        return {"horae_audit": changes + nodes + setup, "horae_deployments": made["deploy"] + 1}
+
+    def _pick_ups(self) -> list[PickUp]:
+        """Return the pick-ups of jobs that were due at a time without a fault."""
+        return [
+            PickUp(due - self.began_at, began - due)
+            for due, began in history.pick_ups(self.engine)
+            if not disturbed(due, self.faults.disturbances)
+        ]
+
+    def _ended(self) -> list[float]:
+        return [at - self.began_at for at in history.ended(self.engine)]
+
+    def _log_lines(self) -> list[str]:
+        logs = [incarnation.log for incarnation in self._all_incarnations()]
+        return [
+            f"{log.name}: {line[0]}"
+            for log in logs
+            for line in UNEXPECTED_IN_LOG.finditer(log.read_text(errors="replace"))
+        ]
+
+    def _all_incarnations(self) -> list[Incarnation]:
+        return [incarnation for node in self.nodes for incarnation in node.incarnations]
+
+    def _incarnations(self) -> Sequence[Incarnation]:
+        return [node.current for node in self.nodes if node.current.alive]
+
+    def _urls(self) -> Sequence[str]:
+        return [url for node in self.nodes if (url := node.current.url) is not None]
+
+    def _measuring_engine(self) -> Engine:
+        return create_engine(self.engine.url, isolation_level="AUTOCOMMIT")
+
+
+def disturbed(at: float, disturbances: Sequence[Disturbance]) -> bool:
+    """Return whether a moment is within a fault or shortly after it."""
+    return any(fault.began <= at <= fault.ended + RECOVERED_AFTER for fault in disturbances)
