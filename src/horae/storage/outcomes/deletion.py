@@ -1,6 +1,7 @@
-"""Delete jobs that have ended."""
+"""Delete jobs that have ended, and what is stored about them elsewhere."""
 
 from collections.abc import Collection
+from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import Connection, delete
@@ -8,11 +9,13 @@ from sqlalchemy import Connection, delete
 from horae.domain.jobs.job import JobId
 from horae.storage.engine.dialect import IdList, PerDialect, member_of
 from horae.storage.jobs.tables import job_attempts, jobs
+from horae.storage.schedules import ticks
 
 
 def _delete(dialect: str) -> tuple[Any, Any]:
     gone = member_of(dialect, jobs.c.id, "ids", of=IdList)
-    ended = delete(jobs).where(gone, jobs.c.finished_at.is_not(None), jobs.c.node_id.is_(None)).returning(jobs.c.id)
+    ended = delete(jobs).where(gone, jobs.c.finished_at.is_not(None), jobs.c.node_id.is_(None))
+    ended = ended.returning(jobs.c.id, jobs.c.schedule_id, jobs.c.nominal_time)
     return ended, delete(job_attempts).where(member_of(dialect, job_attempts.c.job_id, "ids", of=IdList))
 
 
@@ -20,8 +23,18 @@ DELETE: Final = PerDialect(_delete)
 
 
 def delete_jobs(connection: Connection, job_ids: Collection[JobId]) -> set[JobId]:
-    """Delete those of these jobs that have ended and whose bodies have stopped, and return their ids."""
+    """Delete those of these jobs that have ended and whose bodies have stopped, and return their ids.
+
+    The decisions about the nominal times of a schedule are deleted with its oldest jobs, or they would pile up.
+    """
     jobs_statement, attempts_statement = DELETE.on(connection)
-    gone = {JobId(id_) for id_ in connection.execute(jobs_statement, {"ids": list(job_ids)}).scalars()}
+    rows = connection.execute(jobs_statement, {"ids": list(job_ids)}).all()
+    gone = {JobId(row.id) for row in rows}
     connection.execute(attempts_statement, {"ids": list(gone)})
+    upto: dict[int, datetime] = {}
+    for row in rows:
+        if row.schedule_id is not None and row.nominal_time is not None:
+            upto[row.schedule_id] = max(row.nominal_time, upto.get(row.schedule_id, row.nominal_time))
+    if upto:
+        ticks.forget(connection, upto)
     return gone

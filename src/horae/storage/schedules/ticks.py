@@ -1,14 +1,28 @@
 """The ledger of nominal times: the decision about each, with its reason, written in the transaction that acts on it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypedDict
 
-from sqlalchemy import Connection, Insert, RowMapping, bindparam, func, insert, select
+from sqlalchemy import (
+    Connection,
+    Delete,
+    Insert,
+    RowMapping,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    tuple_,
+)
 
 from horae.storage.engine.dialect import Instant, PerDialect, database_now, json_rows
 from horae.storage.engine.unreadable_rows import readable_page
+from horae.storage.jobs.tables import jobs
 from horae.storage.schedules.tables import ticks
 from horae.storage.schedules.writing import rows_as_json
 
@@ -50,7 +64,24 @@ def _add(dialect: str) -> Insert:
     return insert(ticks).from_select([*_GIVEN, "decided_at"], source, include_defaults=False)
 
 
+def _forget(dialect: str) -> Delete:
+    upto = json_rows(dialect, "upto", schedule_id=ticks.c.schedule_id.type, nominal_time=ticks.c.nominal_time.type)
+    old, newer = ticks.alias("old"), ticks.alias("newer")
+    first_kept = select(func.min(jobs.c.nominal_time)).where(
+        jobs.c.schedule_id == upto.c.schedule_id, jobs.c.nominal_time.is_not(None)
+    )
+    newest = select(func.max(newer.c.nominal_time)).where(newer.c.schedule_id == upto.c.schedule_id)
+    kept, last = (query.correlate(upto).scalar_subquery() for query in (first_kept, newest))
+    found = (
+        select(old.c.schedule_id, old.c.nominal_time)
+        .join(upto, and_(old.c.schedule_id == upto.c.schedule_id, old.c.nominal_time <= upto.c.nominal_time))
+        .where(or_(kept.is_(None), old.c.nominal_time < kept), old.c.nominal_time < last)
+    )
+    return delete(ticks).where(tuple_(ticks.c.schedule_id, ticks.c.nominal_time).in_(found))
+
+
 ADD: Final = PerDialect(_add)
+FORGET: Final = PerDialect(_forget)
 PAGE: Final = (
     select(ticks)
     .where(ticks.c.schedule_id == bindparam("schedule_id"))
@@ -65,6 +96,16 @@ LATEST: Final = select(func.max(ticks.c.nominal_time)).where(
 def add(connection: Connection, decided: Sequence[NewTicks]) -> None:
     """Write decisions; the primary key rejects a second one about the same nominal time, and so the transaction."""
     connection.execute(ADD.on(connection), {"rows": rows_as_json(connection, decided)})
+
+
+def forget(connection: Connection, upto: Mapping[int, datetime]) -> None:
+    """Delete the decisions about each schedule's nominal times up to a moment, because the jobs for them are deleted.
+
+    A schedule's ledger goes back as far as its jobs do, without gaps: decisions from its oldest job on are kept, and so
+    is its last decision.
+    """
+    given = [{"schedule_id": schedule_id, "nominal_time": moment} for schedule_id, moment in upto.items()]
+    connection.execute(FORGET.on(connection), {"upto": rows_as_json(connection, given)})
 
 
 def latest(connection: Connection, schedule_id: int, before: datetime) -> datetime | None:
