@@ -21,9 +21,18 @@ TABLES: Final = (
     "horae_audit", "horae_sessions",
 )  # fmt: skip
 BACKLOG: Final = text("SELECT count(*) FROM horae_jobs WHERE state = 'pending' AND queue <> 'held'")
+CHANGING: Final = (
+    "horae_jobs",
+    "horae_job_attempts",
+    "horae_ticks",
+    "horae_schedules",
+    "horae_nodes",
+    "horae_live_jobs",
+)
+"""Tables whose rows are updated or deleted often, so that PostgreSQL has to vacuum them."""
 POSTGRES_SIZES: Final = text(
     "SELECT relname AS name, n_dead_tup AS dead, pg_total_relation_size(relid) AS size FROM pg_stat_user_tables "
-    "WHERE relname LIKE 'horae%'"
+    "WHERE relname = ANY(:tables)"
 )
 
 
@@ -84,7 +93,7 @@ def table_figures(connection: Connection) -> list[tuple[str, str, float, str]]:
         found.append(("rows", table, rows, ""))
     found.append(("backlog", "pending jobs", connection.execute(BACKLOG).scalar_one(), ""))
     if connection.dialect.name == "postgresql":
-        for row in connection.execute(POSTGRES_SIZES).all():
+        for row in connection.execute(POSTGRES_SIZES, {"tables": list(CHANGING)}).all():
             found.append(("dead rows", row.name, row.dead, ""))
             found.append(("size", row.name, row.size / MEGABYTE, "MB"))
     return found

@@ -18,7 +18,8 @@ LEAST_POINTS: Final = 6
 MOST_POINTS: Final = 300
 """Values that are compared in pairs; more are thinned out evenly."""
 LEAST_SHARE: Final = 0.5
-"""Share of the measured time that a process must have lived for its growth to be judged."""
+"""Share of the measured time for which there must be values of a figure; processes that were soon killed have fewer."""
+OF_PROCESSES: Final = frozenset({"memory", "descriptors", "threads", "child processes"})
 LEAST_JOBS: Final = 20
 """Jobs that a percentile needs."""
 
@@ -117,11 +118,13 @@ def slope(points: Sequence[Point]) -> float:
     return statistics.median((later.value - point.value) / (later.at - point.at) for point, later in pairs)
 
 
-def growth(series: Series, window: Window, allowance: Allowance, *, name: str | None = None) -> Verdict:
+def growth(series: Series, window: Window, allowance: Allowance) -> Verdict:
     """Judge how much a figure grows over the window."""
     points = series.within(window.start, window.end)
+    if series.figure in OF_PROCESSES:  # each process has a warm-up of its own
+        points = [point for point in points if point.at >= series.points[0].at + window.start]
     lived = points[-1].at - points[0].at if points else 0.0
-    rule = name or f"{series.figure} does not grow"
+    rule = f"growth of {series.figure}"
     if len(points) < LEAST_POINTS or lived < LEAST_SHARE * window.length:
         return Verdict(rule, series.subject, f"{len(points)} values in {lived:.0f} s", "too few to judge", None)
     median = statistics.median(point.value for point in points)
@@ -139,8 +142,8 @@ def growths(measures: Measures, window: Window, bounds: Bounds, changes: dict[st
                 yield at_most(series, changes[series.subject])
                 continue
             verdict = growth(series, window, allowance)
-            if verdict.kept is not None or figure not in {"memory", "descriptors", "threads", "child processes"}:
-                yield verdict  # processes that were soon killed are not listed
+            if verdict.kept is not None or figure not in OF_PROCESSES:
+                yield verdict
 
 
 def at_most(series: Series, rows: int) -> Verdict:
@@ -153,7 +156,7 @@ def pick_ups(found: Sequence[PickUp], window: Window, bounds: Bounds) -> Iterato
     """Compare how long jobs waited in the first and in the last third, outside of faults."""
     for name, share, allowance in (("p50", 0.5, bounds.median_pick_up), ("p99", 0.99, bounds.late_pick_up)):
         first, last = (_within(found, *window.third(number)) for number in (0, 2))
-        rule, subject = "pick-up does not get slower", f"{name} without faults"
+        rule, subject = "growth of pick-up", f"{name} without faults"
         if min(len(first), len(last)) < LEAST_JOBS:
             yield Verdict(rule, subject, f"{len(first)} and {len(last)} jobs", "too few to judge", None)
             continue
@@ -170,11 +173,11 @@ def rate(ended: Sequence[float], window: Window, bounds: Bounds) -> Verdict:
     )
     allowed = bounds.least_rate * first
     figure = f"{first:.1f}/s, then {last:.1f}/s"
-    return Verdict("rate does not fall", "ended jobs", figure, f"≥ {allowed:.1f}/s", first > 0 and last >= allowed)
+    return Verdict("rate", "ended jobs", figure, f"≥ {allowed:.1f}/s", first > 0 and last >= allowed)
 
 
 def longest(rule: str, subject: str, seconds: Sequence[float], bound: float) -> Verdict:
-    """Judge the longest of some durations."""
+    """Judge the longest of some durations; None to judge if there are none."""
     if not seconds:
         return Verdict(rule, subject, "none", f"≤ {bound:g} s", None)
     median, worst = percentile(seconds, 0.5), max(seconds)
