@@ -1,5 +1,6 @@
 """What is left of a schedule's ledger after the clean-up has deleted its old jobs."""
 
+from horae.domain.jobs.job import JobId
 from horae.storage.outcomes import deletion
 from tests.schedules.stage import Stage
 
@@ -14,7 +15,7 @@ def runs(stage: Stage, number: int, name: str = "work") -> list[int]:
 
 
 def delete(stage: Stage, *jobs: int) -> None:
-    assert stage.database.transact(deletion.delete_jobs, jobs) == set(jobs)
+    assert stage.database.transact(deletion.delete_jobs, [JobId(job) for job in jobs]) == set(jobs)
 
 
 def test_decisions_are_deleted_with_the_oldest_jobs(stage: Stage) -> None:

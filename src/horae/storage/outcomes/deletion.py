@@ -15,8 +15,8 @@ from horae.storage.schedules import ticks
 def _delete(dialect: str) -> tuple[Any, Any]:
     gone = member_of(dialect, jobs.c.id, "ids", of=IdList)
     ended = delete(jobs).where(gone, jobs.c.finished_at.is_not(None), jobs.c.node_id.is_(None))
-    ended = ended.returning(jobs.c.id, jobs.c.schedule_id, jobs.c.nominal_time)
-    return ended, delete(job_attempts).where(member_of(dialect, job_attempts.c.job_id, "ids", of=IdList))
+    seen = ended.returning(jobs.c.id, jobs.c.schedule_id, jobs.c.nominal_time)
+    return seen, delete(job_attempts).where(member_of(dialect, job_attempts.c.job_id, "ids", of=IdList))
 
 
 DELETE: Final = PerDialect(_delete)
