@@ -1,16 +1,26 @@
-"""Each promise names the tests that verify it, and those tests exist."""
+"""Each promise names the tests that verify it; those tests exist, and so do the commands of the page."""
 
 import ast
 import re
+from collections.abc import Iterator
 from typing import Final
 
 import pytest
 
 from tests.docs.transcripts import ROOT
 
-PAGE: Final = (ROOT / "docs/concepts/promises.md").read_text(encoding="utf-8")
-NAMED: Final = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)
-ROWS: Final = [line for line in PAGE.splitlines() if line.startswith("| ") and not line.startswith("| Promise |")]
+PAGE: Final = (ROOT / "docs/concepts/proof.md").read_text(encoding="utf-8")
+NAMED: Final = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)))
+COMMANDS: Final = sorted(set(re.findall(r"`make ([a-z-]+)", PAGE)))
+
+
+def promises() -> Iterator[str]:
+    """Yield the rows of the tables of promises."""
+    within = False
+    for line in PAGE.splitlines():
+        within = line.startswith("| Promise |") or (within and line.startswith("|"))
+        if within and line.startswith("| ") and not line.startswith("| Promise |"):
+            yield line
 
 
 @pytest.mark.parametrize(("file", "name"), NAMED)
@@ -20,5 +30,11 @@ def test_a_named_test_exists(file: str, name: str) -> None:
 
 
 def test_each_promise_names_a_test() -> None:
-    assert len(ROWS) > 10
-    assert [row for row in ROWS if "::" not in row] == []
+    rows = list(promises())
+    assert len(rows) > 10
+    assert [row for row in rows if "::" not in row] == []
+
+
+@pytest.mark.parametrize("target", COMMANDS)
+def test_a_named_command_exists(target: str) -> None:
+    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
