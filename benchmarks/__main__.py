@@ -27,7 +27,7 @@ BENCHMARKS: Mapping[str, Callable[[Grounds, Scale], list[Figure]]] = {
     "progress": progress.progress,
     "idle": idle.idle,
     "cron": fires.next_after,
-    "crowd": schedules.crowd,
+    "burst": schedules.burst,
     "registered": schedules.registered,
 }
 

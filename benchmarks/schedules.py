@@ -43,7 +43,7 @@ FROM (WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers
 """
 
 
-def crowd(grounds: Grounds, scale: Scale) -> list[Figure]:
+def burst(grounds: Grounds, scale: Scale) -> list[Figure]:
     """Measure when the bodies of all schedules due in one second began: the last one, the median and the 99th percentile."""
     count = scale.share(2)
     figures: list[Figure] = []

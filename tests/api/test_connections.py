@@ -11,13 +11,13 @@ import httpx
 import pytest
 
 from horae import Horae
-from horae.api.connections import Bounds
 from horae.api.lazy import LazyInterface, Receive, Scope, Send
-from horae.api.server import HttpServer
+from horae.api.serving.connections import Bounds
+from horae.api.serving.log_throttle import REPEATED, Throttle
+from horae.api.serving.server import HttpServer
 from horae.api.stream.event import Event
 from horae.api.stream.listener import Listener
 from horae.api.stream.timing import ListenerLimits
-from horae.api.throttle import REPEATED, Throttle
 from horae.storage.engine.database import Database
 from tests.api.clients import PEOPLE, WHO, by_header, error_of
 from tests.harness.applications import application

@@ -12,7 +12,7 @@ from schemathesis.specs.openapi import checks
 
 from horae import Horae
 from horae.api.application import HttpInterface
-from horae.api.security.login_throttle import LoginThrottle
+from horae.api.security.login_throttle import LoginLimits, LoginThrottle
 from horae.storage.engine.database import Database
 from tests.api.clients import application_of, client_of
 from tests.api.openapi import GOLDEN, document
@@ -102,7 +102,8 @@ def test_no_request_is_answered_in_a_way_that_is_not_documented(
 def _operation(horae: Horae, method: str, path: str) -> Any:
     headers = {"Authorization": f"Bearer {SECRET}"}
     interface: Any = horae.asgi()
-    interface.made.services.authenticate.brake = LoginThrottle(longest=0)  # nearly every token that is drawn is wrong
+    # Nearly every token that is drawn is wrong.
+    interface.made.services.authenticate.throttle = LoginThrottle(limits=LoginLimits(longest_delay=0))
     schema: Any = schemathesis.openapi.from_asgi("/api/openapi.json", interface, headers=headers)
 
     @schema.auth()

@@ -9,7 +9,7 @@ import pytest
 
 from horae import Horae
 from horae.api.application import HttpInterface
-from horae.api.connections import Bounds
+from horae.api.serving.connections import Bounds
 from horae.storage.engine.database import Database
 from tests.api.clients import by_header, client_of, error_of
 from tests.api.test_connections import connected, last_words, served

@@ -10,7 +10,7 @@ import pytest
 from horae import ConfigurationError, Horae
 from horae.api.cached_value import CachedValue
 from horae.api.lazy import LazyInterface
-from horae.api.server import HttpServer
+from horae.api.serving.server import HttpServer
 from horae.storage.engine.database import Database
 from tests.api.clients import WHO, by_header
 

@@ -9,8 +9,7 @@ from pydantic import SecretStr
 
 from horae import Horae
 from horae.api.application import HttpInterface
-from horae.api.security import login_throttle
-from horae.api.security.login_throttle import LoginThrottle, TooManyGuesses
+from horae.api.security.login_throttle import LoginLimits, LoginThrottle, TooManyGuesses
 from horae.storage.engine.database import Database
 from tests.api.clients import error_of
 from tests.harness.applications import application, execute, rows
@@ -168,15 +167,15 @@ async def test_with_tokens_sessions_of_the_link_are_over(linked: HttpInterface, 
 def test_guessing_costs_more_each_time_and_is_forgiven_after_a_minute() -> None:
     now = [0.0]
     slow = LoginThrottle(lambda: now[0])
-    assert [slow.pause_after("here") for _ in range(9)] == [0, 0, 0, 0.25, 0.5, 1, 2, 4, 5]
-    assert slow.pause_after("elsewhere") == 0
-    now[0] += login_throttle.REMEMBERED
-    assert slow.pause_after("here") == 0
-    assert max(slow.pause_after(f"address {number}") for number in range(100)) == 5
+    assert [slow.delay_after("here") for _ in range(9)] == [0, 0, 0, 0.25, 0.5, 1, 2, 4, 5]
+    assert slow.delay_after("elsewhere") == 0
+    now[0] += LoginLimits().counted_for
+    assert slow.delay_after("here") == 0
+    assert max(slow.delay_after(f"address {number}") for number in range(100)) == 5
 
 
 async def test_whoever_guesses_locks_nobody_out(app: Any, caplog: pytest.LogCaptureFixture) -> None:
-    app.services.authenticate.brake = LoginThrottle(longest=0)
+    app.services.authenticate.throttle = LoginThrottle(limits=LoginLimits(longest_delay=0))
     browser = browser_at(app)
     for _ in range(20):
         assert error_of(await browser.post("/api/session/", json={"token": "wrong-0123456789abcdef"})) == NOBODY
@@ -187,4 +186,4 @@ async def test_whoever_guesses_locks_nobody_out(app: Any, caplog: pytest.LogCapt
 
 async def test_only_so_many_wait_for_their_refusal() -> None:
     with pytest.raises(TooManyGuesses):
-        await LoginThrottle(most_waiting=0).wrong("here")
+        await LoginThrottle(limits=LoginLimits(most_delayed=0)).wrong("here")

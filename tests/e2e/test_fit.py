@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from horae.storage.engine.database import Database
 from tests.e2e.application import LONG_NAME
 from tests.e2e.serving import Served
-from tests.e2e.test_truth import post
+from tests.e2e.test_status import post
 from tests.e2e.test_views import TOO_WIDE, VIEWS, settle
 from tests.harness.node_processes import wait_until
 

@@ -12,22 +12,8 @@ from typing_extensions import override
 
 from horae.api import problems
 from horae.api.methods import HeadRequests
-from horae.api.resources import (
-    audit,
-    deployments,
-    document,
-    events,
-    health,
-    job_types,
-    jobs,
-    metrics,
-    nodes,
-    overview,
-    pages,
-    queues,
-    schedules,
-    session,
-)
+from horae.api.resources import deployments, document, events, job_types, jobs, pages, schedules, session
+from horae.api.resources.operations import audit, health, metrics, nodes, overview, queues
 from horae.api.security.exposure import allowed_hosts
 from horae.api.security.guards import ErrorResponses, RequestGuard
 from horae.api.services import Services
@@ -127,7 +113,9 @@ def _corrected(document: dict[str, Any]) -> dict[str, Any]:
     schemas = cast("dict[str, Any]", document["components"]["schemas"])
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
-    schemas["JobStreamEvent"] = JobStreamEvent.model_json_schema(ref_template="#/components/schemas/{model}")
+    schemas["JobStreamEvent"] = JobStreamEvent.model_json_schema(
+        ref_template="#/components/schemas/{model}", mode="serialization"
+    )
     schemas["ScheduleGone"] = ScheduleGone.model_json_schema()
     schemas.update(schemas["JobStreamEvent"].pop("$defs", {}))
     document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}

@@ -40,7 +40,7 @@ class HeadRequests:
         begun = False
 
         async def receive_until_answered() -> Message:
-            return {"type": "http.disconnect"} if begun else await receive()  # else a stream of events had no end
+            return {"type": "http.disconnect"} if begun else await receive()  # or an event stream would not end
 
         async def send_without_body(message: Message) -> None:
             nonlocal begun

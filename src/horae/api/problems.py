@@ -69,7 +69,7 @@ class PermissionDenied(Refused):
     status, code = 403, "ERROR_PERMISSION_DENIED"
 
 
-ANSWERS: Final[Mapping[type[Exception], tuple[int, str]]] = {
+RESPONSES: Final[Mapping[type[Exception], tuple[int, str]]] = {
     JobDoesNotExist: (404, "ERROR_JOB_DOES_NOT_EXIST"),
     ScheduleDoesNotExist: (404, "ERROR_SCHEDULE_DOES_NOT_EXIST"),
     DeploymentDoesNotExist: (404, "ERROR_DEPLOYMENT_DOES_NOT_EXIST"),
@@ -93,9 +93,9 @@ ANSWERS: Final[Mapping[type[Exception], tuple[int, str]]] = {
 """The nearest base class of an error decides."""
 
 NO_SUCH: Final[Mapping[str, str]] = {
-    "job_id": ANSWERS[JobDoesNotExist][1],
-    "schedule_id": ANSWERS[ScheduleDoesNotExist][1],
-    "key": ANSWERS[DeploymentDoesNotExist][1],
+    "job_id": RESPONSES[JobDoesNotExist][1],
+    "schedule_id": RESPONSES[ScheduleDoesNotExist][1],
+    "key": RESPONSES[DeploymentDoesNotExist][1],
 }
 """The error code of an invalid ID, by the name of the path parameter."""
 
@@ -144,32 +144,32 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 def problem(status: int, code: str, detail: Any, headers: Mapping[str, str] | None = None) -> Response:
     """Return an error response."""
-    content = json.dumps({"error": code, "detail": detail})  # escaped, for half of a surrogate pair has no bytes
+    content = json.dumps({"error": code, "detail": detail})  # escaped, as an unpaired surrogate cannot be encoded
     return Response(content, status, headers, "application/json")
 
 
-def answer_to(error: Exception) -> tuple[int, str]:
+def status_of(error: Exception) -> tuple[int, str]:
     """Return the status and code of an error."""
     if isinstance(error, Refused):
         return error.status, error.code
     for base in type(error).__mro__:
-        if base in ANSWERS:
-            return ANSWERS[base]
+        if base in RESPONSES:
+            return RESPONSES[base]
     return (503, UNAVAILABLE) if is_transient(error) else (500, INTERNAL)
 
 
 def code_of(error: Exception) -> str:
     """Return the code of an error."""
-    return answer_to(error)[1]
+    return status_of(error)[1]
 
 
 def response_to(error: Exception) -> Response:
     """Return the response to an error; unexpected errors are logged and their text is not exposed."""
-    status, code = answer_to(error)
+    status, code = status_of(error)
     if isinstance(error, NotAuthenticated):
         return problem(status, code, str(error), {"WWW-Authenticate": "Bearer"})
     if isinstance(error, InvalidParameters):
-        return problem(status, code, complaints((where, what, "invalid") for where, what in error.problems))
+        return problem(status, code, errors_by_field((where, what, "invalid") for where, what in error.problems))
     headers = {"Retry-After": "1"} if code == UNAVAILABLE else None
     if isinstance(error, HoraeError) and code != INTERNAL:
         return problem(status, code, str(error), headers)
@@ -180,7 +180,7 @@ def response_to(error: Exception) -> Response:
     return problem(status, code, "internal error; see the log of the server")
 
 
-def complaints(found: Iterable[tuple[str, str, str]]) -> dict[str, list[dict[str, str]]]:
+def errors_by_field(found: Iterable[tuple[str, str, str]]) -> dict[str, list[dict[str, str]]]:
     """Group errors by field, as the detail of a response."""
     detail: dict[str, list[dict[str, str]]] = {}
     for field, error, code in found:
@@ -226,7 +226,7 @@ async def _on_validation(request: Request, error: Exception) -> Response:
     if place == "body" and "json" not in request.headers.get("content-type", ""):
         return problem(400, BODY, "a JSON body needs the header Content-Type: application/json")
     found = ((".".join(map(str, item["loc"][1:])), _text(item), str(item["type"])) for item in wrong)
-    return problem(400, QUERY if place == "query" else BODY, complaints(found))
+    return problem(400, QUERY if place == "query" else BODY, errors_by_field(found))
 
 
 def _text(item: Mapping[str, Any]) -> str:

@@ -68,8 +68,8 @@ class Services:
 
     def entrance(self) -> str:
         """Return the path for a browser, relative to where this is served: the page, or a one-time login link."""
-        known_by = self.authenticate
-        return known_by.link.make() if isinstance(known_by, BuiltIn) and known_by.is_by_link else ""
+        built_in = self.authenticate
+        return built_in.link.make() if isinstance(built_in, BuiltIn) and built_in.is_by_link else ""
 
     @property
     def has_authentication(self) -> bool:

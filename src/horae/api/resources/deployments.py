@@ -1,31 +1,29 @@
-"""`/api/deployments/`: the versions of modules' schedules; stop one, start it again, end it."""
+"""`/api/deployments/`: list, scale and end the versions of modules' schedules."""
 
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Path
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from horae.api.dependencies import Reader, ServicesHere, Staff
-from horae.api.fields import STORABLE, Storable
+from horae.api.models import RequestModel, Storable
 from horae.api.problems import documented
 from horae.api.services import Services
 from horae.api.views.deployments import DeploymentItem, DeploymentList, deployment_list
 from horae.errors import DeploymentDoesNotExist
 
-MOST_REPLICAS = 10_000
+MOST_REPLICAS: Final = 10_000
 
 router = APIRouter(prefix="/api/deployments", tags=["schedules"])
 
-Key = Annotated[Storable, Path(min_length=1, max_length=200, pattern=STORABLE, description="The key of a deployment.")]
+Key = Annotated[Storable, Path(min_length=1, max_length=200, description="The key of a deployment.")]
 
 
-class Scale(BaseModel):
-    """How many nodes a deployment wants."""
+class Scale(RequestModel):
+    """How many nodes a deployment needs."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    min_replicas: int = Field(ge=0, le=MOST_REPLICAS, description="Wanted nodes; 0 stops the schedules.")
+    min_replicas: int = Field(ge=0, le=MOST_REPLICAS, description="Needed nodes; 0 stops the schedules.")
 
 
 @router.get("/", responses=documented())
@@ -42,7 +40,7 @@ async def get_deployment(services: ServicesHere, _actor: Reader, key: Key) -> De
 
 @router.post("/{key:path}/scale/", responses=documented(400, 404, 413))
 async def scale_deployment(services: ServicesHere, actor: Staff, key: Key, scale: Scale) -> DeploymentItem:
-    """Set its replicas: 0 stops its schedules, more starts them again; missed times are not made up for."""
+    """Set the needed nodes: 0 stops the schedules, more starts them again; missed times are not caught up."""
     async with services.audited(actor, "deployment.scale", key, f"min_replicas {scale.min_replicas}"):
         await services.change(partial(services.deployments.scale, key, scale.min_replicas))
     return await _item(services, key)

@@ -1,4 +1,4 @@
-"""`/api/openapi.json`: the document of this interface, for those who may use it."""
+"""`/api/openapi.json`: the OpenAPI document, for authenticated users."""
 
 from typing import cast
 

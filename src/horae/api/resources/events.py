@@ -14,13 +14,13 @@ router = APIRouter(prefix="/api/events", tags=["events"])
 
 STREAM: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": 'A stream of server-sent events. `hello` comes first: `{"resumed": false}` says that changes '
-        "may have been missed, so read what you show. `job` is a job as in the list, with its `change`: `created`, "
-        "`started`, `progress`, `waiting` (for another attempt) or `ended`. `reset` says that too much happened to "
-        "tell: read what you show. Who may see schedules also hears of them: `schedule` is one as in the list, after "
-        "whatever has happened to it, and `schedule_gone` the id of one that was deleted. The data of `job` is a "
-        "`JobEvent`, of `schedule` a `ScheduleItem`, of `schedule_gone` a `ScheduleGone`. A comment comes when nothing "
-        "else has for 15 seconds.",
+        "description": 'A stream of server-sent events. `hello` comes first: `{"resumed": false}` means that '
+        "changes may have been missed, so read your data again. `job` is a job as in the list, with its `change`: "
+        "`created`, `started`, `progress`, `waiting` (for another attempt) or `ended`. `reset` means that too many "
+        "changes happened at a time to send each: read your data again. Users who may see schedules also get their "
+        "changes: `schedule` is a schedule as in the list, after any change, and `schedule_gone` the ID of one that "
+        "was deleted. The data of `job` is a `JobStreamEvent`, of `schedule` a `ScheduleItem`, of `schedule_gone` a "
+        "`ScheduleGone`. A comment is sent after 15 seconds without another message.",
         "content": {"text/event-stream": {"schema": {"type": "string"}}},
     },
 }
@@ -33,10 +33,10 @@ async def listen(
     services: ServicesHere,
     actor: Authenticated,
     last_event_id: Annotated[
-        str | None, Header(max_length=100, description="The id of the last event that came, to go on from there.")
+        str | None, Header(max_length=100, description="The ID of the last event received, to resume after it.")
     ] = None,
 ) -> Response:
-    """Stream changes of the jobs and schedules that the user may see. Polling works too, with more delay."""
+    """Stream changes of the jobs and schedules that the user may see. Polling the lists works too, with more delay."""
     timing = services.events_timing
     listener = Listener(actor, timing.listener)
     return EventStream(services.hub, services.stream_limit, timing.stream, listener, last_event_id)

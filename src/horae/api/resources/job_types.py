@@ -22,12 +22,13 @@ from horae.types.registry import Registry
 from horae.types.start_options import StartOptions
 
 NAME_IN_PATH: Final = re.compile(r"[\w.~-]+", re.ASCII)
+"""Names that need no escapes in a path."""
 
 Endpoint = Callable[..., Awaitable[Response]]
 
 
 def router_of(registry: Registry) -> APIRouter:
-    """An endpoint for each public type that is registered now; raises `InvalidJobType` for a name no path can have."""
+    """Return an endpoint for each public type registered so far; raises `InvalidJobType` for an unsuitable name."""
     router = APIRouter(prefix="/api/jobs/types", tags=["jobs"])
     for job_type in registry:
         if job_type.public:
@@ -56,10 +57,10 @@ def _add(router: APIRouter, job_type: JobType[Any]) -> None:
 
 
 def _add_unknown(router: APIRouter, public: Sequence[str]) -> None:
-    """What is not public looks as if it did not exist."""
+    """Add an endpoint that answers for all other types, whether they exist or not."""
 
     @router.post("/{job_type}/", include_in_schema=False)
-    async def start_unknown(job_type: str, _actor: Changer) -> Response:  # pyright: ignore[reportUnusedFunction]  # FastAPI has it
+    async def start_unknown(job_type: str, _actor: Changer) -> Response:  # pyright: ignore[reportUnusedFunction]  # FastAPI calls it
         raise UnknownJobType(job_type, public)
 
 
@@ -68,9 +69,7 @@ def _endpoint(job_type: JobType[Any]) -> Endpoint:
     optional = not any(field.is_required() for field in model.model_fields.values())
 
     async def start(request: Request, services: ServicesHere, actor: Changer, values: Any) -> Response:
-        del (
-            values
-        )  # checked again where the job is created, and from the text, so that aliases mean what they mean there
+        del values  # validated again, from the body, when the job is created: aliases have another meaning there
         text = await request.body()
         given: dict[str, Any] = json.loads(text) if text else {}
         async with services.audited(actor, "job.start", job_type.type):
@@ -86,7 +85,7 @@ def _endpoint(job_type: JobType[Any]) -> Endpoint:
 
 @contextmanager
 def _translated(job_type: JobType[Any]) -> Generator[None]:
-    """Answer an exception as the type's `api_exceptions_map` says."""
+    """Turn an exception into the response that the type's `api_exceptions_map` gives for it."""
     try:
         yield
     except Exception as error:

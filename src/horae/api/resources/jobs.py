@@ -4,11 +4,11 @@ from functools import partial
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from horae.api.dependencies import Authenticated, Changer, ServicesHere, Staff
-from horae.api.fields import LARGEST_ID, STORABLE, JobIdInPath, Storable
+from horae.api.models import LARGEST_ID, JobIdInPath, RequestModel, Storable
 from horae.api.problems import PermissionDenied, documented
 from horae.api.security.actor import Actor
 from horae.api.services import Services
@@ -21,9 +21,10 @@ from horae.domain.storable import storable
 from horae.errors import InvalidRequest
 
 MOST_IDS: Final = 10_000
+"""IDs in one request, at most."""
 STATE: Final = "!?(" + "|".join(JobState) + ")"
 
-LEFT_TO_OTHERS: Final[dict[str, Any]] = {
+DELETED_LATER: Final[dict[str, Any]] = {
     "model": JobDetail,
     "description": "This server does not have the type of the job; the next node that has it deletes the job.",
 }
@@ -31,32 +32,28 @@ LEFT_TO_OTHERS: Final[dict[str, Any]] = {
 router = APIRouter(prefix="/api/jobs", tags=["jobs"])
 
 
-class JobQuery(BaseModel):
-    """Which jobs to list. What is left out is no filter."""
-
-    model_config = ConfigDict(extra="forbid")
+class JobQuery(RequestModel):
+    """Which jobs to list. An omitted parameter does not filter."""
 
     job_ids: str | None = Field(
         None,
         json_schema_extra={"pattern": "^[0-9]{1,18}(,[0-9]{1,18})*$"},
-        description=f"Ids, separated by commas; at most {MOST_IDS:,}. The answer is never cut short, so it has no next "
-        "page; jobs that do not exist, or belong to somebody else, are left out.",
+        description=f"IDs, separated by commas; at most {MOST_IDS:,}. All of these jobs are on one page; jobs that "
+        "do not exist, or belong to another user, are left out.",
         examples=["3,1,2"],
     )
     states: str | None = Field(
         None,
         json_schema_extra={"pattern": f"^{STATE}(,{STATE})*$"},
-        description="States, separated by commas; `!` in front leaves one out. The order does not matter. A job that "
+        description="States, separated by commas; `!` in front excludes one. The order does not matter. A job that "
         "shows a label is `started`.",
         examples=["pending,started", "!finished"],
     )
-    types: Storable | None = Field(None, min_length=1, pattern=STORABLE, description="Job types, separated by commas.")
-    queues: Storable | None = Field(None, min_length=1, pattern=STORABLE, description="Queues, separated by commas.")
-    owner: Storable | None = Field(
-        None, min_length=1, pattern=STORABLE, description="Owner of the jobs; only for staff."
-    )
+    types: Storable | None = Field(None, min_length=1, description="Job types, separated by commas.")
+    queues: Storable | None = Field(None, min_length=1, description="Queues, separated by commas.")
+    owner: Storable | None = Field(None, min_length=1, description="Owner of the jobs; only for staff.")
     schedule_id: int | None = Field(None, ge=1, le=LARGEST_ID, description="Only the runs of this schedule.")
-    limit: int = Field(100, ge=1, le=500, description="How many jobs a page has at most; not counting for `job_ids`.")
+    limit: int = Field(100, ge=1, le=500, description="Jobs on a page, at most; does not apply to `job_ids`.")
     cursor: str | None = Field(None, pattern="^[0-9]{1,18}$", description="`next` of the previous page.")
 
     @field_validator("job_ids")
@@ -79,7 +76,7 @@ class JobQuery(BaseModel):
         return text
 
     def filters(self, actor: Actor) -> dict[str, Any]:
-        """The same as arguments of `Jobs.list`, for what the actor may see."""
+        """Return the query as arguments of `Jobs.list`, limited to what the actor may see."""
         ids = _parts(self.job_ids)
         return {
             "states": _parts(self.states),
@@ -120,7 +117,7 @@ async def list_attempts(services: ServicesHere, actor: Authenticated, job_id: Jo
 
 @router.post("/{job_id}/cancel/", responses=documented(400, 404))
 async def cancel_job(services: ServicesHere, actor: Changer, job_id: JobIdInPath) -> JobDetail:
-    """Cancel a job: it is cancelled when this answers, and final. Cancelling twice is no error."""
+    """Cancel a job; after the response it is cancelled for good. Idempotent."""
     async with services.audited(actor, "job.cancel", str(job_id)):
         job = await services.jobs.cancel(job_id, owner=actor.changing_as, by=actor.id)
     return await detail_of(services, actor, job)
@@ -128,16 +125,16 @@ async def cancel_job(services: ServicesHere, actor: Changer, job_id: JobIdInPath
 
 @router.post("/{job_id}/retry/", status_code=202, responses=documented(400, 404))
 async def retry_job(services: ServicesHere, actor: Changer, job_id: JobIdInPath) -> JobDetail:
-    """Start a new job with the parameters of one that failed or was cancelled; its owner may if the type is public."""
+    """Start a new job with the parameters of a failed or cancelled one; owners only if the type is public."""
     async with services.audited(actor, "job.retry", str(job_id)):
         await _check_retry(services, actor, job_id)
         job = await services.jobs.retry(job_id, owner=actor.changing_as)
     return await detail_of(services, actor, job)
 
 
-@router.delete("/{job_id}/", status_code=204, responses={**documented(400, 404), 202: LEFT_TO_OTHERS})
+@router.delete("/{job_id}/", status_code=204, responses={**documented(400, 404), 202: DELETED_LATER})
 async def delete_job(services: ServicesHere, actor: Staff, job_id: JobIdInPath) -> Response:
-    """Delete a job that has ended; for staff."""
+    """Delete an ended job; for staff."""
     async with services.audited(actor, "job.delete", str(job_id)):
         gone = await services.jobs.delete(job_id)
     if gone:
@@ -147,7 +144,7 @@ async def delete_job(services: ServicesHere, actor: Staff, job_id: JobIdInPath) 
 
 
 async def detail_of(services: Services, actor: Actor, job: Job) -> JobDetail:
-    """The job as its own page shows it to this actor."""
+    """Return the job as on its own page, with what this actor may see."""
     return await services.on_thread(partial(services.views.detail, job, technical=actor.sees_all))
 
 
@@ -158,13 +155,13 @@ async def _listed(services: Services, actor: Actor, query: JobQuery) -> JobPage:
 
 
 async def _check_retry(services: Services, actor: Actor, job_id: int) -> None:
-    """A retry starts a job, so it must not start one that the actor could not start; raises `PermissionDenied`."""
+    """Raise `PermissionDenied` if the actor could not start a job of this type, which a retry does."""
     if actor.changes_all:
         return
     job = await services.jobs.get(job_id, owner=actor.changing_as)
     job_type = services.registry.find(job.type)
     if job_type is not None and not job_type.public:
-        raise PermissionDenied(f"jobs of type {job.type!r} are not started over HTTP")
+        raise PermissionDenied(f"jobs of type {job.type!r} cannot be started over HTTP")
 
 
 def _invalid(reason: str) -> PydanticCustomError:

@@ -1,23 +1,23 @@
-"""`/api/schedules/`: what is due when, what became of it, and changing it."""
+"""`/api/schedules/`: list, read and change schedules, and read their runs."""
 
 from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Path, Query
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, Field
 
 from horae.api.dependencies import Reader, ServicesHere, Staff
-from horae.api.fields import LARGEST_ID, STORABLE, Storable
+from horae.api.models import LARGEST_ID, RequestModel, Storable, View
 from horae.api.problems import documented
-from horae.api.resources.schedule_bodies import NewSchedule, Pause, ScheduleOptions, options_in
+from horae.api.resources.schedule_bodies import NewSchedule, ScheduleOptions, SchedulePause, options_in
 from horae.api.services import Services
 from horae.api.views.schedules import (
+    FailedRunItem,
     FailedRunList,
     ScheduleDetail,
     ScheduleList,
     StatisticsItem,
     TickList,
-    failed_run_list,
     statistics_item,
     tick_list,
 )
@@ -26,41 +26,35 @@ from horae.client.schedules.views import ScheduleView
 
 router = APIRouter(prefix="/api/schedules", tags=["schedules"])
 
-ScheduleId = Annotated[int, Path(ge=1, le=LARGEST_ID, description="The id of a schedule.")]
+ScheduleId = Annotated[int, Path(ge=1, le=LARGEST_ID, description="The ID of a schedule.")]
 
 
-class ScheduleQuery(BaseModel):
-    """Which schedules to list. What is left out is no filter."""
+class ScheduleQuery(RequestModel):
+    """Which schedules to list. An omitted parameter does not filter."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    module: Storable | None = Field(None, pattern=STORABLE, description="The module that declares them; blank: none.")
-    job_type: Storable | None = Field(None, min_length=1, pattern=STORABLE)
-    name: Storable | None = Field(None, min_length=1, max_length=200, pattern=STORABLE, description="Part of the name.")
+    module: Storable | None = Field(None, description="The declaring module; blank for schedules without one.")
+    job_type: Storable | None = Field(None, min_length=1)
+    name: Storable | None = Field(None, min_length=1, max_length=200, description="Part of the name.")
     enabled: bool | None = None
-    limit: int = Field(100, ge=1, le=500, description="How many schedules a page has at most.")
-    cursor: str | None = Field(None, pattern="^[A-Za-z0-9_-]{1,2000}$", description="`next` of the page before.")
+    limit: int = Field(100, ge=1, le=500, description="Schedules on a page, at most.")
+    cursor: str | None = Field(None, pattern="^[A-Za-z0-9_-]{1,2000}$", description="`next` of the previous page.")
 
 
-class TickQuery(BaseModel):
+class TickQuery(RequestModel):
     """Which part of the ledger to read."""
 
-    model_config = ConfigDict(extra="forbid")
-
     limit: int = Field(100, ge=1, le=1000)
-    before: AwareDatetime | None = Field(None, description="Only nominal times before this; `next` of the part before.")
+    before: AwareDatetime | None = Field(None, description="Only nominal times before this; `next` of the last part.")
 
 
-class Started(BaseModel):
-    """The job of a run by hand."""
+class Started(View):
+    """The job of a manual run."""
 
     id: int
 
 
-class ErrorQuery(BaseModel):
+class ErrorQuery(RequestModel):
     """How many failed runs to read."""
-
-    model_config = ConfigDict(extra="forbid")
 
     limit: int = Field(100, ge=1, le=1000)
 
@@ -69,7 +63,7 @@ class ErrorQuery(BaseModel):
 async def list_schedules(
     services: ServicesHere, _actor: Reader, query: Annotated[ScheduleQuery, Query()]
 ) -> ScheduleList:  # fmt: skip
-    """List schedules by module and name; one that another version has written in its own way is left out."""
+    """List schedules by module and name; those that this version cannot read are left out."""
     found = await services.on_thread(partial(page_of, services.components.database, **query.model_dump()))
     return services.schedule_views.page(found)
 
@@ -103,7 +97,7 @@ async def get_schedule(services: ServicesHere, _actor: Reader, schedule_id: Sche
 async def alter_schedule(
     services: ServicesHere, actor: Staff, schedule_id: ScheduleId, changes: Annotated[ScheduleOptions, Body()]
 ) -> ScheduleDetail:
-    """Change what is named and nothing else; what leaves the times alone leaves the next start alone. For staff."""
+    """Change the given options and no others; the next start changes only if the times do. For staff."""
     alter = partial(services.schedules.alter, schedule_id, config=changes.get("params"), **options_in(changes))
     async with services.audited(actor, "schedule.alter", str(schedule_id), ", ".join(sorted(changes)) or None):
         altered = await services.change(alter)
@@ -112,14 +106,16 @@ async def alter_schedule(
 
 @router.delete("/{schedule_id}/", status_code=204, responses=documented(400, 404))
 async def delete_schedule(services: ServicesHere, actor: Staff, schedule_id: ScheduleId) -> None:
-    """Delete a schedule that no module declares, with its ledger; a job of it that runs goes on. For staff."""
+    """Delete a schedule that no module declares, with its ledger; its running job continues. For staff."""
     async with services.audited(actor, "schedule.delete", str(schedule_id)):
         await services.change(partial(services.schedules.delete, schedule_id))
 
 
 @router.post("/{schedule_id}/pause/", responses=documented(400, 404, 413))
-async def pause_schedule(services: ServicesHere, actor: Staff, schedule_id: ScheduleId, pause: Pause) -> ScheduleDetail:
-    """Let no further run start; one that goes on ends by itself. Pausing again changes the note."""
+async def pause_schedule(
+    services: ServicesHere, actor: Staff, schedule_id: ScheduleId, pause: SchedulePause
+) -> ScheduleDetail:
+    """Start no further runs; a run in progress continues. Pausing again changes the note."""
     async with services.audited(actor, "schedule.pause", str(schedule_id), pause.note):
         paused = await services.change(partial(services.schedules.pause, schedule_id, pause.note))
     return services.schedule_views.detail(paused)
@@ -127,7 +123,7 @@ async def pause_schedule(services: ServicesHere, actor: Staff, schedule_id: Sche
 
 @router.post("/{schedule_id}/resume/", responses=documented(400, 404))
 async def resume_schedule(services: ServicesHere, actor: Staff, schedule_id: ScheduleId) -> ScheduleDetail:
-    """Enable it again: the next start is computed anew, nothing is made up for."""
+    """Enable it: the next start is computed from now on, and missed times are not caught up."""
     async with services.audited(actor, "schedule.resume", str(schedule_id)):
         resumed = await services.change(partial(services.schedules.resume, schedule_id))
     return services.schedule_views.detail(resumed)
@@ -135,7 +131,7 @@ async def resume_schedule(services: ServicesHere, actor: Staff, schedule_id: Sch
 
 @router.post("/{schedule_id}/run/", status_code=202, responses=documented(400, 404))
 async def run_schedule(services: ServicesHere, actor: Staff, schedule_id: ScheduleId) -> Started:
-    """Start a run besides the schedule, also of one that is paused; the id of its job."""
+    """Start a run now, even if the schedule is paused; return the ID of its job."""
     async with services.audited(actor, "schedule.run", str(schedule_id)):
         job_id = await services.change(partial(services.schedules.run_now, schedule_id))
     return Started(id=job_id)
@@ -145,14 +141,14 @@ async def run_schedule(services: ServicesHere, actor: Staff, schedule_id: Schedu
 async def list_ticks(
     services: ServicesHere, _actor: Reader, schedule_id: ScheduleId, query: Annotated[TickQuery, Query()]
 ) -> TickList:
-    """List what was decided about its nominal times, and why; the newest first."""
+    """List what was decided about each nominal time, and why; the newest first."""
     ticks = partial(services.schedules.ticks, schedule_id, limit=query.limit + 1, before=query.before)
     return tick_list(await services.on_thread(ticks), query.limit)
 
 
 @router.get("/{schedule_id}/statistics/", responses=documented(400, 404))
 async def get_schedule_statistics(services: ServicesHere, _actor: Reader, schedule_id: ScheduleId) -> StatisticsItem:
-    """Read how its runs went."""
+    """Read the statistics of its runs."""
     return statistics_item(await _view(services, schedule_id))
 
 
@@ -161,7 +157,8 @@ async def list_schedule_errors(
     services: ServicesHere, _actor: Reader, schedule_id: ScheduleId, query: Annotated[ErrorQuery, Query()]
 ) -> FailedRunList:
     """List its runs that failed or crashed, the newest first."""
-    return failed_run_list(await services.on_thread(partial(services.schedules.errors, schedule_id, limit=query.limit)))
+    errors = partial(services.schedules.errors, schedule_id, limit=query.limit)
+    return FailedRunList(errors=[FailedRunItem.model_validate(run) for run in await services.on_thread(errors)])
 
 
 async def _view(services: Services, schedule_id: int) -> ScheduleView:

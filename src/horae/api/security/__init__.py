@@ -1,1 +1,1 @@
-"""Who asks, what they may do, and what is refused before anybody is asked."""
+"""Authentication, permissions, and checks of every request."""

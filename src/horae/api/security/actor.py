@@ -9,7 +9,7 @@ from horae.domain.jobs.owner import EVERYBODY, Whose
 from horae.domain.names import foreign_id
 
 if TYPE_CHECKING:
-    from starlette.requests import Request  # a program that only names people needs nothing of the web
+    from starlette.requests import Request  # a program that only makes actors needs no web framework
 
 
 class Role(StrEnum):

@@ -27,7 +27,7 @@ class BuiltIn:
     def __init__(self, settings: Settings, database: Database) -> None:
         """Raises `ConfigurationError`."""
         self.tokens = tokens_of(token.get_secret_value() for token in settings.tokens)
-        self.link, self.brake = OneTimeLink(), LoginThrottle()
+        self.link, self.throttle = OneTimeLink(), LoginThrottle()
         self._sessions, self._database = Sessions(database), database
         self._local_staff = settings.local_staff
 
@@ -72,7 +72,7 @@ class BuiltIn:
     async def _by_header(self, request: HTTPConnection, secret: str) -> Actor | None:
         found = self.find(secret)
         if found is None:
-            await self.brake.wrong(address_of(request))
+            await self.throttle.wrong(address_of(request))
         return found
 
     def _actors(self) -> dict[str, Actor]:

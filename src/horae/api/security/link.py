@@ -26,7 +26,7 @@ class OneTimeLink:
     def spend(self, key: str) -> bool:
         """Return whether this is the valid key, and invalidate it if so."""
         with self._lock:
-            is_right = self._digest is not None and hmac.compare_digest(self._digest, digest_of(key))
-            if is_right:
+            valid = self._digest is not None and hmac.compare_digest(self._digest, digest_of(key))
+            if valid:
                 self._digest = None
-        return is_right
+        return valid

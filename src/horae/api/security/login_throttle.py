@@ -1,63 +1,71 @@
-"""Slows whoever guesses tokens. A right token is never slowed, so nobody can lock its owner out."""
+"""Delays the responses to wrong tokens, so that tokens cannot be guessed. A valid token is never delayed."""
 
 import asyncio
 import logging
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Final
+from dataclasses import dataclass
 
 from horae.api.problems import Refused
 from horae.runtime.throttled_warning import ThrottledWarning
 
-REMEMBERED: Final = 60.0
-"""Seconds for which a wrong token counts."""
-FREE: Final = 3
-"""Wrong tokens of one address that cost nothing: people mistype."""
-FREE_IN_ALL: Final = 30
-LONGEST: Final = 5.0
-MOST_WAITING: Final = 50
-ADDRESSES: Final = 1000
-
 log = logging.getLogger("horae.security")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoginLimits:
+    """How many wrong tokens are allowed, and how long the responses to further ones are delayed."""
+
+    counted_for: float = 60.0
+    """Seconds for which a wrong token counts."""
+    undelayed: int = 3
+    """Wrong tokens from one address that are not delayed, as people mistype."""
+    undelayed_in_all: int = 30
+    """The same for all addresses together, against guesses from many addresses."""
+    first_delay: float = 0.25
+    """Seconds of the first delay; each further wrong token doubles it."""
+    longest_delay: float = 5.0
+    """Seconds by which a response is delayed, at most."""
+    most_delayed: int = 50
+    """Responses that are delayed at a time; further wrong tokens are refused, so that they take no memory."""
+    remembered: int = 1000
+    """Wrong tokens that are counted, at most, so that they take no more memory."""
+
+
 class TooManyGuesses(Refused):
-    """So many wrong tokens wait for their answer that the next one is not even kept waiting."""
+    """Too many responses to wrong tokens are delayed at the moment."""
 
     status, code = 429, "ERROR_TOO_MANY_ATTEMPTS"
 
 
 class LoginThrottle:
-    """Counts wrong tokens, by address and in all. Used on one loop."""
+    """Counts wrong tokens, by address and in all. Used on one event loop."""
 
-    def __init__(
-        self, clock: Callable[[], float] = time.monotonic, *, longest: float = LONGEST, most_waiting: int = MOST_WAITING
-    ) -> None:
-        """`longest` bounds the seconds that one answer waits, `most_waiting` how many wait at a time."""
-        self._clock, self._longest, self._most_waiting = clock, longest, most_waiting
-        self._wrong: deque[tuple[float, str]] = deque(maxlen=ADDRESSES)
-        self._waiting = 0
-        self._many = ThrottledWarning()
+    def __init__(self, clock: Callable[[], float] = time.monotonic, limits: LoginLimits = LoginLimits()) -> None:
+        self._clock, self._limits = clock, limits
+        self._wrong: deque[tuple[float, str]] = deque(maxlen=limits.remembered)
+        self._delayed = 0
+        self._warning = ThrottledWarning()
 
     async def wrong(self, address: str) -> None:
-        """Keep somebody waiting who gave a wrong token; raises `TooManyGuesses`."""
-        pause = self.pause_after(address)
-        self._many.warn("a log-in from %s failed: this token is not known", address)
-        if self._waiting >= self._most_waiting:
+        """Count a wrong token and wait as long as its response is delayed; raises `TooManyGuesses`."""
+        delay = self.delay_after(address)
+        self._warning.warn("a log-in from %s failed: unknown token", address)
+        if self._delayed >= self._limits.most_delayed:
             raise TooManyGuesses("too many wrong tokens; wait a minute")
-        self._waiting += 1
+        self._delayed += 1
         try:
-            await asyncio.sleep(pause)
+            await asyncio.sleep(delay)
         finally:
-            self._waiting -= 1
+            self._delayed -= 1
 
-    def pause_after(self, address: str) -> float:
-        """Count a wrong token; the seconds that its answer has to wait."""
-        now = self._clock()
-        while self._wrong and self._wrong[0][0] <= now - REMEMBERED:
+    def delay_after(self, address: str) -> float:
+        """Count a wrong token; return by how many seconds its response is delayed."""
+        now, limits = self._clock(), self._limits
+        while self._wrong and self._wrong[0][0] <= now - limits.counted_for:
             self._wrong.popleft()
         self._wrong.append((now, address))
-        own = sum(other == address for _, other in self._wrong) - FREE
-        over = max(own, (len(self._wrong) - FREE_IN_ALL) // 10)
-        return min(0.25 * 2.0 ** min(over - 1, 10), self._longest) if over > 0 else 0.0
+        own = sum(other == address for _, other in self._wrong) - limits.undelayed
+        over = max(own, (len(self._wrong) - limits.undelayed_in_all) // 10)
+        return min(limits.first_delay * 2.0 ** min(over - 1, 10), limits.longest_delay) if over > 0 else 0.0

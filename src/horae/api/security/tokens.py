@@ -10,8 +10,8 @@ from horae.domain.names import is_id
 from horae.errors import ConfigurationError
 
 SHORTEST_SECRET: Final = 16
-"""Characters."""
-WRITTEN: Final = "id:role:secret, such as alice:owner:…; the roles are owner, read_only and staff, joined by +"
+"""Characters of a secret, at least; shorter ones could be guessed."""
+FORM: Final = "id:role:secret, such as alice:owner:…; the roles are owner, read_only and staff, joined by +"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def _token(number: int, entry: str) -> Token:
     name, _, rest = entry.partition(":")
     roles, _, secret = rest.partition(":")
     if not is_id(name) or not set(roles.split("+")) <= set(Role):
-        raise ConfigurationError(f"tokens (HORAE_TOKENS): number {number} is not {WRITTEN}")
+        raise ConfigurationError(f"tokens (HORAE_TOKENS): number {number} is not {FORM}")
     if len(secret) < SHORTEST_SECRET or not (secret.isascii() and secret.isprintable()):
         raise ConfigurationError(
             f"tokens (HORAE_TOKENS): the secret of number {number} needs at least {SHORTEST_SECRET} characters, all of "

@@ -1,1 +1,1 @@
-"""What responses say: each view is a value made of a stored one."""
+"""Models of responses, made from stored values."""

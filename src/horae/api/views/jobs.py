@@ -1,14 +1,15 @@
-"""A job as responses and events say it."""
+"""Jobs in responses and events."""
 
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 from pydantic_core import to_jsonable_python
 
+from horae.api.models import View
 from horae.api.views.parameters import shown_parameters
 from horae.client.jobs.jobs import JobPage
 from horae.domain.jobs.job import Job, JobId, JobState
@@ -21,12 +22,18 @@ from horae.types.job_type import JobType, has_hook
 from horae.types.registry import Registry
 
 LONG_AT_ONCE: Final = 8
-"""Jobs that are read whole to be described, when a list has left some of them out for their length."""
+"""Jobs with long values, which a list leaves out, that are read at a time to be described."""
 log = logging.getLogger("horae.api")
 
+V = TypeVar("V", bound="JobView")
 
-class JobView(BaseModel):
-    """A job, and beside these fields what its type adds."""
+
+def _text(text: str | None) -> str:
+    return text or ""
+
+
+class JobView(View):
+    """A job; its type may add further fields."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -38,25 +45,31 @@ class JobView(BaseModel):
         examples=["started"],
     )
     progress_percentage: int = Field(ge=0, le=100)
-    human_readable_error: str = Field(description="Why the job failed, for its owner; empty otherwise.")
-    created_on: datetime
-    updated_on: datetime
-    started_on: datetime | None = Field(description="When the latest attempt began.")
-    finished_on: datetime | None = Field(description="When the job ended, whatever the outcome.")
-    due_on: datetime = Field(description="The earliest start of the job.")
+    human_readable_error: Annotated[str, BeforeValidator(_text)] = Field(
+        description="Why the job failed, for its owner; empty otherwise."
+    )
+    created_on: datetime = Field(validation_alias="created_at")
+    updated_on: datetime = Field(validation_alias="updated_at")
+    started_on: datetime | None = Field(validation_alias="started_at", description="When the latest attempt began.")
+    finished_on: datetime | None = Field(
+        validation_alias="finished_at", description="When the job ended, whatever the outcome."
+    )
+    due_on: datetime = Field(validation_alias="run_at", description="The earliest start of the job.")
     label: str | None = Field(description="The label that the job has set while it runs.")
     owner: str | None
     queue: str
-    priority: int = Field(description="Higher goes first.")
+    priority: int = Field(description="Higher starts first.")
     attempt: int = Field(description="Which attempt this is, from 1; 0 before the first.")
     max_attempts: int
-    node: str | None = Field(description="The node that holds the job; briefly also after it was cancelled.")
+    node: str | None = Field(
+        validation_alias="node_id", description="The node that holds the job; briefly also after it was cancelled."
+    )
     cancelled_by: str | None
     schedule_id: int | None = Field(None, description="The schedule that it was started for.")
 
 
 class JobDetail(JobView):
-    """A job with what only its own page needs."""
+    """A job as on its own page."""
 
     params: Any = Field(None, description="The parameters, secret ones masked; null where the type is unknown here.")
     result: Any = Field(None, description="What the job returned.")
@@ -66,89 +79,82 @@ class JobDetail(JobView):
     queue_is_paused: bool = Field(default=False, description="The job is pending, and its queue is paused.")
 
 
-class JobList(BaseModel):
+class JobList(View):
     """A page of jobs, the newest first."""
 
     jobs: list[JobView]
     next: str | None = Field(description="The cursor of the next page; null on the last one.")
 
 
-class AttemptView(BaseModel):
+class AttemptView(View):
     """How one attempt at a job ended."""
 
     attempt: int
-    node: str | None
-    started_on: datetime
-    finished_on: datetime
+    node: str | None = Field(validation_alias="node_id")
+    started_on: datetime = Field(validation_alias="started_at")
+    finished_on: datetime = Field(validation_alias="finished_at")
     outcome: str = Field(description="`finished`, `failed`, `cancelled`, `timed_out` or `crashed`.")
     error: str | None = Field(description="Shown to staff.")
     traceback: str | None = Field(description="Shown to staff.")
 
 
-class AttemptList(BaseModel):
+class AttemptList(View):
     """All attempts, the oldest first."""
 
     attempts: list[AttemptView]
 
 
 def response_model_of(job_type: JobType[Any]) -> type[BaseModel]:
-    """A job of this type, with the fields that it adds."""
+    """Return the model of a job of this type, with the fields that the type adds."""
     if job_type.response_model is None:
         return JobDetail
     added: type[BaseModel] = job_type.response_model
-    # The common fields come first: a type adds, and never replaces.
+    # The common fields come first: a type cannot replace them.
     return create_model(f"{job_type.type}_job", __base__=(JobDetail, added))
 
 
 class JobViews:
-    """Makes views of jobs, with what their types add. Call it on a thread: a type may ask its tables."""
+    """Makes views of jobs, with what their types add. Call it on a thread: a type may query its tables."""
 
     def __init__(self, database: Database, registry: Registry) -> None:
         self._database, self._registry = database, registry
         self._hooks = Hooks(database, registry)
 
     def view(self, job: Job) -> JobView:
-        """The job as in a list."""
+        """Return the job as in a list."""
         return self.views([job])[0]
 
     def views(self, jobs: Sequence[Job]) -> list[JobView]:
-        """Jobs as in a list; what their types keep in tables is read with one statement for each type."""
+        """Return jobs as in a list; what their types keep in tables is read with one statement for each type."""
         described = [job for job in jobs if self._describes(job)]
         added = self._added_to([job for job in described if job.is_whole])
         long = [job for job in described if not job.is_whole]
         for first in range(0, len(long), LONG_AT_ONCE):
             added |= self._added_to(self._whole(long[first : first + LONG_AT_ONCE]))
-        return [JobView.model_validate({**added.get(job.id, {}), **_common(job)}) for job in jobs]
+        return [_view(JobView, job, added.get(job.id, {})) for job in jobs]
 
     def detail(self, job: Job, *, technical: bool) -> JobDetail:
-        """The job as on its own page; `technical`: with what is for staff."""
-        return JobDetail.model_validate(
-            {
-                **self._added_to([job]).get(job.id, {}),
-                **_common(job),
-                "params": shown_parameters(self._registry, job.type, job.params),
-                "result": job.result,
-                "error": job.error if technical else None,
-                "unique_key": job.unique_key,
-                "retry_of": job.retry_of,
-                "queue_is_paused": self._is_held(job),
-            }
-        )
-
-    def _is_held(self, job: Job) -> bool:
-        return job.state is JobState.PENDING and self._database.autocommit(queues.is_paused, job.queue)
+        """Return the job as on its own page; `technical`: with what only staff may see."""
+        detail = _view(JobDetail, job, self._added_to([job]).get(job.id, {}))
+        detail.params = shown_parameters(self._registry, job.type, job.params)
+        detail.error = job.error if technical else None
+        detail.queue_is_paused = self._is_paused(job)
+        return detail
 
     def page(self, page: JobPage) -> JobList:
-        """A list of jobs."""
+        """Return a page of jobs."""
         return JobList(jobs=self.views(page.jobs), next=page.next)
 
+    def _is_paused(self, job: Job) -> bool:
+        return job.state is JobState.PENDING and self._database.autocommit(queues.is_paused, job.queue)
+
     def _added_to(self, jobs: Sequence[Job]) -> dict[JobId, Mapping[str, Any]]:
-        """What their types add to each."""
+        """Return what the types of jobs add to them."""
         described = [job for job in jobs if self._describes(job)]
         return {job_id: self._added(job) for job_id, job in self._complete(described).items()}
 
     def _whole(self, jobs: Sequence[Job]) -> list[Job]:
-        """With what the list has left out."""
+        """Return jobs with the long values that a list leaves out."""
         stored = self._database.autocommit(reading.get_many, [job.id for job in jobs])
         whole = {job.id: job for job in stored}
         return [
@@ -158,7 +164,7 @@ class JobViews:
         ]
 
     def _complete(self, jobs: Sequence[Job]) -> Mapping[JobId, Job]:
-        """Jobs with what their types keep in tables; one that cannot be read is left out."""
+        """Return jobs with what their types keep in tables; a job that cannot be read is left out."""
         try:
             return {job.id: job for job in self._hooks.with_parameters_of_all(jobs)}
         except Exception:
@@ -171,7 +177,7 @@ class JobViews:
         return job_type is not None and has_hook(job_type, "describe")
 
     def _added(self, job: Job) -> Mapping[str, Any]:
-        """What the type adds; nothing if it fails, for one bad type never stops the others."""
+        """Return what the type adds; nothing if it fails, so that the other jobs are still shown."""
         job_type = self._registry.find(job.type)
         if job_type is None or not has_hook(job_type, "describe"):
             return {}
@@ -187,42 +193,17 @@ class JobViews:
 
 
 def attempt_views(attempts: Sequence[Attempt], *, technical: bool) -> AttemptList:
-    """How each attempt ended; `technical`: with what is for staff."""
-    return AttemptList(
-        attempts=[
-            AttemptView(
-                attempt=each.attempt,
-                node=each.node_id,
-                started_on=each.started_at,
-                finished_on=each.finished_at,
-                outcome=each.outcome.value,
-                error=each.error if technical else None,
-                traceback=each.traceback if technical else None,
-            )
-            for each in attempts
-        ]
-    )
+    """Return how each attempt ended; `technical`: with what only staff may see."""
+    views = [AttemptView.model_validate(each) for each in attempts]
+    for view in () if technical else views:
+        view.error = view.traceback = None
+    return AttemptList(attempts=views)
 
 
-def _common(job: Job) -> dict[str, Any]:
-    return {
-        "id": job.id,
-        "type": job.type,
-        "state": job.label if job.state is JobState.STARTED and job.label else job.state.value,
-        "progress_percentage": job.progress_percentage,
-        "human_readable_error": job.human_readable_error or "",
-        "created_on": job.created_at,
-        "updated_on": job.updated_at,
-        "started_on": job.started_at,
-        "finished_on": job.finished_at,
-        "due_on": job.run_at,
-        "label": job.label,
-        "owner": job.owner,
-        "queue": job.queue,
-        "priority": job.priority,
-        "attempt": job.attempt,
-        "max_attempts": job.max_attempts,
-        "node": job.node_id,
-        "cancelled_by": job.cancelled_by,
-        "schedule_id": job.schedule_id,
-    }
+def _view(model: type[V], job: Job, added: Mapping[str, Any]) -> V:
+    """Return the view of a job with what its type adds, which replaces no field of the view."""
+    more = {name: value for name, value in added.items() if name not in model.model_fields}
+    view = model.model_validate(job).model_copy(update=more)
+    if job.state is JobState.STARTED and job.label:
+        view.state = job.label
+    return view

@@ -1,36 +1,49 @@
-"""Queues, nodes and the overview as responses say them."""
+"""Queues, nodes and the overview in responses."""
 
 from datetime import datetime
+from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import BeforeValidator, Field
 
-from horae.client.operations.overview import Overview, Percentiles
+from horae.api.models import View, attributes
 from horae.runtime.node.node_status import SeenNode
-from horae.storage.operations.nodes import DeadNode
-from horae.storage.operations.queues import QueueView
 
 
-class QueueItem(BaseModel):
+def _is_set(value: object) -> bool:
+    return value is not None
+
+
+def _positive(seconds: float | None) -> float | None:
+    return seconds if seconds is not None and seconds > 0 else None
+
+
+def _host_name(host: str) -> str:
+    return host.partition("/")[0]
+
+
+class QueueItem(View):
     """A queue, with what waits and runs in it."""
 
     name: str
-    paused: bool
-    paused_on: datetime | None
+    paused: Annotated[bool, BeforeValidator(_is_set)] = Field(validation_alias="paused_at")
+    paused_on: datetime | None = Field(validation_alias="paused_at")
     note: str | None = Field(description="Why it is paused.")
     concurrency_limit: int | None = Field(description="Jobs that may run at a time, over all nodes; null for no limit.")
     pending: int = Field(description="Pending jobs, including those that are due later.")
     due: int = Field(description="Pending jobs that are due.")
     started: int
-    oldest_seconds: float | None = Field(description="How long its longest waiting job has been due; null for none.")
+    oldest_seconds: Annotated[float | None, BeforeValidator(_positive)] = Field(
+        validation_alias="oldest_due", description="How long its longest waiting job has been due; null for none."
+    )
 
 
-class QueueList(BaseModel):
+class QueueList(View):
     """Every queue that has work, is paused or has a limit, by name."""
 
     queues: list[QueueItem]
 
 
-class NodeItem(BaseModel):
+class NodeItem(View):
     """A running node, or one that stopped without unregistering."""
 
     id: str
@@ -41,34 +54,34 @@ class NodeItem(BaseModel):
     roles: list[str]
     queues: list[str] | None = Field(description="The queues that it serves; null for all.")
     types: list[str] = Field(description="The job types that it knows.")
-    slots: int = Field(description="Jobs that it runs at a time.")
+    slots: int = Field(validation_alias="concurrency", description="Jobs that it runs at a time.")
     running: int = Field(description="Jobs that it holds.")
-    started_on: datetime
-    heartbeat_on: datetime
-    heartbeat_age: float = Field(description="Seconds since its last heartbeat.")
+    started_on: datetime = Field(validation_alias="started_at")
+    heartbeat_on: datetime = Field(validation_alias="heartbeat_at")
+    heartbeat_age: float = Field(validation_alias="silence", description="Seconds since its last heartbeat.")
     ring_share: float = Field(ge=0, le=1, description="The share of all schedules of which it is the first owner.")
     alive: bool
     cause_of_death: str | None
 
 
-class DeadNodeItem(BaseModel):
+class DeadNodeItem(View):
     """A node that died and was removed from the list; other nodes rescued its jobs."""
 
     id: str
     name: str
-    host: str
+    host: Annotated[str, BeforeValidator(_host_name)]
     pid: int
-    died_on: datetime = Field(description="When another node found it dead.")
+    died_on: datetime = Field(validation_alias="died_at", description="When another node found it dead.")
 
 
-class NodeList(BaseModel):
+class NodeList(View):
     """All nodes, the oldest first."""
 
     nodes: list[NodeItem]
     died: list[DeadNodeItem] = Field(description="Nodes that died in the last hour, latest first.")
 
 
-class StateCounts(BaseModel):
+class StateCounts(View):
     """How many jobs are in each state, of those that are kept."""
 
     pending: int
@@ -78,35 +91,37 @@ class StateCounts(BaseModel):
     cancelled: int
 
 
-class MinuteItem(BaseModel):
+class MinuteItem(View):
     """What ended in one minute."""
 
     minute: datetime
     finished: int
     failed: int
     cancelled: int
-    mean_pick_up_seconds: float | None = Field(description="From due to started, of the jobs that ended then.")
-    longest_pick_up_seconds: float | None
+    mean_pick_up_seconds: float | None = Field(
+        validation_alias="mean_pick_up", description="From due to started, of the jobs that ended then."
+    )
+    longest_pick_up_seconds: float | None = Field(validation_alias="longest_pick_up")
 
 
-class PercentilesItem(BaseModel):
-    """How some seconds are spread over the latest jobs that ended in the last hour, at most 1,000."""
+class PercentilesItem(View):
+    """The distribution of a duration over the latest jobs that ended in the last hour, at most 1,000."""
 
     count: int
-    p50_seconds: float | None
-    p99_seconds: float | None
+    p50_seconds: float | None = Field(validation_alias="p50")
+    p99_seconds: float | None = Field(validation_alias="p99")
 
 
-class ProblemItem(BaseModel):
+class ProblemItem(View):
     """A problem or warning, in words."""
 
     level: str = Field(description="`problem` needs action; `warning` is for information.")
-    subject: str
+    subject: str = Field(validation_alias="check")
     message: str
     advice: str | None
 
 
-class OverviewItem(BaseModel):
+class OverviewItem(View):
     """The state of the whole system; cached for up to two seconds."""
 
     at: datetime
@@ -124,91 +139,7 @@ class OverviewItem(BaseModel):
     problems: list[ProblemItem] = Field(description="Worst first; empty if there are none.")
 
 
-def queue_item(view: QueueView) -> QueueItem:
-    """One queue."""
-    due = view.oldest_due if view.oldest_due is not None and view.oldest_due > 0 else None
-    return QueueItem(
-        name=view.name,
-        paused=view.paused_at is not None,
-        paused_on=view.paused_at,
-        note=view.note,
-        concurrency_limit=view.concurrency_limit,
-        pending=view.pending,
-        due=view.due,
-        started=view.started,
-        oldest_seconds=due,
-    )
-
-
-def idle_queue_item(name: str) -> QueueItem:
-    """A queue of which nothing is known: it is open, has no limit and no work."""
-    view = QueueView(
-        name=name, paused_at=None, note=None, concurrency_limit=None, pending=0, due=0, started=0, oldest_due=None
-    )
-    return queue_item(view)
-
-
 def node_item(seen: SeenNode, ring_share: float) -> NodeItem:
-    """One node."""
-    view = seen.view
-    return NodeItem(
-        id=view.id,
-        name=view.name,
-        host=seen.host_name,
-        pid=view.pid,
-        version=view.version,
-        roles=view.roles,
-        queues=view.queues,
-        types=view.types,
-        slots=view.concurrency,
-        running=view.running,
-        started_on=view.started_at,
-        heartbeat_on=view.heartbeat_at,
-        heartbeat_age=view.silence,
-        ring_share=ring_share,
-        alive=seen.alive,
-        cause_of_death=seen.cause_of_death,
-    )
-
-
-def dead_node_item(node: DeadNode) -> DeadNodeItem:
-    """One node that has died."""
-    return DeadNodeItem(
-        id=node.id, name=node.name, host=node.host.partition("/")[0], pid=node.pid, died_on=node.died_at
-    )
-
-
-def overview_item(overview: Overview) -> OverviewItem:
-    """The whole."""
-    return OverviewItem(
-        at=overview.at,
-        states=StateCounts(**{state.value: count for state, count in overview.states.items()}),
-        ready=overview.ready,
-        throughput=[
-            MinuteItem(
-                minute=each.minute,
-                finished=each.finished,
-                failed=each.failed,
-                cancelled=each.cancelled,
-                mean_pick_up_seconds=each.mean_pick_up,
-                longest_pick_up_seconds=each.longest_pick_up,
-            )
-            for each in overview.throughput
-        ],
-        queues=[queue_item(view) for view in overview.queues],
-        pick_up=_spread(overview.pick_up),
-        duration=_spread(overview.duration),
-        lateness=_spread(overview.lateness),
-        nodes_alive=overview.nodes_alive,
-        nodes_dead=overview.nodes_dead,
-        slots=overview.slots,
-        running=overview.running,
-        problems=[
-            ProblemItem(level=each.level.value, subject=each.check, message=each.message, advice=each.advice)
-            for each in overview.problems
-        ],
-    )
-
-
-def _spread(spread: Percentiles) -> PercentilesItem:
-    return PercentilesItem(count=spread.count, p50_seconds=spread.p50, p99_seconds=spread.p99)
+    """Return the view of a node."""
+    found = {"host": seen.host_name, "alive": seen.alive, "cause_of_death": seen.cause_of_death}
+    return NodeItem.model_validate({**attributes(seen.view), **found, "ring_share": ring_share})

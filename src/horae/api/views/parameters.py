@@ -1,4 +1,4 @@
-"""Parameters as responses say them."""
+"""Parameters of jobs in responses."""
 
 from typing import Any
 
@@ -8,8 +8,8 @@ from horae.types.values.secret import masked
 
 
 def shown_parameters(registry: Registry, job_type: str, params: Any) -> Any:
-    """Stored parameters with secret ones masked; None where the type is unknown here."""
-    kind = registry.find(job_type)
-    if kind is None or not isinstance(kind.parameters, ModelParameters):
-        return None  # nobody here knows what of it is secret
-    return masked(kind.parameters.model, params)
+    """Return stored parameters with secret ones masked; None where the type is unknown here."""
+    found = registry.find(job_type)
+    if found is None or not isinstance(found.parameters, ModelParameters):
+        return None  # nothing tells which of them are secret
+    return masked(found.parameters.model, params)

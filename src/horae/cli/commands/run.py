@@ -25,7 +25,7 @@ from horae.runtime.node.node import Node
 from horae.storage.engine.database import shown
 
 if TYPE_CHECKING:
-    from horae.api.server import HttpServer  # needs the extra `web`
+    from horae.api.serving.server import HttpServer  # needs the extra `web`
 
 Apps = Annotated[
     list[str] | None,

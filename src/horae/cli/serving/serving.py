@@ -15,7 +15,7 @@ from horae.runtime.bodies import loop_guard
 from horae.runtime.node.node import Node
 
 if TYPE_CHECKING:
-    from horae.api.server import HttpServer  # needs the extra `web`
+    from horae.api.serving.server import HttpServer  # needs the extra `web`
 
 LAST_RESORT: Final = 4.8
 """Seconds that the process may take to exit after the grace period of its nodes, and after they have stopped."""

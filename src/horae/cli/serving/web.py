@@ -3,8 +3,8 @@
 import logging
 from collections.abc import Sequence
 
-from horae.api.connections import Bounds
-from horae.api.server import HttpServer
+from horae.api.serving.connections import Bounds
+from horae.api.serving.server import HttpServer
 from horae.app import Horae
 from horae.cli.serving import descriptors
 from horae.errors import ConfigurationError

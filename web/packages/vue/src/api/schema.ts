@@ -92,7 +92,7 @@ export interface paths {
         put?: never;
         /**
          * Scale Deployment
-         * @description Set its replicas: 0 stops its schedules, more starts them again; missed times are not made up for.
+         * @description Set the needed nodes: 0 stops the schedules, more starts them again; missed times are not caught up.
          */
         post: operations["scale_deployment"];
         delete?: never;
@@ -110,7 +110,7 @@ export interface paths {
         };
         /**
          * Listen
-         * @description Stream changes of the jobs and schedules that the user may see. Polling works too, with more delay.
+         * @description Stream changes of the jobs and schedules that the user may see. Polling the lists works too, with more delay.
          */
         get: operations["listen"];
         put?: never;
@@ -157,7 +157,7 @@ export interface paths {
         post?: never;
         /**
          * Delete Job
-         * @description Delete a job that has ended; for staff.
+         * @description Delete an ended job; for staff.
          */
         delete: operations["delete_job"];
         options?: never;
@@ -196,7 +196,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel Job
-         * @description Cancel a job: it is cancelled when this answers, and final. Cancelling twice is no error.
+         * @description Cancel a job; after the response it is cancelled for good. Idempotent.
          */
         post: operations["cancel_job"];
         delete?: never;
@@ -216,7 +216,7 @@ export interface paths {
         put?: never;
         /**
          * Retry Job
-         * @description Start a new job with the parameters of one that failed or was cancelled; its owner may if the type is public.
+         * @description Start a new job with the parameters of a failed or cancelled one; owners only if the type is public.
          */
         post: operations["retry_job"];
         delete?: never;
@@ -234,9 +234,9 @@ export interface paths {
         };
         /**
          * List Nodes
-         * @description List the nodes, alive or dead. A dead one is struck off by the next live one, which rescues its jobs.
+         * @description List the nodes, alive or dead. A live one removes a dead one and rescues its jobs.
          *
-         *     For an hour it is then told of in `died`.
+         *     For an hour it is then listed in `died`.
          */
         get: operations["list_nodes"];
         put?: never;
@@ -256,7 +256,7 @@ export interface paths {
         };
         /**
          * Get Overview
-         * @description Read how much waits and runs, what the last hour brought, how prompt it was, and what is wrong.
+         * @description Read how many jobs wait and run, what ended in the last hour, the delays, and current problems.
          */
         get: operations["get_overview"];
         put?: never;
@@ -298,7 +298,7 @@ export interface paths {
         put?: never;
         /**
          * Limit Queue
-         * @description Let no more jobs of this queue run at a time; what has started goes on.
+         * @description Limit how many jobs of this queue run at a time; running jobs continue.
          */
         post: operations["limit_queue"];
         delete?: never;
@@ -318,7 +318,7 @@ export interface paths {
         put?: never;
         /**
          * Pause Queue
-         * @description Let no node begin a job of this queue; what has started goes on. Pausing again changes the note.
+         * @description Pause a queue; running jobs continue. Pausing again changes the note.
          */
         post: operations["pause_queue"];
         delete?: never;
@@ -338,7 +338,7 @@ export interface paths {
         put?: never;
         /**
          * Resume Queue
-         * @description Open a paused queue again.
+         * @description Resume a paused queue.
          */
         post: operations["resume_queue"];
         delete?: never;
@@ -356,7 +356,7 @@ export interface paths {
         };
         /**
          * List Schedules
-         * @description List schedules by module and name; one that another version has written in its own way is left out.
+         * @description List schedules by module and name; those that this version cannot read are left out.
          */
         get: operations["list_schedules"];
         put?: never;
@@ -387,14 +387,14 @@ export interface paths {
         post?: never;
         /**
          * Delete Schedule
-         * @description Delete a schedule that no module declares, with its ledger; a job of it that runs goes on. For staff.
+         * @description Delete a schedule that no module declares, with its ledger; its running job continues. For staff.
          */
         delete: operations["delete_schedule"];
         options?: never;
         head?: never;
         /**
          * Alter Schedule
-         * @description Change what is named and nothing else; what leaves the times alone leaves the next start alone. For staff.
+         * @description Change the given options and no others; the next start changes only if the times do. For staff.
          */
         patch: operations["alter_schedule"];
         trace?: never;
@@ -430,7 +430,7 @@ export interface paths {
         put?: never;
         /**
          * Pause Schedule
-         * @description Let no further run start; one that goes on ends by itself. Pausing again changes the note.
+         * @description Start no further runs; a run in progress continues. Pausing again changes the note.
          */
         post: operations["pause_schedule"];
         delete?: never;
@@ -450,7 +450,7 @@ export interface paths {
         put?: never;
         /**
          * Resume Schedule
-         * @description Enable it again: the next start is computed anew, nothing is made up for.
+         * @description Enable it: the next start is computed from now on, and missed times are not caught up.
          */
         post: operations["resume_schedule"];
         delete?: never;
@@ -470,7 +470,7 @@ export interface paths {
         put?: never;
         /**
          * Run Schedule
-         * @description Start a run besides the schedule, also of one that is paused; the id of its job.
+         * @description Start a run now, even if the schedule is paused; return the ID of its job.
          */
         post: operations["run_schedule"];
         delete?: never;
@@ -488,7 +488,7 @@ export interface paths {
         };
         /**
          * Get Schedule Statistics
-         * @description Read how its runs went.
+         * @description Read the statistics of its runs.
          */
         get: operations["get_schedule_statistics"];
         put?: never;
@@ -508,7 +508,7 @@ export interface paths {
         };
         /**
          * List Ticks
-         * @description List what was decided about its nominal times, and why; the newest first.
+         * @description List what was decided about each nominal time, and why; the newest first.
          */
         get: operations["list_ticks"];
         put?: never;
@@ -528,18 +528,18 @@ export interface paths {
         };
         /**
          * Who Am I
-         * @description Read who one is.
+         * @description Read the current user.
          */
         get: operations["who_am_i"];
         put?: never;
         /**
          * Log In
-         * @description Exchange a token for a session, in a cookie that no script can read. Only where the settings have tokens.
+         * @description Exchange a token for a session, in a cookie that scripts cannot read. Only if the settings have tokens.
          */
         post: operations["log_in"];
         /**
          * Log Out
-         * @description End the session and take the cookie back; harmless without one.
+         * @description End the session and delete the cookie. Idempotent.
          */
         delete: operations["log_out"];
         options?: never;
@@ -576,7 +576,7 @@ export interface paths {
         };
         /**
          * Metrics
-         * @description Read the figures in the text format of Prometheus.
+         * @description Read the metrics in the text format of Prometheus.
          */
         get: operations["metrics"];
         put?: never;
@@ -757,7 +757,7 @@ export interface components {
             key: string;
             /**
              * Min Replicas
-             * @description Nodes that it wants; none stops its schedules.
+             * @description Nodes that it needs; 0 stops its schedules.
              */
             min_replicas: number;
             /** Module */
@@ -838,7 +838,7 @@ export interface components {
         };
         /**
          * JobDetail
-         * @description A job with what only its own page needs.
+         * @description A job as on its own page.
          */
         JobDetail: {
             /**
@@ -897,7 +897,7 @@ export interface components {
             params?: unknown;
             /**
              * Priority
-             * @description Higher goes first.
+             * @description Higher starts first.
              */
             priority: number;
             /** Progress Percentage */
@@ -963,7 +963,7 @@ export interface components {
         };
         /**
          * JobView
-         * @description A job, and beside these fields what its type adds.
+         * @description A job; its type may add further fields.
          */
         JobView: {
             /**
@@ -1012,7 +1012,7 @@ export interface components {
             owner: string | null;
             /**
              * Priority
-             * @description Higher goes first.
+             * @description Higher starts first.
              */
             priority: number;
             /** Progress Percentage */
@@ -1047,7 +1047,7 @@ export interface components {
         };
         /**
          * Limit
-         * @description How much of a queue runs at a time.
+         * @description How many jobs of a queue may run at a time.
          */
         Limit: {
             /**
@@ -1058,7 +1058,7 @@ export interface components {
         };
         /**
          * Login
-         * @description A token of the settings.
+         * @description A token from the settings.
          */
         Login: {
             /**
@@ -1069,17 +1069,17 @@ export interface components {
         };
         /**
          * Me
-         * @description Who one is, and what that means.
+         * @description The current user, with roles and permissions.
          */
         Me: {
             /**
              * Changes All
-             * @description All of it may be changed.
+             * @description May change all of these.
              */
             changes_all: boolean;
             /**
              * Changes Own
-             * @description Jobs may be started, and one's own cancelled.
+             * @description May start jobs, and cancel those it owns.
              */
             changes_own: boolean;
             /** Id */
@@ -1088,7 +1088,7 @@ export interface components {
             roles: string[];
             /**
              * Sees All
-             * @description Everybody's jobs, queues, nodes, the overview and the audit are shown.
+             * @description May see the jobs of all owners, schedules, queues, nodes, the overview and the audit log.
              */
             sees_all: boolean;
         };
@@ -1131,7 +1131,7 @@ export interface components {
             catch_up_limit?: number;
             /**
              * Catch Up Window
-             * @description A length of time.
+             * @description A duration.
              * @example 90s
              * @example 5m
              * @example 1 day
@@ -1155,12 +1155,12 @@ export interface components {
             dst_gap?: "shift" | "skip";
             /**
              * Enabled
-             * @description Whether it begins at once.
+             * @description Whether it is enabled from the start.
              */
             enabled?: boolean;
             /**
              * Every
-             * @description How long after the end of a run.
+             * @description How long after the end of the previous run.
              * @example 10m
              */
             every?: string;
@@ -1176,7 +1176,7 @@ export interface components {
             initial_start?: string | null;
             /**
              * Jitter
-             * @description A length of time.
+             * @description A duration.
              * @example 90s
              * @example 5m
              * @example 1 day
@@ -1186,26 +1186,26 @@ export interface components {
             job_type: string;
             /**
              * Max Retries
-             * @description Further tries after a failure; one more failure in a row disables it. Null: any.
+             * @description Retries after a failure; one more failure in a row disables it. Null for no limit.
              */
             max_retries?: number | null;
             /** Max Runtime */
             max_runtime?: string | null;
             /**
              * Name
-             * @description Its name; the job type's if not given.
+             * @description Its name; by default that of the job type.
              */
             name?: string;
             /**
              * Next Start
              * Format: date-time
-             * @description Next start of `every`; if it is over, at once.
+             * @description Next start of `every`; a time in the past means at once.
              */
             next_start?: string;
             overlap?: components["schemas"]["Overlap"];
             /**
              * Params
-             * @description The parameters of its jobs, all of them.
+             * @description All parameters of its jobs.
              */
             params?: {
                 [key: string]: unknown;
@@ -1348,7 +1348,7 @@ export interface components {
         };
         /**
          * PercentilesItem
-         * @description How some seconds are spread over the latest jobs that ended in the last hour, at most 1,000.
+         * @description The distribution of a duration over the latest jobs that ended in the last hour, at most 1,000.
          */
         PercentilesItem: {
             /** Count */
@@ -1442,19 +1442,30 @@ export interface components {
             queues: components["schemas"]["QueueItem"][];
         };
         /**
+         * QueuePause
+         * @description Why a queue is paused.
+         */
+        QueuePause: {
+            /**
+             * Note
+             * @description Why; shown in the list.
+             */
+            note?: string | null;
+        };
+        /**
          * Scale
-         * @description How many nodes a deployment wants.
+         * @description How many nodes a deployment needs.
          */
         Scale: {
             /**
              * Min Replicas
-             * @description Wanted nodes; 0 stops the schedules.
+             * @description Needed nodes; 0 stops the schedules.
              */
             min_replicas: number;
         };
         /**
          * ScheduleDetail
-         * @description A schedule with what only its own page needs.
+         * @description A schedule as on its own page.
          */
         ScheduleDetail: {
             /** Backoff */
@@ -1619,7 +1630,7 @@ export interface components {
         };
         /**
          * ScheduleOptions
-         * @description Everything that may be changed: either `cron` or `every`, and how its runs go.
+         * @description The options of a schedule: either `cron` or `every`, and how runs are started and repeated.
          */
         ScheduleOptions: {
             /**
@@ -1632,7 +1643,7 @@ export interface components {
             catch_up_limit?: number;
             /**
              * Catch Up Window
-             * @description A length of time.
+             * @description A duration.
              * @example 90s
              * @example 5m
              * @example 1 day
@@ -1656,7 +1667,7 @@ export interface components {
             dst_gap?: "shift" | "skip";
             /**
              * Every
-             * @description How long after the end of a run.
+             * @description How long after the end of the previous run.
              * @example 10m
              */
             every?: string;
@@ -1672,7 +1683,7 @@ export interface components {
             initial_start?: string | null;
             /**
              * Jitter
-             * @description A length of time.
+             * @description A duration.
              * @example 90s
              * @example 5m
              * @example 1 day
@@ -1680,7 +1691,7 @@ export interface components {
             jitter?: string;
             /**
              * Max Retries
-             * @description Further tries after a failure; one more failure in a row disables it. Null: any.
+             * @description Retries after a failure; one more failure in a row disables it. Null for no limit.
              */
             max_retries?: number | null;
             /** Max Runtime */
@@ -1688,13 +1699,13 @@ export interface components {
             /**
              * Next Start
              * Format: date-time
-             * @description Next start of `every`; if it is over, at once.
+             * @description Next start of `every`; a time in the past means at once.
              */
             next_start?: string;
             overlap?: components["schemas"]["Overlap"];
             /**
              * Params
-             * @description The parameters of its jobs, all of them.
+             * @description All parameters of its jobs.
              */
             params?: {
                 [key: string]: unknown;
@@ -1712,8 +1723,19 @@ export interface components {
             timezone?: string;
         };
         /**
+         * SchedulePause
+         * @description Why a schedule is paused.
+         */
+        SchedulePause: {
+            /**
+             * Note
+             * @description Why; shown in the list.
+             */
+            note?: string | null;
+        };
+        /**
          * Started
-         * @description The job of a run by hand.
+         * @description The job of a manual run.
          */
         Started: {
             /** Id */
@@ -1737,7 +1759,7 @@ export interface components {
         };
         /**
          * StatisticsItem
-         * @description How the runs of a schedule went that have ended: each was a success, a failure or a crash.
+         * @description The statistics of the ended runs of a schedule: each was a success, a failure or a crash.
          */
         StatisticsItem: {
             /** Consecutive Crashes */
@@ -1805,7 +1827,7 @@ export interface components {
             /**
              * Until
              * Format: date-time
-             * @description The last of the times that it stands for.
+             * @description The last of these nominal times.
              */
             until: string;
         };
@@ -1838,28 +1860,6 @@ export interface components {
              */
             text: string;
         };
-        /**
-         * Pause
-         * @description Why a queue is held.
-         */
-        horae__api__resources__queues__Pause: {
-            /**
-             * Note
-             * @description Why; shown in the list.
-             */
-            note?: string | null;
-        };
-        /**
-         * Pause
-         * @description Why no further run is to start.
-         */
-        horae__api__resources__schedule_bodies__Pause: {
-            /**
-             * Note
-             * @description Why; shown in the list.
-             */
-            note?: string | null;
-        };
     };
     responses: never;
     parameters: never;
@@ -1872,7 +1872,7 @@ export interface operations {
     list_audit: {
         parameters: {
             query?: {
-                /** @description By whom. */
+                /** @description The user who made the change. */
                 actor?: string | null;
                 limit?: number;
                 /** @description `next` of the previous page. */
@@ -2181,7 +2181,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of the last event that came, to go on from there. */
+                /** @description The ID of the last event received, to resume after it. */
                 "last-event-id"?: string | null;
             };
             path?: never;
@@ -2189,7 +2189,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A stream of server-sent events. `hello` comes first: `{"resumed": false}` says that changes may have been missed, so read what you show. `job` is a job as in the list, with its `change`: `created`, `started`, `progress`, `waiting` (for another attempt) or `ended`. `reset` says that too much happened to tell: read what you show. Who may see schedules also hears of them: `schedule` is one as in the list, after whatever has happened to it, and `schedule_gone` the id of one that was deleted. The data of `job` is a `JobEvent`, of `schedule` a `ScheduleItem`, of `schedule_gone` a `ScheduleGone`. A comment comes when nothing else has for 15 seconds. */
+            /** @description A stream of server-sent events. `hello` comes first: `{"resumed": false}` means that changes may have been missed, so read your data again. `job` is a job as in the list, with its `change`: `created`, `started`, `progress`, `waiting` (for another attempt) or `ended`. `reset` means that too many changes happened at a time to send each: read your data again. Users who may see schedules also get their changes: `schedule` is a schedule as in the list, after any change, and `schedule_gone` the ID of one that was deleted. The data of `job` is a `JobStreamEvent`, of `schedule` a `ScheduleItem`, of `schedule_gone` a `ScheduleGone`. A comment is sent after 15 seconds without another message. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2239,9 +2239,9 @@ export interface operations {
     list_jobs: {
         parameters: {
             query?: {
-                /** @description Ids, separated by commas; at most 10,000. The answer is never cut short, so it has no next page; jobs that do not exist, or belong to somebody else, are left out. */
+                /** @description IDs, separated by commas; at most 10,000. All of these jobs are on one page; jobs that do not exist, or belong to another user, are left out. */
                 job_ids?: string | null;
-                /** @description States, separated by commas; `!` in front leaves one out. The order does not matter. A job that shows a label is `started`. */
+                /** @description States, separated by commas; `!` in front excludes one. The order does not matter. A job that shows a label is `started`. */
                 states?: string | null;
                 /** @description Job types, separated by commas. */
                 types?: string | null;
@@ -2251,7 +2251,7 @@ export interface operations {
                 owner?: string | null;
                 /** @description Only the runs of this schedule. */
                 schedule_id?: number | null;
-                /** @description How many jobs a page has at most; not counting for `job_ids`. */
+                /** @description Jobs on a page, at most; does not apply to `job_ids`. */
                 limit?: number;
                 /** @description `next` of the previous page. */
                 cursor?: string | null;
@@ -2872,7 +2872,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["horae__api__resources__queues__Pause"];
+                "application/json": components["schemas"]["QueuePause"];
             };
         };
         responses: {
@@ -3003,15 +3003,15 @@ export interface operations {
     list_schedules: {
         parameters: {
             query?: {
-                /** @description The module that declares them; blank: none. */
+                /** @description The declaring module; blank for schedules without one. */
                 module?: string | null;
                 job_type?: string | null;
                 /** @description Part of the name. */
                 name?: string | null;
                 enabled?: boolean | null;
-                /** @description How many schedules a page has at most. */
+                /** @description Schedules on a page, at most. */
                 limit?: number;
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 cursor?: string | null;
             };
             header?: never;
@@ -3141,7 +3141,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of a schedule. */
+                /** @description The ID of a schedule. */
                 schedule_id: number;
             };
             cookie?: never;
@@ -3209,7 +3209,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of a schedule. */
+                /** @description The ID of a schedule. */
                 schedule_id: number;
             };
             cookie?: never;
@@ -3275,7 +3275,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of a schedule. */
+                /** @description The ID of a schedule. */
                 schedule_id: number;
             };
             cookie?: never;
@@ -3358,7 +3358,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The id of a schedule. */
+                /** @description The ID of a schedule. */
                 schedule_id: number;
             };
             cookie?: never;
@@ -3426,14 +3426,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of a schedule. */
+                /** @description The ID of a schedule. */
                 schedule_id: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["horae__api__resources__schedule_bodies__Pause"];
+                "application/json": components["schemas"]["SchedulePause"];
             };
         };
         responses: {
@@ -3507,7 +3507,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of a schedule. */
+                /** @description The ID of a schedule. */
                 schedule_id: number;
             };
             cookie?: never;
@@ -3575,7 +3575,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of a schedule. */
+                /** @description The ID of a schedule. */
                 schedule_id: number;
             };
             cookie?: never;
@@ -3643,7 +3643,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of a schedule. */
+                /** @description The ID of a schedule. */
                 schedule_id: number;
             };
             cookie?: never;
@@ -3710,12 +3710,12 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description Only nominal times before this; `next` of the part before. */
+                /** @description Only nominal times before this; `next` of the last part. */
                 before?: string | null;
             };
             header?: never;
             path: {
-                /** @description The id of a schedule. */
+                /** @description The ID of a schedule. */
                 schedule_id: number;
             };
             cookie?: never;
@@ -3977,7 +3977,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Figures. */
+            /** @description The metrics. */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -1,4 +1,4 @@
-"""`/metrics`: figures for Prometheus."""
+"""`/metrics`: metrics for Prometheus."""
 
 from fastapi import APIRouter
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -16,9 +16,9 @@ router = APIRouter(tags=["health"])
     response_class=Response,
     responses={
         **documented(),
-        200: {"description": "Figures.", "content": {"text/plain": {"schema": {"type": "string"}}}},
+        200: {"description": "The metrics.", "content": {"text/plain": {"schema": {"type": "string"}}}},
     },
 )
 async def metrics(services: ServicesHere, _actor: Reader) -> Response:
-    """Read the figures in the text format of Prometheus."""
+    """Read the metrics in the text format of Prometheus."""
     return Response(await services.on_thread(services.metrics.text), media_type=CONTENT_TYPE_LATEST)

@@ -40,7 +40,7 @@ def _status(services: ServicesHere) -> str:
     except SchemaMismatch as error:
         log.warning("not ready: %s", error)
         return "migrations"
-    except Exception as error:  # noqa: BLE001 - whatever it is, the answer is no
+    except Exception as error:  # noqa: BLE001 - not ready, whatever the error
         log.warning("not ready: %s", error)
         return "database"
     return "ready"

@@ -5,26 +5,24 @@ from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from horae.api.dependencies import Reader, ServicesHere
-from horae.api.fields import STORABLE, Storable
+from horae.api.models import RequestModel, Storable, View
 from horae.api.problems import documented
 
 router = APIRouter(prefix="/api/audit", tags=["operations"])
 
 
-class AuditQuery(BaseModel):
+class AuditQuery(RequestModel):
     """Which entries to list."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    actor: Storable | None = Field(None, min_length=1, pattern=STORABLE, description="By whom.")
+    actor: Storable | None = Field(None, min_length=1, description="The user who made the change.")
     limit: int = Field(100, ge=1, le=500)
     cursor: str | None = Field(None, pattern="^[0-9]{1,18}$", description="`next` of the previous page.")
 
 
-class AuditItem(BaseModel):
+class AuditItem(View):
     """A changing call."""
 
     id: int
@@ -39,7 +37,7 @@ class AuditItem(BaseModel):
     after: Any = Field(None, description="The changed values after; null for something deleted.")
 
 
-class AuditList(BaseModel):
+class AuditList(View):
     """A page of entries, the newest first."""
 
     entries: list[AuditItem]
@@ -51,19 +49,5 @@ async def list_audit(services: ServicesHere, _actor: Reader, query: Annotated[Au
     """List changes with their actor and time, including refused ones."""
     before = None if query.cursor is None else int(query.cursor)
     page = await services.on_thread(partial(services.audit.page, before=before, actor=query.actor, limit=query.limit))
-    entries = [
-        AuditItem(
-            id=each.id,
-            at=each.at,
-            actor=each.actor,
-            action=each.action,
-            target=each.target,
-            outcome=each.outcome,
-            note=each.note,
-            channel=each.channel,
-            before=each.before,
-            after=each.after,
-        )
-        for each in page.entries
-    ]
+    entries = [AuditItem.model_validate(each) for each in page.entries]
     return AuditList(entries=entries, next=None if page.next is None else str(page.next))

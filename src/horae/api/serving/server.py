@@ -9,9 +9,9 @@ from typing import Any, Final
 import uvicorn
 from typing_extensions import override
 
-from horae.api.connections import LARGEST_HEADER, Bounds, ConnectionTable, protocol_for
 from horae.api.lazy import LazyInterface
-from horae.api.throttle import throttled
+from horae.api.serving.connections import LARGEST_HEADER, Bounds, ConnectionTable, protocol_for
+from horae.api.serving.log_throttle import throttled
 from horae.errors import ConfigurationError
 
 LAST_REQUESTS: Final = 5

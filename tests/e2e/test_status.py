@@ -1,4 +1,4 @@
-"""Pages tell the truth: why a job waits, how much work there is, how a schedule performs, which nodes have died."""
+"""Pages show the actual status: why a job waits, how much work there is, how a schedule performs, which nodes have died."""
 
 from pathlib import Path
 

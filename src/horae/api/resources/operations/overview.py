@@ -1,15 +1,15 @@
-"""`/api/overview/`: the state of the whole."""
+"""`/api/overview/`: the state of the whole system."""
 
 from fastapi import APIRouter
 
 from horae.api.dependencies import Reader, ServicesHere
 from horae.api.problems import documented
-from horae.api.views.operations import OverviewItem, overview_item
+from horae.api.views.operations import OverviewItem
 
 router = APIRouter(prefix="/api/overview", tags=["operations"])
 
 
 @router.get("/", responses=documented())
 async def get_overview(services: ServicesHere, _actor: Reader) -> OverviewItem:
-    """Read how much waits and runs, what the last hour brought, how prompt it was, and what is wrong."""
-    return overview_item(await services.on_thread(services.overview.get))
+    """Read how many jobs wait and run, what ended in the last hour, the delays, and current problems."""
+    return OverviewItem.model_validate(await services.on_thread(services.overview.get))

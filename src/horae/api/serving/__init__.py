@@ -1,0 +1,1 @@
+"""The HTTP server of a node: listens, limits connections, and throttles repeated log lines."""
