@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from horae.domain.jobs.job import Claim, JobId, NodeId
+from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.run import Run
-from horae.runtime.bodies.runner import BodyResult, RunEnvironment
+from horae.runtime.bodies.runner import RunEnvironment
 from horae.runtime.executors.process import ProcessExecutor, ProcessLimits
 from horae.storage.engine.database import Database
 from horae.types.context import JobContext
@@ -31,10 +32,10 @@ class Started:
     run: Run
     reports: list[tuple[int, str | None]] = field(default_factory=list[tuple[int, str | None]])
     reported: asyncio.Event = field(default_factory=asyncio.Event)
-    ended: asyncio.Future[BodyResult] = field(default_factory=asyncio.Future[BodyResult])
+    ended: asyncio.Future[FinishedRun] = field(default_factory=asyncio.Future[FinishedRun])
     ends: int = 0
 
-    async def performed(self) -> BodyResult:
+    async def performed(self) -> FinishedRun:
         async with asyncio.timeout(60):
             return await self.ended
 
@@ -68,10 +69,10 @@ class ExecutorUnderTest:
             started.reports.append(news)
             started.reported.set()
 
-        def done(_run: Run, performed: BodyResult) -> None:
+        def done(_run: Run, finished: FinishedRun) -> None:
             started.ends += 1
             if started.ends == 1:
-                started.ended.set_result(performed)
+                started.ended.set_result(finished)
 
         context = JobContext[Any](claim, None, report)
         started = Started(Run(claim, job_type, context, self.executor))
@@ -79,7 +80,7 @@ class ExecutorUnderTest:
         self.executor.start(started.run, done)
         return started
 
-    async def perform(self, declared: Declared, **params: Any) -> BodyResult:
+    async def perform(self, declared: Declared, **params: Any) -> FinishedRun:
         return await self.start(declared, **params).performed()
 
     async def close(self) -> None:

@@ -6,7 +6,6 @@ import signal
 import sys
 import time
 
-from horae.domain.jobs.job import Failed, Succeeded
 from horae.storage.engine.database import Database
 from tests.runtime.executor_under_test import Declared, ExecutorUnderTest
 from tests.runtime.process_bodies import in_process
@@ -37,13 +36,8 @@ def fork_and_hold(*_: object) -> None:
 
 async def run(declared: Declared, **params: int) -> None:
     executor = ExecutorUnderTest(Database("sqlite:////nowhere/horae.db"))
-    match (await executor.perform(declared, **params)).outcome:
-        case Succeeded(result):
-            sys.stdout.write(f"{result}\n")
-        case Failed(error):
-            sys.stdout.write(f"{error}\n")
-        case other:
-            sys.stdout.write(f"{other}\n")
+    settlement = (await executor.perform(declared, **params)).settlement
+    sys.stdout.write(f"{settlement and (settlement.error or settlement.result)}\n")
 
 
 if __name__ == "__main__":

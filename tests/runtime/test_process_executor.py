@@ -20,10 +20,11 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import Connection, text
 
-from horae.domain.jobs.job import Cancelled, Claim, Failed, JobState, Succeeded
+from horae.domain.jobs.job import AttemptOutcome, Claim, Failed, JobState, Settlement
 from horae.errors import InvalidJobType, JobCancelled, LeaseLost, SoftTimeLimitExceeded
+from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.run import START_UP
-from horae.runtime.bodies.runner import BodyResult, Interrupted
+from horae.runtime.bodies.runner import Interrupted
 from horae.runtime.executors import process
 from horae.runtime.executors.address import Address, address_of
 from horae.runtime.executors.process import ProcessLimits
@@ -67,14 +68,27 @@ async def executor_with(**limits: Any) -> AsyncGenerator[ExecutorUnderTest]:
     await executor.close()
 
 
-def failure(performed: BodyResult) -> Failed:
-    assert isinstance(performed.outcome, Failed)
-    return performed.outcome
+def settlement_of(run: FinishedRun) -> Settlement:
+    assert run.settlement is not None
+    return run.settlement
 
 
-def result(performed: BodyResult) -> Any:
-    assert isinstance(performed.outcome, Succeeded)
-    return json.loads(performed.outcome.result or "null")
+def failure(run: FinishedRun) -> Failed:
+    settlement = settlement_of(run)
+    assert settlement.state is JobState.FAILED
+    assert settlement.error is not None
+    timed_out = settlement.outcome is AttemptOutcome.TIMED_OUT
+    return Failed(settlement.error, settlement.human_readable_error or "", settlement.traceback, timed_out=timed_out)
+
+
+def is_cancelled_by_bob(run: FinishedRun) -> bool:
+    settlement = settlement_of(run)
+    return (settlement.state, settlement.cancelled_by) == (JobState.CANCELLED, "bob")
+
+
+def result(run: FinishedRun) -> Any:
+    assert settlement_of(run).state is JobState.FINISHED
+    return json.loads(settlement_of(run).result or "null")
 
 
 async def pid_of(executor: ExecutorUnderTest) -> int:
@@ -98,7 +112,7 @@ class TestResults:
         self, executor: ExecutorUnderTest, bound: Declared
     ) -> None:
         performed = await executor.perform(bound)
-        assert (performed.outcome, performed.unbegun) == (None, True)
+        assert (performed.settlement, performed.unbegun) == (None, True)
 
     async def test_what_has_begun_is_in_the_journal_of_the_node(
         self, executor: ExecutorUnderTest, tmp_path: Path
@@ -153,21 +167,21 @@ class TestOrders:
         started = executor.start(body)
         await started.first_label()
         started.stop(JobCancelled("bob"))
-        assert (await started.performed()).outcome == Cancelled("bob")
+        assert is_cancelled_by_bob(await started.performed())
 
     async def test_a_cancel_before_the_child_has_started_lets_no_body_begin(
         self, own_executor: ExecutorUnderTest
     ) -> None:
         started = own_executor.start(process_bodies.sleep)
         started.stop(JobCancelled("bob"))
-        assert (await started.performed()).outcome == Cancelled("bob")
+        assert is_cancelled_by_bob(await started.performed())
         assert started.reports == []
 
     async def test_a_lost_lease_leaves_no_outcome(self, executor: ExecutorUnderTest) -> None:
         started = executor.start(process_bodies.wait_for_ever)
         await started.first_label()
         started.stop(LeaseLost())
-        assert (await started.performed())._replace(took=None) == BodyResult(None)
+        assert (await started.performed()).settlement is None
 
     async def test_an_interrupted_job_fails(self, executor: ExecutorUnderTest) -> None:
         started = executor.start(process_bodies.go_on_with_progress)
@@ -180,7 +194,7 @@ class TestOrders:
             started = executor.start(process_bodies.spin_unstoppably)
             pid = int(await started.first_label())
             started.stop(JobCancelled("bob"))
-            assert (await started.performed()).outcome == Cancelled("bob")
+            assert is_cancelled_by_bob(await started.performed())
             await is_gone(pid)
 
     @pytest.mark.parametrize(
@@ -283,14 +297,14 @@ class TestDeaths:
         assert failed.human_readable_error
         assert not other.ended.done()
         other.stop(JobCancelled("bob"))
-        assert (await other.performed()).outcome == Cancelled("bob")
+        assert is_cancelled_by_bob(await other.performed())
 
     async def test_a_death_after_a_cancel_is_a_cancel(self, executor: ExecutorUnderTest) -> None:
         started = executor.start(process_bodies.tell_pid_and_sleep)
         pid = int(await started.first_label())
         started.stop(JobCancelled("bob"))
         os.kill(pid, signal.SIGKILL)
-        assert (await started.performed()).outcome == Cancelled("bob")
+        assert is_cancelled_by_bob(await started.performed())
 
     async def test_a_child_that_dies_while_idle_costs_no_job(self, own_executor: ExecutorUnderTest) -> None:
         pid = await pid_of(own_executor)
@@ -356,7 +370,7 @@ class TestChildren:
         pid = int(await started.first_label())
         own_executor.executor.close()
         started.stop(JobCancelled("bob"))
-        assert (await started.performed()).outcome == Cancelled("bob")
+        assert is_cancelled_by_bob(await started.performed())
         await is_gone(pid)
 
     async def test_the_end_of_the_loop_ends_busy_children(self) -> None:
@@ -501,14 +515,14 @@ class TestTransactions:
     ) -> None:
         claim = claimed(executor, body)
         performed = await executor.start_claim(body.job_type, claim).performed()
-        assert performed._replace(took=None) == BodyResult(Succeeded('"inserted"'), settled=True)
+        assert performed == FinishedRun(claim, None, already=True)
         assert (effects(executor), state(executor, claim)) == (1, JobState.FINISHED)
 
     async def test_coroutines_of_one_child_share_its_connections(self, executor: ExecutorUnderTest) -> None:
         for _ in range(3):
             claim = claimed(executor, process_bodies.insert_row_async)
             performed = await executor.start_claim(process_bodies.insert_row_async.job_type, claim).performed()
-            assert performed.settled
+            assert performed.already
         pid = await pid_of(executor)
         executor.executor.close()
         await is_gone(pid)
@@ -524,7 +538,7 @@ class TestTransactions:
         claim = claimed(executor, process_bodies.insert_row)
         executor.environment.database.transact(execute, "UPDATE horae_jobs SET lease = lease + 1")
         performed = await executor.start_claim(process_bodies.insert_row.job_type, claim).performed()
-        assert performed.outcome is None
+        assert (performed.settlement, performed.already) == (None, False)
         assert (effects(executor), state(executor, claim)) == (0, JobState.STARTED)
 
 

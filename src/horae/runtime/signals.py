@@ -11,7 +11,7 @@ from typing import Generic, ParamSpec, TypeAlias
 
 from horae.domain.cluster.liveness import Isolation
 from horae.domain.jobs.job import Job
-from horae.runtime.bodies.verdict import FinishedRun
+from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.liveness.rescue import Rescued
 from horae.storage.outcomes.settling import Settled
 from horae.storage.schedules.plan_writing import AppliedPlan

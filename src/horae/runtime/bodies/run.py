@@ -11,7 +11,7 @@ from horae.domain.jobs import limits
 from horae.domain.jobs.job import Claim
 from horae.domain.jobs.limits import Limit
 from horae.errors import JobCancelled, JobStopped
-from horae.runtime.bodies.runner import BodyResult
+from horae.runtime.bodies.finished_run import FinishedRun
 from horae.types.context import JobContext
 from horae.types.job_type import JobType
 
@@ -92,7 +92,7 @@ class Run:
         return not self.ordered_to_end or (isinstance(self.context.order, JobCancelled) and not self.forced)
 
 
-Done: TypeAlias = Callable[[Run, BodyResult], None]
+Done: TypeAlias = Callable[[Run, FinishedRun], None]
 
 
 def must_stop(claim: Claim, level: Isolation) -> bool:

@@ -1,22 +1,24 @@
-"""Runs one body: opens its transaction, calls it, and returns the result. Never raises."""
+"""Runs one body: opens its transaction, calls it, and returns what is to be written about it. Never raises."""
 
 import logging
 import traceback
 from collections.abc import Generator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, cast
+from random import Random
+from typing import Any, cast
 
 from pydantic_core import PydanticSerializationError, to_json
 from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 from sqlalchemy.orm import Session
 
-from horae.domain.jobs.job import Cancelled, Claim, Failed, NodeId, Outcome, Succeeded, finished
+from horae.domain.jobs.job import Cancelled, Claim, Failed, NodeId, Outcome, finished
 from horae.domain.jobs.limits import Limit
 from horae.domain.storable import fits, is_storable_json, shortened, spelled_out, storable, too_long, unreadable_json
 from horae.errors import InvalidRequest, JobCancelled, JobStopped, LeaseLost, SoftTimeLimitExceeded
 from horae.redaction import Redactor, text_of
+from horae.runtime.bodies.finished_run import FinishedRun, finish
 from horae.runtime.bodies.forked_body import end_child, forks
 from horae.runtime.journal.journal import Journal
 from horae.storage.engine.connections.commit_guard import forbid_commit
@@ -32,24 +34,6 @@ from horae.types.values.plain_data import problem_of
 from horae.types.values.secret import secret_values
 
 log = logging.getLogger("horae.runtime")
-
-
-class BodyResult(NamedTuple):
-    """The result of a body. Without an outcome another node owns the job.
-
-    `settled`: the body's own transaction has settled the job already; `took`: see `Settlement`; `unbegun`: the database
-    could not be reached before the body began.
-    """
-
-    outcome: Outcome | None
-    settled: bool = False
-    error: BaseException | None = None
-    took: float | None = None
-    unbegun: bool = False
-
-
-RETURNED_NOTHING: Final = BodyResult(Succeeded())
-"""The result of nearly all bodies, so it is made once."""
 
 
 class Overtaken(LeaseLost):
@@ -87,24 +71,29 @@ class RunEnvironment:
     database: Database
     node: NodeId
     journal: Journal = field(default_factory=Journal)
+    rng: Random = field(default_factory=Random)
+    """Draws the delays of retries."""
 
 
-def perform(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> BodyResult:
+def perform(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> FinishedRun:
     """Run a body in this thread."""
     context.begin()
     here = forks.count
     with logged_as(context, environment.node):
         try:
             context.params = load_parameters(job_type, context.claim, environment.database)
-            body_result = _run(job_type, context, environment)
+            run = _run(job_type, context, environment)
         except BaseException as error:  # noqa: BLE001 - any exception of a body is its outcome
-            body_result = _raised(job_type, context, environment, error)
+            run = _raised(job_type, context, environment, error)
     if forks.count != here:
-        end_child(body_result.error)
-    return body_result if (took := context.took) is None else body_result._replace(took=took)
+        end_child(run.error)
+    took = context.took
+    if took is None or run.settlement is None:
+        return run
+    return run._replace(settlement=run.settlement._replace(took=took))
 
 
-async def perform_async(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> BodyResult:
+async def perform_async(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> FinishedRun:
     """Run a coroutine body in this task."""
     context.begin()
     here = forks.count
@@ -116,22 +105,33 @@ async def perform_async(job_type: JobType[Any], context: JobContext[Any], enviro
                 context.params = await environment.database.in_thread(
                     lambda: load_parameters(job_type, context.claim, environment.database)
                 )
-            body_result = await _run_async(job_type, context, environment)
+            run = await _run_async(job_type, context, environment)
         except BaseException as error:  # noqa: BLE001 - as above; a cancelled task has its reason in the context
-            body_result = _raised(job_type, context, environment, error)
+            run = _raised(job_type, context, environment, error)
     if forks.count != here:
-        end_child(body_result.error)
-    return body_result if (took := context.took) is None else body_result._replace(took=took)
+        end_child(run.error)
+    took = context.took
+    if took is None or run.settlement is None:
+        return run
+    return run._replace(settlement=run.settlement._replace(took=took))
 
 
 def _raised(
     job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment, error: BaseException
-) -> BodyResult:
-    """Return the result of an exception. If the database was unavailable before the body began, it is no attempt."""
+) -> FinishedRun:
+    """Return how an exception ends a run. If the database was unavailable before the body began, it is no attempt."""
     if context.order is None and is_transient(error) and context.claim not in environment.journal:
         log.warning("job %d (%s) cannot begin yet: %s", context.claim.id, context.claim.type, error)
-        return BodyResult(None, error=error, unbegun=True)
-    return BodyResult(outcome_of(job_type, context, error), error=error)
+        return FinishedRun(context.claim, None, error, unbegun=True)
+    return ended_by(error, job_type, context, environment)
+
+
+def ended_by(
+    error: BaseException, job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment
+) -> FinishedRun:
+    """Return how a run ends that has raised this error, or that was stopped with it."""
+    outcome = outcome_of(job_type, context, error)
+    return finish(context.claim, job_type, outcome, environment.rng, error, context.took)
 
 
 def load_parameters(job_type: JobType[Any], claim: Claim, database: Database) -> Any:
@@ -198,7 +198,7 @@ def result_text(result: Any, most_bytes: int) -> str | None:
     return text
 
 
-def _run(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> BodyResult:
+def _run(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> FinishedRun:
     context.check()
     transaction = job_type.transaction(context)
     if transaction is None:
@@ -225,15 +225,23 @@ def _run(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvir
                 context.session.flush()
         if connection is not None:
             settle_within(connection, context, text, environment.node)
-    return BodyResult(Succeeded(text), settled=connection is not None)
+    return _ended_in_transaction(context, text, own=connection is not None)
 
 
-def _returned(result: Any, job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> BodyResult:
+def _returned(
+    result: Any, job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment
+) -> FinishedRun:
+    claim = context.claim
     if result is not None:
-        return BodyResult(Succeeded(result_text(result, job_type.max_result_bytes)))
+        return FinishedRun(claim, finished(claim, result_text(result, job_type.max_result_bytes)))
     if context.label is None:
-        environment.journal.succeed(context.claim)
-    return RETURNED_NOTHING
+        environment.journal.succeed(claim)
+    return FinishedRun(claim, finished(claim))
+
+
+def _ended_in_transaction(context: JobContext[Any], text: str | None, *, own: bool) -> FinishedRun:
+    """Return the end of a body whose transaction is committed; `own`: it was on Horae's database, and ended the job."""
+    return FinishedRun(context.claim, None if own else finished(context.claim, text), already=own)
 
 
 @contextmanager
@@ -244,7 +252,7 @@ def _attached(context: JobContext[Any], database: Database) -> Generator[None]:
         yield
 
 
-async def _run_async(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> BodyResult:
+async def _run_async(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> FinishedRun:
     context.check()
     transaction = job_type.transaction(context)
     if transaction is None:
@@ -269,7 +277,7 @@ async def _run_async(job_type: JobType[Any], context: JobContext[Any], environme
                 await context.async_session.flush()
         if connection is not None:
             await connection.run_sync(settle_within, context, text, environment.node)
-    return BodyResult(Succeeded(text), settled=connection is not None)
+    return _ended_in_transaction(context, text, own=connection is not None)
 
 
 def sync_connection_of(connection: AsyncConnection) -> Connection:

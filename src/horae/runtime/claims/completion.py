@@ -9,8 +9,8 @@ from typing import Final
 from horae.domain.jobs.job import Job, JobId, JobState
 from horae.domain.schedules.planning_state import Stop
 from horae.live.store import CancelRequest
+from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.reporter import Reporter
-from horae.runtime.bodies.verdict import FinishedRun
 from horae.runtime.claims.hook_service import HookService
 from horae.runtime.components import Components
 from horae.runtime.liveness.rescue import Rescued

@@ -19,8 +19,8 @@ from typing import Final
 from sqlalchemy import Connection
 
 from horae.domain.jobs.job import AttemptOutcome, JobId, JobState, Settlement
+from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.runner import RunEnvironment
-from horae.runtime.bodies.verdict import FinishedRun
 from horae.runtime.signals import Signals
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import SettlerTiming

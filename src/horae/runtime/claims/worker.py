@@ -21,10 +21,10 @@ from typing import Any
 from horae.domain.cluster.liveness import Isolation
 from horae.domain.jobs.job import Claim, JobId
 from horae.errors import LeaseLost
+from horae.runtime.bodies.finished_run import FinishedRun, with_report
 from horae.runtime.bodies.reporter import Reporter
 from horae.runtime.bodies.run import Executor, Run, stop_runs
-from horae.runtime.bodies.runner import BodyResult, Interrupted, OutOfContact, RunEnvironment, outcome_of
-from horae.runtime.bodies.verdict import FinishedRun, finished_run
+from horae.runtime.bodies.runner import Interrupted, OutOfContact, RunEnvironment, ended_by
 from horae.runtime.claims.claimer import Claimer
 from horae.runtime.claims.settler import Settler
 from horae.runtime.claims.slots import Slots
@@ -198,14 +198,14 @@ class Worker:
         self._slots.take()
         run.executor.start(run, self._done)
 
-    def _done(self, run: Run, result: BodyResult) -> None:
+    def _done(self, run: Run, finished: FinishedRun) -> None:
         claim = run.claim
         if self.running.get(claim.id) is not run:
             return  # its body was left behind before
         del self.running[claim.id]
         self._slots.release()
-        self._settler.add(finished_run(run, result, self._reporter.latest(claim.id), self._rng))
-        if result.unbegun:
+        self._settler.add(with_report(finished, self._reporter.latest(claim.id)))
+        if finished.unbegun:
             self._avoid(claim.type)
         elif self._claimer.avoided:
             self._claimer.trust(claim.type)
@@ -284,8 +284,7 @@ class Worker:
         """Settle bodies that ignore every order as interrupted; without the lease they can change nothing more."""
         for run in list(self.running.values()):
             log.error("job %d (%s) ignores the order to stop; its body is abandoned", run.claim.id, run.claim.type)
-            outcome = outcome_of(run.job_type, run.context, Interrupted())
-            self._done(run, BodyResult(outcome, took=run.context.took))
+            self._done(run, ended_by(Interrupted(), run.job_type, run.context, self._environment))
 
     def abandon(self) -> None:
         """Stop everything without settling it: the node was declared dead, and its jobs belong to others."""

@@ -15,16 +15,19 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import asdict
 from functools import cached_property
 from multiprocessing import parent_process
 from multiprocessing.connection import wait
 from queue import SimpleQueue
+from random import Random
 from typing import Any, Final, NamedTuple, cast
 
 from horae.domain.jobs.job import Failed, NodeId
 from horae.errors import InvalidJobType
 from horae.redaction import error_text, traceback_text
-from horae.runtime.bodies.runner import BodyResult, RunEnvironment, outcome_of, perform, perform_async
+from horae.runtime.bodies.finished_run import FinishedRun
+from horae.runtime.bodies.runner import RunEnvironment, ended_by, perform, perform_async
 from horae.runtime.executors import messages
 from horae.runtime.executors.address import Address, job_type_at
 from horae.runtime.executors.messages import Message
@@ -66,6 +69,7 @@ class LazyRunEnvironment:
     def __init__(self, url: str, busy_timeout: float, pooler: bool | None, node: NodeId) -> None:  # noqa: FBT001 - as of a `Database`
         self.node = node
         self.journal = ChildJournal()
+        self.rng = Random()  # noqa: S311 - for jitter, not for security
         self._url, self._busy_timeout, self._pooler = url, busy_timeout, pooler
 
     @cached_property
@@ -106,34 +110,40 @@ class Child:
         self._send("ready")
         while (job := self._jobs.get()) is not None:
             self.interrupt.install()  # again: the last body may have set other handlers
-            result = self._perform(job)
+            kind, fields = self._perform(job)
             if self._is_fork:
                 os._exit(0)  # the body has forked, and has returned in this process as well
             self._reports.end()
-            self._send("result", **messages.result_as_json(result))
+            self._send(kind, **fields)
         self._runner.close()
         self._environment.close()
 
-    def _perform(self, job: Job) -> BodyResult:
+    def _perform(self, job: Job) -> tuple[str, Message]:
+        """Run a body; return the kind and the fields of the message about its end."""
         try:
             job_type = self._job_type(job)
         except BaseException as error:  # noqa: BLE001 - an import runs code of the application, which may even exit
-            return BodyResult(_not_found(job, error))
+            return "not_loaded", asdict(_not_found(job, error))
         self._send("began")
+        environment = cast("RunEnvironment", self._environment)
         try:
             if job_type.is_async:
-                return self._runner.run(self._perform_async(job_type, job.context))
-            return perform(job_type, job.context, cast("RunEnvironment", self._environment))
+                run = self._runner.run(self._perform_async(job_type, job.context, environment))
+            else:
+                run = perform(job_type, job.context, environment)
         except BaseException as error:  # noqa: BLE001 - a task that cancelled itself, at the worst
-            return BodyResult(outcome_of(job_type, job.context, error))
+            run = ended_by(error, job_type, job.context, environment)
+        return "result", messages.run_as_json(run)
 
-    async def _perform_async(self, job_type: JobType[Any], context: JobContext[Any]) -> BodyResult:
+    async def _perform_async(
+        self, job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment
+    ) -> FinishedRun:
         task = asyncio.current_task()
         if task is not None:
             loop = asyncio.get_running_loop()
             self._cancel = lambda: loop.call_soon_threadsafe(task.cancel)
         try:
-            return await perform_async(job_type, context, cast("RunEnvironment", self._environment))
+            return await perform_async(job_type, context, environment)
         finally:
             self._cancel = None
             await _end_tasks(asyncio.all_tasks() - {task})

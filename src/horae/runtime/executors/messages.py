@@ -1,28 +1,22 @@
 """The messages between a node and its child processes: one line of JSON each, so that no value of a job is unpickled.
 
 - to the child: `job` (module, qualname, claim, journal, slot, log_level, log_json), `order` (order, detail), `end`
-- from the child: `ready`, `began`, `progress` (percentage, label), `result` (outcome, fields, settled, took, unbegun)
+- from the child: `ready`, `began`, `progress` (percentage, label), `not_loaded` (the texts of the failure),
+  `result` (settlement, already, unbegun)
 """
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
-from horae.domain.jobs.job import Cancelled, Claim, Crashed, Failed, Outcome, Succeeded
+from horae.domain.jobs.job import AttemptOutcome, Claim, JobState, Settlement
 from horae.errors import JobCancelled, LeaseLost, SoftTimeLimitExceeded
-from horae.runtime.bodies.runner import BodyResult, Interrupted
+from horae.runtime.bodies.finished_run import FinishedRun
+from horae.runtime.bodies.runner import Interrupted
 
 Message: TypeAlias = dict[str, Any]
 
-OUTCOMES: Final[Mapping[str, type[Outcome]]] = {
-    "succeeded": Succeeded,
-    "failed": Failed,
-    "cancelled": Cancelled,
-    "crashed": Crashed,
-}
-_NAMES: Final = {kind: name for name, kind in OUTCOMES.items()}
 ORDERS: Final[Mapping[str, type[BaseException]]] = {
     "cancel": JobCancelled,
     "lease_lost": LeaseLost,
@@ -66,23 +60,16 @@ def order_from_json(fields: Mapping[str, Any]) -> BaseException:
     return ORDERS[fields["order"]](fields["detail"])
 
 
-def result_as_json(result: BodyResult) -> dict[str, Any]:
-    """Convert the result of a body. The exception itself is left out: the outcome contains its texts."""
-    if result.outcome is None:
-        name, fields = None, dict[str, Any]()
-    else:
-        name, fields = _NAMES[type(result.outcome)], asdict(result.outcome)
-    return {
-        "outcome": name,
-        "fields": fields,
-        "settled": result.settled,
-        "took": result.took,
-        "unbegun": result.unbegun,
-    }
+def run_as_json(run: FinishedRun) -> dict[str, Any]:
+    """Convert a run that has ended. The exception itself is left out: the settlement contains its texts."""
+    settlement = None if run.settlement is None else run.settlement._asdict()
+    return {"settlement": settlement, "already": run.already, "unbegun": run.unbegun}
 
 
-def result_from_json(fields: Mapping[str, Any]) -> BodyResult:
-    """Convert the values of `result_as_json` back to the result."""
-    kind = fields["outcome"]
-    outcome = None if kind is None else OUTCOMES[kind](**fields["fields"])
-    return BodyResult(outcome, settled=fields["settled"], took=fields["took"], unbegun=fields["unbegun"])
+def run_from_json(claim: Claim, fields: Mapping[str, Any]) -> FinishedRun:
+    """Convert the values of `run_as_json` back."""
+    settlement, values = None, fields["settlement"]
+    if values is not None:
+        state, outcome = JobState(values["state"]), AttemptOutcome(values["outcome"])
+        settlement = Settlement(**{**values, "state": state, "outcome": outcome})
+    return FinishedRun(claim, settlement, already=fields["already"], unbegun=fields["unbegun"])

@@ -10,11 +10,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from horae.domain.jobs.job import Failed, Outcome
+from horae.domain.jobs.job import Failed
 from horae.errors import JobStopped, SoftTimeLimitExceeded
+from horae.runtime.bodies.finished_run import FinishedRun, finish
 from horae.runtime.bodies.loop_guard import hide, show
 from horae.runtime.bodies.run import START_UP, Done, Executor, Run
-from horae.runtime.bodies.runner import BodyResult, RunEnvironment, outcome_of
+from horae.runtime.bodies.runner import RunEnvironment, ended_by
 from horae.runtime.executors import messages
 from horae.runtime.executors.address import address_of
 from horae.runtime.executors.child_process import ChildProcess, start_child
@@ -83,8 +84,7 @@ class ProcessExecutor:
             job = self._job_message(run)
             child = self._idle_child() or start_child(self._environment)
         except Exception as error:  # noqa: BLE001 - the slot must become free, whatever went wrong
-            result = BodyResult(outcome_of(run.job_type, run.context, error), error=error)
-            self._loop.call_soon(done, run, result)
+            self._loop.call_soon(done, run, self._ended_by(error, run))
             return
         run.begin_within(START_UP)
         self._assignments[run] = Assignment(job, child, done)
@@ -157,7 +157,7 @@ class ProcessExecutor:
             result = await self._result_of(run, assignment)
         except Exception as error:
             log.exception("the process of job %d cannot be used", run.claim.id)
-            result = BodyResult(outcome_of(run.job_type, run.context, error), error=error)
+            result = self._ended_by(error, run)
             assignment.child.kill()
         except BaseException:  # the loop ends
             assignment.child.close()
@@ -166,7 +166,7 @@ class ProcessExecutor:
         self._keep_or_end(assignment.child, run)
         assignment.done(run, result)
 
-    async def _result_of(self, run: Run, assignment: Assignment) -> BodyResult:
+    async def _result_of(self, run: Run, assignment: Assignment) -> FinishedRun:
         reused = assignment.child.ready
         while (result := await self._converse(run, assignment)) is None:
             child = assignment.child
@@ -174,11 +174,11 @@ class ProcessExecutor:
             if not reused or assignment.began or child.terminated:
                 # The body's own transaction may have finished the job just before. Then this outcome matches no row,
                 # because a settlement counts only for a job that is still started under this lease.
-                return BodyResult(_outcome_of_death(run, how, terminated=child.terminated))
+                return self._ended_by_death(run, how, terminated=child.terminated)
             assignment.child, reused = start_child(self._environment), False  # the other one died while it was idle
         return result
 
-    async def _converse(self, run: Run, assignment: Assignment) -> BodyResult | None:
+    async def _converse(self, run: Run, assignment: Assignment) -> FinishedRun | None:
         """Return the result of the body, None if the child died."""
         child = assignment.child
         while (message := await child.receive()) is not None:
@@ -186,7 +186,7 @@ class ProcessExecutor:
                 case "ready":
                     child.ready, order = True, run.context.order
                     if isinstance(order, JobStopped):
-                        return BodyResult(outcome_of(run.job_type, run.context, order))
+                        return self._ended_by(order, run)
                     child.send("job", **assignment.job)
                     if order is not None:
                         child.send("order", **messages.order_as_json(order))
@@ -196,8 +196,10 @@ class ProcessExecutor:
                 case "progress":
                     with suppress(JobStopped, SoftTimeLimitExceeded):  # reported before the order arrived
                         run.context.progress.set(message["percentage"], message["label"])
+                case "not_loaded":
+                    return self._failed(run, Failed(**{name: message[name] for name in Failed.__match_args__}))
                 case _:
-                    return messages.result_from_json(message)
+                    return messages.run_from_json(run.claim, message)
         return None
 
     def _keep_or_end(self, child: ChildProcess, run: Run) -> None:
@@ -221,17 +223,22 @@ class ProcessExecutor:
     async def _wait_for(self, child: ChildProcess) -> None:
         await child.wait(self._limits.exit_after_end)
 
+    def _ended_by_death(self, run: Run, how: str, *, terminated: bool) -> FinishedRun:
+        """Return what the death of its process means for a job: a failure, unless the job was ordered to stop."""
+        order = run.context.order
+        if isinstance(order, JobStopped):
+            return self._ended_by(order, run)
+        if terminated:
+            how = "the job ran past its hard time limit and its process was ended"
+        if terminated or isinstance(order, SoftTimeLimitExceeded):
+            return self._ended_by(SoftTimeLimitExceeded(how), run)
+        return self._failed(run, Failed(how, DIED_TEXT))
 
-def _outcome_of_death(run: Run, how: str, *, terminated: bool) -> Outcome | None:
-    """Return what the death of its process means for a job: a failure, unless the job was ordered to stop."""
-    order = run.context.order
-    if isinstance(order, JobStopped):
-        return outcome_of(run.job_type, run.context, order)
-    if terminated:
-        how = "the job ran past its hard time limit and its process was ended"
-    if terminated or isinstance(order, SoftTimeLimitExceeded):
-        return outcome_of(run.job_type, run.context, SoftTimeLimitExceeded(how))
-    return Failed(how, DIED_TEXT)
+    def _ended_by(self, error: BaseException, run: Run) -> FinishedRun:
+        return ended_by(error, run.job_type, run.context, self._environment)
+
+    def _failed(self, run: Run, failure: Failed) -> FinishedRun:
+        return finish(run.claim, run.job_type, failure, self._environment.rng)
 
 
 if TYPE_CHECKING:

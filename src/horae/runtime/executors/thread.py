@@ -6,10 +6,11 @@ from collections import deque
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, TypeAlias
 
+from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.run import Done, Executor, Run
-from horae.runtime.bodies.runner import BodyResult, RunEnvironment, perform
+from horae.runtime.bodies.runner import RunEnvironment, perform
 
-Finished: TypeAlias = tuple[Run, Done, BodyResult]
+Finished: TypeAlias = tuple[Run, Done, FinishedRun]
 
 
 class ThreadExecutor:

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import Claim, Crashed, JobId, JobState, NodeId, Settlement, Succeeded, decide
 from horae.live.store import LiveReport
-from horae.runtime.bodies.verdict import backoff_of, owing
+from horae.runtime.bodies.finished_run import backoff_of, owing
 from horae.runtime.journal.files import Begun
 from horae.storage.jobs import claims
 from horae.storage.outcomes import crashed_nodes, settling

@@ -10,7 +10,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
-from random import Random
 from typing import Any
 
 from sqlalchemy import Connection
@@ -19,11 +18,11 @@ from horae.domain.cluster.liveness import Isolation
 from horae.domain.jobs.job import Claim, Job, JobId, JobState
 from horae.errors import JobDoesNotExist, LeaseLost
 from horae.forking import begins_anew_after_fork
+from horae.runtime.bodies.finished_run import FinishedRun, with_report
 from horae.runtime.bodies.reporter import Reporter
 from horae.runtime.bodies.run import Run, stop_runs
 from horae.runtime.bodies.run_monitor import RunMonitor
-from horae.runtime.bodies.runner import BodyResult, OutOfContact, RunEnvironment, outcome_of, perform, perform_async
-from horae.runtime.bodies.verdict import FinishedRun, finished_run
+from horae.runtime.bodies.runner import OutOfContact, RunEnvironment, ended_by, perform, perform_async
 from horae.runtime.components import Components, NodeOptions
 from horae.runtime.liveness.heartbeat import Watcher
 from horae.runtime.liveness.membership import Membership, membership_of
@@ -92,16 +91,15 @@ class InlineNode:
         self._running[claim.id] = run
         self._busy.set()
         try:
-            result = executor.perform(run)
+            finished = executor.perform(run)
         except BaseException as error:  # noqa: BLE001 - Ctrl-C between the frames of the body
-            result = BodyResult(outcome_of(run.job_type, context, error), error=error, took=context.took)
+            finished = ended_by(error, run.job_type, context, self._environment)
         del self._running[claim.id]
         try:
-            report, rng = self._reporter.latest(claim.id), Random()  # noqa: S311 - for jitter, not for security
-            self._ends.write(finished_run(run, result, report, rng))
+            self._ends.write(with_report(finished, self._reporter.latest(claim.id)))
         finally:
-            if isinstance(result.error, KeyboardInterrupt | SystemExit):
-                raise result.error
+            if isinstance(finished.error, KeyboardInterrupt | SystemExit):
+                raise finished.error
 
     def close(self) -> None:
         """Unregister the node, if it was registered."""
@@ -160,9 +158,9 @@ class _CallingThread:
     def __init__(self, environment: RunEnvironment) -> None:
         self._environment = environment
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._task: asyncio.Task[BodyResult] | None = None
+        self._task: asyncio.Task[FinishedRun] | None = None
 
-    def perform(self, run: Run) -> BodyResult:
+    def perform(self, run: Run) -> FinishedRun:
         if not run.job_type.is_async:
             return perform(run.job_type, run.context, self._environment)
         if not _in_a_loop():
@@ -170,7 +168,7 @@ class _CallingThread:
         with ThreadPoolExecutor(1, "horae-inline-body") as elsewhere:  # the caller blocks this thread's loop
             return elsewhere.submit(copy_context().run, asyncio.run, self._perform_async(run)).result()
 
-    async def _perform_async(self, run: Run) -> BodyResult:
+    async def _perform_async(self, run: Run) -> FinishedRun:
         self._task = asyncio.current_task()
         self._loop = asyncio.get_running_loop()
         try:

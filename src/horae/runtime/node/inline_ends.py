@@ -11,8 +11,8 @@ from collections.abc import Callable
 from random import Random
 
 from horae.errors import EndNotWritten
+from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.runner import RunEnvironment
-from horae.runtime.bodies.verdict import FinishedRun
 from horae.runtime.claims.settler import refused, settle_batch
 from horae.runtime.timing import Timing
 from horae.storage.engine.failures import is_of_data

@@ -111,7 +111,7 @@ class Incarnation:
         self._components, self._options, self._deploy, self._slots = components, options, deploy, slots
         self._loop, self._timing = asyncio.get_running_loop(), options.timing
         self._rng = Random()  # noqa: S311 - for jitter, not for security
-        self._environment = RunEnvironment(components.database, self.id)
+        self._environment = RunEnvironment(components.database, self.id, rng=self._rng)
         self._journals = Journals(components.database, self._timing.journals)
         self.signals = Signals()
         self._reporter = Reporter(components.live, self._environment.journal)

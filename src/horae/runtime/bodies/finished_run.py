@@ -1,4 +1,4 @@
-"""Turns the result of a body into what is written to the job's row."""
+"""A run that has ended, and what is written to the row of its job."""
 
 import json
 import logging
@@ -6,11 +6,9 @@ from random import Random
 from typing import Any, NamedTuple
 
 from horae.domain.backoff import Backoff
-from horae.domain.jobs.job import Claim, Failed, JobState, Settlement, Succeeded, decide, finished
+from horae.domain.jobs.job import Claim, JobState, Outcome, Settlement, decide
 from horae.errors import InvalidRequest
 from horae.live.store import LiveReport
-from horae.runtime.bodies.run import Run
-from horae.runtime.bodies.runner import RETURNED_NOTHING, BodyResult
 from horae.storage.jobs.owed_hooks import OWED_BY
 from horae.types.job_type import JobType, has_hook
 
@@ -18,10 +16,11 @@ log = logging.getLogger("horae.runtime")
 
 
 class FinishedRun(NamedTuple):
-    """A claim that this node no longer needs, and what is to be written about it.
+    """A claim that this node no longer needs, and what is to be written about it; `error`: what its body raised.
 
-    Without a settlement only the end of the body is recorded. If the body never began (`unbegun`), the job returns to
-    pending and the attempt does not count. If its own transaction has `already` finished the job, nothing is written.
+    Without a settlement only the end of the body is recorded, because another node owns the job. If the body never
+    began (`unbegun`), the job returns to pending and the attempt does not count. If its own transaction has `already`
+    finished the job, nothing is written.
     """
 
     claim: Claim
@@ -31,24 +30,27 @@ class FinishedRun(NamedTuple):
     unbegun: bool = False
 
 
-def finished_run(run: Run, result: BodyResult, report: LiveReport | None, rng: Random) -> FinishedRun:
-    """Return what to write about a run: it was settled already, is to be settled, only stopped, or never began."""
-    if result.unbegun:
-        return FinishedRun(run.claim, None, result.error, unbegun=True)
-    if result.outcome is None or result.settled:
-        return FinishedRun(run.claim, None, already=result.settled)
-    if result is RETURNED_NOTHING and report is None:
-        return FinishedRun(run.claim, finished(run.claim))  # the case of nearly every body
-    settlement = decide(run.claim, result.outcome, backoff_of(run.claim, run.job_type), rng)
-    if result.took is not None:
-        settlement = settlement._replace(took=result.took)
-    if not isinstance(result.outcome, Succeeded):
-        if isinstance(result.outcome, Failed):
-            _log_failure(run.claim, result.outcome, settlement)
-        settlement = owing(settlement, run.job_type)
+def finish(
+    claim: Claim, job_type: JobType[Any], outcome: Outcome | None, rng: Random, error: BaseException | None = None,
+    took: float | None = None,
+) -> FinishedRun:  # fmt: skip
+    """Decide what is written after the outcome of a body; without an outcome another node owns the job."""
+    if outcome is None:
+        return FinishedRun(claim, None, error)
+    settlement = owing(decide(claim, outcome, backoff_of(claim, job_type), rng), job_type)
+    return FinishedRun(claim, settlement._replace(took=took), error)
+
+
+def with_report(finished: FinishedRun, report: LiveReport | None) -> FinishedRun:
+    """Add the last progress report to what is written, and log a failed attempt."""
+    settlement = finished.settlement
+    if settlement is None or (report is None and settlement.error is None):
+        return finished  # the case of nearly every body
+    if settlement.error is not None:
+        _log_failure(finished.claim, settlement)
     if report is not None:
         settlement = settlement._replace(progress=report.progress_percentage, label=report.label)
-    return FinishedRun(run.claim, settlement, result.error)
+    return finished._replace(settlement=settlement)
 
 
 def owing(settlement: Settlement, job_type: JobType[Any] | None) -> Settlement:
@@ -59,14 +61,14 @@ def owing(settlement: Settlement, job_type: JobType[Any] | None) -> Settlement:
     return settlement._replace(hook_owed=hook)
 
 
-def _log_failure(claim: Claim, failed: Failed, settlement: Settlement) -> None:
+def _log_failure(claim: Claim, settlement: Settlement) -> None:
     """Log a failed attempt with the traceback that is stored, from which secrets are removed."""
     message = "job %d (%s) failed in attempt %d of %d%s: %s"
     again = f", another follows in {settlement.delay:.3g} s" if settlement.state is JobState.PENDING else ""
-    arguments = (claim.id, claim.type, claim.attempt, claim.max_attempts, again, failed.error)
+    arguments = (claim.id, claim.type, claim.attempt, claim.max_attempts, again, settlement.error)
     extra = {"job": claim.id, "type": claim.type, "lease": claim.lease}
     record = log.makeRecord(log.name, logging.ERROR, __file__, 0, message, arguments, None, extra=extra)
-    record.exc_text = None if failed.traceback is None else failed.traceback.rstrip()
+    record.exc_text = None if settlement.traceback is None else settlement.traceback.rstrip()
     log.handle(record)
 
 
