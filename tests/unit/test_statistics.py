@@ -44,7 +44,7 @@ def test_an_end_takes_the_crash_back() -> None:
 def test_a_crash_that_is_found_changes_no_count() -> None:
     started = FRESH.started()
     found = replace(started, last_start=NOON, last_finish=LATER, last_run_success=False)
-    assert started.crashed(LATER, began=NOON) == found
+    assert started.ended(RunOutcome.CRASHED, LATER, began=NOON) == found
 
 
 def test_a_cancelled_run_is_a_failure_in_no_streak() -> None:
@@ -80,39 +80,39 @@ def test_a_run_that_never_began_was_none(before: list[str]) -> None:
 
 
 def test_one_that_never_began_leaves_those_that_go_on() -> None:
-    two = FRESH.started().started().started().never_begun(LATER, others=2)
+    two = FRESH.started().started().started().ended(RunOutcome.NEVER_BEGUN, LATER, began=NOON, others=2)
     assert (two.total_runs, two.total_crashes, two.streak(running=2)) == (2, 2, 0)
     resumed = run(FRESH, RunOutcome.CRASHED).started().resumed()
-    assert resumed.never_begun(LATER).streak() == 0
+    assert resumed.ended(RunOutcome.NEVER_BEGUN, LATER, began=NOON).streak() == 0
 
 
 def test_runs_that_go_on_are_no_crashes() -> None:
     three = FRESH.started().started().started()
     assert three.streak(running=3) == 0
-    two = three.failed(LATER, began=NOON, others=2)
+    two = three.ended(RunOutcome.FAILED, LATER, began=NOON, others=2)
     assert (two.consecutive_failures, two.consecutive_crashes, two.streak(running=2)) == (1, 2, 1)
-    one = two.succeeded(LATER, began=NOON, others=1)
+    one = two.ended(RunOutcome.SUCCEEDED, LATER, began=NOON, others=1)
     assert (one.streak(running=1), one.consecutive_crashes) == (0, 1)
-    assert one.crashed(LATER, began=NOON).streak() == 1
+    assert one.ended(RunOutcome.CRASHED, LATER, began=NOON).streak() == 1
 
 
 def test_a_run_that_outlasts_a_resume_counts_once() -> None:
     resumed = run(FRESH, RunOutcome.FAILED).started().resumed()
     assert resumed.streak() == 0
-    assert resumed.failed(LATER, began=NOON).streak() == 1
-    assert resumed.crashed(LATER, began=NOON).streak() == 1
-    assert resumed.cancelled(LATER, began=NOON).streak() == 0
+    assert resumed.ended(RunOutcome.FAILED, LATER, began=NOON).streak() == 1
+    assert resumed.ended(RunOutcome.CRASHED, LATER, began=NOON).streak() == 1
+    assert resumed.ended(RunOutcome.CANCELLED, LATER, began=NOON).streak() == 0
 
 
 def test_the_last_start_is_that_of_the_last_body() -> None:
-    parallel = FRESH.started().started().succeeded(LATER, began=LATER, others=1)
-    assert parallel.succeeded(LATER, began=NOON).last_start == LATER
-    clock_set_back = parallel.succeeded(NOON, began=NOON)
+    parallel = FRESH.started().started().ended(RunOutcome.SUCCEEDED, LATER, began=LATER, others=1)
+    assert parallel.ended(RunOutcome.SUCCEEDED, LATER, began=NOON).last_start == LATER
+    clock_set_back = parallel.ended(RunOutcome.SUCCEEDED, NOON, began=NOON)
     assert clock_set_back.last_start == NOON
 
 
 def test_a_clock_that_steps_back_gives_no_negative_duration() -> None:
-    assert FRESH.started().succeeded(NOON, began=LATER).total_duration == timedelta(0)
+    assert FRESH.started().ended(RunOutcome.SUCCEEDED, NOON, began=LATER).total_duration == timedelta(0)
 
 
 def test_readers_see_when_the_last_body_began() -> None:

@@ -32,7 +32,7 @@ For SQL, with `crashes = greatest(consecutive_crashes - others, 1)`:
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Final, Self, assert_never
+from typing import Final, Self
 
 _NO_TIME: Final = timedelta(0)
 
@@ -82,61 +82,40 @@ class Statistics:
             consecutive_crashes=self.consecutive_crashes + 1,
         )
 
-    def succeeded(self, now: datetime, *, began: datetime, others: int = 0) -> Self:
-        """Count a success."""
-        return replace(
-            self._ended(now, began, others),
-            last_successful_finish=now,
-            last_run_success=True,
-            total_successes=self.total_successes + 1,
-            total_duration=self.total_duration + _duration(now, began),
-            consecutive_failures=0,
-        )
-
-    def failed(self, now: datetime, *, began: datetime, others: int = 0) -> Self:
-        """Count a failure, and the crashes before it in the same streak."""
-        return self._unsuccessful(now, began, others, counted=self._crashes(others))
-
-    def cancelled(self, now: datetime, *, began: datetime, others: int = 0) -> Self:
-        """Count a failure in the totals, but in no streak."""
-        return self._unsuccessful(now, began, others, counted=self._crashes(others) - 1)
-
-    def crashed(self, now: datetime, *, began: datetime, others: int = 0) -> Self:
-        """Note that a run was found dead; its start has counted it already."""
-        crashes = max(self.consecutive_crashes, 1 + others)  # a resume meanwhile may have cleared it
-        return replace(
-            self,
-            last_start=self._start_after(began, now),
-            last_finish=now,
-            last_run_success=False,
-            consecutive_crashes=crashes,
-        )
-
-    def never_begun(self, now: datetime, *, others: int = 0) -> Self:
-        """Remove a run whose body never began."""
-        return replace(
-            self,
-            last_finish=now,
-            total_runs=self.total_runs - 1,
-            total_crashes=self.total_crashes - 1,
-            consecutive_crashes=max(self.consecutive_crashes - 1, others),  # a resume may have cleared it
-        )
-
     def ended(self, outcome: RunOutcome, now: datetime, *, began: datetime, others: int = 0) -> Self:
-        """Apply the end of a run, whichever it is; `began`: when its body did."""
-        match outcome:
-            case RunOutcome.SUCCEEDED:
-                return self.succeeded(now, began=began, others=others)
-            case RunOutcome.FAILED:
-                return self.failed(now, began=began, others=others)
-            case RunOutcome.CANCELLED:
-                return self.cancelled(now, began=began, others=others)
-            case RunOutcome.CRASHED:
-                return self.crashed(now, began=began, others=others)
-            case RunOutcome.NEVER_BEGUN:
-                return self.never_begun(now, others=others)
-            case _:
-                assert_never(outcome)
+        """Count the end of a run whose body began at `began`, while `others` runs still execute."""
+        if outcome is RunOutcome.NEVER_BEGUN:
+            return replace(
+                self,
+                last_finish=now,
+                total_runs=self.total_runs - 1,
+                total_crashes=self.total_crashes - 1,
+                consecutive_crashes=max(self.consecutive_crashes - 1, others),  # a resume may have cleared it
+            )
+        known = self.last_start
+        # The later start of runs that overlap; a clock that has stepped back is followed.
+        start = began if known is None or known > now else max(known, began)
+        ended = replace(self, last_start=start, last_finish=now, last_run_success=outcome is RunOutcome.SUCCEEDED)
+        if outcome is RunOutcome.CRASHED:  # its start has counted it; a resume may have cleared the streak
+            return replace(ended, consecutive_crashes=max(self.consecutive_crashes, 1 + others))
+        took = max(now - began, _NO_TIME)  # a clock may step back
+        ended = replace(ended, total_crashes=self.total_crashes - 1, consecutive_crashes=others)
+        if outcome is RunOutcome.SUCCEEDED:
+            return replace(
+                ended,
+                last_successful_finish=now,
+                total_successes=self.total_successes + 1,
+                total_duration=self.total_duration + took,
+                consecutive_failures=0,
+            )
+        # The crashes in a row that are no runs going on, this run's own among them; a cancelled run itself is none.
+        crashes = max(self.consecutive_crashes - others, 1) - (outcome is RunOutcome.CANCELLED)
+        return replace(
+            ended,
+            total_failures=self.total_failures + 1,
+            total_duration_failures=self.total_duration_failures + took,
+            consecutive_failures=self.consecutive_failures + crashes,
+        )
 
     def resumed(self) -> Self:
         """Reset both streaks: resuming a schedule gives it all its retries again."""
@@ -151,34 +130,3 @@ class Statistics:
             total_crashes=max(self.total_crashes - runs, 0),
             consecutive_crashes=max(self.consecutive_crashes - runs, 0),
         )
-
-    def _unsuccessful(self, now: datetime, began: datetime, others: int, *, counted: int) -> Self:
-        return replace(
-            self._ended(now, began, others),
-            last_run_success=False,
-            total_failures=self.total_failures + 1,
-            total_duration_failures=self.total_duration_failures + _duration(now, began),
-            consecutive_failures=self.consecutive_failures + counted,
-        )
-
-    def _ended(self, now: datetime, began: datetime, others: int) -> Self:
-        return replace(
-            self,
-            last_start=self._start_after(began, now),
-            last_finish=now,
-            total_crashes=self.total_crashes - 1,
-            consecutive_crashes=others,
-        )
-
-    def _start_after(self, began: datetime, now: datetime) -> datetime:
-        """Find the later start of runs that overlap; a clock that has stepped back is followed."""
-        known = self.last_start
-        return began if known is None or known > now else max(known, began)
-
-    def _crashes(self, others: int) -> int:
-        """Count the crashes in a row that are no runs going on, this run's own among them."""
-        return max(self.consecutive_crashes - others, 1)
-
-
-def _duration(now: datetime, began: datetime) -> timedelta:
-    return max(now - began, _NO_TIME)  # a clock may step back

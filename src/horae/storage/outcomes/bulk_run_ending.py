@@ -1,7 +1,7 @@
 """End many runs at once, whose ends change statistics only: three statements for any number of schedules.
 
 That is how most runs end whose start times are fixed: the run has succeeded, no nominal time came due while it ran, and
-none is waiting. The next start then stays as it was written when the run was fired (`Statistics.succeeded` tells what
+none is waiting. The next start then stays as it was written when the run was fired (`Statistics.ended` tells what
 changes). All others are left to `run_ending`. A test compares the two.
 """
 
@@ -40,7 +40,7 @@ def _lock(dialect: str) -> Select[Any]:
 
 
 def _count_success(dialect: str) -> Update:
-    """Do in SQL what `Statistics.succeeded` does; runs before `_free`, which clears the start of the run."""
+    """Do in SQL what `Statistics.ended` does; runs before `_free`, which clears the start of the run."""
     own = schedule_statistics.c
     # If the clock was set back, the run took no time: its end is not earlier than its start.
     forwards = schedules.c.started_at <= database_now()
