@@ -7,8 +7,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import strategies as st
 
 from horae.domain.cron.expression import CronExpression
-from horae.domain.cron.layout import FIELD_RANGES
-from horae.domain.cron.ranges import FieldRange
+from horae.domain.cron.fields import FIELD_RANGES, FieldRange
 from horae.domain.cron.wall_clock import DstFold, DstGap
 from horae.errors import CronSyntaxError
 

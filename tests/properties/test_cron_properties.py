@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from horae.domain.cron.expression import CronExpression
-from horae.domain.cron.fields import parse_field
-from horae.domain.cron.layout import FIELD_RANGES, complete
+from horae.domain.cron.fields import FIELD_RANGES
+from horae.domain.cron.parsing import complete, parse_field
 from horae.errors import CronSyntaxError
 from tests.properties.cron_oracle import chosen_by, every_day, fires_in, matches_date, to_utc
 from tests.properties.cron_strategies import (

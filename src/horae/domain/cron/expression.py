@@ -6,11 +6,11 @@ from typing import Final, Self, get_args
 
 from typing_extensions import override
 
-from horae.domain.cron.calendar import Calendar
-from horae.domain.cron.clock import TimesOfDay
-from horae.domain.cron.fields import Field, parse_field
-from horae.domain.cron.layout import FIELD_RANGES, complete, never_fires, never_fires_again, split_expression
-from horae.domain.cron.search import EARLIEST, WallPattern, first_fire
+from horae.domain.cron.fields import FIELD_RANGES, Field
+from horae.domain.cron.fires import EARLIEST, count_fires, first_fire
+from horae.domain.cron.parsing import complete, parse_field, split_expression
+from horae.domain.cron.pattern import WallPattern
+from horae.domain.cron.refusals import never_fires, never_fires_again
 from horae.domain.cron.wall_clock import DstFold, DstGap, WallClock
 from horae.domain.times.zone import DAY, EPOCH, load_zone
 from horae.errors import InvalidRequest, quoted
@@ -35,6 +35,8 @@ class CronExpression:
     dst_gap: DstGap
     dst_fold: DstFold
     fields: tuple[Field, ...] = field(repr=False, compare=False)
+    follows_wall_clock: bool = field(repr=False, compare=False)
+    """Whether a star in second, minute or hour makes it fire whenever the wall clock matches."""
     _pattern: WallPattern = field(repr=False, compare=False)
     _clock: WallClock = field(repr=False, compare=False)
     _tzinfo: tzinfo = field(repr=False, compare=False)
@@ -50,10 +52,9 @@ class CronExpression:
     ) -> Self:
         """Read an expression; `timezone` is an IANA name.
 
-        `dst_gap` says what becomes of a time that the zone leaves out in spring: "shift" fires at
-        the first moment after the gap, "skip" does not. `dst_fold` says in which pass a time fires
-        that comes twice in autumn. Both are without effect on an expression with a star in its
-        second, minute or hour, which follows the wall clock (Debian's cron).
+        `dst_gap` decides about a time that the zone skips in spring: "shift" fires at the first moment after the gap,
+        "skip" does not fire. `dst_fold` decides in which pass a time fires that occurs twice in autumn. Neither has an
+        effect on an expression with a star in its second, minute or hour, which follows the wall clock (Debian's cron).
 
         Raises `CronSyntaxError` for an expression that cannot be read or can never fire, and
         `InvalidRequest` for an unknown zone or policy.
@@ -63,24 +64,21 @@ class CronExpression:
         _refuse_unknown("dst_fold", dst_fold, get_args(DstFold))
         written = split_expression(str(text))  # None is refused like any other text
         fields = tuple(map(parse_field, FIELD_RANGES, complete(written)))
-        follows = _follows_wall_clock(fields)
+        follows = any(part.has_star for part in fields[:3])
         expression = cls(
             text=_normalised(fields, len(written)),
             timezone=timezone,
             dst_gap=dst_gap,
             dst_fold=dst_fold,
             fields=fields,
-            _pattern=WallPattern(TimesOfDay.of(*fields[:3]), Calendar.of(*fields[3:])),
+            follows_wall_clock=follows,
+            _pattern=WallPattern.of(fields),
             _clock=WallClock(timezone, *(_AS_ON_THE_WALL if follows else (dst_gap, dst_fold))),
             _tzinfo=zone,
         )
-        expression._refuse_if_it_never_fires()
+        if expression._first_from(EARLIEST) is None:
+            raise never_fires(expression.text)
         return expression
-
-    @property
-    def follows_wall_clock(self) -> bool:
-        """Whether a star in second, minute or hour makes it fire whenever the wall clock matches."""
-        return _follows_wall_clock(self.fields)
 
     def next_after(self, moment: datetime, *, inclusive: bool = False) -> datetime | None:
         """Find the first fire after an aware moment, or also at it; None when the years are over.
@@ -101,6 +99,11 @@ class CronExpression:
             earliest = fire + 1
         return fires
 
+    def count(self, after: datetime, until: datetime) -> int:
+        """Count the fires with `after < fire <= until`, by arithmetic, without listing them; both moments are aware."""
+        first, end = _first_second(after, inclusive=False), _first_second(until, inclusive=False)
+        return count_fires(self._pattern, self._clock, first, end)
+
     def refuse_if_over(self, now: datetime) -> None:
         """Raise `CronSyntaxError` if the last time of the expression is before `now`."""
         if self.next_after(now) is None:
@@ -115,10 +118,6 @@ class CronExpression:
 
     def _local(self, instant: int) -> datetime:
         return datetime.fromtimestamp(instant, self._tzinfo)
-
-    def _refuse_if_it_never_fires(self) -> None:
-        if self._first_from(EARLIEST) is None:
-            raise never_fires(self.text)
 
 
 def _first_second(moment: datetime, *, inclusive: bool) -> int:
@@ -135,10 +134,6 @@ def _normalised(fields: tuple[Field, ...], count: int) -> str:
     """Join the fields that were written, without leading zeros and with single spaces."""
     first = 1 if count < 6 else 0  # noqa: PLR2004 - five fields have no second
     return " ".join(part.text for part in fields[first : first + count])
-
-
-def _follows_wall_clock(fields: tuple[Field, ...]) -> bool:
-    return any(part.has_star for part in fields[:3])
 
 
 def _refuse_unknown(name: str, value: object, allowed: tuple[str, ...]) -> None:

@@ -1,15 +1,33 @@
-"""One field of a cron expression: its text, and the values that it stands for as a bit mask."""
+"""The seven fields of a cron expression: their names and ranges, and a parsed field as a bit mask."""
 
-import re
 from dataclasses import dataclass
 from typing import Final
 
-from horae.domain.cron.ranges import WEEKDAY, FieldRange, read_number
-from horae.domain.cron.refusals import bad_step, out_of_range, reversed_range, unreadable
 
-_ITEM: Final = re.compile(r"(?:\*|([0-9]+)(?:-([0-9]+))?)(/[0-9]+)?")
-_LEADING_ZEROS: Final = re.compile(r"(?<![0-9])0+(?=[0-9])")
-_SUNDAY_AS_7: Final = 1 << 7
+@dataclass(frozen=True, slots=True)
+class FieldRange:
+    """The name of a field, its lowest and highest number, and how many values these stand for."""
+
+    name: str
+    low: int
+    high: int
+    size: int
+
+    @property
+    def allowed(self) -> str:
+        """The numbers in words, as an error shows them."""
+        sunday = " (0 and 7 are Sunday)" if self is WEEKDAY else ""
+        return f"{self.low}-{self.high}{sunday}"
+
+
+SECOND: Final = FieldRange("second", 0, 59, 60)
+MINUTE: Final = FieldRange("minute", 0, 59, 60)
+HOUR: Final = FieldRange("hour", 0, 23, 24)
+DAY_OF_MONTH: Final = FieldRange("day of month", 1, 31, 31)
+MONTH: Final = FieldRange("month", 1, 12, 12)
+WEEKDAY: Final = FieldRange("day of week", 0, 7, 7)
+YEAR: Final = FieldRange("year", 1970, 2099, 130)
+FIELD_RANGES: Final = (SECOND, MINUTE, HOUR, DAY_OF_MONTH, MONTH, WEEKDAY, YEAR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,39 +60,6 @@ class Field:
         return tuple(low + bit for bit in range(self.mask.bit_length()) if self.mask >> bit & 1)
 
 
-def parse_field(field_range: FieldRange, text: str) -> Field:
-    """Read one field; `CronSyntaxError` names it, its text, what is allowed and a better text."""
-    mask = 0
-    for item in text.split(","):
-        mask |= _mask_of(field_range, text, item)
-    # Folded only now: a range may end in 7, and a step may land on it.
-    if field_range is WEEKDAY and mask & _SUNDAY_AS_7:
-        mask = mask & ~_SUNDAY_AS_7 | 1
-    return Field(field_range, _LEADING_ZEROS.sub("", text), mask)
-
-
-def _mask_of(field_range: FieldRange, text: str, item: str) -> int:
-    match = _ITEM.fullmatch(item)
-    if match is None:
-        raise unreadable(field_range, text, item)
-    first, last, step = _bounds(field_range, match)
-    for number in (first, last):
-        if not field_range.low <= number <= field_range.high:
-            raise out_of_range(field_range, text, number)
-    if not 1 <= step <= field_range.size:
-        raise bad_step(field_range, text, step)
-    if first > last:
-        raise reversed_range(field_range, text, first, last, step)
-    low = field_range.low
-    return sum(1 << (number - low) for number in range(first, last + 1, step))
-
-
-def _bounds(field_range: FieldRange, match: re.Match[str]) -> tuple[int, int, int]:
-    """First and last number and step of an item; `x/y` runs to the end of the field."""
-    first, last, slashed_step = match.groups()
-    step = read_number(slashed_step[1:]) if slashed_step else 1
-    if first is None:
-        return field_range.low, field_range.high, step
-    if last is None:
-        last = str(field_range.high) if slashed_step else first
-    return read_number(first), read_number(last), step
+def read_number(digits: str) -> int:
+    """Read ASCII digits of any length; five significant ones already are past every range."""
+    return int(digits.lstrip("0")[:5] or "0")

@@ -4,24 +4,14 @@ import re
 import unicodedata
 from typing import Final
 
-from horae.domain.cron.ranges import DAY_OF_MONTH, HOUR, MONTH, WEEKDAY, FieldRange, read_number
+from horae.domain.cron.fields import DAY_OF_MONTH, HOUR, MONTH, WEEKDAY, YEAR, FieldRange, read_number
 from horae.errors import CronSyntaxError, quoted
 
 _WEEKDAYS: Final = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
 _MONTHS: Final = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
     "december",
-)
+)  # fmt: skip
 _NAMES: Final = {
     WEEKDAY: {name: str(number) for number, name in enumerate(_WEEKDAYS)},
     MONTH: {name: str(number) for number, name in enumerate(_MONTHS, start=1)},
@@ -65,6 +55,24 @@ def refusal(field: FieldRange, text: str, problem: str, hint: str | None = None)
         allowed=field.allowed,
         hint=hint,
     )
+
+
+def never_fires(text: str) -> CronSyntaxError:
+    """Build the error for an expression that is well formed but matches no time at all."""
+    allowed = f"a date that exists from {YEAR.low} to {YEAR.high}"
+    hint = "to run only by hand, pause the schedule"
+    return CronSyntaxError(
+        f"cron expression {quoted(text)}: it can never fire, expected {allowed}; {hint}",
+        text=text,
+        allowed=allowed,
+        hint=hint,
+    )
+
+
+def never_fires_again(text: str) -> CronSyntaxError:
+    """Build the error for an expression all of whose times are over."""
+    hint = "name a year that is to come, or leave the years out"
+    return CronSyntaxError(f"cron expression {quoted(text)}: it can never fire again; {hint}", text=text, hint=hint)
 
 
 def out_of_range(field: FieldRange, text: str, number: int) -> CronSyntaxError:
@@ -169,7 +177,7 @@ def _unrolled(field: FieldRange, first: int, last: int, step: int) -> str:
 
     Years do not come round again, so theirs is turned about.
     """
-    if field.name == "year":
+    if field is YEAR:
         return f"{last}-{first}" + (f"/{step}" if step > 1 else "")
     highest = field.low + field.size - 1
     if step > 1:

@@ -13,7 +13,6 @@ from hashlib import blake2b
 from itertools import islice
 from typing import Final, Self
 
-from horae.domain.cron.counting import count_fires
 from horae.domain.cron.expression import CronExpression
 from horae.domain.schedules.schedule import Rules
 from horae.domain.schedules.trigger import CronTrigger
@@ -87,7 +86,7 @@ class Timeline:
                 return found
             moment = self.after(moment)
         if isinstance(self.source, CronExpression):
-            return count_fires(self.source, after, until)
+            return self.source.count(after, until)
         if isinstance(self.source, Grid) and self.source.interval.microseconds:
             return _points_by(self.source, until) - _points_by(self.source, after)
         return self._count_one_by_one(moment, until)
@@ -164,7 +163,7 @@ def _bisected(expression: CronExpression, after: datetime, index: int, until: da
     low, high = (after - EPOCH) // _SECOND, (until - EPOCH) // _SECOND
     while high - low > 1:
         middle = (low + high) // 2
-        fires = count_fires(expression, EPOCH + low * _SECOND, EPOCH + middle * _SECOND)
+        fires = expression.count(EPOCH + low * _SECOND, EPOCH + middle * _SECOND)
         if fires < index:
             low, index = middle, index - fires
         else:

@@ -1,23 +1,12 @@
-"""How an expression is laid out: five, six or seven texts, always given on as seven."""
+"""Reads the text of a cron expression: five, six or seven fields, always returned as seven."""
 
 import re
 from typing import Final
 
-from horae.domain.cron.ranges import (
-    DAY_OF_MONTH,
-    HOUR,
-    MINUTE,
-    MONTH,
-    SECOND,
-    WEEKDAY,
-    YEAR,
-    read_number,
-)
-from horae.domain.cron.refusals import refusal
+from horae.domain.cron.fields import WEEKDAY, YEAR, Field, FieldRange, read_number
+from horae.domain.cron.refusals import bad_step, out_of_range, refusal, reversed_range, unreadable
 from horae.domain.times.interval_text import read_interval
 from horae.errors import CronSyntaxError, InvalidInterval, quoted
-
-FIELD_RANGES: Final = (SECOND, MINUTE, HOUR, DAY_OF_MONTH, MONTH, WEEKDAY, YEAR)
 
 _WITHOUT_SECOND: Final = 5
 _WITHOUT_YEAR: Final = 6
@@ -41,6 +30,10 @@ _SHORTHANDS: Final = {
     "@annually": "0 0 1 1 *",
 }
 
+_ITEM: Final = re.compile(r"(?:\*|([0-9]+)(?:-([0-9]+))?)(/[0-9]+)?")
+_LEADING_ZEROS: Final = re.compile(r"(?<![0-9])0+(?=[0-9])")
+_SUNDAY_AS_7: Final = 1 << 7
+
 
 def split_expression(text: str) -> tuple[str, ...]:
     """Split an expression into its fields as written; refuse every other count than 5, 6 and 7."""
@@ -62,24 +55,6 @@ def complete(fields: tuple[str, ...]) -> tuple[str, ...]:
     if len(fields) == _WITHOUT_SECOND:
         return ("0", *fields, "*")
     return (*fields, "*") if len(fields) == _WITHOUT_YEAR else fields
-
-
-def never_fires(text: str) -> CronSyntaxError:
-    """Build the error for an expression that is well formed but matches no time at all."""
-    allowed = f"a date that exists from {YEAR.low} to {YEAR.high}"
-    hint = "to run only by hand, pause the schedule"
-    return CronSyntaxError(
-        f"cron expression {quoted(text)}: it can never fire, expected {allowed}; {hint}",
-        text=text,
-        allowed=allowed,
-        hint=hint,
-    )
-
-
-def never_fires_again(text: str) -> CronSyntaxError:
-    """Build the error for an expression all of whose times are over."""
-    hint = "name a year that is to come, or leave the years out"
-    return CronSyntaxError(f"cron expression {quoted(text)}: it can never fire again; {hint}", text=text, hint=hint)
 
 
 def _malformed(text: str, problem: str, hint: str | None = None) -> CronSyntaxError:
@@ -114,3 +89,41 @@ def _refuse_year_as_weekday(fields: tuple[str, ...]) -> None:
     dates = fields[:-1] if len(fields) == _WITHOUT_YEAR else (*fields[:-1], "*")
     instead = " ".join(("0", *dates, last))
     raise refusal(WEEKDAY, last, "a year is the last of seven fields", f"write {instead}")
+
+
+def parse_field(field_range: FieldRange, text: str) -> Field:
+    """Read one field; `CronSyntaxError` names it, its text, what is allowed and a better text."""
+    mask = 0
+    for item in text.split(","):
+        mask |= _mask_of(field_range, text, item)
+    # Folded only now: a range may end in 7, and a step may land on it.
+    if field_range is WEEKDAY and mask & _SUNDAY_AS_7:
+        mask = mask & ~_SUNDAY_AS_7 | 1
+    return Field(field_range, _LEADING_ZEROS.sub("", text), mask)
+
+
+def _mask_of(field_range: FieldRange, text: str, item: str) -> int:
+    match = _ITEM.fullmatch(item)
+    if match is None:
+        raise unreadable(field_range, text, item)
+    first, last, step = _bounds(field_range, match)
+    for number in (first, last):
+        if not field_range.low <= number <= field_range.high:
+            raise out_of_range(field_range, text, number)
+    if not 1 <= step <= field_range.size:
+        raise bad_step(field_range, text, step)
+    if first > last:
+        raise reversed_range(field_range, text, first, last, step)
+    low = field_range.low
+    return sum(1 << (number - low) for number in range(first, last + 1, step))
+
+
+def _bounds(field_range: FieldRange, match: re.Match[str]) -> tuple[int, int, int]:
+    """First and last number and step of an item; `x/y` runs to the end of the field."""
+    first, last, slashed_step = match.groups()
+    step = read_number(slashed_step[1:]) if slashed_step else 1
+    if first is None:
+        return field_range.low, field_range.high, step
+    if last is None:
+        last = str(field_range.high) if slashed_step else first
+    return read_number(first), read_number(last), step
