@@ -41,9 +41,8 @@ def of_server(origin: psycopg.Error, *, lost: bool = False) -> DBAPIError:
     return DBAPIError.instance("UPDATE", (), origin, psycopg.Error, connection_invalidated=lost)  # type: ignore[return-value]
 
 
-@pytest.fixture
-def impatient(horae: Horae) -> None:
-    """Callers wait for no second try."""
+def make_impatient(horae: Horae) -> None:
+    """Let callers wait for no second try."""
     vars(horae)["_inline"] = InlineNode(horae.components, Timing(inline=InlineTiming(result_wait=0.0)))
 
 
@@ -88,11 +87,11 @@ def test_values_that_are_refused_fail_the_job(horae: Horae, monkeypatch: pytest.
     assert (job.state, job.human_readable_error, server.refused) == (JobState.FAILED, UNSTORABLE, 1)
 
 
-@pytest.mark.usefixtures("impatient")
 async def test_past_the_bound_the_caller_is_told_and_the_process_goes_on(
     horae: Horae, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = Server(monkeypatch, of_server(psycopg.errors.ReadOnlySqlTransaction()))
+    make_impatient(horae)
 
     @horae.job
     def work() -> str:
@@ -108,12 +107,12 @@ async def test_past_the_bound_the_caller_is_told_and_the_process_goes_on(
     assert (done.result, attempts_of(horae, job.id)) == ("done", ["finished"])
 
 
-@pytest.mark.usefixtures("impatient")
 async def test_once_the_process_has_ended_a_node_ends_the_job(
     horae: Horae, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = Server(monkeypatch, of_server(psycopg.errors.ReadOnlySqlTransaction()))
     with application(database) as caller:
+        make_impatient(caller)
 
         @caller.job(name="work")
         @horae.job(name="work")
@@ -127,10 +126,10 @@ async def test_once_the_process_has_ended_a_node_ends_the_job(
     assert (job.state, attempts_of(horae, job.id)) == (JobState.FAILED, ["crashed"])
 
 
-@pytest.mark.usefixtures("impatient")
 def test_the_last_try_is_at_the_close(database: Database, monkeypatch: pytest.MonkeyPatch, horae: Horae) -> None:
     server = Server(monkeypatch, of_server(psycopg.errors.ReadOnlySqlTransaction()))
     with application(database) as caller:
+        make_impatient(caller)
 
         @caller.job
         def work() -> None: ...
@@ -143,15 +142,13 @@ def test_the_last_try_is_at_the_close(database: Database, monkeypatch: pytest.Mo
 
 async def test_ctrl_c_while_the_caller_waits_forgets_no_end(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server(monkeypatch, of_server(psycopg.errors.ReadOnlySqlTransaction()))
-    here = threading.current_thread()
 
-    def interrupt(ends: InlineEnds, waiting: object) -> None:
+    def interrupt(ends: InlineEnds, waiting: object) -> bool:
         del ends, waiting
-        if threading.current_thread() is here:
-            server.left = 0
-            raise KeyboardInterrupt
+        server.left = 0
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(InlineEnds, "_pause", interrupt)
+    monkeypatch.setattr(InlineEnds, "_is_written_in_time", interrupt)
 
     @horae.job
     def work() -> str:

@@ -41,6 +41,43 @@ def _no_beat(_connection: Connection) -> Callable[[], None]:
     return lambda: None
 
 
+class Repetition:
+    """Decides what is written again, and when, after the database has not accepted a batch.
+
+    A result that cannot be stored is replaced by a failure. To find it, the next batch is half as large, so that it is
+    soon alone. After any other error everything is written again, after pauses that grow.
+    """
+
+    def __init__(self, timing: SettlerTiming, rng: Random) -> None:
+        self.largest = timing.batch
+        """Results in the next batch, at most."""
+        self._timing, self._rng = timing, rng
+        self._pause = timing.retry.shortest
+        self._unavailable = ThrottledWarning()
+
+    def settle(self) -> None:
+        """Record that a batch was written."""
+        self._unavailable.settle()
+        self._pause = self._timing.retry.shortest
+        self.largest = min(self.largest * 2, self._timing.batch)
+
+    def after(
+        self, batch: Sequence[FinishedRun], error: Exception, *, waiting: int = 0
+    ) -> tuple[Sequence[FinishedRun], float]:
+        """Return what to write again, and the seconds to wait before; `waiting`: the number of results behind it."""
+        of_data = is_of_data(error)
+        instead = refused(batch[0], error) if of_data and len(batch) == 1 else None
+        self.largest = max(len(batch) // 2, 1)
+        if instead is not None:
+            return [instead], 0.0
+        if of_data and len(batch) > 1:
+            return batch, 0.0
+        self._unavailable.warn("%d results wait for the database: %s", len(batch) + waiting, error)
+        pause = self._pause * self._rng.uniform(0.5, 1.0)
+        self._pause = self._timing.retry.after(self._pause)
+        return batch, pause
+
+
 class Settler:
     """The only service of a node that settles claims."""
 
@@ -49,7 +86,7 @@ class Settler:
     ) -> None:
         """`beat`: writes a heartbeat in each transaction if one is due; what it returns is called after the commit."""
         self._environment, self._signals, self._timing = environment, signals, timing
-        self._rng, self._beat = rng, beat
+        self._beat, self._repetition = beat, Repetition(timing, rng)
         self._waiting: list[FinishedRun] = []
         self._writing: Sequence[FinishedRun] = ()
         self._work = asyncio.Event()
@@ -57,8 +94,6 @@ class Settler:
         self._idle.set()
         self._closing = False
         self._patient = True
-        self._largest, self._pause = self._timing.batch, self._timing.retry.shortest
-        self._unavailable = ThrottledWarning()
 
     @property
     def is_full(self) -> bool:
@@ -94,8 +129,8 @@ class Settler:
         while True:
             await self._work.wait()
             await self._let_burst_pass()
-            was_full = self.is_full
-            batch, self._waiting = self._waiting[: self._largest], self._waiting[self._largest :]
+            was_full, largest = self.is_full, self._repetition.largest
+            batch, self._waiting = self._waiting[:largest], self._waiting[largest:]
             self._writing = batch
             if batch:
                 await self._write(batch)
@@ -121,12 +156,12 @@ class Settler:
     async def _write(self, batch: Sequence[FinishedRun]) -> None:
         try:
             settled = await self._environment.database.in_service(partial(self._commit, batch))
-        except Exception as error:  # noqa: BLE001 - `_repeat` distinguishes them
-            await self._repeat(batch, error)
+        except Exception as error:  # noqa: BLE001 - `Repetition` distinguishes them
+            again, pause = self._repetition.after(batch, error, waiting=len(self._waiting))
+            self._waiting.extend(again)
+            await asyncio.sleep(pause)
             return
-        self._unavailable.settle()
-        self._pause = self._timing.retry.shortest
-        self._largest = min(self._largest * 2, self._timing.batch)
+        self._repetition.settle()
         self._environment.journal.end([finished.claim for finished in batch])
         self._signals.settled.send(batch, settled)
 
@@ -137,21 +172,6 @@ class Settler:
         settled, committed = self._environment.database.transact(write)
         committed()
         return settled
-
-    async def _repeat(self, batch: Sequence[FinishedRun], error: Exception) -> None:
-        """Queue a batch again that could not be written, or a failure in place of a result that cannot be stored.
-
-        The next batch is half as large, so that the result at fault is soon alone.
-        """
-        of_data = is_of_data(error)
-        instead = refused(batch[0], error) if of_data and len(batch) == 1 else None
-        self._waiting.extend(batch if instead is None else [instead])
-        self._largest = max(len(batch) // 2, 1)
-        if of_data and (instead is not None or len(batch) > 1):
-            return
-        self._unavailable.warn("%d results wait for the database: %s", len(self._waiting), error)
-        await asyncio.sleep(self._pause * self._rng.uniform(0.5, 1.0))
-        self._pause = self._timing.retry.after(self._pause)
 
 
 def refused(finished: FinishedRun, error: Exception) -> FinishedRun | None:

@@ -6,19 +6,28 @@ lives. If the process ends first, the job is rescued like one of any dead node.
 
 import logging
 import threading
-import time
 from collections.abc import Callable
 from random import Random
 
 from horae.errors import EndNotWritten
 from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.runner import RunEnvironment
-from horae.runtime.claims.settler import refused, settle_batch
+from horae.runtime.claims.settler import Repetition, settle_batch
 from horae.runtime.timing import Timing
-from horae.storage.engine.failures import is_of_data
 from horae.storage.outcomes.settling import Settled
 
 log = logging.getLogger("horae.runtime")
+
+
+class _Waiting:
+    """A result that waits for the database, and why."""
+
+    __slots__ = ("error", "finished", "written")
+
+    def __init__(self, finished: FinishedRun) -> None:
+        self.finished = finished
+        self.error: Exception | None = None
+        self.written = threading.Event()
 
 
 class InlineEnds:
@@ -28,8 +37,7 @@ class InlineEnds:
         self, environment: RunEnvironment, on_settled: Callable[[FinishedRun, Settled], None], timing: Timing
     ) -> None:
         self._environment, self._on_settled = environment, on_settled
-        self._result_wait, self._retry = timing.inline.result_wait, timing.settler.retry
-        self._rng = Random()  # noqa: S311 - for jitter, not for security
+        self._timing, self._rng = timing, Random()  # noqa: S311 - for jitter, not for security
         self._late: list[_Waiting] = []
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
@@ -37,52 +45,46 @@ class InlineEnds:
 
     def write(self, finished: FinishedRun) -> None:
         """Write a result; after `InlineTiming.result_wait` leave it to a thread and raise `EndNotWritten`."""
-        waiting = _Waiting(finished, self._retry.shortest)
+        waiting = _Waiting(finished)
         try:
-            error = self._write(waiting)
-        except BaseException:  # Ctrl-C
-            self._write_later(waiting)
-            raise
-        if error is not None:
-            self._write_later(waiting)
-            raise EndNotWritten(finished.claim.id) from error
+            self._attempt(waiting, self._new_repetition())
+        finally:  # also after Ctrl-C
+            if not waiting.written.is_set():
+                self._write_later(waiting)
+        if not self._is_written_in_time(waiting):
+            raise EndNotWritten(finished.claim.id) from waiting.error
 
     def close(self) -> None:
         """Try each waiting result once more; other nodes rescue the jobs of the rest."""
         self._closed.set()
         if self._thread is not None:
             self._thread.join()
-        self._late = [waiting for waiting in self._late if self._attempt(waiting) is not None]
+        for waiting in self._late:
+            self._attempt(waiting, self._new_repetition())
 
-    def _write(self, waiting: "_Waiting") -> Exception | None:
-        deadline = time.monotonic() + self._result_wait
-        while (error := self._attempt(waiting)) is not None:
-            if time.monotonic() >= deadline or self._closed.is_set():
-                return error
-            self._pause(waiting)
-        return None
+    def _new_repetition(self) -> Repetition:
+        return Repetition(self._timing.settler, self._rng)
 
-    def _attempt(self, waiting: "_Waiting") -> Exception | None:
-        """Write a result, or a failure if the database rejects its values; return the error if neither works."""
+    def _is_written_in_time(self, waiting: _Waiting) -> bool:
+        return waiting.written.wait(self._timing.inline.result_wait)
+
+    def _attempt(self, waiting: _Waiting, repetition: Repetition) -> float:
+        """Write a result, or a failure if the database rejects its values; return the pause before the next attempt."""
         while True:
-            finished = waiting.finished
             try:
-                settled = self._environment.database.transact(settle_batch, self._environment, [finished])
+                settled = self._environment.database.transact(settle_batch, self._environment, [waiting.finished])
             except Exception as error:  # noqa: BLE001 - everything is repeated
-                instead = refused(finished, error) if is_of_data(error) else None
-                if instead is None:
-                    return error
-                waiting.finished = instead
+                waiting.error = error
+                [waiting.finished], pause = repetition.after([waiting.finished], error)
+                if pause:
+                    return pause
                 continue
-            self._environment.journal.end([finished.claim])
-            self._on_settled(finished, settled)
-            return None
+            self._environment.journal.end([waiting.finished.claim])
+            self._on_settled(waiting.finished, settled)
+            waiting.written.set()
+            return 0.0
 
-    def _pause(self, waiting: "_Waiting") -> None:
-        self._closed.wait(waiting.pause * self._rng.uniform(0.5, 1.0))
-        waiting.pause = self._retry.after(waiting.pause)
-
-    def _write_later(self, waiting: "_Waiting") -> None:
+    def _write_later(self, waiting: _Waiting) -> None:
         with self._lock:
             self._late.append(waiting)
             if self._thread is None and not self._closed.is_set():
@@ -90,25 +92,17 @@ class InlineEnds:
                 self._thread.start()
 
     def _write_late(self) -> None:
+        repetition = self._new_repetition()
         while not self._closed.is_set():
             with self._lock:
                 if not self._late:
                     self._thread = None
                     return
                 waiting = self._late.pop(0)
-            error = self._attempt(waiting)
-            if error is None:
+            pause = self._attempt(waiting, repetition)
+            if waiting.written.is_set():
                 log.warning("the result of job %d is written after all", waiting.finished.claim.id)
                 continue
             with self._lock:
                 self._late.append(waiting)
-            self._pause(waiting)
-
-
-class _Waiting:
-    """A result that waits for the database, and the pause after its next failure."""
-
-    __slots__ = ("finished", "pause")
-
-    def __init__(self, finished: FinishedRun, pause: float) -> None:
-        self.finished, self.pause = finished, pause
+            self._closed.wait(pause)
