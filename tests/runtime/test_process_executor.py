@@ -74,16 +74,14 @@ def settlement_of(run: FinishedRun) -> Settlement:
 
 
 def failure(run: FinishedRun) -> Failed:
-    settlement = settlement_of(run)
-    assert settlement.state is JobState.FAILED
-    assert settlement.error is not None
-    timed_out = settlement.outcome is AttemptOutcome.TIMED_OUT
-    return Failed(settlement.error, settlement.human_readable_error or "", settlement.traceback, timed_out=timed_out)
+    ended = settlement_of(run)
+    assert ended.state is JobState.FAILED
+    timed_out = ended.outcome is AttemptOutcome.TIMED_OUT
+    return Failed(ended.error or "", ended.human_readable_error or "", ended.traceback, timed_out=timed_out)
 
 
 def is_cancelled_by_bob(run: FinishedRun) -> bool:
-    settlement = settlement_of(run)
-    return (settlement.state, settlement.cancelled_by) == (JobState.CANCELLED, "bob")
+    return (settlement_of(run).state, settlement_of(run).cancelled_by) == (JobState.CANCELLED, "bob")
 
 
 def result(run: FinishedRun) -> Any:
