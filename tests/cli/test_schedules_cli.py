@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from horae.cli.schedule_options import OPTIONS
+from horae.client.schedules.schedules import ScheduleKeywords
 from horae.domain.cluster.ring import PARTITIONS
 from tests.cli.conftest import Call, call, called, node_of, values
 from tests.cli.test_documented import PAGE, missing
@@ -38,6 +40,9 @@ def nightly(horae: Call) -> Call:
 
 
 class TestAddAndAlter:
+    def test_every_option_of_a_schedule_can_be_given(self) -> None:
+        assert OPTIONS.keys() == ScheduleKeywords.__annotations__.keys()
+
     def test_add_takes_every_rule(self, horae: Call) -> None:
         rules = (
             "--timezone", "Europe/Berlin", "--dst-gap", "skip", "--dst-fold", "both", "--overlap", "buffer_all",

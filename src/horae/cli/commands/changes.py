@@ -7,7 +7,7 @@ import typer
 
 from horae.cli.context import opened
 from horae.cli.options import AsJson
-from horae.cli.printing.output import print_json, print_table
+from horae.cli.printing.output import Columns, print_list
 from horae.client.operations.audit import Audit
 
 
@@ -21,20 +21,12 @@ def changes(
     """Show the audit log: who changed what, newest first."""
     with opened(context) as horae:
         found = Audit(horae.components.database).page(actor=actor, limit=limit).entries
-    if as_json:
-        print_json({"changes": found})
-        return
-    print_table(
-        ("AT", "BY", "THROUGH", "ACTION", "TARGET", "BEFORE", "AFTER", "OUTCOME", "NOTE"),
-        (
-            (
-                entry.at, entry.actor, entry.channel, entry.action, entry.target, _in_line(entry.before),
-                _in_line(entry.after), entry.outcome, entry.note,
-            )
-            for entry in found
-        ),
-        empty="No changes are recorded.",
-    )  # fmt: skip
+    columns: Columns = {
+        "AT": "at", "BY": "actor", "THROUGH": "channel", "ACTION": "action", "TARGET": "target",
+        "BEFORE": lambda entry: _in_line(entry.before), "AFTER": lambda entry: _in_line(entry.after),
+        "OUTCOME": "outcome", "NOTE": "note",
+    }  # fmt: skip
+    print_list("changes", found, columns, empty="No changes are recorded.", as_json=as_json)
 
 
 def _in_line(values: Any) -> str | None:

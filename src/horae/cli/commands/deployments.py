@@ -6,7 +6,7 @@ import typer
 
 from horae.cli.context import opened, operator, target_of
 from horae.cli.options import AsJson
-from horae.cli.printing.output import print_fields, print_json, print_table
+from horae.cli.printing.output import Columns, print_fields, print_json, print_list
 from horae.client.changes import COMMAND_LINE, Caller, attributed_to
 from horae.client.schedules.ring import ring_of
 
@@ -45,17 +45,12 @@ def list_deployments(context: typer.Context, *, as_json: AsJson = False) -> None
     with opened(context) as horae:
         found = horae.deployments.list()
         keys = {deployment.id: deployment.key for deployment in found}
-    if as_json:
-        print_json({"deployments": found})
-        return
-    print_table(
-        ("KEY", "MODULE", "REPLICAS", "CREATED", "ENDED", "REPLACED BY"),
-        (
-            (item.key, item.module, item.min_replicas, item.created_at, item.ended_at, keys.get(item.replaced_by or 0))
-            for item in found
-        ),
-        empty="No deployments. A node deploys its application when it starts; or run: horae deploy app:horae",
-    )
+    columns: Columns = {
+        "KEY": "key", "MODULE": "module", "REPLICAS": "min_replicas", "CREATED": "created_at", "ENDED": "ended_at",
+        "REPLACED BY": lambda item: keys.get(item.replaced_by),
+    }  # fmt: skip
+    empty = "No deployments. A node deploys its application when it starts; or run: horae deploy app:horae"
+    print_list("deployments", found, columns, empty=empty, as_json=as_json)
 
 
 @deployments_app.command()
@@ -66,15 +61,7 @@ def show(context: typer.Context, key: Key, *, as_json: AsJson = False) -> None:
     if as_json:
         print_json(found)
         return
-    print_fields(
-        [
-            ("key", found.key),
-            ("module", found.module),
-            ("min_replicas", found.min_replicas),
-            ("created_at", found.created_at),
-            ("ended_at", found.ended_at),
-        ]
-    )
+    print_fields((name, getattr(found, name)) for name in ("key", "module", "min_replicas", "created_at", "ended_at"))
     typer.echo(found.schema, nl=False)
 
 
@@ -106,14 +93,9 @@ def ring(context: typer.Context, *, as_json: AsJson = False) -> None:
     """Show how the schedules are shared among the nodes."""
     with opened(context) as horae:
         shares = ring_of(horae.components.database)
-    if as_json:
-        print_json({"nodes": shares})
-        return
-    print_table(
-        ("NODE", "NAME", "FIRST OWNER OF", "SECOND OWNER OF", "SCHEDULES", "SHARE"),
-        (
-            (share.node, share.name, share.first, share.second, share.schedules, f"{share.share:.0%}")
-            for share in shares
-        ),
-        empty="No node fires schedules. Start one: horae run module:attribute",
-    )
+    columns: Columns = {
+        "NODE": "node", "NAME": "name", "FIRST OWNER OF": "first", "SECOND OWNER OF": "second",
+        "SCHEDULES": "schedules", "SHARE": lambda share: f"{share.share:.0%}",
+    }  # fmt: skip
+    empty = "No node fires schedules. Start one: horae run module:attribute"
+    print_list("nodes", shares, columns, empty=empty, as_json=as_json)

@@ -10,8 +10,8 @@ from horae.cli.context import opened, target_of
 from horae.cli.failures import DONE, FAILED, complain, exit_code_of
 from horae.cli.options import AsJson, JobId, JobIds, Owner, whose
 from horae.cli.printing.following import print_end, wait, watch
-from horae.cli.printing.job_views import as_values, line_of, print_job, print_jobs
-from horae.cli.printing.output import console, print_json
+from horae.cli.printing.job_views import COLUMNS, as_values, line_of, print_job
+from horae.cli.printing.output import console, print_json, print_table
 from horae.cli.values import duration, moment, parameters
 from horae.domain.jobs.job import Job
 from horae.errors import HoraeError
@@ -55,7 +55,7 @@ def list_jobs(  # noqa: PLR0913 - one argument for each option
     if as_json:
         print_json({"jobs": [as_values(job) for job in page.jobs], "next": page.next})
         return
-    print_jobs(page.jobs)
+    print_table(COLUMNS, page.jobs, empty="No matching jobs.")
     if page.next is not None:
         typer.echo(f"More jobs: add --cursor {page.next}", err=True)
 

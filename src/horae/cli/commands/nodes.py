@@ -1,13 +1,14 @@
 """`horae nodes`: the nodes, alive and dead."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Final
 
 import typer
 
 from horae.cli.context import opened
 from horae.cli.options import AsJson
-from horae.cli.printing.output import brief, print_json, print_table
+from horae.cli.printing.output import Columns, brief, print_json, print_table
 from horae.runtime.node.node_status import REMEMBERED, SeenNode, host_name, look
 from horae.storage.operations import nodes
 from horae.storage.operations.nodes import DeadNode
@@ -31,44 +32,27 @@ def list_nodes(context: typer.Context, *, as_json: AsJson = False) -> None:
     if as_json:
         print_json({"nodes": [as_values(node) for node in seen], "died": [dead_values(node) for node in died]})
         return
-    print_table(
-        ("ID", "NAME", "HOST", "PID", "ROLES", "QUEUES", "SLOTS", "HEARTBEAT", "LOCK", "STATE", "REASON"),
-        (_row(node) for node in seen),
-        empty="No node is running. Start one: horae run module:attribute",
-    )
+    print_table(COLUMNS, seen, empty="No node is running. Start one: horae run module:attribute")
     if died:
         typer.echo()
-        print_table(("ID", "NAME", "HOST", "PID", "DIED", "JOBS"), (_dead_row(node) for node in died), empty="")
+        print_table(COLUMNS_OF_DEAD, died)
 
 
 def dead_values(node: DeadNode) -> dict[str, Any]:
     """Return a removed node as `--json` prints it."""
-    return {
-        "id": node.id,
-        "name": node.name,
-        "host": host_name(node.host, node.pid),
-        "pid": node.pid,
-        "died_at": node.died_at,
-        "jobs": dict(node.jobs),
-    }
+    return {**asdict(node), "host": host_name(node.host, node.pid)}
 
 
 def as_values(node: SeenNode) -> dict[str, Any]:
     """Return a node as `--json` prints it; the fields are documented and stable."""
     view = node.view
+    stored = (
+        "id", "name", "host", "pid", "version", "roles", "queues", "types", "concurrency", "running", "started_at",
+        "heartbeat_at",
+    )  # fmt: skip
     return {
-        "id": view.id,
-        "name": view.name,
+        **{name: getattr(view, name) for name in stored},
         "host": node.host_name,
-        "pid": view.pid,
-        "version": view.version,
-        "roles": view.roles,
-        "queues": view.queues,
-        "types": view.types,
-        "concurrency": view.concurrency,
-        "running": view.running,
-        "started_at": view.started_at,
-        "heartbeat_at": view.heartbeat_at,
         "heartbeat_age": view.silence if view.lock_key is not None else None,
         "lock": lock_of(node),
         "alive": node.alive,
@@ -83,23 +67,28 @@ def lock_of(node: SeenNode) -> str | None:
     return "free" if node.view.lock_free else "held"
 
 
-def _dead_row(node: DeadNode) -> tuple[object, ...]:
-    outcomes = ", ".join(f"{count} {OUTCOMES.get(state, state)}" for state, count in sorted(node.jobs.items()))
-    return node.id, node.name, host_name(node.host, node.pid), node.pid, node.died_at, outcomes or "none"
+def _outcomes(node: DeadNode) -> str:
+    return ", ".join(f"{count} {OUTCOMES.get(state, state)}" for state, count in sorted(node.jobs.items())) or "none"
 
 
-def _row(node: SeenNode) -> tuple[object, ...]:
-    view = node.view
-    return (
-        view.id,
-        view.name,
-        node.host_name,
-        view.pid,
-        ", ".join(view.roles),
-        "all" if view.queues is None else ", ".join(view.queues),
-        f"{view.running}/{view.concurrency}",
-        brief(view.silence) if view.lock_key is not None else "by file lock",
-        lock_of(node) or "",
-        "alive" if node.alive else "dead",
-        node.cause_of_death or "",
-    )
+COLUMNS: Final[Columns] = {
+    "ID": "view.id",
+    "NAME": "view.name",
+    "HOST": "host_name",
+    "PID": "view.pid",
+    "ROLES": lambda node: ", ".join(node.view.roles),
+    "QUEUES": lambda node: "all" if node.view.queues is None else ", ".join(node.view.queues),
+    "SLOTS": lambda node: f"{node.view.running}/{node.view.concurrency}",
+    "HEARTBEAT": lambda node: "by file lock" if node.view.lock_key is None else brief(node.view.silence),
+    "LOCK": lock_of,
+    "STATE": lambda node: "alive" if node.alive else "dead",
+    "REASON": "cause_of_death",
+}
+COLUMNS_OF_DEAD: Final[Columns] = {
+    "ID": "id",
+    "NAME": "name",
+    "HOST": lambda node: host_name(node.host, node.pid),
+    "PID": "pid",
+    "DIED": "died_at",
+    "JOBS": _outcomes,
+}

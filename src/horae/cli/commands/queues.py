@@ -7,7 +7,7 @@ import typer
 from horae.app import Horae
 from horae.cli.context import opened
 from horae.cli.options import AsJson, Queue
-from horae.cli.printing.output import brief, print_json, print_table
+from horae.cli.printing.output import Columns, brief, print_json, print_list
 from horae.client.operations.queues import Queues
 from horae.errors import InvalidRequest, quoted
 
@@ -22,25 +22,17 @@ def list_queues(context: typer.Context, *, as_json: AsJson = False) -> None:
     """List every queue that has work, is paused or has a limit."""
     with opened(context) as horae:
         found = _queues(horae).list()
-    if as_json:
-        print_json({"queues": found})
-        return
-    print_table(
-        ("QUEUE", "STATE", "PENDING", "STARTED", "LIMIT", "OLDEST DUE", "NOTE"),
-        (
-            (
-                queue.name,
-                "open" if queue.paused_at is None else "paused",
-                queue.pending,
-                queue.started,
-                queue.concurrency_limit,
-                brief(queue.oldest_due) if queue.oldest_due is not None and queue.oldest_due > 0 else "",
-                queue.note,
-            )
-            for queue in found
-        ),
-        empty="No queue has work, and none is paused or has a limit.",
-    )
+    columns: Columns = {
+        "QUEUE": "name",
+        "STATE": lambda queue: "open" if queue.paused_at is None else "paused",
+        "PENDING": "pending",
+        "STARTED": "started",
+        "LIMIT": "concurrency_limit",
+        "OLDEST DUE": lambda queue: brief(queue.oldest_due) if (queue.oldest_due or 0) > 0 else "",
+        "NOTE": "note",
+    }
+    empty = "No queue has work, and none is paused or has a limit."
+    print_list("queues", found, columns, empty=empty, as_json=as_json)
 
 
 @queues_app.command()

@@ -6,8 +6,9 @@ import typer
 
 from horae.cli.context import opened, target_of
 from horae.cli.options import AsJson
-from horae.cli.printing.output import brief, local_time, print_fields, print_json, print_table
-from horae.cli.printing.schedule_views import as_values, moments, options_of, reference_of, statistics_values, words_of
+from horae.cli.printing.output import Columns, local_time, print_fields, print_json, print_list
+from horae.cli.printing.schedule_views import as_values, reference_of, statistics_values, words_of
+from horae.cli.schedule_options import chosen_of, with_schedule_options
 from horae.cli.values import parameters
 from horae.client.schedules.views import ScheduleView
 
@@ -15,31 +16,6 @@ schedules_app = typer.Typer(help="List, add, change, pause and run schedules.", 
 
 Schedule = Annotated[str, typer.Argument(metavar="NAME|ID", help="The schedule, by name or ID.")]
 Limit = Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of entries.")]
-Text = str | None
-Cron = Annotated[Text, typer.Option(metavar="EXPR", help='Cron expression, such as "0 3 * * *".')]
-Every = Annotated[Text, typer.Option(metavar="LENGTH", help='Interval after each finish, such as "10m" or "1 day".')]
-Timezone = Annotated[Text, typer.Option(metavar="NAME", help="IANA time zone. Default: UTC.")]
-Fixed = Annotated[bool | None, typer.Option(help="Run --every at fixed times, instead of after each finish.")]
-InitialStart = Annotated[Text, typer.Option(metavar="ISO", help="First start of --every; fixed times count from it.")]
-NextStart = Annotated[Text, typer.Option(metavar="ISO", help="Next start of --every; a time in the past means now.")]
-Gap = Annotated[Text, typer.Option(metavar="shift|skip", help="Times skipped when clocks go forward.")]
-Fold = Annotated[Text, typer.Option(metavar="first|second|both", help="Times repeated when clocks go back.")]
-Overlap = Annotated[
-    Text,
-    typer.Option(metavar="POLICY", help="skip, buffer_one, buffer_all, cancel_other, terminate_other or allow_all."),
-]
-CatchUp = Annotated[Text, typer.Option(metavar="POLICY", help="Missed times to make up for: last, none or all.")]
-Window = Annotated[Text, typer.Option(metavar="LENGTH", help="Maximum age of a missed time that is made up for.")]
-CatchUpLimit = Annotated[int | None, typer.Option(help="Maximum number of missed times for --catch-up all.")]
-Jitter = Annotated[Text, typer.Option(metavar="LENGTH", help="Delay starts by up to this, never past the next time.")]
-MaxRuntime = Annotated[Text, typer.Option(metavar="LENGTH", help="Time limit of a run.")]
-MaxRetries = Annotated[
-    int | None, typer.Option(help="Retries after a failure; one more failure disables the schedule.")
-]
-RetryPeriod = Annotated[Text, typer.Option(metavar="LENGTH", help="Delay of the first retry.")]
-Backoff = Annotated[Text, typer.Option(metavar="exponential|linear", help="Growth of the delay between retries.")]
-Priority = Annotated[int | None, typer.Option(help="Priority of its jobs; higher runs first.")]
-QueueOption = Annotated[Text, typer.Option(metavar="NAME", help="Queue of its jobs.")]
 Config = Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="Parameter of its jobs. Repeatable.")]
 
 
@@ -47,35 +23,27 @@ Config = Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="Pa
 def list_schedules(
     context: typer.Context,
     *,
-    module: Annotated[Text, typer.Option(metavar="NAME", help="Only schedules that this module declares.")] = None,
+    module: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only schedules that this module declares.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List all schedules with their next start."""
     with opened(context) as horae:
         found = horae.schedules.list(module=module)
-    if as_json:
-        print_json({"schedules": [as_values(schedule) for schedule in found]})
-        return
-    print_table(
-        ("ID", "NAME", "MODULE", "WHEN", "STATE", "NEXT START", "RUNS", "FAILED", "NOTE"),
-        (_row(schedule) for schedule in found),
-        empty="No schedules. Declare one with @horae.cron or @horae.every, or add one: horae schedules add",
-    )
-
-
-def _row(schedule: ScheduleView) -> tuple[object, ...]:
-    statistics = schedule.statistics
-    return (
-        schedule.id,
-        schedule.name,
-        schedule.module,
-        words_of(schedule.rules.trigger),
-        schedule.disabled_reason or schedule.state,
-        schedule.next_start,
-        statistics.total_runs + schedule.open_runs,
-        statistics.total_failures + statistics.total_crashes,
-        schedule.pause_note,
-    )
+    columns: Columns = {
+        "ID": "id",
+        "NAME": "name",
+        "MODULE": "module",
+        "WHEN": lambda schedule: words_of(schedule.rules.trigger),
+        "STATE": lambda schedule: schedule.disabled_reason or schedule.state,
+        "NEXT START": "next_start",
+        "RUNS": lambda schedule: schedule.statistics.total_runs + schedule.open_runs,
+        "FAILED": lambda schedule: schedule.statistics.total_failures + schedule.statistics.total_crashes,
+        "NOTE": "pause_note",
+    }
+    empty = "No schedules. Declare one with @horae.cron or @horae.every, or add one: horae schedules add"
+    print_list("schedules", found, columns, empty=empty, as_json=as_json, values=as_values)
 
 
 @schedules_app.command()
@@ -94,81 +62,47 @@ def show(context: typer.Context, reference: Schedule, *, as_json: AsJson = False
 
 
 @schedules_app.command()
-def add(  # noqa: PLR0913 - the options of a schedule
+@with_schedule_options
+def add(
     context: typer.Context,
     job_type: Annotated[str, typer.Argument(metavar="TYPE", help="The job type to run.")],
     *,
     name: Annotated[
-        Text, typer.Option(metavar="NAME", help="Name of the schedule. Default: that of the job type.")
+        str | None, typer.Option(metavar="NAME", help="Name of the schedule. Default: that of the job type.")
     ] = None,
-    cron: Cron = None,
-    every: Every = None,
-    timezone: Timezone = None,
-    fixed: Fixed = None,
-    initial_start: InitialStart = None,
-    next_start: NextStart = None,
-    dst_gap: Gap = None,
-    dst_fold: Fold = None,
-    overlap: Overlap = None,
-    catch_up: CatchUp = None,
-    catch_up_limit: CatchUpLimit = None,
-    catch_up_window: Window = None,
-    jitter: Jitter = None,
-    max_runtime: MaxRuntime = None,
-    max_retries: MaxRetries = None,
-    retry_period: RetryPeriod = None,
-    backoff: Backoff = None,
-    queue: QueueOption = None,
-    priority: Priority = None,
     config: Config = None,
     disabled: Annotated[bool, typer.Option("--disabled", help="Add the schedule paused.")] = False,
     as_json: AsJson = False,
+    **options: Any,
 ) -> None:
     """Add a schedule (needs --app or HORAE_APP)."""
-    options = options_of({**locals(), **moments(initial_start=initial_start, next_start=next_start)})
+    chosen = chosen_of(options)
     horae = target_of(context).application
     with opened(context):
         kind = horae.registry.get(job_type)
         given = parameters(kind, config or [], None)
-        schedule = horae.schedules.add(job_type, name=name, config=given, enabled=not disabled, **options)
+        schedule = horae.schedules.add(job_type, name=name, config=given, enabled=not disabled, **chosen)
     _say(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) added")
 
 
 @schedules_app.command()
-def alter(  # noqa: PLR0913 - the options of a schedule
+@with_schedule_options
+def alter(
     context: typer.Context,
     reference: Schedule,
     *,
-    cron: Cron = None,
-    every: Every = None,
-    timezone: Timezone = None,
-    fixed: Fixed = None,
-    initial_start: InitialStart = None,
-    next_start: NextStart = None,
-    dst_gap: Gap = None,
-    dst_fold: Fold = None,
-    overlap: Overlap = None,
-    catch_up: CatchUp = None,
-    catch_up_limit: CatchUpLimit = None,
-    catch_up_window: Window = None,
-    jitter: Jitter = None,
-    max_runtime: MaxRuntime = None,
-    max_retries: MaxRetries = None,
-    retry_period: RetryPeriod = None,
-    backoff: Backoff = None,
-    queue: QueueOption = None,
-    priority: Priority = None,
     config: Config = None,
     as_json: AsJson = False,
+    **options: Any,
 ) -> None:
     """Change the given options of a schedule and leave the others (needs --app or HORAE_APP)."""
-    options = options_of({**locals(), **moments(initial_start=initial_start, next_start=next_start)})
+    chosen = chosen_of(options)
     horae = target_of(context).application
     with opened(context):
         key = reference_of(reference)
         kind = horae.registry.get(horae.schedules.get(key).job_type)
         given = None if config is None else parameters(kind, config, None)
-        schedule = horae.schedules.alter(key, config=given, **options)
+        schedule = horae.schedules.alter(key, config=given, **chosen)
     _say(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) changed")
 
 
@@ -177,7 +111,7 @@ def pause(
     context: typer.Context,
     reference: Schedule,
     *,
-    note: Annotated[Text, typer.Option(metavar="TEXT", help="Reason, shown in the list.")] = None,
+    note: Annotated[str | None, typer.Option(metavar="TEXT", help="Reason, shown in the list.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Pause a schedule: no run starts; a running one continues."""
@@ -216,25 +150,16 @@ def ticks(context: typer.Context, reference: Schedule, *, limit: Limit = 50, as_
     """Show the decision about each nominal time and its reason, newest first."""
     with opened(context) as horae:
         found = horae.schedules.ticks(reference_of(reference), limit=limit)
-    if as_json:
-        print_json({"ticks": found})
-        return
-    print_table(
-        ("NOMINAL TIME", "UNTIL", "COUNT", "DECISION", "REASON", "JOB", "LATE BY"),
-        (
-            (
-                tick.nominal_time,
-                tick.until if tick.count > 1 else None,
-                tick.count,
-                tick.decision,
-                tick.reason,
-                tick.job_id,
-                brief(tick.decided_at - tick.nominal_time) if tick.decision == "fired" else "",
-            )
-            for tick in found
-        ),
-        empty="No nominal time has passed yet.",
-    )
+    columns: Columns = {
+        "NOMINAL TIME": "nominal_time",
+        "UNTIL": lambda tick: tick.until if tick.count > 1 else None,
+        "COUNT": "count",
+        "DECISION": "decision",
+        "REASON": "reason",
+        "JOB": "job_id",
+        "LATE BY": lambda tick: tick.decided_at - tick.nominal_time if tick.decision == "fired" else None,
+    }
+    print_list("ticks", found, columns, empty="No nominal time has passed yet.", as_json=as_json)
 
 
 @schedules_app.command()
@@ -249,7 +174,7 @@ def stats(context: typer.Context, reference: Schedule, *, as_json: AsJson = Fals
 def errors(
     context: typer.Context,
     reference: Annotated[
-        Text, typer.Argument(metavar="[NAME|ID]", help="The schedule, by name or ID. Default: all.")
+        str | None, typer.Argument(metavar="[NAME|ID]", help="The schedule, by name or ID. Default: all.")
     ] = None,
     *,
     limit: Limit = 50,
@@ -259,14 +184,11 @@ def errors(
     with opened(context) as horae:
         key = None if reference is None else reference_of(reference)
         found = horae.schedules.errors(key, limit=limit)
-    if as_json:
-        print_json({"errors": found})
-        return
-    print_table(
-        ("SCHEDULE", "JOB", "NOMINAL TIME", "ENDED", "OUTCOME", "ERROR"),
-        ((run.schedule_id, run.job_id, run.nominal_time, run.finished_at, run.outcome, run.error) for run in found),
-        empty="No run has failed.",
-    )
+    columns: Columns = {
+        "SCHEDULE": "schedule_id", "JOB": "job_id", "NOMINAL TIME": "nominal_time", "ENDED": "finished_at",
+        "OUTCOME": "outcome", "ERROR": "error",
+    }  # fmt: skip
+    print_list("errors", found, columns, empty="No run has failed.", as_json=as_json)
 
 
 def _say(schedule: ScheduleView, as_json: bool, text: str) -> None:  # noqa: FBT001 - passed on from the command

@@ -1,6 +1,7 @@
 """`horae types`: the job types of an application."""
 
 import inspect
+from operator import itemgetter
 from typing import Annotated, Any
 
 import typer
@@ -8,7 +9,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 
 from horae.cli.context import target_of
 from horae.cli.options import AsJson
-from horae.cli.printing.output import brief, print_fields, print_json, print_table
+from horae.cli.printing.output import Columns, brief, print_fields, print_json, print_list, print_table
 from horae.types.function import FunctionJobType
 from horae.types.job_type import JobType
 
@@ -19,25 +20,16 @@ types_app = typer.Typer(help="List the job types of an application (needs --app 
 def list_types(context: typer.Context, *, as_json: AsJson = False) -> None:
     """List the job types that the application declares."""
     found = [as_values(job_type) for job_type in target_of(context).application.registry]
-    if as_json:
-        print_json({"types": found})
-        return
-    print_table(
-        ("TYPE", "QUEUE", "PARAMETERS", "MAX COUNT", "ATTEMPTS", "SOFT LIMIT", "DESCRIPTION"),
-        (
-            (
-                kind["name"],
-                kind["queue"],
-                ", ".join(kind["parameters"].get("properties", {})),
-                "no limit" if kind["max_count"] is None else kind["max_count"],
-                kind["max_attempts"],
-                brief(kind["soft_time_limit"]),
-                (kind["description"] or "").partition("\n")[0],
-            )
-            for kind in found
-        ),
-        empty="The application declares no job types.",
-    )
+    columns: Columns = {
+        "TYPE": itemgetter("name"),
+        "QUEUE": itemgetter("queue"),
+        "PARAMETERS": lambda kind: ", ".join(kind["parameters"].get("properties", {})),
+        "MAX COUNT": lambda kind: "no limit" if kind["max_count"] is None else kind["max_count"],
+        "ATTEMPTS": itemgetter("max_attempts"),
+        "SOFT LIMIT": lambda kind: brief(kind["soft_time_limit"]),
+        "DESCRIPTION": lambda kind: (kind["description"] or "").partition("\n")[0],
+    }
+    print_list("types", found, columns, empty="The application declares no job types.", as_json=as_json)
 
 
 @types_app.command()
@@ -57,14 +49,12 @@ def show(
     )
     required = kind["parameters"].get("required", [])
     typer.echo()
-    print_table(
-        ("PARAMETER", "TYPE", "DEFAULT"),
-        (
-            (field, _kind(schema), "required" if field in required else repr(schema.get("default")))
-            for field, schema in kind["parameters"].get("properties", {}).items()
-        ),
-        empty="It has no parameters.",
-    )
+    columns: Columns = {
+        "PARAMETER": itemgetter(0),
+        "TYPE": lambda item: _kind(item[1]),
+        "DEFAULT": lambda item: "required" if item[0] in required else repr(item[1].get("default")),
+    }
+    print_table(columns, kind["parameters"].get("properties", {}).items(), empty="It has no parameters.")
 
 
 def as_values(job_type: JobType[Any]) -> dict[str, Any]:

@@ -1,13 +1,13 @@
 """Jobs as the command line prints them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 import typer
 
 from horae.cli.printing.escaping import printable
-from horae.cli.printing.output import local_time, print_fields, print_table
+from horae.cli.printing.output import Columns, print_fields, print_table
 from horae.domain.jobs.job import Job, JobState
 from horae.storage.jobs.reading import Attempt
 
@@ -17,25 +17,14 @@ def as_values(job: Job) -> dict[str, Any]:
     return asdict(job)
 
 
-def print_jobs(jobs: Iterable[Job]) -> None:
-    """Print one line per job."""
-    print_table(
-        ("ID", "TYPE", "STATE", "PROGRESS", "LABEL", "OWNER", "QUEUE", "CREATED"),
-        (
-            (
-                job.id,
-                job.type,
-                job.state.value,
-                f"{job.progress_percentage}%",
-                job.label,
-                job.owner,
-                job.queue,
-                local_time(job.created_at),
-            )
-            for job in jobs
-        ),
-        empty="No matching jobs.",
-    )
+COLUMNS: Final[Columns] = {
+    "ID": "id", "TYPE": "type", "STATE": "state.value", "PROGRESS": lambda job: f"{job.progress_percentage}%",
+    "LABEL": "label", "OWNER": "owner", "QUEUE": "queue", "CREATED": "created_at",
+}  # fmt: skip
+ATTEMPT_COLUMNS: Final[Columns] = {
+    "ATTEMPT": "attempt", "LEASE": "lease", "NODE": "node_id", "STARTED": "started_at", "FINISHED": "finished_at",
+    "OUTCOME": "outcome.value", "ERROR": "error",
+}  # fmt: skip
 
 
 def print_job(job: Job, attempts: Sequence[Attempt]) -> None:
@@ -51,22 +40,7 @@ def print_job(job: Job, attempts: Sequence[Attempt]) -> None:
     print_fields((name.replace("_", " "), value) for name, value in shown.items())
     if attempts:
         typer.echo()
-        print_table(
-            ("ATTEMPT", "LEASE", "NODE", "STARTED", "FINISHED", "OUTCOME", "ERROR"),
-            (
-                (
-                    each.attempt,
-                    each.lease,
-                    each.node_id,
-                    each.started_at,
-                    each.finished_at,
-                    each.outcome.value,
-                    each.error,
-                )
-                for each in attempts
-            ),
-            empty="",
-        )
+        print_table(ATTEMPT_COLUMNS, attempts)
     for each in attempts:
         if each.traceback:
             typer.echo(f"\nattempt {each.attempt}:\n{printable(each.traceback)}")

@@ -1,9 +1,10 @@
 """Prints tables for people and JSON for programs, without control characters from the database."""
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final
+from operator import attrgetter
+from typing import Any, Final, TypeAlias
 
 import typer
 from pydantic_core import to_json
@@ -12,6 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from horae.cli.printing.escaping import printable
+
+Columns: TypeAlias = Mapping[str, str | Callable[[Any], object]]
+"""The columns of a table by their headings: each an attribute of the items, or a function of an item."""
 
 WIDE: Final = 10_000
 """Columns of a pipe, so that no text is cut or wrapped."""
@@ -40,11 +44,23 @@ def print_json(value: Any) -> None:
     typer.echo(to_json(value, inf_nan_mode="null", fallback=str).decode())
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> None:
-    """Print rows under their headings, or the text `empty` without rows."""
+def print_list(
+    name: str, items: Sequence[Any], columns: Columns, *, empty: str, as_json: bool,
+    values: Callable[[Any], Any] = lambda item: item,
+) -> None:  # fmt: skip
+    """Print items as a table, or as JSON under a name; `values` converts an item to JSON."""
+    if as_json:
+        print_json({name: [values(item) for item in items]})
+    else:
+        print_table(columns, items, empty=empty)
+
+
+def print_table(columns: Columns, items: Iterable[Any], *, empty: str = "") -> None:
+    """Print a row for each item, or the text `empty` without items."""
+    read = [attrgetter(column) if isinstance(column, str) else column for column in columns.values()]
     table = Table(*columns, box=None, pad_edge=False, header_style="bold")
-    for row in rows:
-        table.add_row(*(cell(value) for value in row))
+    for item in items:
+        table.add_row(*(cell(column(item)) for column in read))
     console().print(table if table.row_count else Text(empty))
 
 

@@ -1,33 +1,25 @@
 """Schedules as the command line reads and prints them."""
 
-from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import datetime
+from datetime import timedelta
 from typing import Any, Final
 
-from horae.cli.values import moment
-from horae.client.schedules.schedules import ScheduleKeywords
 from horae.client.schedules.views import ScheduleView
 from horae.domain.schedules.trigger import Trigger
+from horae.domain.times.interval import Interval
+from horae.types.schedule import RuleKeywords
 
 LONGEST_NUMBER: Final = 19
 """Digits of an ID that fits the column; longer numbers are names."""
+_STORED: Final = (
+    "queue", "priority", "state", "enabled", "disabled_reason", "pause_note", "job_id", "started_at", "next_start",
+    "last_tick",
+)  # fmt: skip
 
 
 def reference_of(text: str) -> int | str:
     """Return the ID if the text is a number, else the name."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER else text
-
-
-def options_of(given: Mapping[str, Any]) -> Any:
-    """Return the given options of a command that are options of a schedule."""
-    names = ScheduleKeywords.__annotations__
-    return {name: value for name, value in given.items() if name in names and value is not None}
-
-
-def moments(**given: str | None) -> dict[str, datetime | None]:
-    """Parse the options that are times; raises `InvalidRequest`."""
-    return {name: None if text is None else moment(text, f"--{name.replace('_', '-')}") for name, text in given.items()}
 
 
 def words_of(trigger: Trigger) -> str:
@@ -46,27 +38,16 @@ def as_values(schedule: ScheduleView) -> dict[str, Any]:
         "job_type": schedule.job_type,
         "config": schedule.config,
         "trigger": {"kind": rules.trigger.kind, "text": rules.trigger.text, "timezone": rules.trigger.timezone},
-        "overlap": rules.overlap.value,
-        "catch_up": rules.catch_up.value,
-        "catch_up_limit": rules.catch_up_limit,
-        "catch_up_window": rules.catch_up_window.total_seconds(),
-        "jitter": rules.jitter.total_seconds(),
-        "max_runtime": None if rules.max_runtime is None else rules.max_runtime.total_seconds(),
-        "max_retries": rules.max_retries,
-        "retry_period": None if rules.retry_period is None else str(rules.retry_period),
-        "backoff": rules.backoff,
-        "queue": schedule.queue,
-        "priority": schedule.priority,
-        "state": schedule.state,
-        "enabled": schedule.enabled,
-        "disabled_reason": schedule.disabled_reason,
-        "pause_note": schedule.pause_note,
-        "job_id": schedule.job_id,
-        "started_at": schedule.started_at,
-        "next_start": schedule.next_start,
-        "last_tick": schedule.last_tick,
+        **{name: _plain(getattr(rules, name)) for name in RuleKeywords.__annotations__},
+        **{name: getattr(schedule, name) for name in _STORED},
         "statistics": statistics_values(schedule),
     }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    return str(value) if isinstance(value, Interval) else value
 
 
 def statistics_values(schedule: ScheduleView) -> dict[str, Any]:

@@ -1,0 +1,65 @@
+"""The options of a schedule, as `horae schedules add` and `alter` take them.
+
+The parameters of both commands are made from one table, which a test compares with `ScheduleKeywords`.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from inspect import Parameter
+from typing import Annotated, Any, Final, NamedTuple
+
+import typer
+
+from horae.cli.values import moment
+
+
+class Option(NamedTuple):
+    """An option: its help, the placeholder for its value in the help, and the type of the value."""
+
+    help: str
+    metavar: str | None = None
+    kind: type = str
+
+
+OPTIONS: Final[Mapping[str, Option]] = {
+    "cron": Option('Cron expression, such as "0 3 * * *".', "EXPR"),
+    "every": Option('Interval after each finish, such as "10m" or "1 day".', "LENGTH"),
+    "timezone": Option("IANA time zone. Default: UTC.", "NAME"),
+    "fixed": Option("Run --every at fixed times, instead of after each finish.", kind=bool),
+    "initial_start": Option("First start of --every; fixed times count from it.", "ISO"),
+    "next_start": Option("Next start of --every; a time in the past means now.", "ISO"),
+    "dst_gap": Option("Times skipped when clocks go forward.", "shift|skip"),
+    "dst_fold": Option("Times repeated when clocks go back.", "first|second|both"),
+    "overlap": Option("skip, buffer_one, buffer_all, cancel_other, terminate_other or allow_all.", "POLICY"),
+    "catch_up": Option("Missed times to make up for: last, none or all.", "POLICY"),
+    "catch_up_limit": Option("Maximum number of missed times for --catch-up all.", kind=int),
+    "catch_up_window": Option("Maximum age of a missed time that is made up for.", "LENGTH"),
+    "jitter": Option("Delay starts by up to this, never past the next time.", "LENGTH"),
+    "max_runtime": Option("Time limit of a run.", "LENGTH"),
+    "max_retries": Option("Retries after a failure; one more failure disables the schedule.", kind=int),
+    "retry_period": Option("Delay of the first retry.", "LENGTH"),
+    "backoff": Option("Growth of the delay between retries.", "exponential|linear"),
+    "queue": Option("Queue of its jobs.", "NAME"),
+    "priority": Option("Priority of its jobs; higher runs first.", kind=int),
+}
+MOMENTS: Final = frozenset({"initial_start", "next_start"})
+
+
+def with_schedule_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace the `**options` of a command by the options of a schedule, each None unless it is given."""
+    added: list[Parameter] = []
+    for name, option in OPTIONS.items():
+        kind: Any = Annotated[option.kind | None, typer.Option(metavar=option.metavar, help=option.help)]
+        added.append(Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind))
+    *own, _ = inspect.signature(command).parameters.values()
+    named = sum(parameter.kind is not Parameter.KEYWORD_ONLY for parameter in own)
+    command.__signature__ = inspect.Signature([*own[:named], *added, *own[named:]])  # type: ignore[attr-defined]
+    del command.__annotations__["options"]
+    return command
+
+
+def chosen_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that were given, with times parsed. Raises `InvalidRequest`."""
+    given = {name: value for name, value in options.items() if value is not None}
+    moments = {name: moment(given[name], f"--{name.replace('_', '-')}") for name in MOMENTS & given.keys()}
+    return given | moments
