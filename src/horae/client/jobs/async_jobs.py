@@ -1,19 +1,18 @@
 """The methods of `Jobs` for coroutines: each runs on a database thread, or in the caller's AsyncSession."""
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 
-from horae.client.daemon_threads import DaemonThreads
 from horae.client.jobs.contention import BOUND, TryAgain, with_retries_async
-from horae.client.jobs.jobs import Attempts, JobPage, Jobs
+from horae.client.jobs.jobs import Jobs
 from horae.client.jobs.waiting import until_ended_async
-from horae.domain.jobs.job import Job, JobId, JobState
+from horae.client.on_threads import OnThreads, on_thread
+from horae.domain.jobs.job import Job, JobId
 from horae.domain.jobs.owner import EVERYBODY, Whose
-from horae.domain.times.duration import Duration
 from horae.storage.engine.caller_threads import Use
 from horae.storage.engine.database import Database
 from horae.types.arguments import Timeout, seconds_of
@@ -23,34 +22,42 @@ from horae.wakeup.channel import WakeupChannel
 
 T = TypeVar("T")
 AsyncWithin: TypeAlias = AsyncSession | AsyncConnection
+JobIds: TypeAlias = list[JobId]
 
 
-class AsyncJobs:
+class AsyncJobs(OnThreads[Jobs]):
     """Start, watch, cancel jobs from coroutines. Meanings, options and errors are those of `Jobs`."""
 
     def __init__(self, jobs: Jobs, database: Database, wakeup: WakeupChannel) -> None:
-        self._jobs, self._database, self._wakeup = jobs.without_waiting(), database, wakeup
-        self._threads = DaemonThreads()
+        super().__init__(jobs.without_waiting(), database)
+        self._wakeup = wakeup
+
+    get = on_thread(Jobs.get)
+    list = on_thread(Jobs.list)
+    attempts = on_thread(Jobs.attempts)
+    count = on_thread(Jobs.count)
+    delete = on_thread(Jobs.delete, Use.HOOK)
+    clean_up = on_thread(Jobs.clean_up, Use.HOOK)
 
     async def start(self, job_type: JobTypeReference, /, *, session: AsyncWithin | None = None, **options: Any) -> Job:
         """Create a job; see `Jobs.start`."""
-        return await self._with_retries(session, partial(self._jobs.start, job_type, **options))
+        return await self._with_retries(session, partial(self.client.start, job_type, **options))
 
     async def create(self, job_type: JobTypeReference, values: Mapping[str, Any], options: StartOptions) -> Job:
         """Create a job; parameters and options are separate; see `Jobs.create`."""
-        return await self._with_retries(None, partial(self._jobs.create, job_type, values, options))
+        return await self._with_retries(None, partial(self.client.create, job_type, values, options))
 
     async def start_many(
         self, job_type: JobTypeReference, values: Iterable[Mapping[str, Any]], /, *, session: AsyncWithin | None = None,
         owner: str | None = None, options: StartOptions | None = None,
-    ) -> list[JobId]:  # fmt: skip
+    ) -> JobIds:  # fmt: skip
         """Create many jobs in one statement; see `Jobs.start_many`."""
-        start_many = partial(self._jobs.start_many, job_type, values, owner=owner, options=options)
+        start_many = partial(self.client.start_many, job_type, values, owner=owner, options=options)
         return await self._with_retries(session, start_many)
 
     async def _with_retries(self, session: AsyncWithin | None, call: Callable[..., T]) -> T:
         if session is None:
-            change = partial(self._database.in_thread, use=Use.CHANGE)
+            change = partial(self.database.in_thread, use=Use.CHANGE)
             return await with_retries_async(lambda: change(call), change, BOUND)
         return await with_retries_async(
             lambda: session.run_sync(lambda within: call(session=within)),
@@ -60,46 +67,22 @@ class AsyncJobs:
 
     async def _cancel(self, cancel: Callable[[], Job]) -> Job:
         try:
-            return await self._database.in_thread(cancel, Use.CANCEL)
+            return await self.database.in_thread(cancel, Use.CANCEL)
         except TryAgain as error:
-            return await self._database.caller_threads.finish(error.attempt)
-
-    async def get(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
-        """Read a job; see `Jobs.get`."""
-        return await self._database.in_thread(partial(self._jobs.get, job_id, owner=owner))
-
-    async def list(self, **filters: Any) -> JobPage:
-        """List jobs; see `Jobs.list`."""
-        return await self._database.in_thread(partial(self._jobs.list, **filters))
-
-    async def attempts(self, job_id: int, *, owner: Whose = EVERYBODY) -> Attempts:
-        """Read how each attempt ended; see `Jobs.attempts`."""
-        return await self._database.in_thread(partial(self._jobs.attempts, job_id, owner=owner))
-
-    async def count(self) -> Mapping[JobState, int]:
-        """Count the jobs in each state; see `Jobs.count`."""
-        return await self._database.in_thread(self._jobs.count)
+            return await self.database.caller_threads.finish(error.attempt)
 
     async def wait(self, job_id: int, *, timeout: Timeout | None = None, owner: Whose = EVERYBODY) -> Any:  # noqa: ASYNC109 - see until_ended_async
         """Wait for the result without holding a thread; see `Jobs.wait`."""
         seconds = seconds_of("timeout", timeout)
         await self.get(job_id, owner=owner)
-        await until_ended_async(self._database, self._wakeup, JobId(job_id), seconds)
-        return self._jobs.result_of(await self.get(job_id, owner=owner))
+        await until_ended_async(self.database, self._wakeup, JobId(job_id), seconds)
+        return self.client.result_of(await self.get(job_id, owner=owner))
 
     async def cancel(self, job_id: int, *, owner: Whose = EVERYBODY, by: str | None = None) -> Job:
         """Cancel a job; see `Jobs.cancel`."""
         # Run to the end even if the caller is cancelled: the body may have been asked to stop already.
-        return await asyncio.shield(self._cancel(partial(self._jobs.cancel, job_id, owner=owner, by=by)))
+        return await asyncio.shield(self._cancel(partial(self.client.cancel, job_id, owner=owner, by=by)))
 
     async def retry(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
         """Repeat a failed or cancelled job; see `Jobs.retry`."""
-        return await self._with_retries(None, partial(self._jobs.retry, job_id, owner=owner))
-
-    async def delete(self, job_id: int, *, owner: Whose = EVERYBODY, without_hooks: bool = False) -> bool:
-        """Delete an ended job; see `Jobs.delete`."""
-        return await self._threads.run(partial(self._jobs.delete, job_id, owner=owner, without_hooks=without_hooks))
-
-    async def clean_up(self, older_than: Duration | None = None, *, unknown: Collection[str] = ()) -> int:
-        """Delete jobs that ended long ago; see `Jobs.clean_up`."""
-        return await self._threads.run(partial(self._jobs.clean_up, older_than, unknown=unknown))
+        return await self._with_retries(None, partial(self.client.retry, job_id, owner=owner))

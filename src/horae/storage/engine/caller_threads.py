@@ -1,7 +1,7 @@
-"""The threads on which coroutines call the database: separate ones for reads, for changes and for cancellations.
+"""The threads on which coroutines call the database: separate ones for reads, changes, cancellations and hooks.
 
 A change may have to wait for another transaction: on SQLite for its one write lock, on PostgreSQL for a locked row.
-Reads and cancellations do not queue behind changes that wait.
+Reads and cancellations do not queue behind changes that wait, and nothing queues behind hooks of the application.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ import contextvars
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from horae.errors import DatabaseBusy
 from horae.storage.engine.threads import Threads
@@ -26,19 +26,28 @@ class ChangeLimits:
 
 
 class Use(Enum):
-    """What a call does: `READ` never waits for other transactions, `CHANGE` may, `CANCEL` asks a body to stop."""
+    """What a call does: `READ` never waits for other transactions, `CHANGE` may, `CANCEL` asks a body to stop.
+
+    `HOOK` calls hooks of the application, which may be slow, and which nobody waits for at the end of the process.
+    """
 
     READ = auto()
     CHANGE = auto()
     CANCEL = auto()
+    HOOK = auto()
+
+
+HOOK_THREADS: Final = 16
+"""Threads for calls of hooks; further ones wait for one of them."""
 
 
 class CallerThreads:
-    """Up to `count` threads for each use, started when they are needed."""
+    """Up to `count` threads for each use but hooks, started when they are needed."""
 
     def __init__(self, count: int, limits: ChangeLimits = ChangeLimits()) -> None:
         self._limits = limits
-        self._threads = {use: Threads(count, f"horae-database-{use.name.lower()}") for use in Use}
+        sizes = {**dict.fromkeys(Use, count), Use.HOOK: HOOK_THREADS}
+        self._threads = {use: Threads(size, f"horae-database-{use.name.lower()}") for use, size in sizes.items()}
 
     async def run(self, call: Callable[[], T], use: Use) -> T:
         """Run `call` in the caller's context; raises `DatabaseBusy` if too many changes are waiting while none ends."""
@@ -57,9 +66,9 @@ class CallerThreads:
         return self._threads[use].waiting
 
     def shutdown(self) -> None:
-        """Wait for running calls."""
-        for threads in self._threads.values():
-            threads.shutdown(wait=True)
+        """Wait for running calls, except for those of hooks."""
+        for use, threads in self._threads.items():
+            threads.shutdown(wait=use is not Use.HOOK)
 
     async def _run_on(self, threads: Threads, call: Callable[[], T]) -> T:
         context = contextvars.copy_context()

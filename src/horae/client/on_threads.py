@@ -1,0 +1,31 @@
+"""Derives the methods of a client for coroutines from those of its client for threads."""
+
+from collections.abc import Callable, Coroutine
+from functools import partial, wraps
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+
+from horae.storage.engine.caller_threads import Use
+from horae.storage.engine.database import Database
+
+C = TypeVar("C")
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class OnThreads(Generic[C]):
+    """A client for coroutines: each method calls the one of `client` on a database thread."""
+
+    def __init__(self, client: C, database: Database) -> None:
+        self.client, self.database = client, database
+
+
+def on_thread(
+    method: Callable[Concatenate[C, P], T], use: Use = Use.READ
+) -> Callable[Concatenate[OnThreads[C], P], Coroutine[Any, Any, T]]:
+    """Return the method for coroutines; it has the same arguments and documentation."""
+
+    @wraps(method)
+    async def call(self: OnThreads[C], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self.database.in_thread(partial(method, self.client, *args, **kwargs), use)
+
+    return call
