@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from horae import Horae
-from horae.client.schedules.pages import cursor_of
+from horae.client.schedules.views import cursor_of
 from horae.storage.schedules.health import FAILURES_IN_A_ROW, MOST_FAILING
 from tests.api.clients import Client, error_of
 from tests.api.timetable import fail_often, fire, make_late
@@ -392,7 +392,7 @@ async def test_the_overview_names_what_is_late_fails_or_gave_up(horae: Horae, cl
     assert told[0][1].startswith("'late' should have started (the oldest 60")
     assert told[0][1].endswith("no node fires schedules")
     assert told[1][1] == "'gone' is disabled, for its retries are used up: 3 failures in a row"
-    assert told[2][1] == "'weak' does not succeed: 4 failures in a row"
+    assert told[2][1] == "'weak' keeps failing: 4 failures in a row"
 
 
 async def test_one_that_fails_is_found_among_many_that_do_not(horae: Horae, client: Client) -> None:

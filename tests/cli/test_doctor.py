@@ -20,7 +20,7 @@ from sqlalchemy import text
 
 from horae import Horae, JobContext
 from horae.client.doctor import basics, file, server, work
-from horae.client.doctor.finding import Finding, Level
+from horae.client.doctor.finding import GIGABYTE, Finding, Level, Limits
 from horae.domain.jobs.job import NodeId
 from horae.errors import DatabaseBusy
 from horae.runtime.components import NodeOptions
@@ -129,9 +129,8 @@ sys.stdin.read()
 """
 
 
-def test_a_program_that_holds_the_write_lock_is_named_and_no_job(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_holds_the_write_lock_is_named_and_no_job(copy: Path) -> None:
     """Though a job is there that might hold it."""
-    monkeypatch.setattr(file, "LOCK_PATIENCE", 0.01)
     url = f"sqlite:///{copy}"
     with closing(Horae(url)) as horae:
         execute(
@@ -143,14 +142,15 @@ def test_a_program_that_holds_the_write_lock_is_named_and_no_job(copy: Path, mon
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         holder.stdout.readline()
-        sick = call("doctor", "--database", url)
-        with closing(Database(url, busy_timeout=0)) as database, pytest.raises(DatabaseBusy, match=str(holder.pid)):
-            database.transact(do_nothing)
+        with closing(Database(url, busy_timeout=0)) as database:
+            found = file.examine_lock(database, Registry(), Limits(lock_timeout=0.01))
+            with pytest.raises(DatabaseBusy, match=str(holder.pid)):
+                database.transact(do_nothing)
         holder.communicate()
-    assert sick.exit_code == 1
-    held = "which is no node, has held the write lock for longer than 0.01 s"
-    assert re.search(rf"problem  write lock: process {holder.pid} \(python\S*\), {held}", sick.stdout)
-    assert "innocent" not in sick.stdout.partition("write lock")[2].partition("\n")[0]
+    assert found.level is Level.PROBLEM
+    held = "which is not a node, has held the write lock for longer than 0.01 s"
+    assert re.match(rf"process {holder.pid} \(python\S*\), {held}", found.message)
+    assert "innocent" not in found.message
     assert "ok       write lock" in call("doctor", "--database", url).stdout
 
 
@@ -162,10 +162,7 @@ def copy(tmp_path: Path, migrated_sqlite: Path) -> Path:
     return copy
 
 
-async def test_a_node_that_holds_the_write_lock_is_named_with_its_job(
-    copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(file, "LOCK_PATIENCE", 0.01)
+async def test_a_node_that_holds_the_write_lock_is_named_with_its_job(copy: Path) -> None:
     begun, release = threading.Event(), threading.Event()
     with closing(Horae(f"sqlite:///{copy}")) as horae:
 
@@ -178,36 +175,35 @@ async def test_a_node_that_holds_the_write_lock_is_named_with_its_job(
         async with running_node(horae) as node:
             job = await horae.aio.jobs.start(holds)
             await until_set(begun)
-            found = await asyncio.to_thread(file.examine_lock, horae.components.database, horae.registry)
+            found = await asyncio.to_thread(
+                file.examine_lock, horae.components.database, horae.registry, Limits(lock_timeout=0.01)
+            )
             release.set()
     assert found.level is Level.WARNING
     assert f"process {os.getpid()} (" in found.message
     assert f"of node {node.id} has held" in found.message
-    assert f"what it runs in a transaction: job {job.id} (holds)" in found.message
+    assert f"it runs in a transaction: job {job.id} (holds)" in found.message
 
 
 def test_where_the_kernel_tells_nothing_nobody_is_named(database: Database) -> None:
     found = file.lock_finding(None, [], database.autocommit(started), Registry())
-    assert found.message.startswith("somebody has held the write lock for longer than")
+    assert found.message.startswith("a process has held the write lock for longer than")
 
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
-def test_a_long_transaction_is_named_without_its_query(
-    url: str, database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server, "LONG", 0.0)
+def test_a_long_transaction_is_named_without_its_query(database: Database) -> None:
     plain = database.url.set(drivername="postgresql").render_as_string(hide_password=False)
     with psycopg.connect(plain, application_name="report") as connection:
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         connection.execute("SELECT 'a secret' FROM horae_jobs")
-        sick = call("doctor", "--json", "--database", url)
+        examined = list(server.examine_server(database, Limits(long_transaction=0.0)))
         pid = connection.info.backend_pid
-    found = [finding for finding in values(sick)["findings"] if finding["check"] == "transactions"]
-    assert [finding["level"] for finding in found] == ["warning"]
-    assert f"pid {pid} (report, idle in transaction) has a transaction open for" in found[0]["message"]
-    assert f"pg_terminate_backend({pid})" in found[0]["advice"]
-    assert "a secret" not in sick.stdout
+    [found] = [finding for finding in examined if finding.check == "transactions"]
+    assert found.level is Level.WARNING
+    assert f"pid {pid} (report, idle in transaction) has a transaction open for" in found.message
+    assert f"pg_terminate_backend({pid})" in (found.advice or "")
+    assert "a secret" not in repr(examined)
 
 
 def test_a_dead_node(database: Database, bare: Call) -> None:
@@ -290,12 +286,12 @@ def test_dead_rows(live: int, dead: int, level: Level) -> None:
 
 
 def test_the_disk_and_the_journal() -> None:
-    assert [file.space_finding(free).level for free in (2 * file.GIGABYTE, file.GIGABYTE / 2, 1000)] == [
+    assert [file.space_finding(free).level for free in (2 * GIGABYTE, GIGABYTE / 2, 1000)] == [
         Level.OK,
         Level.WARNING,
         Level.PROBLEM,
     ]
-    assert [file.wal_finding(size).level for size in (0, file.GIGABYTE)] == [Level.OK, Level.WARNING]
+    assert [file.wal_finding(size).level for size in (0, GIGABYTE)] == [Level.OK, Level.WARNING]
     assert [file.mode_finding(mode).level for mode in ("wal", "delete")] == [Level.OK, Level.PROBLEM]
 
 
@@ -327,8 +323,7 @@ def test_dead_nodes(alive: list[NodeView], running: int, level: Level) -> None:
     assert "node n2 (left, pid 7) is dead: its process is gone" in dead.message
 
 
-def test_hints_that_do_not_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(basics, "HINTS_PATIENCE", 0.0)
+def test_hints_that_do_not_arrive() -> None:
     with closing(SilentChannel()) as deaf:
-        assert basics.check_hints(deaf, wanted=True).level is Level.WARNING
+        assert basics.check_hints(deaf, wanted=True, limits=Limits(hints_timeout=0.0)).level is Level.WARNING
         assert basics.check_hints(deaf, wanted=False).level is Level.OK

@@ -121,7 +121,7 @@ class TestStrangers:
         age(horae, job.id)
         left = stranger.components.database.autocommit(storage.leftover_jobs, (), 60.0)
         [finding] = left_findings(left, [])
-        assert "'hooked': 1 wait to be deleted and 1 owe a hook" in finding.message
+        assert "'hooked': 1 wait to be deleted and 1 wait for a hook" in finding.message
         assert "--unknown hooked" in (finding.advice or "")
 
 

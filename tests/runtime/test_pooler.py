@@ -124,5 +124,5 @@ def test_doctor_tells(pooled_url: str, direct_url: str) -> None:
         closing(Horae(pooled_url)) as horae,
     ):
         assert NOTICE in check_pooler(pooled).message
-        assert "server itself" in check_pooler(direct).message
+        assert "directly to the server" in check_pooler(direct).message
         assert check_hints(horae.components.wakeup, wanted=True, pooled=True).level is Level.OK

@@ -28,13 +28,13 @@ def told(alive: bool = True, known: tuple[str, ...] = (), **troubles: Any) -> li
 
 
 def test_all_is_well() -> None:
-    assert told() == [(Level.OK, "3 are enabled, none is late or fails")]
+    assert told() == [(Level.OK, "3 enabled, none is late or failing")]
     assert told(alive=False) == told()
 
 
 def test_what_is_late_depends_on_who_runs() -> None:
     late = OverdueSchedules(count=3, name="nightly", seconds=75.2)
-    words = "'nightly' and 2 more should have started (the oldest 75 s ago) and did not"
+    words = "'nightly' and 2 more should have started (the oldest 75 s ago) but did not"
     assert told(overdue=late) == [(Level.PROBLEM, words)]
     assert told(alive=False, overdue=late) == [(Level.PROBLEM, f"{words}: no node fires schedules")]
 
@@ -43,10 +43,10 @@ def test_a_few_are_named_and_the_others_counted() -> None:
     many = [failing(number, gave_up=number < 7, streak=1 + number % 2) for number in range(1, 14)]
     found = told(failing=many)
     assert [level for level, _ in found] == [Level.PROBLEM] * 6 + [Level.WARNING] * 6
-    assert found[0][1] == "'s1' is disabled, for its retries are used up: 2 failures in a row"
+    assert found[0][1] == "'s1' is disabled, because its retries are used up: 2 failures in a row"
     assert found[1][1].endswith("1 failure in a row")
-    assert found[5][1] == "1 more gave up after failures"
-    assert found[6][1] == "'s7' does not succeed: 2 failures in a row"
+    assert found[5][1] == "1 more are disabled after failures"
+    assert found[6][1] == "'s7' keeps failing: 2 failures in a row"
     assert found[11][1] == "2 more have failed several times in a row"
     assert len(told(failing=many[:5])) == 5
 
@@ -56,8 +56,8 @@ def test_types_that_no_live_node_knows() -> None:
     assert told(job_types=types) == [
         (
             Level.PROBLEM,
-            "2 start jobs of type 'gone', which no live node knows, nor does this application, if one was named",
+            "2 schedules for jobs of type 'gone', which no live node knows",
         )
     ]
     assert told(job_types=types, known=("gone",))[0][1].endswith("but this application does")
-    assert told(alive=False, job_types=types) == [(Level.OK, "3 are enabled, none is late or fails")]
+    assert told(alive=False, job_types=types) == [(Level.OK, "3 enabled, none is late or failing")]

@@ -2,9 +2,8 @@
 
 import time
 from collections.abc import Iterator
-from typing import Final
 
-from horae.client.doctor.finding import Finding, Level, ok, problem, warning
+from horae.client.doctor.finding import USUAL, Finding, Level, Limits, ok, problem, warning
 from horae.errors import Unavailable
 from horae.storage.engine.connections import pooler
 from horae.storage.engine.database import Database
@@ -13,10 +12,6 @@ from horae.storage.migrations import runner
 from horae.storage.migrations.runner import MigrationStatus
 from horae.storage.operations import doctor
 from horae.wakeup.channel import Hint, WakeupChannel
-
-CLOCK_TOLERANCE: Final = 1.0
-HINTS_PATIENCE: Final = 6.0
-"""Seconds: a difference of clocks that nobody notices; how long hints may take to be proven."""
 
 
 def check_connection(database: Database) -> Finding:
@@ -34,7 +29,7 @@ def check_connection(database: Database) -> Finding:
         return problem(
             "connection",
             f"the database does not answer: {complaint}",
-            "Check the URL, the server, the password and the network; nothing runs until this works.",
+            "Check the URL, the server, the password and the network. No job runs until this works.",
         )
     connecting, asking = opened - began, time.monotonic() - opened
     return ok("connection", f"connects in {connecting * 1000:.0f} ms, answers in {asking * 1000:.1f} ms")
@@ -59,7 +54,7 @@ def migrations_finding(status: MigrationStatus, *, owned: bool) -> Finding:
         return warning(
             "migrations",
             f"revision {', '.join(status.pending)} is pending",
-            "Nothing must be done: the next start migrates a SQLite file. `horae migrate up` does it now.",
+            "No action needed: the next start migrates a SQLite file. To migrate it now, run `horae migrate up`.",
         )
     return problem(
         "migrations",
@@ -77,42 +72,41 @@ def check_clock(database: Database) -> Finding:
     return clock_finding(there - (before + time.time()) / 2)
 
 
-def clock_finding(ahead: float) -> Finding:
+def clock_finding(ahead: float, limits: Limits = USUAL) -> Finding:
     """`ahead`: seconds that the database's clock is ahead of this machine's."""
-    if abs(ahead) <= CLOCK_TOLERANCE:
-        return ok("clock", f"this machine and the database agree within {CLOCK_TOLERANCE:g} s")
+    if abs(ahead) <= limits.clock_tolerance:
+        return ok("clock", f"this machine and the database agree within {limits.clock_tolerance:g} s")
     direction = "behind" if ahead > 0 else "ahead of"
     return warning(
         "clock",
         f"this machine is {abs(ahead):.1f} s {direction} the database; jobs follow the database's clock",
-        "Times given with --run-at and log lines of this machine are off by as much: synchronize its clock (NTP).",
+        "Synchronize the clock of this machine (NTP): times given with --run-at and in its log differ as much.",
     )
 
 
 def check_pooler(database: Database) -> Finding:
     """Check how the database is reached."""
-    return ok("pooler", pooler.NOTICE if database.pooled else "none: connections lead to the server itself")
+    return ok("pooler", pooler.NOTICE if database.pooled else "none: connections go directly to the server")
 
 
-def check_hints(wakeup: WakeupChannel, *, wanted: bool, pooled: bool = False) -> Finding:
+def check_hints(wakeup: WakeupChannel, *, wanted: bool, pooled: bool = False, limits: Limits = USUAL) -> Finding:
     """Check that processes can wake each other."""
-    if pooled:
-        return ok("hints", "not listened for behind a pooler: nodes find work by polling, at most a second late")
-    if not wanted:
-        return ok("hints", "switched off: nodes find work by polling, at most a second late")
+    if pooled or not wanted:
+        why = "not available behind a pooler" if pooled else "switched off"
+        return ok("hints", f"{why}: nodes find work by polling, at most a second late")
     end = wakeup.subscribe(_ignore)
     try:
-        deadline = time.monotonic() + HINTS_PATIENCE
+        deadline = time.monotonic() + limits.hints_timeout
         while not (proven := wakeup.connected) and time.monotonic() < deadline:
             time.sleep(0.02)
     finally:
         end()
     if proven:
-        return ok("hints", "hints of other processes arrive")
+        return ok("hints", "hints from other processes arrive")
     return warning(
         "hints",
         "hints do not arrive; nodes find work by polling, at most a second late, and cancels take as long",
-        "On PostgreSQL connect directly; or set HORAE_HINTS=false to stop trying.",
+        "Connect to PostgreSQL directly, or set HORAE_HINTS=false to stop trying.",
     )
 
 
@@ -125,4 +119,4 @@ def first_checks(database: Database) -> Iterator[Finding]:
 
 
 def _ignore(_hint: Hint) -> None:
-    """Only whether hints could arrive matters."""
+    """Do nothing: the check is whether hints can arrive, not what they are."""

@@ -4,9 +4,9 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from horae.client.doctor.finding import Finding, ok, problem, warning
+from horae.client.doctor.finding import GIGABYTE, USUAL, Finding, Limits, ok, problem, warning
 from horae.domain.jobs.job import Job
 from horae.errors import DatabaseBusy
 from horae.storage.engine.database import Database
@@ -17,26 +17,19 @@ from horae.types.function import FunctionJobType
 from horae.types.job_type import JobType, has_hook
 from horae.types.registry import Registry
 
-LOCK_PATIENCE: Final = 1.0
-GIGABYTE: Final = 1024**3
-LITTLE_SPACE: Final = 0.1 * GIGABYTE
-ENOUGH_SPACE: Final = GIGABYTE
-LARGE_WAL: Final = GIGABYTE // 4
-"""Seconds that a well-behaved writer may hold the lock; bytes."""
 
-
-def examine_file(database: Database, registry: Registry) -> Iterator[Finding]:
-    """Everything about the file that matters to Horae."""
+def examine_file(database: Database, registry: Registry, limits: Limits = USUAL) -> Iterator[Finding]:
+    """Check the file: its journal mode, write lock, disk and write-ahead log."""
     file = Path(database.url.database or "")
     yield mode_finding(database.autocommit(doctor.journal_mode))
-    yield examine_lock(database, registry)
-    yield space_finding(shutil.disk_usage(file.resolve().parent).free)
+    yield examine_lock(database, registry, limits)
+    yield space_finding(shutil.disk_usage(file.resolve().parent).free, limits)
     wal = Path(f"{file}-wal")
-    yield wal_finding(wal.stat().st_size if wal.exists() else 0)
+    yield wal_finding(wal.stat().st_size if wal.exists() else 0, limits)
 
 
 def mode_finding(mode: str) -> Finding:
-    """Whether readers and the writer are out of each other's way."""
+    """Check that readers and the writer do not block each other."""
     if mode == "wal":
         return ok("journal", "in WAL mode: readers and the writer do not wait for each other")
     return problem(
@@ -46,69 +39,71 @@ def mode_finding(mode: str) -> Finding:
     )
 
 
-def lock_finding(holder: Holder | None, views: Sequence[NodeView], started: list[Job], registry: Registry) -> Finding:
-    """Who holds the one write lock, which cannot be had; only what is known is said of anybody."""
-    held = f"has held the write lock for longer than {LOCK_PATIENCE:g} s: nothing starts or ends meanwhile"
+def lock_finding(
+    holder: Holder | None, views: Sequence[NodeView], started: list[Job], registry: Registry, limits: Limits = USUAL
+) -> Finding:
+    """Report which process holds the write lock, and the jobs for which a node may hold it, as far as that is known."""
+    held = f"has held the write lock for longer than {limits.lock_timeout:g} s, so no job can start or end"
     if holder is None:
-        return problem("write lock", f"somebody {held}", "Look for a program that keeps a transaction open.")
+        return problem("write lock", f"a process {held}", "Find the program that keeps a transaction open, and end it.")
     node = _node_of(holder, views)
     if node is None:
-        message = f"{holder}, which is no node, {held}"
-        return problem("write lock", message, "Look at what that program does; end its transaction.")
+        message = f"{holder}, which is not a node, {held}"
+        return problem("write lock", message, "Find out what that program does, and end its transaction.")
     bodies = [job for job in started if job.node_id == node.id and _may_hold_lock(registry.find(job.type))]
     names = ", ".join(f"job {job.id} ({job.type})" for job in bodies)
     message = f"{holder} of node {node.id} {held}"
     if not bodies:
-        return problem("write lock", f"{message}; it runs no job in a transaction", "Look at what that node logs.")
+        return problem("write lock", f"{message}; it runs no job in a transaction", "Read the log of that node.")
     return warning(
         "write lock",
-        f"{message}; what it runs in a transaction: {names}",
-        "Wait, or cancel it (`horae jobs cancel`). Let bodies write late and briefly, or use PostgreSQL.",
+        f"{message}; it runs in a transaction: {names}",
+        "Wait, or run `horae jobs cancel`. Make the job write late and briefly, or use PostgreSQL.",
     )
 
 
 def _node_of(holder: Holder, views: Sequence[NodeView]) -> NodeView | None:
-    """The node whose process this is, or whose child process."""
+    """Return the node whose process this is, or whose child process."""
     processes = [holder] if holder.parent is None else [holder, process(holder.parent)]
     known = {(each.pid, each.born) for each in processes if each.born is not None}
     return next((view for view in views if (view.pid, view.host.rpartition("#")[2]) in known), None)
 
 
-def space_finding(free: float) -> Finding:
-    """How much the disk can still take."""
+def space_finding(free: float, limits: Limits = USUAL) -> Finding:
+    """Check the free space on the disk."""
     figure = f"{free / GIGABYTE:.1f} GB are free"
-    if free < LITTLE_SPACE:
-        return problem("disk", f"{figure}: writes will fail soon", "Make room on the disk of the database.")
-    if free < ENOUGH_SPACE:
-        return warning("disk", figure, "Make room on the disk of the database.")
+    if free < limits.little_space:
+        return problem("disk", f"{figure}: writes will fail soon", "Free space on the disk of the database.")
+    if free < limits.enough_space:
+        return warning("disk", figure, "Free space on the disk of the database.")
     return ok("disk", figure)
 
 
-def wal_finding(size: int) -> Finding:
-    """Whether the write-ahead log can be folded back into the file."""
-    if size <= LARGE_WAL:
+def wal_finding(size: int, limits: Limits = USUAL) -> Finding:
+    """Check that the write-ahead log is copied back into the file."""
+    if size <= limits.large_wal:
         return ok("WAL", f"{size / 1024**2:.1f} MB")
     return warning(
         "WAL",
-        f"{size / 1024**2:.0f} MB: a reader has kept the log from being folded back into the file",
-        "Look for a program that keeps a read transaction open.",
+        f"{size / 1024**2:.0f} MB: a long read transaction keeps the log from being copied back into the file",
+        "Find the program that keeps a read transaction open, and end it.",
     )
 
 
-def examine_lock(database: Database, registry: Registry) -> Finding:
-    """Whether the write lock can be taken, and who has it if not."""
-    with closing(Database(database.url, threads=1, busy_timeout=LOCK_PATIENCE)) as impatient:
+def examine_lock(database: Database, registry: Registry, limits: Limits = USUAL) -> Finding:
+    """Check that the write lock can be taken."""
+    with closing(Database(database.url, threads=1, busy_timeout=limits.lock_timeout)) as impatient:
         try:
             impatient.transact(doctor.do_nothing)
         except DatabaseBusy:
             holder = write_lock_holder(database.url.database or "")
             started = database.autocommit(doctor.started)
-            return lock_finding(holder, database.autocommit(nodes.view), started, registry)
-    return ok("write lock", f"can be taken within {LOCK_PATIENCE:g} s")
+            return lock_finding(holder, database.autocommit(nodes.view), started, registry, limits)
+    return ok("write lock", f"can be taken within {limits.lock_timeout:g} s")
 
 
 def _may_hold_lock(job_type: JobType[Any] | None) -> bool:
-    """A type that is not known here may."""
+    """Return whether a job of the type may write in a transaction; one of an unknown type may."""
     if isinstance(job_type, FunctionJobType):
         return job_type.has_transaction
     return job_type is None or has_hook(job_type, "transaction")

@@ -1,7 +1,29 @@
-"""The result of a check of `horae doctor`."""
+"""The result of a check of `horae doctor`, and the limits beyond which a check reports something."""
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+
+GIGABYTE: Final = 1024**3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """When a check reports something; seconds and bytes."""
+
+    clock_tolerance: float = 1.0  # difference between two clocks that no user notices
+    hints_timeout: float = 6.0  # time for a first hint to arrive
+    lock_timeout: float = 1.0  # time that a well-behaved writer may hold SQLite's write lock
+    little_space: float = 0.1 * GIGABYTE  # free on the disk: writes will fail soon
+    enough_space: float = GIGABYTE  # free on the disk: nothing to report
+    large_wal: float = GIGABYTE / 4  # a write-ahead log of SQLite that was not checkpointed for long
+    long_transaction: float = 60.0  # age of a transaction on PostgreSQL that delays vacuum
+    many_dead_rows: int = 10_000  # fewer are never a problem
+    share_of_dead_rows: float = 0.4  # of the live ones: twice the share at which autovacuum starts
+    share_of_connections: float = 0.8  # of the most that PostgreSQL accepts
+
+
+USUAL: Final = Limits()
 
 
 class Level(StrEnum):

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
-from horae.client.doctor.finding import Finding, ok, problem, warning
+from horae.client.doctor.finding import Finding, counted, ok, problem, warning
 from horae.storage.operations.nodes import NodeView
 from horae.storage.schedules.health import FailingSchedule, OverdueSchedules, ScheduleHealth
 
@@ -24,16 +24,16 @@ def schedule_findings(
     ]
     yield from found
     if not found:
-        yield ok(CHECK, f"{sum(troubles.job_types.values())} are enabled, none is late or fails")
+        yield ok(CHECK, f"{sum(troubles.job_types.values())} enabled, none is late or failing")
 
 
 def _overdue(overdue: OverdueSchedules | None, alive: Sequence[NodeView]) -> Iterator[Finding]:
     if overdue is None:
         return
     others = f" and {overdue.count - 1} more" if overdue.count > 1 else ""
-    what = f"{overdue.name!r}{others} should have started (the oldest {overdue.seconds:.0f} s ago) and did not"
+    what = f"{overdue.name!r}{others} should have started (the oldest {overdue.seconds:.0f} s ago) but did not"
     if any("scheduler" in view.roles for view in alive):
-        yield problem(CHECK, what, "Look at the log of the nodes: they cannot fire, or cannot keep up.")
+        yield problem(CHECK, what, "Read the logs of the nodes: they cannot start schedules, or cannot keep up.")
     else:
         yield problem(CHECK, f"{what}: no node fires schedules", "Start one: `horae run module:attribute`.")
 
@@ -42,19 +42,17 @@ def _gave_up(failing: Sequence[FailingSchedule]) -> Iterator[Finding]:
     for each in failing[:NAMED]:
         yield problem(
             CHECK,
-            f"{each.name!r} is disabled, for its retries are used up: {_failures(each)}",
-            f"Look at `horae schedules errors {each.id}`, mend what is wrong, then `horae schedules resume {each.id}`.",
+            f"{each.name!r} is disabled, because its retries are used up: {_failures(each)}",
+            f"See `horae schedules errors {each.id}`, fix the cause, then run `horae schedules resume {each.id}`.",
         )
     if (more := len(failing) - NAMED) > 0:
-        yield problem(CHECK, f"{more} more gave up after failures", "See `horae schedules list`.")
+        yield problem(CHECK, f"{more} more are disabled after failures", "See `horae schedules list`.")
 
 
 def _failing(failing: Sequence[FailingSchedule]) -> Iterator[Finding]:
     for each in failing[:NAMED]:
         yield warning(
-            CHECK,
-            f"{each.name!r} does not succeed: {_failures(each)}",
-            f"Look at `horae schedules errors {each.id}`.",
+            CHECK, f"{each.name!r} keeps failing: {_failures(each)}", f"See `horae schedules errors {each.id}`."
         )
     if (more := len(failing) - NAMED) > 0:
         yield warning(CHECK, f"{more} more have failed several times in a row", "See `horae schedules list`.")
@@ -68,13 +66,13 @@ def _unknown(troubles: ScheduleHealth, alive: Sequence[NodeView], known: Collect
     served = {name for view in workers for name in view.types}
     for kind, count in sorted(troubles.job_types.items()):
         if kind not in served:
-            where = "but this application does" if kind in known else "nor does this application, if one was named"
+            known_here = ", but this application does" if kind in known else ""
             yield problem(
                 CHECK,
-                f"{count} start jobs of type {kind!r}, which no live node knows, {where}",
+                f"{counted(count, 'schedule')} for jobs of type {kind!r}, which no live node knows{known_here}",
                 "Run a node of the application that declares it, or delete the schedules if the type is gone.",
             )
 
 
 def _failures(failing: FailingSchedule) -> str:
-    return f"{failing.streak} failure{'' if failing.streak == 1 else 's'} in a row"
+    return f"{counted(failing.streak, 'failure')} in a row"

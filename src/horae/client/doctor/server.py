@@ -3,100 +3,90 @@
 from collections.abc import Iterator
 from typing import Final
 
-from horae.client.doctor.finding import Finding, ok, problem, warning
+from horae.client.doctor.finding import USUAL, Finding, Limits, ok, problem, warning
 from horae.storage.engine.database import Database
 from horae.storage.operations import doctor
 from horae.storage.operations.doctor import OpenTransaction, RowEstimate, Server
 
-LONG: Final = 60.0
 SHOWN: Final = 5
-MANY_DEAD: Final = 10_000
-DEAD_SHARE: Final = 0.4
-CROWDED: Final = 0.8
-"""Seconds; transactions to name; dead rows, and their share of the live ones (twice what autovacuum waits for); share
-of the connections.
-"""
+"""Open transactions that are listed one by one; the others are only counted."""
 
 
-def examine_server(database: Database) -> Iterator[Finding]:
-    """Everything about the server that matters to Horae."""
+def examine_server(database: Database, limits: Limits = USUAL) -> Iterator[Finding]:
+    """Check the server: its settings, connections, open transactions and dead rows."""
     server = database.autocommit(doctor.server)
-    yield from server_findings(server)
-    found = database.autocommit(doctor.open_transactions, LONG)
-    yield from transaction_findings(found, sees_all=server.sees_all)
+    yield from server_findings(server, limits)
+    found = database.autocommit(doctor.open_transactions, limits.long_transaction)
+    yield from transaction_findings(found, sees_all=server.sees_all, limits=limits)
     if (tuples := database.autocommit(doctor.row_estimate)) is not None:
-        yield tuples_finding(tuples)
+        yield tuples_finding(tuples, limits)
 
 
-def server_findings(server: Server) -> Iterator[Finding]:
-    """The settings that Horae depends on."""
+def server_findings(server: Server, limits: Limits = USUAL) -> Iterator[Finding]:
+    """Check the settings that Horae depends on."""
     if server.recovering or server.read_only:
-        what = "a standby that is replaying" if server.recovering else "set to read only transactions"
+        what = "a standby server" if server.recovering else "set to read-only transactions"
         yield problem(
-            "server", f"PostgreSQL {server.version}, {what}: nothing can be written", "Connect to the primary."
+            "server", f"PostgreSQL {server.version} is {what}: it accepts no writes", "Connect to the primary."
         )
     else:
         yield ok("server", f"PostgreSQL {server.version}, writable")
     yield _isolation(server)
     yield _durability(server)
-    if server.connections > CROWDED * server.max_connections:
-        yield warning(
-            "connections",
-            f"{server.connections} of {server.max_connections} connections are taken",
-            "A node that needs one more waits or fails: raise max_connections, or put a pooler in between.",
-        )
+    used = f"{server.connections} of {server.max_connections} are in use"
+    if server.connections > limits.share_of_connections * server.max_connections:
+        yield warning("connections", used, "Raise max_connections, or use a pooler: without a free one a node fails.")
     else:
-        yield ok("connections", f"{server.connections} of {server.max_connections} are taken")
+        yield ok("connections", used)
 
 
-def transaction_findings(found: list[OpenTransaction], *, sees_all: bool) -> Iterator[Finding]:
-    """Transactions that keep vacuum from its work."""
+def transaction_findings(found: list[OpenTransaction], *, sees_all: bool, limits: Limits = USUAL) -> Iterator[Finding]:
+    """Report transactions that keep vacuum from removing dead rows."""
     for each in found[:SHOWN]:
         name = "a prepared transaction" if each.pid is None else f"pid {each.pid}"
         end = (
             f"ROLLBACK PREPARED or COMMIT PREPARED it ({each.state.removeprefix('prepared as ')})."
             if each.pid is None
-            else f"If nobody needs it: SELECT pg_terminate_backend({each.pid})."
+            else f"If it is not needed, end it: SELECT pg_terminate_backend({each.pid})."
         )
         yield warning(
             "transactions",
             f"{name} ({each.application or 'no application name'}, {each.state}) has a transaction open for "
-            f"{each.age:.0f} s: vacuum cannot remove what died since, and claims slow down",
+            f"{each.age:.0f} s: vacuum cannot remove rows that died since, and claims become slower",
             end,
         )
     if len(found) > SHOWN:
-        yield warning("transactions", f"{len(found) - SHOWN} more are open for as long", "End the oldest ones first.")
-    if not sees_all:
         yield warning(
-            "transactions",
-            "those of other roles cannot be seen",
-            "GRANT pg_read_all_stats to this role to have them checked.",
+            "transactions", f"{len(found) - SHOWN} more have been open for long", "End the oldest ones first."
         )
+    if not sees_all:
+        advice = "GRANT pg_read_all_stats to this role to have them checked."
+        yield warning("transactions", "those of other roles are not visible", advice)
     elif not found:
-        yield ok("transactions", f"none has held back vacuum for longer than {LONG:g} s")
+        yield ok("transactions", f"none has held back vacuum for longer than {limits.long_transaction:g} s")
 
 
-def tuples_finding(tuples: RowEstimate) -> Finding:
-    """Whether vacuum keeps up with the jobs table."""
+def tuples_finding(tuples: RowEstimate, limits: Limits = USUAL) -> Finding:
+    """Check that vacuum keeps up with the jobs table."""
     vacuumed = (
         "never vacuumed" if tuples.vacuumed_at is None else f"last vacuumed {tuples.vacuumed_at:%Y-%m-%d %H:%M} UTC"
     )
     figures = f"horae_jobs has about {tuples.live} live and {tuples.dead} dead rows, {vacuumed}"
-    if tuples.dead > MANY_DEAD and tuples.dead > DEAD_SHARE * tuples.live:
+    if tuples.dead > max(limits.many_dead_rows, limits.share_of_dead_rows * tuples.live):
         return warning(
             "dead rows",
-            f"{figures}: vacuum does not keep up, and claims slow down",
-            "End long transactions, then VACUUM horae_jobs; if it comes back, give autovacuum a lower cost delay.",
+            f"{figures}: vacuum does not keep up, and claims become slower",
+            "End long transactions, then VACUUM horae_jobs; if it happens again, lower autovacuum's cost delay.",
         )
     return ok("dead rows", figures)
 
 
 def _isolation(server: Server) -> Finding:
     if server.isolation == "read committed":
-        return ok("isolation", "transactions are read committed unless they say otherwise")
+        return ok("isolation", "transactions are read committed by default")
     return warning(
         "isolation",
-        f"transactions are {server.isolation} by default: claims of several nodes conflict and are repeated",
+        f"transactions are {server.isolation} by default: claims of several nodes conflict and have to be repeated",
         "Set default_transaction_isolation to 'read committed' for this role or database.",
     )
 

@@ -18,7 +18,7 @@ def node_findings(alive: Sequence[NodeView], dead: Sequence[Dead]) -> Iterator[F
     if workers:
         yield ok("nodes", f"{len(workers)} alive, with {slots} slots, {sum(view.running for view in workers)} busy")
     elif not dead:
-        yield ok("nodes", "none runs")
+        yield ok("nodes", "no node runs")
     for view, cause in dead:
         yield _dead_node(view, cause, rescued=bool(workers))
 
@@ -28,10 +28,11 @@ def queue_findings(queues: Sequence[QueueView]) -> Iterator[Finding]:
     for queue in queues:
         if queue.paused_at is not None:
             since = f"{queue.paused_at:%Y-%m-%d %H:%M} UTC" + (f" ({queue.note})" if queue.note else "")
+            waiting = f"{counted(queue.pending, 'job')} {_waits(queue.pending)}"
             yield warning(
                 "queues",
-                f"queue {queue.name!r} is paused since {since}; {counted(queue.pending, 'job')} {waits(queue.pending)}",
-                f"Run `horae queues resume {queue.name}` when it may go on.",
+                f"queue {queue.name!r} has been paused since {since}; {waiting}",
+                f"To continue, run `horae queues resume {queue.name}`.",
             )
 
 
@@ -52,7 +53,7 @@ def left_findings(left: Sequence[LeftoverJobs], alive: Sequence[NodeView]) -> It
         if any(item.type in view.types for view in alive):
             continue
         what = [f"{item.past_keeping} wait to be deleted"] if item.past_keeping else []
-        what += [f"{item.owed} owe a hook"] if item.owed else []
+        what += [f"{item.owed} wait for a hook"] if item.owed else []
         yield warning(
             "hooks",
             f"ended jobs of type {item.type!r}: {' and '.join(what)}, and no live node knows the type",
@@ -63,10 +64,8 @@ def left_findings(left: Sequence[LeftoverJobs], alive: Sequence[NodeView]) -> It
 
 def _due(count: int) -> str:
     if count == 0:
-        return "none is due"
-    return (
-        f"{counted(count, 'job')} {'is' if count == 1 else 'are'} due, each in a paused queue or one that a node serves"
-    )
+        return "no job is due"
+    return f"{counted(count, 'due job')}, each in a paused queue or in one that a node serves"
 
 
 def _served(work: DueWork, alive: Sequence[NodeView]) -> bool:
@@ -80,15 +79,15 @@ def _serves(view: NodeView, work: DueWork) -> bool:
 def _unserved(work: DueWork, alive: Sequence[NodeView], known: Collection[str]) -> Finding:
     what = (
         f"{counted(work.count, 'due job')} of type {work.type!r} in queue {work.queue!r} "
-        f"(the oldest for {work.oldest:.0f} s) {waits(work.count)}"
+        f"(the oldest for {work.oldest:.0f} s) {_waits(work.count)}"
     )
     if not any("worker" in view.roles for view in alive):
         return problem("work", f"{what}, and no node runs", "Start one: `horae run module:attribute`.")
     if not any(work.type in view.types for view in alive):
-        where = "but this application does" if work.type in known else "nor does this application, if one was named"
+        known_here = ", but this application does" if work.type in known else ""
         return problem(
             "work",
-            f"{what}: no live node knows this type, {where}",
+            f"{what}: no live node knows this type{known_here}",
             "Run a node of the application that declares it, or cancel the jobs if the type is gone.",
         )
     return problem(
@@ -98,15 +97,14 @@ def _unserved(work: DueWork, alive: Sequence[NodeView], known: Collection[str]) 
     )
 
 
-def waits(count: int) -> str:
-    """The verb of so many jobs."""
+def _waits(count: int) -> str:
     return "waits" if count == 1 else "wait"
 
 
 def _dead_node(view: NodeView, cause: str, *, rescued: bool) -> Finding:
     what = f"node {view.id} ({view.name}, pid {view.pid}) is dead: {cause}; it holds {counted(view.running, 'job')}"
     if rescued:
-        return warning("nodes", what, "Nothing must be done: a live node takes over its jobs within seconds.")
+        return warning("nodes", what, "No action needed: a live node takes over its jobs within seconds.")
     if view.running:
         return problem("nodes", f"{what}, and no live node rescues them", "Start a node: `horae run module:attribute`.")
-    return warning("nodes", what, "The next node that starts removes it from the list.")
+    return warning("nodes", what, "No action needed: the next node that starts removes it from the list.")
