@@ -1,6 +1,7 @@
 """Schedules: many that are due in the same second, and very many that are registered and not due."""
 
 import asyncio
+import json
 import resource
 import statistics
 import time
@@ -19,7 +20,7 @@ from horae.domain.jobs.job import NodeId
 from horae.domain.schedules.schedule import Rules
 from horae.runtime.timing import ControllerTiming
 from horae.storage.schedules import firing
-from horae.storage.schedules.row_mapping import rules_as_json
+from horae.storage.schedules.rows import rules_as_values
 from horae.types.schedule import trigger_of
 
 CONCURRENCY: Final = 500
@@ -152,7 +153,7 @@ def _register(connection: Connection, count: int, due: datetime) -> None:
         now="statement_timestamp()" if postgres else "horae_now()",
     )
     cron = f"{due.second} {due.minute} {due.hour} {due.day} {due.month} *"
-    rules = rules_as_json(Rules(key="#", trigger=trigger_of({"cron": cron})))
+    rules = json.dumps(rules_as_values(Rules(key="#", trigger=trigger_of({"cron": cron}))))
     connection.execute(text(statement), {"count": count, "rules": rules, "cron": cron})
     connection.execute(text("INSERT INTO horae_schedule_statistics (schedule_id) SELECT id FROM horae_schedules"))
     if postgres:  # as autovacuum does within a minute

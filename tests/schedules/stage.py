@@ -18,7 +18,7 @@ from horae.storage.outcomes import settling
 from horae.storage.outcomes.settling import Settled
 from horae.storage.schedules import firing, reading
 from horae.storage.schedules.plan_writing import AppliedPlan
-from horae.storage.schedules.row_mapping import statistics_of
+from horae.storage.schedules.rows import statistics_of
 from horae.storage.schedules.ticks import StoredTicks
 from tests.harness.applications import rows
 from tests.schedules.clock import Clock

@@ -10,7 +10,7 @@ from horae import Horae, JobContext
 from horae.domain.jobs.job import AttemptOutcome, JobState, Settlement
 from horae.errors import JobStopped
 from horae.storage.outcomes import settling
-from horae.storage.schedules import terminating
+from horae.storage.schedules import writing
 from tests.harness.nodes import running_node, until, until_set
 from tests.schedules.stage import HERE, Stage
 
@@ -85,7 +85,7 @@ def test_a_run_that_is_tried_again_executes_again(stage: Stage) -> None:
     stage.until_due("work")
     stage.fire_due()
     (claim,) = stage.claim()
-    stage.database.transact(terminating.mark_stopping, [claim.id])
+    stage.database.transact(writing.mark_stopping, [claim.id])
     assert stage.get("work").state == "terminating"
     again = Settlement(claim.id, claim.lease, JobState.PENDING, AttemptOutcome.FAILED)
     stage.database.transact(settling.settle, HERE, [again])

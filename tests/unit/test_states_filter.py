@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horae.client.jobs.states import wanted_states
+from horae.client.jobs.filters import wanted_states
 from horae.domain.jobs.job import JobState
 from horae.errors import InvalidRequest
 

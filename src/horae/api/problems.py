@@ -35,7 +35,7 @@ from horae.errors import (
     UnknownJobType,
 )
 from horae.storage.engine.failures import is_transient
-from horae.storage.schedules.row_mapping import UnreadableSchedule
+from horae.storage.schedules.rows import UnreadableSchedule
 
 BODY: Final = "ERROR_REQUEST_BODY_VALIDATION"
 QUERY: Final = "ERROR_QUERY_PARAMETER_VALIDATION"

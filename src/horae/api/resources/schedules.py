@@ -21,8 +21,7 @@ from horae.api.views.schedules import (
     statistics_item,
     tick_list,
 )
-from horae.client.schedules.pages import page_of
-from horae.client.schedules.views import ScheduleView
+from horae.client.schedules.views import ScheduleView, page_of
 
 router = APIRouter(prefix="/api/schedules", tags=["schedules"])
 

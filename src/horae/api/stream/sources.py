@@ -11,7 +11,7 @@ from horae.api.stream.timing import ScheduleSourceTiming
 from horae.api.stream.watch import Changed, JobWatch, Wanted
 from horae.api.views.jobs import JobViews
 from horae.api.views.schedules import ScheduleItems
-from horae.client.schedules.reading import views_of
+from horae.client.schedules.views import views_of
 from horae.storage.engine.database import Database
 from horae.storage.schedules import reading
 from horae.wakeup.channel import Hint, HintKind

@@ -8,8 +8,7 @@ from pydantic import BeforeValidator, Field
 
 from horae.api.models import View, attributes
 from horae.api.views.parameters import shown_parameters
-from horae.client.schedules.pages import SchedulePage
-from horae.client.schedules.views import ScheduleView
+from horae.client.schedules.views import SchedulePage, ScheduleView
 from horae.client.schedules.words import trigger_in_words
 from horae.storage.schedules.ticks import StoredTicks
 from horae.types.registry import Registry

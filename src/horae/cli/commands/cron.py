@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from horae.client.schedules.cron_words import daylight_saving_in_words, in_words
+from horae.client.schedules.words import daylight_saving_in_words, in_words
 from horae.domain.cron.expression import CronExpression
 from horae.domain.cron.wall_clock import DstFold, DstGap
 from horae.domain.times.zone import load_zone

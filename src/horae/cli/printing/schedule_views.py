@@ -1,12 +1,11 @@
 """Schedules as the command line reads and prints them."""
 
 from dataclasses import asdict
-from datetime import timedelta
 from typing import Any, Final
 
 from horae.client.schedules.views import ScheduleView
 from horae.domain.schedules.trigger import Trigger
-from horae.domain.times.interval import Interval
+from horae.storage.schedules.rows import rules_as_values
 from horae.types.schedule import RuleKeywords
 
 LONGEST_NUMBER: Final = 19
@@ -30,7 +29,7 @@ def words_of(trigger: Trigger) -> str:
 
 def as_values(schedule: ScheduleView) -> dict[str, Any]:
     """Return a schedule as `--json` prints it; the fields are documented and stable."""
-    rules = schedule.rules
+    rules, values = schedule.rules, rules_as_values(schedule.rules)
     return {
         "id": schedule.id,
         "name": schedule.name,
@@ -38,16 +37,10 @@ def as_values(schedule: ScheduleView) -> dict[str, Any]:
         "job_type": schedule.job_type,
         "config": schedule.config,
         "trigger": {"kind": rules.trigger.kind, "text": rules.trigger.text, "timezone": rules.trigger.timezone},
-        **{name: _plain(getattr(rules, name)) for name in RuleKeywords.__annotations__},
+        **{name: values[name] for name in RuleKeywords.__annotations__},
         **{name: getattr(schedule, name) for name in _STORED},
         "statistics": statistics_values(schedule),
     }
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    return str(value) if isinstance(value, Interval) else value
 
 
 def statistics_values(schedule: ScheduleView) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import islice
 from typing import Any, Final
 
@@ -177,36 +177,22 @@ def create_many(
     return ids
 
 
+_UNBEGUN: Final[Mapping[str, Any]] = {
+    **dict.fromkeys((field.name for field in fields(Job)), None),
+    "state": JobState.PENDING, "progress_percentage": 0, "attempt": 0, "lease": 0,
+}  # fmt: skip
+_GIVEN: Final = tuple(field.name for field in fields(NewJob) if field.name in _UNBEGUN)
+
+
 def job_of(new: NewJob, inserted: Inserted) -> Job:
     """Return the job as it was just stored."""
-    return Job(
-        id=inserted.id,
-        type=new.type,
-        queue=new.queue,
-        priority=new.priority,
-        state=JobState.PENDING,
-        label=None,
-        progress_percentage=0,
-        owner=new.owner,
-        params=None if new.params is None else json.loads(new.params),
-        result=None,
-        error=None,
-        human_readable_error=None,
-        attempt=0,
-        max_attempts=new.max_attempts,
-        lease=0,
-        node_id=None,
-        unique_key=new.unique_key,
-        run_at=inserted.run_at,
-        created_at=inserted.created_at,
-        updated_at=inserted.updated_at,
-        started_at=None,
-        finished_at=None,
-        cancelled_by=None,
-        meta=json.loads(new.meta),
-        max_runtime=new.max_runtime,
-        retry_of=new.retry_of,
-    )
+    values = dict(_UNBEGUN)
+    for name in _GIVEN:
+        values[name] = getattr(new, name)
+    values |= inserted._asdict()
+    values["params"] = None if new.params is None else json.loads(new.params)
+    values["meta"] = json.loads(new.meta)
+    return Job(**values)
 
 
 def new_job(job_type: JobType[Any], options: StartOptions, params: str | None) -> NewJob:

@@ -1,10 +1,10 @@
 """Parses the filters of a list of jobs; values that no row can have are refused before the database is asked."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import timedelta
 from typing import Final
 
-from horae.domain.jobs.job import JobId
+from horae.domain.jobs.job import JobId, JobState
 from horae.domain.jobs.owner import EVERYBODY, Whose
 from horae.domain.names import owner_id
 from horae.domain.times.duration import Duration, parse_duration
@@ -72,3 +72,29 @@ def page_length(limit: int) -> int:
     if limit < 1:
         raise InvalidRequest(f"limit is {limit}, expected 1 or more")
     return min(limit, LARGEST_NUMBER)
+
+
+def wanted_states(texts: Iterable[str] | None) -> frozenset[JobState] | None:
+    """Return the states that match; None is no filter, an empty filter matches nothing.
+
+    Texts without `!` are the states wanted, by default all; those with `!` are excluded. Raises `InvalidRequest`.
+    """
+    if texts is None:
+        return None
+    of_kind("states", texts, Iterable, "a list of texts")
+    given = [of_kind("states", text, str, "a list of texts").strip() for text in texts]
+    plain = {_state(text) for text in given if not text.startswith("!")}
+    negated = {_state(text[1:]) for text in given if text.startswith("!")}
+    if not plain and negated:
+        plain = set(JobState)
+    return frozenset(plain - negated)
+
+
+def _state(text: str) -> JobState:
+    try:
+        return JobState(text)
+    except ValueError:
+        allowed = ", ".join(JobState)
+        raise InvalidRequest(
+            f"state {quoted(text)} is unknown; allowed are {allowed}, each with ! in front to leave it out"
+        ) from None

@@ -16,10 +16,9 @@ from horae.client.jobs import creation, filters
 from horae.client.jobs.cancelling import JobCanceller
 from horae.client.jobs.contention import BOUND, RunsAttempt, once, with_retries
 from horae.client.jobs.creation import Creation
-from horae.client.jobs.filters import before_cursor, owner_of, possible_ids
+from horae.client.jobs.filters import before_cursor, owner_of, possible_ids, wanted_states
 from horae.client.jobs.inline import RunsInline, retried_inline
 from horae.client.jobs.live_reports import with_live_reports
-from horae.client.jobs.states import wanted_states
 from horae.client.jobs.waiting import until_ended
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import LEFT_OUT, Claim, Job, JobId, JobState

@@ -1,5 +1,6 @@
 """Changes to schedules, each a function of a Connection: lock the row, let the plan decide, write."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,8 +16,13 @@ from horae.domain.schedules.trigger import CronTrigger
 from horae.errors import ScheduleAlreadyExists, ScheduleDoesNotExist, ScheduleIsDeclared, ScheduleIsRunning
 from horae.storage.schedules import deployments, plan_writing, reading, ticks, writing
 from horae.storage.schedules.plan_writing import AppliedPlan
-from horae.storage.schedules.row_mapping import UnreadableSchedule, rules_as_json, rules_of, snapshot_of
-from horae.storage.schedules.rows import NewSchedule, StoredSchedule
+from horae.storage.schedules.rows import (
+    StoredSchedule,
+    UnreadableSchedule,
+    rules_as_values,
+    rules_of,
+    snapshot_of,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +45,8 @@ def add(connection: Connection, wanted: Definition, *, enabled: bool = True) -> 
 
     A schedule that is declared in code may have no further times: a program must not fail to start for that.
     """
-    schedule_id = writing.add(connection, _new(wanted))
+    partition = partition_of(wanted.rules.key)
+    schedule_id = writing.add(connection, wanted.module, wanted.name, partition, _definition(wanted))
     if schedule_id is None:
         raise ScheduleAlreadyExists(wanted.name)
     row = writing.lock(connection, [schedule_id])[0]
@@ -163,23 +170,8 @@ def _definition(wanted: Definition) -> Mapping[str, Any]:
         "trigger_kind": trigger.kind,
         "trigger": trigger.text,
         "timezone": trigger.timezone,
-        "rules": rules_as_json(wanted.rules),
+        "rules": json.dumps(rules_as_values(wanted.rules)),
         "queue": wanted.queue,
         "priority": wanted.priority,
         "deployment_id": wanted.deployment_id,
     }
-
-
-def _new(wanted: Definition) -> NewSchedule:
-    """Return a new schedule, disabled until its activation."""
-    return NewSchedule(
-        **_definition(wanted),
-        name=wanted.name,
-        module=wanted.module,
-        partition=partition_of(wanted.rules.key),
-        next_start=None,
-        last_tick=None,
-        enabled=False,
-        disabled_reason=DisabledReason.PAUSED,
-        state="disabled",
-    )

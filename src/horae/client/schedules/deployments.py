@@ -27,8 +27,7 @@ from horae.storage.engine.database import Database
 from horae.storage.outcomes import cancelling
 from horae.storage.schedules import deployments, plan_writing, reading
 from horae.storage.schedules.deployments import Deployment
-from horae.storage.schedules.row_mapping import rules_of
-from horae.storage.schedules.rows import StoredSchedule
+from horae.storage.schedules.rows import StoredSchedule, rules_of
 from horae.types.registry import Registry
 from horae.types.schedule import Schedule, module_schema
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel

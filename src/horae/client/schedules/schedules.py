@@ -13,8 +13,7 @@ from horae.client.jobs.filters import page_length
 from horae.client.schedules import changes
 from horae.client.schedules.audit_record import change_of, run_of
 from horae.client.schedules.changes import Definition
-from horae.client.schedules.reading import viewed, views_of
-from horae.client.schedules.views import ScheduleView
+from horae.client.schedules.views import ScheduleView, viewed, views_of
 from horae.domain.jobs.job import JobId
 from horae.domain.names import queue_name, schedule_name
 from horae.domain.schedules.schedule import DisabledReason
@@ -23,8 +22,7 @@ from horae.errors import InvalidRequest, ScheduleDoesNotExist
 from horae.storage.engine.database import Database
 from horae.storage.schedules import reading, ticks
 from horae.storage.schedules.plan_writing import AppliedPlan
-from horae.storage.schedules.row_mapping import rules_of
-from horae.storage.schedules.rows import FailedRun, StoredSchedule
+from horae.storage.schedules.rows import FailedRun, StoredSchedule, rules_of
 from horae.storage.schedules.ticks import StoredTicks
 from horae.types.arguments import LARGEST_NUMBER, check_moment, check_note, of_kind, whole_number
 from horae.types.job_type import JobType

@@ -1,16 +1,24 @@
-"""A schedule as callers see it."""
+"""Schedules as callers see them: with their open runs, and page by page."""
 
 import json
-from dataclasses import dataclass, field
+import logging
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
-from horae.domain.schedules.schedule import Rules
+from horae.domain.schedules.schedule import Overlap, Rules
 from horae.domain.schedules.statistics import Statistics
 from horae.domain.schedules.timeline import upcoming
-from horae.storage.schedules.reading import OpenRuns
-from horae.storage.schedules.row_mapping import rules_of, statistics_of
-from horae.storage.schedules.rows import StoredSchedule
+from horae.domain.storable import is_storable
+from horae.errors import InvalidRequest, quoted
+from horae.storage.engine.database import Database
+from horae.storage.schedules import reading
+from horae.storage.schedules.reading import OpenRuns, ScheduleFilter
+from horae.storage.schedules.rows import StoredSchedule, UnreadableSchedule, rules_of, statistics_of
+
+log = logging.getLogger("horae.schedules")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,32 +60,96 @@ class ScheduleView:
         return upcoming(self.rules, self.next_start, self.read_at, count, executing=running) if self.enabled else []
 
 
+_STORED: Final = tuple(
+    field.name for field in fields(ScheduleView) if field.name in StoredSchedule._fields and field.name != "rules"
+)
+
+
 def view_of(row: StoredSchedule, open_runs: OpenRuns | None = None) -> ScheduleView:
     """Return the view of a stored schedule with its open runs."""
     if open_runs is None:
         open_runs = OpenRuns(0 if row.run_token is None else 1)
+    stored: dict[str, Any] = {name: getattr(row, name) for name in _STORED}
     return ScheduleView(
-        id=row.id,
-        name=row.name,
-        module=row.module,
-        deployment_id=row.deployment_id,
-        job_type=row.job_type,
+        **stored,
         config=None if row.params is None else json.loads(row.params),
         rules=rules_of(row),
-        queue=row.queue,
-        priority=row.priority,
-        state=row.state,
-        enabled=row.enabled,
-        disabled_reason=row.disabled_reason,
-        pause_note=row.pause_note,
-        partition=row.partition,
         job_id=row.run_token,
-        started_at=row.started_at,
-        next_start=row.next_start,
-        last_tick=row.last_tick,
-        created_at=row.created_at,
-        version=row.version,
         statistics=statistics_of(row).without_open(open_runs.count, open_runs.began),
         open_runs=open_runs.count,
         read_at=row.now,
     )
+
+
+def viewed(database: Database, row: StoredSchedule) -> ScheduleView:
+    """Return the view of a stored schedule. Raises `UnreadableSchedule`."""
+    return view_of(row, _open_runs(database, [row]).get(row.id))
+
+
+def views_of(database: Database, rows: Collection[StoredSchedule]) -> list[ScheduleView]:
+    """Return the views of the readable schedules; an unreadable one is logged, as it must not hide the others."""
+    known = [row for row in rows if _is_readable(row)]
+    runs = _open_runs(database, known)
+    return [view_of(row, runs.get(row.id)) for row in known]
+
+
+def _open_runs(database: Database, rows: Collection[StoredSchedule]) -> Mapping[int, OpenRuns]:
+    """Return the open runs of schedules; with `allow_all` each open run is stored as a crash until its end."""
+    tokens = [row.run_token for row in rows if row.run_token is not None]
+    overlapping = [row.id for row in rows if row.consecutive_crashes and rules_of(row).overlap is Overlap.ALLOW_ALL]
+    if not tokens and not overlapping:
+        return {}
+    return database.autocommit(reading.open_runs, tokens, overlapping)
+
+
+def _is_readable(row: StoredSchedule) -> bool:
+    try:
+        rules_of(row)
+    except UnreadableSchedule as error:
+        log.warning("%s", error)
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulePage:
+    """One page; `next` is the cursor of the following one, None on the last."""
+
+    schedules: list[ScheduleView]
+    next: str | None
+
+
+def page_of(  # noqa: PLR0913 - the filters of a list
+    database: Database, *, module: str | None = None, job_type: str | None = None, name: str | None = None,
+    enabled: bool | None = None, limit: int = 100, cursor: str | None = None,
+) -> SchedulePage:  # fmt: skip
+    """Return a page of schedules by module and name; None is no filter, `name` matches a part. Raises `InvalidRequest`.
+
+    A page may be shorter than `limit`, as unreadable schedules are logged and left out.
+    """
+    wanted = ScheduleFilter(
+        module=module, job_type=job_type, name=name, enabled=enabled, limit=limit + 1,
+        after=None if cursor is None else place_of(cursor),
+    )  # fmt: skip
+    rows = database.autocommit(reading.page, wanted)
+    shown = rows[:limit]
+    following = cursor_of(shown[-1].module, shown[-1].name) if len(rows) > limit else None
+    return SchedulePage(views_of(database, shown), following)
+
+
+def cursor_of(module: str, name: str) -> str:
+    """Return a cursor; it stays valid if the schedule at its place is deleted."""
+    return urlsafe_b64encode(json.dumps([module, name]).encode()).decode().rstrip("=")
+
+
+def place_of(cursor: str) -> tuple[str, str]:
+    """Return module and name of a cursor. Raises `InvalidRequest`."""
+    try:
+        match json.loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))):
+            case [str(module), str(name)] if is_storable(module) and is_storable(name):
+                return module, name
+            case _:
+                pass
+    except ValueError:
+        pass
+    raise InvalidRequest(f"cursor {quoted(cursor)} is not one that a list has given")

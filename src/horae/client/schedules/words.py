@@ -1,9 +1,22 @@
-"""When a schedule is due, in one English sentence."""
+"""A schedule in words.
+
+Cron expressions are put into words by cron-descriptor. It combines days by other rules than Horae, and describes a step
+that does not divide its field as if it were even; so it gets each field as a list of values, and day and weekday
+separately.
+"""
 
 from functools import lru_cache
+from itertools import groupby
 from typing import Final
 
-from horae.client.schedules.cron_words import in_words
+from cron_descriptor import (  # type: ignore[import-untyped] # pyright: ignore[reportMissingTypeStubs] # has none
+    CasingTypeEnum,
+    ExpressionDescriptor,
+    Options,
+)
+
+from horae.domain.cron.expression import CronExpression
+from horae.domain.cron.fields import Field
 from horae.domain.schedules.trigger import CronTrigger, IntervalTrigger, Trigger
 from horae.domain.times.interval import Interval
 from horae.domain.times.zone import load_zone
@@ -51,3 +64,65 @@ def _length(interval: Interval) -> str:
 def _joined(parts: list[tuple[float, str]]) -> str:
     named = [f"{count:g} {name}{'' if count == 1 else 's'}" for count, name in parts if count]
     return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
+
+
+_WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+_SHORTEST_RANGE = 3
+
+
+def in_words(cron: CronExpression) -> str:
+    """Describe when an expression fires, in one English sentence."""
+    second, minute, hour, day, month, weekday, year = cron.fields
+    either = not (day.starts_with_star or weekday.starts_with_star)
+    days, weekdays = _spelled(day), _spelled(weekday)
+    condition = ""
+    if either and "*" in (days, weekdays):
+        days = weekdays = "*"
+    elif not either and "*" not in (days, weekdays):
+        condition = f", but only if it is a {_listed([_WEEKDAYS[each] for each in weekday.values])}"
+        weekdays = "*"
+    times = " ".join(map(_rhythm, (second, minute, hour)))
+    text = f"{times} {days} {_spelled(month)} {weekdays} {_spelled(year)}"
+    return f"{_description(text)}{condition}."
+
+
+def daylight_saving_in_words(cron: CronExpression) -> str:
+    """Describe what happens to times that daylight saving skips or repeats."""
+    if cron.follows_wall_clock:
+        return "It follows the wall clock: nothing in a gap, both passes of a fold."
+    gap = "at the first moment after the gap" if cron.dst_gap == "shift" else "not at all"
+    passes = "in both passes" if cron.dst_fold == "both" else f"in the {cron.dst_fold} pass"
+    return f"A time in a gap fires {gap}, a time in a fold {passes}."
+
+
+def _description(text: str) -> str:
+    options = Options()
+    options.casing_type = CasingTypeEnum.Sentence
+    options.locale_code = "en_US"
+    options.use_24hour_time_format = True
+    description: str = ExpressionDescriptor(text, options).get_full_description()
+    return description
+
+
+def _rhythm(field: Field) -> str:
+    """Keep a step that divides its field evenly; list the values of everything else."""
+    step = field.text.removeprefix("*/")
+    even = step != field.text and step.isdigit() and field.range.size % int(step) == 0
+    several = field.mask.bit_count() > 1
+    return field.text if even and several else _spelled(field)
+
+
+def _spelled(field: Field) -> str:
+    """List the values of a field, with ranges for three and more in a row."""
+    if field.is_full:
+        return "*"
+    items: list[str] = []
+    for _, run in groupby(enumerate(field.values), key=lambda pair: pair[1] - pair[0]):
+        row = [value for _, value in run]
+        together = len(row) >= _SHORTEST_RANGE
+        items.extend([f"{row[0]}-{row[-1]}"] if together else map(str, row))
+    return ",".join(items)
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"

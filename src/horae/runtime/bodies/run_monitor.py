@@ -21,7 +21,7 @@ from horae.runtime.timing import RunMonitorTiming
 from horae.storage.engine.database import Database
 from horae.storage.jobs import reading
 from horae.storage.outcomes import time_limits
-from horae.storage.schedules import terminating
+from horae.storage.schedules import writing
 from horae.wakeup.channel import Hint, HintKind
 
 log = logging.getLogger("horae.runtime")
@@ -166,7 +166,7 @@ class RunMonitor:
         """Record for schedules that their runs were ordered to stop."""
         if scheduled := [run.claim.id for run in ordered if run.claim.schedule_id is not None]:
             try:
-                await self._database.transact_async(terminating.mark_stopping, scheduled)
+                await self._database.transact_async(writing.mark_stopping, scheduled)
             except Exception as error:  # noqa: BLE001 - the bodies have their orders, even if schedules do not show it
                 log.warning(
                     "cannot record for %d schedules that their runs were ordered to stop: %s", len(scheduled), error

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Protocol, Self, TypeVar
 from typing import cast as cast_type
 
 from sqlalchemy import (
@@ -46,6 +46,7 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
 
 S = TypeVar("S")
+W = TypeVar("W", bound="HasWhere")
 
 INSERT: Final[Mapping[str, Any]] = {POSTGRESQL: postgresql.insert, SQLITE: sqlite.insert}
 """The form of INSERT with ON CONFLICT, which SQLAlchemy has for each database."""
@@ -188,6 +189,21 @@ def member_of(
     if dialect == SQLITE:
         return column.in_(select(func.json_each(values).table_valued("value").c.value))
     return column == func.any(values)
+
+
+class HasWhere(Protocol):
+    """A SELECT, UPDATE or DELETE."""
+
+    def where(self, *conditions: Any) -> Self:
+        """Return the statement for the rows that also meet these conditions."""
+        ...
+
+
+def among(
+    statement: W, column: ColumnElement[Any], parameter: str = "ids", *, of: type[TextList] = IdList
+) -> PerDialect[W]:
+    """Return the statement for the rows in which `column` is one of the values of the list parameter."""
+    return PerDialect(lambda dialect: statement.where(member_of(dialect, column, parameter, of=of)))
 
 
 def one_of(dialect: str, column: ColumnElement[Any], keys: Select[Any]) -> ColumnElement[bool]:

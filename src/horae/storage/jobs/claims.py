@@ -39,6 +39,7 @@ from horae.storage.engine.dialect import (
     IdList,
     Json,
     PerDialect,
+    among,
     database_now,
     json_rows,
     member_of,
@@ -197,13 +198,8 @@ def _hand_back(dialect: str) -> Update:
 
 
 HAND_BACK: Final = PerDialect(_hand_back)
-POSTPONE: Final = PerDialect(
-    lambda dialect: (
-        update(jobs)
-        .where(member_of(dialect, jobs.c.id, "ids", of=IdList), jobs.c.state == JobState.PENDING)
-        .values(run_at=seconds_from_now(bindparam("seconds", type_=Float())))
-    )
-)
+_postpone = update(jobs).values(run_at=seconds_from_now(bindparam("seconds", type_=Float())))
+POSTPONE: Final = among(_postpone.where(jobs.c.state == JobState.PENDING), jobs.c.id)
 ORPHANED: Final = PerDialect(
     lambda dialect: select(*CLAIMED).where(
         jobs.c.node_id == bindparam("node"), ~member_of(dialect, jobs.c.id, "known", of=IdList)

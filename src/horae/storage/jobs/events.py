@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import BindParameter, Connection, bindparam, func, select
 
 from horae.domain.jobs.job import JobId, JobState
-from horae.storage.engine.dialect import IdList, Instant, PerDialect, database_now, member_of
+from horae.storage.engine.dialect import Instant, among, database_now
 from horae.storage.jobs.tables import jobs
 
 
@@ -43,9 +43,7 @@ ENDED: Final = (
     .order_by(jobs.c.finished_at)
     .limit(_limit)
 )
-VERSIONS_OF: Final = PerDialect(
-    lambda dialect: select(*_VERSION).where(member_of(dialect, jobs.c.id, "ids", of=IdList))
-)
+VERSIONS_OF: Final = among(select(*_VERSION), jobs.c.id)
 
 
 def scan_start(connection: Connection) -> tuple[datetime, JobId]:

@@ -30,7 +30,7 @@ from sqlalchemy import (
 )
 
 from horae.domain.jobs.job import Job, JobId, JobState
-from horae.storage.engine.dialect import IdList, PerDialect, database_now, member_of, seconds_from_now
+from horae.storage.engine.dialect import PerDialect, TextList, among, database_now, member_of, seconds_from_now
 from horae.storage.engine.unreadable_rows import read, readable
 from horae.storage.jobs.reading import COLUMNS, job_from, job_of
 from horae.storage.jobs.tables import jobs
@@ -80,12 +80,8 @@ def _past_keeping(dialect: str) -> ColumnElement[bool]:
 
 def _taken(chosen: Select[Any], *more: ColumnElement[Any]) -> Update:
     """Take these rows, except those that another process is taking."""
-    some = (
-        chosen.order_by(jobs.c.id)
-        .limit(bindparam("limit", type_=Integer()))
-        .with_for_update(skip_locked=True)
-        .cte("some")
-    )
+    limited = chosen.order_by(jobs.c.id).limit(bindparam("limit", type_=Integer()))
+    some = limited.with_for_update(skip_locked=True).cte("some")
     taken = update(jobs).where(jobs.c.id.in_(select(some.c.id))).values(hook_taken_at=database_now())
     return taken.returning(*COLUMNS, *more)
 
@@ -94,22 +90,14 @@ DUE: Final = PerDialect(
     lambda dialect: select(jobs.c.type, func.count().label("waiting")).where(_due(dialect)).group_by(jobs.c.type)
 )
 TAKE: Final = PerDialect(lambda dialect: _taken(select(jobs.c.id).where(_due(dialect)), jobs.c.hook_owed))
-TAKE_ONE: Final = PerDialect(
-    lambda dialect: _taken(
-        select(jobs.c.id).where(
-            _due(dialect),
-            jobs.c.id == bindparam("job_id", type_=BigInteger()),
-            jobs.c.hook_owed != BEFORE_DELETE,  # called by the process that deletes the row
-        ),
-        jobs.c.hook_owed,
-    )
+_one = select(jobs.c.id).where(
+    jobs.c.id == bindparam("job_id", type_=BigInteger()),
+    jobs.c.hook_owed != BEFORE_DELETE,  # called by the process that deletes the row
 )
+TAKE_ONE: Final = PerDialect(lambda dialect: _taken(_one.where(_due(dialect)), jobs.c.hook_owed))
 TAKE_PAST_KEEPING: Final = PerDialect(lambda dialect: _taken(select(jobs.c.id).where(_past_keeping(dialect), _free())))
-PAST_KEEPING: Final = PerDialect(
-    lambda dialect: (
-        select(jobs.c.id).where(_past_keeping(dialect)).order_by(jobs.c.id).limit(bindparam("limit", type_=Integer()))
-    )
-)
+_ids = select(jobs.c.id).order_by(jobs.c.id).limit(bindparam("limit", type_=Integer()))
+PAST_KEEPING: Final = PerDialect(lambda dialect: _ids.where(_past_keeping(dialect)))
 TAKE_FOR_DELETION: Final = (
     update(jobs)
     .where(jobs.c.id == bindparam("job_id"), jobs.c.finished_at.is_not(None), jobs.c.node_id.is_(None), _free())
@@ -134,24 +122,11 @@ REQUEST_DELETION: Final = (
     .values(hook_owed=func.coalesce(jobs.c.hook_owed + ",", "") + BEFORE_DELETE)
     .returning(jobs.c.id)
 )
-DELETION_REQUESTED: Final = PerDialect(
-    lambda dialect: select(jobs.c.id).where(
-        jobs.c.hook_owed.is_not(None),
-        _to_be_deleted,
-        jobs.c.node_id.is_(None),
-        member_of(dialect, jobs.c.type, "types"),
-    )
-)
-FORGET: Final = PerDialect(
-    lambda dialect: (
-        update(jobs)
-        .where(jobs.c.hook_owed.is_not(None), member_of(dialect, jobs.c.type, "types"))
-        .values(hook_owed=null(), hook_taken_at=null())
-    )
-)
-HAND_BACK: Final = PerDialect(
-    lambda dialect: update(jobs).where(member_of(dialect, jobs.c.id, "ids", of=IdList)).values(hook_taken_at=null())
-)
+_deletion_requested = select(jobs.c.id).where(jobs.c.hook_owed.is_not(None), _to_be_deleted, jobs.c.node_id.is_(None))
+DELETION_REQUESTED: Final = among(_deletion_requested, jobs.c.type, "types", of=TextList)
+_forget = update(jobs).where(jobs.c.hook_owed.is_not(None)).values(hook_owed=null(), hook_taken_at=null())
+FORGET: Final = among(_forget, jobs.c.type, "types", of=TextList)
+HAND_BACK: Final = among(update(jobs).values(hook_taken_at=null()), jobs.c.id)
 
 
 def _leftover_jobs(dialect: str) -> Select[*tuple[Any, ...]]:
@@ -181,10 +156,8 @@ def due(connection: Connection, types: Collection[str], again: float) -> dict[st
 def take(connection: Connection, types: Collection[str], again: float, job_id: JobId | None = None) -> OwedHook | None:
     """Take one hook of these types, or of this job; the caller must call it."""
     parameters: dict[str, Any] = {"types": list(types), "again": again, "limit": 1}
-    if job_id is None:
-        row = connection.execute(TAKE.on(connection), parameters).one_or_none()
-    else:
-        row = connection.execute(TAKE_ONE.on(connection), {**parameters, "job_id": job_id}).one_or_none()
+    statement = TAKE if job_id is None else TAKE_ONE
+    row = connection.execute(statement.on(connection), {**parameters, "job_id": job_id}).one_or_none()
     if row is None:
         return None
     return OwedHook(read(jobs.name, row, _without_hook), row.hook_owed.partition(",")[0])

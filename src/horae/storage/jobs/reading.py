@@ -21,26 +21,19 @@ from sqlalchemy import (
 
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import LEFT_OUT, AttemptOutcome, Job, JobId, JobState, NodeId
-from horae.storage.engine.dialect import IdList, PerDialect, TextList, longer_than, member_of
+from horae.storage.engine.dialect import IdList, TextList, among, longer_than, member_of
 from horae.storage.engine.unreadable_rows import read, readable, readable_page
 from horae.storage.engine.value_limits import MOST_ATTEMPTS, MOST_LEASES
 from horae.storage.jobs.tables import IS_OPEN, job_attempts, jobs
 
 COLUMNS: Final = tuple(jobs.c[field.name] for field in fields(Job))
 GET: Final = select(*COLUMNS).where(jobs.c.id == bindparam("job_id"))
-GET_MANY: Final = PerDialect(lambda dialect: select(*COLUMNS).where(member_of(dialect, jobs.c.id, "ids", of=IdList)))
-STATES: Final = PerDialect(
-    lambda dialect: select(jobs.c.id, jobs.c.state).where(member_of(dialect, jobs.c.id, "ids", of=IdList))
-)
+GET_MANY: Final = among(select(*COLUMNS), jobs.c.id)
 ATTEMPTS: Final = (
     select(job_attempts).where(job_attempts.c.job_id == bindparam("job_id")).order_by(job_attempts.c.lease)
 )
-LEASES: Final = PerDialect(
-    lambda dialect: select(jobs.c.id, jobs.c.state, jobs.c.lease).where(member_of(dialect, jobs.c.id, "ids", of=IdList))
-)
-OCCUPIED: Final = PerDialect(
-    lambda dialect: select(jobs.c.id).where(member_of(dialect, jobs.c.id, "ids", of=IdList), IS_OPEN)
-)
+LEASES: Final = among(select(jobs.c.id, jobs.c.state, jobs.c.lease), jobs.c.id)
+OCCUPIED: Final = among(select(jobs.c.id).where(IS_OPEN), jobs.c.id)
 BACKOFF: Final = select(jobs.c.backoff).where(jobs.c.id == bindparam("job_id"))
 _LONG: Final = ("params", "result", "meta")
 _longest = bindparam("longest", type_=BigInteger())
@@ -119,8 +112,7 @@ def get_many(connection: Connection, job_ids: Collection[JobId]) -> list[Job]:
 
 def states(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, JobState]:
     """Return the states of those of these jobs that exist."""
-    rows = connection.execute(STATES.on(connection), {"ids": list(job_ids)})
-    return {JobId(row.id): JobState(row.state) for row in rows}
+    return {job_id: state for job_id, (state, _) in leases(connection, job_ids).items()}
 
 
 def leases(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, tuple[JobState, int]]:

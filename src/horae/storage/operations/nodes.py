@@ -30,8 +30,9 @@ from horae.domain.jobs.job import NodeId
 from horae.storage.engine.dialect import (
     POSTGRESQL,
     PerDialect,
+    TextList,
+    among,
     database_now,
-    member_of,
     seconds_from_now,
     seconds_since,
 )
@@ -144,18 +145,10 @@ def _view(dialect: str) -> Any:
 
 
 VIEW: Final = PerDialect(_view)
-REMOVE: Final = PerDialect(
-    lambda dialect: delete(nodes).where(member_of(dialect, nodes.c.id, "ids")).returning(nodes.c.id)
-)
-REMOVE_DEAD: Final = PerDialect(
-    lambda dialect: (
-        delete(nodes)
-        .where(
-            member_of(dialect, nodes.c.id, "ids"),
-            ~select(jobs.c.id).where(jobs.c.node_id == nodes.c.id).exists(),
-        )
-        .returning(nodes.c.id, nodes.c.name, nodes.c.host, nodes.c.pid)
-    )
+REMOVE: Final = among(delete(nodes).returning(nodes.c.id), nodes.c.id, of=TextList)
+_jobless = delete(nodes).where(~select(jobs.c.id).where(jobs.c.node_id == nodes.c.id).exists())
+REMOVE_DEAD: Final = among(
+    _jobless.returning(nodes.c.id, nodes.c.name, nodes.c.host, nodes.c.pid), nodes.c.id, of=TextList
 )
 TAKE_LOCK: Final = select(func.pg_try_advisory_lock(bindparam("key", type_=BigInteger())))
 

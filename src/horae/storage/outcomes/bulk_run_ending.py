@@ -17,7 +17,7 @@ from horae.domain.schedules.schedule import NEXT_STATE, ScheduleEvent, ScheduleS
 from horae.storage.engine.dialect import IdList, PerDialect, database_now, member_of, seconds_between
 from horae.storage.engine.value_limits import MOST_RUNS, MOST_VERSIONS
 from horae.storage.jobs.tables import jobs
-from horae.storage.schedules.row_mapping import UNREADABLE, rules_from
+from horae.storage.schedules.rows import UNREADABLE, rules_from
 from horae.storage.schedules.tables import schedule_statistics, schedules
 
 _NEEDED_TO_DECIDE: Final = ("trigger_kind", "trigger", "timezone", "last_tick", "next_start")

@@ -10,7 +10,7 @@ from horae.storage.jobs.owed_hooks import ON_CANCELLED
 from horae.storage.jobs.reading import COLUMNS, job_from
 from horae.storage.jobs.tables import ENDED_NOW, jobs
 from horae.storage.outcomes import run_ending
-from horae.storage.schedules import terminating
+from horae.storage.schedules import writing
 
 # The live store has the latest progress; without it the progress bar would fall back when the job is cancelled.
 _reported_percentage: Final = bindparam("reported_percentage", type_=Integer())
@@ -64,7 +64,7 @@ def cancel(
     if job.schedule_id is not None and job.node_id is None:
         run_ending.end_runs(connection, {job.id: RunOutcome.CANCELLED}, None)
     elif job.schedule_id is not None:
-        terminating.mark_stopping(connection, [job.id])
+        writing.mark_stopping(connection, [job.id])
     return job
 
 

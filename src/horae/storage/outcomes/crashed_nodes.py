@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Integer, Select, and_, bindparam, func, or_, select
 
 from horae.domain.jobs.job import AttemptOutcome, Claim, JobId, JobState, NodeId
-from horae.storage.engine.dialect import IdList, PerDialect, member_of
+from horae.storage.engine.dialect import PerDialect, among, member_of
 from horae.storage.jobs.claims import CLAIMED
 from horae.storage.jobs.tables import job_attempts, jobs, nodes
 
@@ -27,14 +27,9 @@ def _abandoned(dialect: str) -> Select[Any]:
         .where(job_attempts.c.job_id == jobs.c.id, job_attempts.c.outcome == AttemptOutcome.CRASHED)
         .scalar_subquery()
     )
+    held = select(*CLAIMED, jobs.c.node_id.label("holder"), jobs.c.state.label("state"), crashes.label("crashes"))
     return (
-        select(
-            *CLAIMED,
-            jobs.c.node_id.label("holder"),
-            jobs.c.state.label("state"),
-            crashes.label("crashes"),
-        )
-        .where(
+        held.where(
             jobs.c.node_id.is_not(None),
             or_(
                 member_of(dialect, jobs.c.node_id, "dead"),
@@ -50,16 +45,9 @@ def _abandoned(dialect: str) -> Select[Any]:
 
 ABANDONED: Final = PerDialect(_abandoned)
 
-CRASHES: Final = PerDialect(
-    lambda dialect: (
-        select(job_attempts.c.job_id, func.count().label("crashes"))
-        .where(
-            member_of(dialect, job_attempts.c.job_id, "ids", of=IdList),
-            job_attempts.c.outcome == AttemptOutcome.CRASHED,
-        )
-        .group_by(job_attempts.c.job_id)
-    )
-)
+_crashed = job_attempts.c.outcome == AttemptOutcome.CRASHED
+_crashes = select(job_attempts.c.job_id, func.count().label("crashes")).where(_crashed).group_by(job_attempts.c.job_id)
+CRASHES: Final = among(_crashes, job_attempts.c.job_id)
 
 
 def abandoned_jobs(

@@ -17,13 +17,12 @@ from horae.domain.schedules.planning_state import Plan, RunEnded
 from horae.domain.schedules.schedule import Overlap
 from horae.domain.schedules.statistics import RunOutcome
 from horae.domain.schedules.tick import Reason
-from horae.storage.engine.dialect import IdList, PerDialect, member_of
+from horae.storage.engine.dialect import among
 from horae.storage.jobs.tables import IS_OPEN, job_attempts, jobs
 from horae.storage.outcomes import bulk_run_ending
 from horae.storage.schedules import writing
 from horae.storage.schedules.plan_writing import JITTER, AppliedPlan, apply_plans, snapshot_if_readable
-from horae.storage.schedules.row_mapping import rules_of, snapshot_of
-from horae.storage.schedules.rows import StoredSchedule
+from horae.storage.schedules.rows import StoredSchedule, rules_of, snapshot_of
 from horae.storage.schedules.tables import schedules
 
 _ENDED_JOB: Final = (
@@ -32,11 +31,7 @@ _ENDED_JOB: Final = (
     # attempt.
     select(job_attempts.c.job_id).where(job_attempts.c.job_id == jobs.c.id).exists().label("begun"),
 )  # fmt: skip
-ENDED_JOBS: Final = PerDialect(
-    lambda dialect: select(*_ENDED_JOB).where(
-        member_of(dialect, jobs.c.id, "ids", of=IdList), jobs.c.schedule_id.is_not(None)
-    )
-)
+ENDED_JOBS: Final = among(select(*_ENDED_JOB).where(jobs.c.schedule_id.is_not(None)), jobs.c.id)
 OTHER_RUNS: Final = select(func.count()).where(
     jobs.c.schedule_id == bindparam("schedule_id"), jobs.c.id != bindparam("job_id"), IS_OPEN
 )

@@ -19,7 +19,7 @@ from horae.domain.storable import is_storable, storable
 from horae.storage.engine.dialect import PerDialect
 from horae.storage.outcomes import run_ending
 from horae.storage.outcomes.settling_statements import FINISH, KEEP_ATTEMPT, RECORDED, RELEASE, SETTLE
-from horae.storage.schedules import terminating
+from horae.storage.schedules import writing
 from horae.storage.schedules.plan_writing import AppliedPlan
 
 _TEXTS: Final = ("error", "human_readable_error", "traceback", "label")
@@ -121,7 +121,7 @@ def _end_runs(
 ) -> list[AppliedPlan]:
     scheduled = [row for row in rows if row.schedule_id is not None]
     if repeating := [JobId(row.id) for row in scheduled if row.state == JobState.PENDING]:
-        terminating.mark_repeating(connection, repeating)
+        writing.mark_repeating(connection, repeating)
     outcomes = {
         JobId(row.id): RunOutcome.CRASHED if row.id in crashed else run_ending.outcome_of(row.state)
         for row in scheduled

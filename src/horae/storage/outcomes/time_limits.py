@@ -30,7 +30,7 @@ from horae.storage.jobs.owed_hooks import ON_ERROR
 from horae.storage.jobs.reading import COLUMNS, job_from
 from horae.storage.jobs.tables import ENDED_NOW, jobs, queues
 from horae.storage.outcomes import run_ending
-from horae.storage.schedules import terminating
+from horae.storage.schedules import writing
 
 
 class OverdueJob(NamedTuple):
@@ -144,7 +144,7 @@ def expire(
     failed = readable(jobs.name, connection.execute(EXPIRE.on(connection), values), job_from)
     scheduled = [job for job in failed if job.schedule_id is not None]
     if running := [job.id for job in scheduled if job.node_id is not None]:
-        terminating.mark_stopping(connection, running)
+        writing.mark_stopping(connection, running)
     if waiting := [job.id for job in scheduled if job.node_id is None]:
         run_ending.end_runs(connection, dict.fromkeys(waiting, RunOutcome.FAILED), None)
     return failed

@@ -39,6 +39,7 @@ from horae.storage.engine.dialect import (
     IdList,
     Instant,
     PerDialect,
+    among,
     database_now,
     json_moment,
     json_rows,
@@ -89,13 +90,6 @@ class BulkFired:
 
     applied: Sequence[AppliedPlan] = ()
     not_yet_due: Sequence[NotYetDue] = ()
-
-
-def _lock(dialect: str) -> Any:
-    due_in = (-seconds_since(schedules.c.next_start)).label("due_in")
-    chosen: list[Any] = [schedules.c.id, schedules.c.version, due_in, database_now().label("now")]
-    found = member_of(dialect, schedules.c.id, "ids", of=IdList)
-    return select(*chosen).where(found).order_by(schedules.c.id).with_for_update()
 
 
 def _changes(dialect: str) -> FromClause:
@@ -149,7 +143,9 @@ def _add_ticks(dialect: str) -> Insert:
     return insert(ticks).from_select(list(values), select(*values.values()), include_defaults=False)
 
 
-LOCK: Final = PerDialect(_lock)
+_due_in = (-seconds_since(schedules.c.next_start)).label("due_in")
+_chosen = select(schedules.c.id, schedules.c.version, _due_in, database_now().label("now"))
+LOCK: Final = among(_chosen.order_by(schedules.c.id).with_for_update(), schedules.c.id)
 CHANGE: Final = PerDialect(lambda dialect: (_start(dialect), _count_start(dialect), _add_ticks(dialect)))
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Float, bindparam, select
 from horae.domain.jobs.job import NodeId
 from horae.domain.schedules.plan import plan
 from horae.domain.schedules.planning_state import Due, Plan
-from horae.storage.engine.dialect import IdList, PerDialect, member_of, seconds_from_now, seconds_since
+from horae.storage.engine.dialect import among, seconds_from_now, seconds_since
 from horae.storage.schedules import writing
 from horae.storage.schedules.plan_writing import JITTER, AppliedPlan, apply_plans, snapshot_if_readable
 from horae.storage.schedules.rows import DueSchedule
@@ -25,10 +25,8 @@ _due_soon = select(
     schedules.c.priority,
     (-seconds_since(schedules.c.next_start)).label("due_in"),
 ).where(schedules.c.next_start < seconds_from_now(bindparam("horizon", type_=Float())))
-DUE: Final = PerDialect(
-    lambda dialect: _due_soon.where(member_of(dialect, schedules.c.partition, "partitions", of=IdList))
-)
-DUE_AMONG: Final = PerDialect(lambda dialect: _due_soon.where(member_of(dialect, schedules.c.id, "ids", of=IdList)))
+DUE: Final = among(_due_soon, schedules.c.partition, "partitions")
+DUE_AMONG: Final = among(_due_soon, schedules.c.id)
 
 
 def due(connection: Connection, partitions: Collection[int], horizon: float) -> list[DueSchedule]:

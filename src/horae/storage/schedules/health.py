@@ -10,8 +10,7 @@ from horae.domain.schedules.schedule import DisabledReason, Overlap
 from horae.storage.engine.dialect import seconds_from_now, seconds_since
 from horae.storage.engine.unreadable_rows import readable
 from horae.storage.schedules.reading import ALL, stored
-from horae.storage.schedules.row_mapping import UnreadableSchedule, rules_of, statistics_of
-from horae.storage.schedules.rows import StoredSchedule
+from horae.storage.schedules.rows import StoredSchedule, UnreadableSchedule, rules_of, statistics_of
 from horae.storage.schedules.tables import schedule_statistics, schedules
 
 OVERDUE: Final = timedelta(minutes=1)

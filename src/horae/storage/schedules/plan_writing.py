@@ -24,14 +24,14 @@ from horae.domain.schedules.tick import Decision, Reason, Ticks
 from horae.storage.engine.dialect import Instant, PerDialect, database_now, json_rows
 from horae.storage.jobs.tables import jobs
 from horae.storage.schedules import ticks, writing
-from horae.storage.schedules.row_mapping import (
+from horae.storage.schedules.rows import (
     STATISTICS,
+    StoredSchedule,
     UnreadableSchedule,
     rules_of,
     snapshot_of,
     statistics_values,
 )
-from horae.storage.schedules.rows import StoredSchedule
 from horae.storage.schedules.tables import schedules
 from horae.storage.schedules.ticks import NewTicks
 from horae.storage.schedules.writing import by_index

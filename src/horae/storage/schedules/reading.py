@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Float, Integer, Row, Select, Text, bindparam,
 
 from horae.domain.jobs.job import JobId
 from horae.domain.storable import is_storable
-from horae.storage.engine.dialect import IdList, PerDialect, database_now, member_of, seconds_from_now
+from horae.storage.engine.dialect import among, database_now, seconds_from_now
 from horae.storage.engine.unreadable_rows import read, readable, readable_page
 from horae.storage.engine.value_limits import LONGEST_TOTAL_DURATION, MOST_CONSECUTIVE, MOST_RUNS, MOST_VERSIONS
 from horae.storage.jobs.tables import IS_OPEN, job_attempts, jobs
@@ -36,7 +36,7 @@ ALL: Final = select(*_COLUMNS).select_from(
     schedules.join(schedule_statistics, schedule_statistics.c.schedule_id == schedules.c.id)
 )
 """Schedules with their statistics, as `stored` reads them."""
-BY_IDS: Final = PerDialect(lambda dialect: ALL.where(member_of(dialect, schedules.c.id, "ids", of=IdList)))
+BY_IDS: Final = among(ALL, schedules.c.id)
 _module_and_name: Final = tuple_(schedules.c.module, schedules.c.name)
 CHANGED: Final = (
     select(schedules.c.id, schedules.c.version)
@@ -70,17 +70,10 @@ FAILED_RUNS: Final = (
     .limit(bindparam("limit", type_=Integer()))
 )
 
-OPEN_RUNS: Final = PerDialect(
-    lambda dialect: (
-        select(jobs.c.schedule_id, func.count(), func.max(jobs.c.started_at))
-        .where(member_of(dialect, jobs.c.schedule_id, "ids", of=IdList), IS_OPEN)
-        .group_by(jobs.c.schedule_id)
-    )
-)
-ONE_RUN: Final = PerDialect(
-    lambda dialect: select(jobs.c.schedule_id, 1, jobs.c.started_at).where(
-        member_of(dialect, jobs.c.id, "ids", of=IdList), jobs.c.schedule_id.is_not(None)
-    )
+_open_runs = select(jobs.c.schedule_id, func.count(), func.max(jobs.c.started_at)).where(IS_OPEN)
+OPEN_RUNS: Final = among(_open_runs.group_by(jobs.c.schedule_id), jobs.c.schedule_id)
+ONE_RUN: Final = among(
+    select(jobs.c.schedule_id, 1, jobs.c.started_at).where(jobs.c.schedule_id.is_not(None)), jobs.c.id
 )
 LIVE_RUNS: Final = (
     select(jobs.c.id, jobs.c.created_at)

@@ -1,38 +1,28 @@
-"""Schedules as they are stored, read and written.
+"""Schedules as they are stored, and their conversion into the values that the domain decides about, and back.
 
-They are tuples, because thousands may be copied with small changes at once, which takes a dataclass five times as long.
+Rows are tuples, because thousands may be copied with small changes at once, which takes a dataclass five times as long.
 """
 
-from dataclasses import dataclass
-from datetime import datetime
-from typing import NamedTuple
+import json
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
 
-
-class NewSchedule(NamedTuple):
-    """A schedule to insert; `params` and `rules` are JSON text. One without a next start begins disabled."""
-
-    name: str
-    job_type: str
-    params: str | None
-    trigger_kind: str
-    trigger: str
-    timezone: str
-    queue: str
-    priority: int
-    rules: str
-    partition: int
-    next_start: datetime | None
-    last_tick: datetime | None
-    module: str = ""
-    deployment_id: int | None = None
-    enabled: bool = True
-    disabled_reason: str | None = None
-    pause_note: str | None = None
-    state: str = "idle"
+from horae.domain.schedules.planning_state import ScheduleSnapshot
+from horae.domain.schedules.schedule import CatchUp, DisabledReason, Overlap, Rules
+from horae.domain.schedules.statistics import Statistics
+from horae.domain.schedules.trigger import parse_trigger
+from horae.domain.times.interval import Interval
+from horae.errors import InvalidRequest
 
 
 class StoredSchedule(NamedTuple):
-    """A stored schedule with its statistics. `now` is the database's clock when it was read."""
+    """A stored schedule with its statistics; `params` and `rules` are JSON text.
+
+    `now` is the database's clock when it was read.
+    """
 
     id: int
     name: str
@@ -93,3 +83,83 @@ class FailedRun:
     outcome: str
     error: str | None
     traceback: str | None
+
+
+class UnreadableSchedule(InvalidRequest):
+    """A stored schedule cannot be read by this program: another version wrote it, or a time zone is missing.
+
+    It is left alone, because another node may be able to read it, and it does not stop other schedules.
+    """
+
+    def __init__(self, row: StoredSchedule, cause: Exception) -> None:
+        super().__init__(f"schedule {row.name!r} cannot be read here: {type(cause).__name__}: {cause}")
+        self.schedule_id = row.id
+
+
+UNREADABLE: Final = (AttributeError, LookupError, OverflowError, TypeError, ValueError)
+"""The errors that reading rules of another version may raise."""
+_SECONDS: Final = frozenset({"catch_up_window", "jitter", "max_runtime"})
+STATISTICS: Final = tuple(field.name for field in fields(Statistics))
+_statistics: Final = attrgetter(*STATISTICS)
+_DURATIONS: Final = ("total_duration", "total_duration_failures")
+
+
+def rules_as_values(rules: Rules) -> dict[str, Any]:
+    """Return the rules as JSON values, without the trigger, which has columns of its own."""
+    return {field.name: _json_value(getattr(rules, field.name)) for field in fields(Rules) if field.name != "trigger"}
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    return str(value) if isinstance(value, Interval) else value
+
+
+_trigger: Final = lru_cache(maxsize=10_000)(parse_trigger)
+
+
+@lru_cache(maxsize=50_000)
+def rules_from(kind: str, trigger: str, timezone: str, text: str) -> Rules:
+    """Return the rules from their columns. Cached: a schedule fires often and is changed rarely."""
+    given: dict[str, Any] = json.loads(text)
+    for name in _SECONDS & given.keys():
+        given[name] = None if given[name] is None else timedelta(seconds=given[name])
+    given["overlap"], given["catch_up"] = Overlap(given["overlap"]), CatchUp(given["catch_up"])
+    given["retry_period"] = None if given["retry_period"] is None else Interval.parse(given["retry_period"])
+    return Rules(trigger=_trigger(kind, trigger, timezone), **given)
+
+
+def rules_of(row: StoredSchedule) -> Rules:
+    """Return the rules of a stored schedule. Raises `UnreadableSchedule`."""
+    try:
+        return rules_from(row.trigger_kind, row.trigger, row.timezone, row.rules)
+    except UNREADABLE as error:
+        raise UnreadableSchedule(row, error) from error
+
+
+def statistics_of(row: StoredSchedule) -> Statistics:
+    """Return the statistics of a stored schedule."""
+    values = dict(zip(STATISTICS, _statistics(row), strict=True))
+    for name in _DURATIONS:
+        values[name] = timedelta(seconds=values[name])
+    return Statistics(**values)
+
+
+def statistics_values(statistics: Statistics) -> dict[str, Any]:
+    """Return statistics as the columns of a row."""
+    values = dict(zip(STATISTICS, _statistics(statistics), strict=True))
+    for name in _DURATIONS:
+        values[name] = values[name].total_seconds()
+    return values
+
+
+def snapshot_of(row: StoredSchedule) -> ScheduleSnapshot:
+    """Return the part of a stored schedule that the domain plans from."""
+    return ScheduleSnapshot(
+        rules=rules_of(row),
+        statistics=statistics_of(row),
+        last_tick=row.last_tick,
+        next_start=row.next_start,
+        started=row.started_at,
+        disabled=None if row.disabled_reason is None else DisabledReason(row.disabled_reason),
+    )

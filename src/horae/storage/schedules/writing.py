@@ -11,13 +11,28 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Table, Update, bindparam, delete, insert, true, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Table,
+    Update,
+    bindparam,
+    delete,
+    false,
+    insert,
+    true,
+    update,
+)
 
+from horae.domain.jobs.job import JobId
+from horae.domain.schedules.schedule import NEXT_STATE, DisabledReason, ScheduleEvent, ScheduleState
 from horae.storage.engine.dialect import (
     INSERT,
     POSTGRESQL,
     IdList,
     PerDialect,
+    among,
     database_now,
     json_moment,
     json_rows,
@@ -25,16 +40,11 @@ from horae.storage.engine.dialect import (
 )
 from horae.storage.engine.unreadable_rows import readable
 from horae.storage.schedules.reading import ALL, stored
-from horae.storage.schedules.row_mapping import STATISTICS
-from horae.storage.schedules.rows import NewSchedule, StoredSchedule
+from horae.storage.schedules.rows import STATISTICS, StoredSchedule
 from horae.storage.schedules.tables import schedule_statistics, schedules
 
 # One order, so that rivals cannot deadlock; both tables, because after a wait only locked rows are read again.
-LOCK: Final = PerDialect(
-    lambda dialect: (
-        ALL.where(member_of(dialect, schedules.c.id, "ids", of=IdList)).order_by(schedules.c.id).with_for_update()
-    )
-)
+LOCK: Final = among(ALL.order_by(schedules.c.id).with_for_update(), schedules.c.id)
 _CHANGING: Final = (
     "state", "enabled", "disabled_reason", "pause_note", "run_token", "started_at", "next_start", "last_tick",
 )  # fmt: skip
@@ -64,9 +74,20 @@ WRITE: Final = PerDialect(
 WRITE_STATISTICS: Final = PerDialect(lambda dialect: _write(dialect, schedule_statistics, STATISTICS))
 
 
+def _given(*names: str) -> dict[str, BindParameter[Any]]:
+    return {name: bindparam(name, type_=schedules.c[name].type) for name in names}
+
+
 def _add(dialect: str) -> Any:
-    given = {name: bindparam(name, type_=schedules.c[name].type) for name in NewSchedule._fields}
-    added = INSERT[dialect](schedules).values(**given, created_at=database_now(), updated_at=database_now())
+    """Add a schedule, disabled until its activation."""
+    added = INSERT[dialect](schedules).values(
+        **_given("name", "module", "partition", *_DEFINITION),
+        state=ScheduleState.DISABLED.value,
+        enabled=false(),
+        disabled_reason=DisabledReason.PAUSED.value,
+        created_at=database_now(),
+        updated_at=database_now(),
+    )
     # If several transactions add the same name at once, all but one of them learn that it exists.
     unless_it_exists = added.on_conflict_do_nothing(index_elements=[schedules.c.module, schedules.c.name])
     return unless_it_exists.returning(schedules.c.id)
@@ -74,11 +95,17 @@ def _add(dialect: str) -> Any:
 
 ADD: Final = PerDialect(_add)
 ADD_STATISTICS: Final = insert(schedule_statistics)
-REDEFINE: Final = (
-    update(schedules)
-    .where(schedules.c.id == bindparam("schedule_id"))
-    .values({name: bindparam(name, type_=schedules.c[name].type) for name in _DEFINITION})
-)
+REDEFINE: Final = update(schedules).where(schedules.c.id == bindparam("schedule_id")).values(_given(*_DEFINITION))
+
+
+def _change_state(state: ScheduleState, event: ScheduleEvent) -> PerDialect[Update]:
+    values = {"state": NEXT_STATE[state, event].value, "version": schedules.c.version + 1, "updated_at": database_now()}
+    changed = update(schedules).where(schedules.c.state == state.value).values(values)
+    return among(changed, schedules.c.run_token, "jobs")
+
+
+STOP: Final = _change_state(ScheduleState.EXECUTING, ScheduleEvent.STOP)
+REPEAT: Final = _change_state(ScheduleState.TERMINATING, ScheduleEvent.REPEAT)
 REMOVE: Final = delete(schedules).where(schedules.c.id == bindparam("schedule_id"))
 
 
@@ -120,9 +147,10 @@ def _write_batch(
     connection.execute(statement.on(connection), {"rows": batch, "ids": [row.id for row in rows]})
 
 
-def add(connection: Connection, new: NewSchedule) -> int | None:
-    """Insert a schedule with empty statistics; return its id, or None if the name is taken."""
-    schedule_id: int | None = connection.execute(ADD.on(connection), new._asdict()).scalar_one_or_none()
+def add(connection: Connection, module: str, name: str, partition: int, definition: Mapping[str, Any]) -> int | None:
+    """Insert a disabled schedule with empty statistics; return its id, or None if the name is taken."""
+    given = {"module": module, "name": name, "partition": partition, **definition}
+    schedule_id: int | None = connection.execute(ADD.on(connection), given).scalar_one_or_none()
     if schedule_id is not None:
         connection.execute(ADD_STATISTICS, {"schedule_id": schedule_id})
     return schedule_id
@@ -136,3 +164,13 @@ def redefine(connection: Connection, schedule_id: int, values: Mapping[str, Any]
 def remove(connection: Connection, schedule_id: int) -> None:
     """Delete a schedule with its statistics and ticks."""
     connection.execute(REMOVE, {"schedule_id": schedule_id})
+
+
+def mark_stopping(connection: Connection, job_ids: Collection[JobId]) -> None:
+    """Note that the bodies of these jobs have been asked to stop, and still run."""
+    connection.execute(STOP.on(connection), {"jobs": list(job_ids)})
+
+
+def mark_repeating(connection: Connection, job_ids: Collection[JobId]) -> None:
+    """Note that these jobs have stopped and are tried again."""
+    connection.execute(REPEAT.on(connection), {"jobs": list(job_ids)})
