@@ -13,7 +13,6 @@ from sqlalchemy import bindparam, func, select, update
 
 from horae.domain.jobs.job import AttemptOutcome, Claim, Job, JobId, JobState, NodeId, Settlement
 from horae.domain.jobs.limits import HARD, OF_SCHEDULE, PENDING, Limit
-from horae.runtime.liveness.sweeper import FindOverdue
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import seconds_from_now
 from horae.storage.jobs import claims, creation, reading
@@ -62,21 +61,21 @@ def job(database: Database, job_id: JobId) -> Job:
 
 def expired(database: Database, limits: Mapping[str, float]) -> list[Job]:
     """Fail what has run for longer than this, seconds by type."""
-    return _expired(database, time_limits.overdue, limits, HARD)
+    return _expired(database, HARD, limits)
 
 
 def expired_runs(database: Database, graces: Mapping[str, float]) -> list[Job]:
     """Fail runs that have gone on for longer than their schedules allow, and the grace of their types."""
-    return _expired(database, time_limits.overdue_runs, graces, OF_SCHEDULE)
+    return _expired(database, OF_SCHEDULE, graces)
 
 
 def expired_pending(database: Database, limits: Mapping[str, float]) -> list[Job]:
     """Fail owned jobs that have waited for longer than this, seconds by type."""
-    return _expired(database, time_limits.overdue_pending, limits, PENDING)
+    return _expired(database, PENDING, limits)
 
 
-def _expired(database: Database, look: FindOverdue, limits: Mapping[str, float], limit: Limit) -> list[Job]:
-    found = database.autocommit(look, limits)
+def _expired(database: Database, limit: Limit, seconds: Mapping[str, float]) -> list[Job]:
+    found = database.autocommit(time_limits.overdue, limit, seconds)
     return database.transact(time_limits.expire, [(item.id, item.lease) for item in found], limit)
 
 

@@ -16,7 +16,10 @@ _MONTH: Final = timedelta(days=30)
 def duration(text: str) -> timedelta:
     """Parse `30s`, `1h30m`, `2 days`, `PT90M` or a plain number of seconds; raises `InvalidRequest`."""
     try:
-        return timedelta(seconds=_seconds(text)) if _is_number(text) else _length(text)
+        if text.isascii() and text.replace(".", "", 1).isdigit():
+            return timedelta(seconds=float(text))
+        months, days, microseconds = read_interval(text)
+        return months * _MONTH + timedelta(days=days, microseconds=microseconds)
     except OverflowError as error:
         raise InvalidRequest(f"{quoted(text)} is too long") from error
 
@@ -81,16 +84,3 @@ def _object(text: str | None) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InvalidRequest(f'--params {quoted(text)}: expected a JSON object, as in {{"path": "people.csv"}}')
     return cast("dict[str, Any]", value)
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.replace(".", "", 1).isdigit()
-
-
-def _seconds(text: str) -> float:
-    return float(text)
-
-
-def _length(text: str) -> timedelta:
-    months, days, microseconds = read_interval(text)
-    return months * _MONTH + timedelta(days=days, microseconds=microseconds)

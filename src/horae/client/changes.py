@@ -11,7 +11,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -106,24 +106,23 @@ def is_requested() -> bool:
     return _asked.get() is not None
 
 
-@contextmanager
-def requested(asked: ChangeRequest) -> Generator[None]:
+def requested(asked: ChangeRequest) -> AbstractContextManager[None]:
     """Record the changes made within the block, in this thread and in those it calls, under this request."""
-    token = _asked.set(asked)
-    try:
-        yield
-    finally:
-        _asked.reset(token)
+    return _set(_asked, asked)
+
+
+def attributed_to(caller: Caller) -> AbstractContextManager[None]:
+    """Record the changes made within the block as those of `caller`."""
+    return _set(_caller, caller)
 
 
 @contextmanager
-def attributed_to(caller: Caller) -> Generator[None]:
-    """Record the changes made within the block as those of `caller`."""
-    token = _caller.set(caller)
+def _set(variable: ContextVar[Any], value: object) -> Generator[None]:
+    token = variable.set(value)
     try:
         yield
     finally:
-        _caller.reset(token)
+        variable.reset(token)
 
 
 def recorded(

@@ -64,25 +64,19 @@ def status(*, database: DatabaseUrl = DEFAULT_DATABASE, as_json: AsJson = False)
 
 
 def migrate(database: str, revision: str, *, up: bool, sql: bool, start: str | None, as_json: bool) -> None:
-    """Migrate the database to a revision and print its status, or print the statements that would do it."""
+    """Migrate the database to a revision and print its status, or print the statements that would do it.
+
+    `start`: the revision from which the statements lead; None for that of the database.
+    """
     with failures_as_exit_codes():
         if sql:
-            print_sql(database, start, revision, up=up, as_json=as_json)
+            dialect = normalised(database).get_backend_name()
+            statements = runner.sql(dialect, start=start or current(database), end=revision, up=up)
+            print_json({"sql": statements}) if as_json else typer.echo(statements, nl=False)
             return
         with closing(Database(database)) as opened:
             (runner.upgrade if up else runner.downgrade)(opened, revision)
             print_status(runner.status(opened), as_json=as_json)
-
-
-def print_sql(database: str, start: str | None, end: str, *, up: bool, as_json: bool) -> None:
-    """Print the statements from `start`, by default the database's revision, to `end`."""
-    statements = runner.sql(dialect_of(database), start=start or current(database), end=end, up=up)
-    print_json({"sql": statements}) if as_json else typer.echo(statements, nl=False)
-
-
-def dialect_of(database: str) -> str:
-    """Return `sqlite` or `postgresql`."""
-    return normalised(database).get_backend_name()
 
 
 def current(database: str) -> str:

@@ -2,7 +2,7 @@
 
 import json
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection
 
@@ -12,6 +12,11 @@ from horae.storage.schedules.plan_writing import AppliedPlan
 from horae.types.registry import Registry
 from horae.types.values.parameters import ModelParameters
 from horae.types.values.secret import masked
+
+_COLUMNS: Final = (
+    "name", "job_type", "trigger", "timezone", "queue", "priority", "enabled", "disabled_reason", "pause_note",
+    "next_start",
+)  # fmt: skip
 
 
 def change_of(action: str, reference: int | str, registry: Registry) -> Change:
@@ -31,20 +36,8 @@ def snapshot(connection: Connection, reference: int | str, registry: Registry) -
         return None
     rules: dict[str, Any] = json.loads(row.rules)
     rules.pop("key", None)
-    return {
-        "name": row.name,
-        "job_type": row.job_type,
-        "trigger": row.trigger,
-        "timezone": row.timezone,
-        **rules,
-        "queue": row.queue,
-        "priority": row.priority,
-        "params": _shown(registry, row.job_type, row.params),
-        "enabled": row.enabled,
-        "disabled_reason": row.disabled_reason,
-        "pause_note": row.pause_note,
-        "next_start": row.next_start,
-    }
+    columns: dict[str, Any] = {name: getattr(row, name) for name in _COLUMNS}
+    return {**columns, **rules, "params": _shown(registry, row.job_type, row.params)}
 
 
 def _shown(registry: Registry, job_type: str, params: str | None) -> Any:

@@ -38,7 +38,6 @@ from horae.types.job_type import JobType
 from horae.types.registry import Registry
 
 log = logging.getLogger("horae.runtime")
-FindOverdue = Callable[[Connection, Mapping[str, float]], list[OverdueJob]]
 
 
 class Sweeper:
@@ -192,17 +191,17 @@ class Sweeper:
         pending = {kind.type: kind.limits.pending for kind in self._registry}
         waiting = {name: limit.total_seconds() for name, limit in pending.items() if limit is not None}
         for job in [
-            *await self._expire(time_limits.overdue, overdue, limits.HARD),
-            *await self._expire(time_limits.overdue_runs, graces, limits.OF_SCHEDULE),
+            *await self._expire(limits.HARD, overdue),
+            *await self._expire(limits.OF_SCHEDULE, graces),
         ]:
             log.error("job %d (%s) ran past its hard time limit and was failed", job.id, job.type)
             self._on_expiry(job)
-        for job in await self._expire(time_limits.overdue_pending, waiting, limits.PENDING):
+        for job in await self._expire(limits.PENDING, waiting):
             log.error("job %d (%s) was not claimed in time and was failed", job.id, job.type)
             self._on_expiry(job)
 
-    async def _expire(self, find_overdue: FindOverdue, seconds: Mapping[str, float], limit: Limit) -> Sequence[Job]:
-        found = await self._database.autocommit_async(find_overdue, seconds)
+    async def _expire(self, limit: Limit, seconds: Mapping[str, float]) -> Sequence[Job]:
+        found = await self._database.autocommit_async(time_limits.overdue, limit, seconds)
         if not found:
             return ()
         living = await self._database.in_service(self._living)

@@ -251,7 +251,7 @@ class Database:
     def _listen_tolerantly(self, engine: Engine) -> Engine:
         """Listen, and load unreadable values as `UNREADABLE`; not for bodies, which read the application's data."""
         if engine.dialect.name != SQLITE:
-            event.listen(engine, "connect", _load_tolerantly)
+            event.listen(engine, "connect", unreadable_rows.load_tolerantly)
         return self._listen(engine, self._connections)
 
     def _run(self, opened: Opened, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -348,10 +348,6 @@ def conflicts_as_busy() -> Generator[None]:
 def is_conflict(error: DBAPIError) -> bool:
     """Return whether the transaction conflicted with another one, and may succeed if it is repeated."""
     return getattr(error.orig, "sqlstate", None) in RETRIED_SQLSTATES
-
-
-def _load_tolerantly(connection: Any, _record: object) -> None:
-    unreadable_rows.load_tolerantly(connection)
 
 
 def _pauses() -> Iterator[float | None]:

@@ -107,8 +107,8 @@ def loads(text: str | bytes) -> Any:
         return UNREADABLE
 
 
-def load_tolerantly(connection: Any) -> None:
-    """Make a psycopg connection load `UNREADABLE` where it would raise, which would fail the whole result."""
+def load_tolerantly(connection: Any, _record: object = None) -> None:
+    """Make a new psycopg connection load `UNREADABLE` where it would raise, which would fail the whole result."""
     from psycopg import DataError  # noqa: PLC0415 - an extra
     from psycopg.abc import Buffer  # noqa: PLC0415
     from psycopg.adapt import Loader  # noqa: PLC0415

@@ -1,16 +1,16 @@
 """Create jobs: one, or thousands in one statement; count limits and unique keys are checked atomically."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
-    BigInteger,
     BindParameter,
     Connection,
     Float,
     Integer,
+    String,
     Text,
     and_,
     bindparam,
@@ -73,28 +73,7 @@ class Inserted(NamedTuple):
     updated_at: datetime
 
 
-_COLUMNS: Final = (
-    "type",
-    "queue",
-    "priority",
-    "owner",
-    "params",
-    "max_attempts",
-    "backoff",
-    "unique_key",
-    "meta",
-    "max_runtime",
-    "retry_of",
-)
-_TYPES: Final = {
-    "priority": Integer(),
-    "max_attempts": Integer(),
-    "params": Json(),
-    "backoff": Json(),
-    "meta": Json(),
-    "max_runtime": Float(),
-    "retry_of": BigInteger(),
-}
+_COLUMNS: Final = tuple(field.name for field in fields(NewJob) if field.name not in ("run_at", "delay"))
 _RUN_AT: Final = func.coalesce(
     bindparam("run_at", type_=Instant()),
     seconds_from_now(func.coalesce(bindparam("delay", type_=Float()), 0.0)),
@@ -102,8 +81,11 @@ _RUN_AT: Final = func.coalesce(
 
 
 def _value(name: str) -> Any:
-    kind = _TYPES.get(name, Text())
-    return cast(bindparam(name, type_=Text() if isinstance(kind, Json) else kind), kind)
+    kind = jobs.c[name].type
+    if isinstance(kind, Json):
+        return cast(bindparam(name, type_=Text()), kind)
+    # As text of any length: PostgreSQL would cut a text that is too long instead of rejecting it.
+    return cast(bindparam(name, type_=kind), Text() if isinstance(kind, String) else kind)
 
 
 _VALUES: Final = {
@@ -113,7 +95,7 @@ _VALUES: Final = {
     "created_at": database_now(),
     "updated_at": database_now(),
 }
-_INSERTED: Final = (jobs.c.id, jobs.c.run_at, jobs.c.created_at, jobs.c.updated_at)
+_INSERTED: Final = tuple(jobs.c[name] for name in Inserted._fields)
 
 COUNT_OPEN: Final = select(func.count()).where(
     jobs.c.owner == bindparam("owner"),
@@ -169,11 +151,7 @@ ACTIVE_WITH_KEY: Final = select(jobs.c.id).where(
 
 
 def _parameters(job: NewJob) -> dict[str, Any]:
-    return {
-        **{name: getattr(job, name) for name in _COLUMNS},
-        "run_at": job.run_at,
-        "delay": job.delay,
-    }
+    return {name: getattr(job, name) for name in (*_COLUMNS, "run_at", "delay")}
 
 
 def add(connection: Connection, job: NewJob) -> Inserted:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, case, func, null, or_, outerjoin, select, update
+from sqlalchemy import Connection, bindparam, case, func, null, or_, select, update
 
 from horae.domain.jobs.job import JobState
 from horae.storage.engine.dialect import INSERT, PerDialect, database_now, seconds_since
@@ -31,36 +31,30 @@ class QueueView:
     oldest_due: float | None
 
 
-def _pause(dialect: str) -> Any:
-    row = INSERT[dialect](queues).values(name=bindparam("name"), paused_at=database_now(), note=bindparam("note"))
-    changed = {
-        "paused_at": func.coalesce(queues.c.paused_at, database_now()),
-        "note": bindparam("note"),
-    }
-    return row.on_conflict_do_update(index_elements=[queues.c.name], set_=changed)
+def _put(new: Mapping[str, Any], changed: Mapping[str, Any]) -> PerDialect[Any]:
+    """Insert a row for the queue, or change the one that it has."""
+
+    def build(dialect: str) -> Any:
+        row = INSERT[dialect](queues).values(name=bindparam("name"), **new)
+        return row.on_conflict_do_update(index_elements=[queues.c.name], set_=changed)
+
+    return PerDialect(build)
 
 
-PAUSE: Final = PerDialect(_pause)
+_note: dict[str, Any] = {"note": bindparam("note")}
+_since_when = func.coalesce(queues.c.paused_at, database_now())
+PAUSE: Final = _put({**_note, "paused_at": database_now()}, {**_note, "paused_at": _since_when})
 RESUME: Final = (
     update(queues)
     .where(queues.c.name == bindparam("queue"), queues.c.paused_at.is_not(None))
     .values(paused_at=null(), note=null(), opened_at=database_now())
 )
-
-
-def _limit(dialect: str) -> Any:
-    limited: dict[str, Any] = {"concurrency_limit": bindparam("concurrency_limit")}
-    row = INSERT[dialect](queues).values(name=bindparam("name"), **limited)
-    return row.on_conflict_do_update(index_elements=[queues.c.name], set_=limited)
-
-
-LIMIT: Final = PerDialect(_limit)
+_limited: dict[str, Any] = {"concurrency_limit": bindparam("concurrency_limit")}
+LIMIT: Final = _put(_limited, _limited)
 SETTINGS: Final = select(queues.c.paused_at, queues.c.note, queues.c.concurrency_limit).where(
     queues.c.name == bindparam("queue")
 )
 UNLIMIT: Final = update(queues).where(queues.c.name == bindparam("queue")).values(concurrency_limit=null())
-
-PAUSED: Final = select(queues.c.name).where(queues.c.name == bindparam("queue"), queues.c.paused_at.is_not(None))
 
 _due = (jobs.c.state == JobState.PENDING) & (jobs.c.run_at <= database_now())
 _busy = (
@@ -89,11 +83,7 @@ VIEW: Final = (
         _busy.c.oldest_due,
     )
     .select_from(
-        outerjoin(
-            outerjoin(_names, queues, queues.c.name == _names.c.name),
-            _busy,
-            _busy.c.name == _names.c.name,
-        )
+        _names.outerjoin(queues, queues.c.name == _names.c.name).outerjoin(_busy, _busy.c.name == _names.c.name)
     )
     .order_by(_names.c.name)
 )
@@ -126,7 +116,7 @@ def settings(connection: Connection, name: str) -> Mapping[str, Any]:
 
 def is_paused(connection: Connection, name: str) -> bool:
     """Return whether a queue is paused."""
-    return connection.execute(PAUSED, {"queue": name}).first() is not None
+    return bool(settings(connection, name)["paused"])
 
 
 def view(connection: Connection) -> list[QueueView]:

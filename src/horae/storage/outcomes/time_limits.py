@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Mapping
 from datetime import datetime
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -22,7 +23,7 @@ from sqlalchemy import (
 )
 
 from horae.domain.jobs.job import Job, JobEvent, JobId, JobState, NodeId, state_after, states_before
-from horae.domain.jobs.limits import Limit
+from horae.domain.jobs.limits import HARD, OF_SCHEDULE, PENDING, Limit
 from horae.domain.schedules.statistics import RunOutcome
 from horae.storage.engine.dialect import PerDialect, json_rows, seconds_from_now
 from horae.storage.engine.unreadable_rows import readable
@@ -44,42 +45,29 @@ class OverdueJob(NamedTuple):
 
 
 def _overdue(
-    dialect: str, state: JobState, since: Any, *more: Any, seconds: Any = None, queue_open: bool = False
+    state: JobState, since: Any, condition: Any, dialect: str, *, seconds: Any = 0.0, queue_open: bool = False
 ) -> Select[*tuple[Any, ...]]:
     """Select jobs past their limits; `queue_open`: only those whose queue was open for all of that time."""
     limits = json_rows(dialect, "limits", type=String(), seconds=Float())
-    limit = limits.c.seconds if seconds is None else limits.c.seconds + seconds
+    limit = limits.c.seconds + seconds
     latest = seconds_from_now(-limit)
     if queue_open:
         held = or_(queues.c.paused_at.is_not(None), queues.c.opened_at >= latest)
-        more = (*more, ~select(queues.c.name).where(queues.c.name == jobs.c.queue, held).exists())
+        condition &= ~select(queues.c.name).where(queues.c.name == jobs.c.queue, held).exists()
     return select(jobs.c.id, jobs.c.lease, jobs.c.node_id, since.label("since"), limit.label("seconds")).where(
-        jobs.c.type == limits.c.type, since < latest, jobs.c.state == state, *more
+        jobs.c.type == limits.c.type, since < latest, jobs.c.state == state, condition
     )
 
 
-OVERDUE: Final = PerDialect(
-    lambda dialect: _overdue(dialect, JobState.STARTED, jobs.c.started_at, jobs.c.max_runtime.is_(None))
-)
-OVERDUE_RUNS: Final = PerDialect(
-    lambda dialect: _overdue(
-        dialect,
-        JobState.STARTED,
-        jobs.c.started_at,
-        jobs.c.max_runtime.is_not(None),  # then its schedule sets its limit, not its type
-        seconds=jobs.c.max_runtime,
-    )
-)
-OVERDUE_PENDING: Final = PerDialect(
-    lambda dialect: _overdue(
-        dialect,
-        JobState.PENDING,
-        jobs.c.run_at,
-        jobs.c.owner.is_not(None),
-        jobs.c.attempt == 0,
-        queue_open=True,
-    )
-)
+_of_schedule = jobs.c.max_runtime.is_not(None)  # then its schedule sets the limit of the job, not its type
+_unclaimed = jobs.c.owner.is_not(None) & (jobs.c.attempt == 0)
+OVERDUE: Final[Mapping[Limit, PerDialect[Select[Any]]]] = {
+    HARD: PerDialect(partial(_overdue, JobState.STARTED, jobs.c.started_at, ~_of_schedule)),
+    OF_SCHEDULE: PerDialect(
+        partial(_overdue, JobState.STARTED, jobs.c.started_at, _of_schedule, seconds=jobs.c.max_runtime)
+    ),
+    PENDING: PerDialect(partial(_overdue, JobState.PENDING, jobs.c.run_at, _unclaimed, queue_open=True)),
+}
 
 
 def _expire(dialect: str) -> Update:
@@ -105,28 +93,15 @@ def _expire(dialect: str) -> Update:
 EXPIRE: Final = PerDialect(_expire)
 
 
-def overdue(connection: Connection, limits: Mapping[str, float]) -> list[OverdueJob]:
-    """Return jobs that have run past the hard limits of their types (seconds by type)."""
-    return _overdue_of(connection, OVERDUE, limits)
+def overdue(connection: Connection, limit: Limit, seconds: Mapping[str, float]) -> list[OverdueJob]:
+    """Return the jobs that have exceeded a limit; `seconds` by type.
 
-
-def overdue_runs(connection: Connection, graces: Mapping[str, float]) -> list[OverdueJob]:
-    """Return runs that have exceeded the limit of their schedule plus the grace period of their type (in seconds)."""
-    return _overdue_of(connection, OVERDUE_RUNS, graces)
-
-
-def overdue_pending(connection: Connection, limits: Mapping[str, float]) -> list[OverdueJob]:
-    """Return jobs with an owner that no node has claimed in time (seconds by type)."""
-    return _overdue_of(connection, OVERDUE_PENDING, limits)
-
-
-def _overdue_of(
-    connection: Connection, statement: PerDialect[Select[Any]], limits: Mapping[str, float]
-) -> list[OverdueJob]:
-    rows = json.dumps([{"type": name, "seconds": seconds} for name, seconds in limits.items()])
-    return readable(
-        jobs.name, connection.execute(statement.on(connection), {"limits": rows}), lambda row: OverdueJob(*row)
-    )
+    `HARD`: jobs that run for longer. `OF_SCHEDULE`: runs that exceed the limit of their schedule by more. `PENDING`:
+    jobs with an owner that no node has claimed in that time.
+    """
+    rows = json.dumps([{"type": name, "seconds": each} for name, each in seconds.items()])
+    found = connection.execute(OVERDUE[limit].on(connection), {"limits": rows})
+    return readable(jobs.name, found, lambda row: OverdueJob(*row))
 
 
 def expire(

@@ -33,7 +33,6 @@ from horae.storage.schedules.rows import (
     statistics_values,
 )
 from horae.storage.schedules.tables import schedules
-from horae.storage.schedules.ticks import NewTicks
 from horae.storage.schedules.writing import by_index
 
 log = logging.getLogger("horae.schedules")
@@ -168,15 +167,15 @@ def _state(row: StoredSchedule, made: Plan, token: int | None) -> str:
     return ScheduleState.TERMINATING if stopping else ScheduleState.EXECUTING
 
 
-def _entries(row: StoredSchedule, made: Plan, fired: JobId | None, node: NodeId | None) -> Iterable[NewTicks]:
+def _entries(row: StoredSchedule, made: Plan, fired: JobId | None, node: NodeId | None) -> Iterable[dict[str, Any]]:
     for entry in made.ticks:
-        yield NewTicks(
-            schedule_id=row.id,
-            nominal_time=entry.first,
-            until=entry.last,
-            count=entry.count,
-            decision=entry.decision.value,
-            reason=entry.reason.value,
-            job_id=fired if entry.decision is Decision.FIRED else None,
-            decided_by=node,
-        )
+        yield {
+            "schedule_id": row.id,
+            "nominal_time": entry.first,
+            "until": entry.last,
+            "count": entry.count,
+            "decision": entry.decision.value,
+            "reason": entry.reason.value,
+            "job_id": fired if entry.decision is Decision.FIRED else None,
+            "decided_by": node,
+        }

@@ -58,11 +58,7 @@ FAILED_RUNS: Final = (
         jobs.c.schedule_id,
         jobs.c.id.label("job_id"),
         jobs.c.nominal_time,
-        job_attempts.c.started_at,
-        job_attempts.c.finished_at,
-        job_attempts.c.outcome,
-        job_attempts.c.error,
-        job_attempts.c.traceback,
+        *(job_attempts.c[name] for name in ("started_at", "finished_at", "outcome", "error", "traceback")),
     )
     .join(job_attempts, job_attempts.c.job_id == jobs.c.id)
     .where(jobs.c.schedule_id.is_not(None), job_attempts.c.outcome.in_(["failed", "timed_out", "crashed"]))

@@ -80,16 +80,16 @@ partial_index("horae_schedules_due", schedules.c.next_start, where=text("next_st
 Index("horae_schedules_updated", schedules.c.updated_at)  # event streams query the latest changes once a second
 partial_index("horae_schedules_running", schedules.c.run_token, where=text("run_token IS NOT NULL"))
 
+
+def _key_of_schedule() -> Column[int]:
+    cascade = ForeignKey("horae_schedules.id", ondelete="CASCADE")
+    return Column("schedule_id", row_id, cascade, primary_key=True, autoincrement=False)
+
+
 schedule_statistics = Table(
     "horae_schedule_statistics",
     metadata,
-    Column(
-        "schedule_id",
-        row_id,
-        ForeignKey("horae_schedules.id", ondelete="CASCADE"),
-        primary_key=True,
-        autoincrement=False,
-    ),
+    _key_of_schedule(),
     Column("last_start", Instant),
     Column("last_finish", Instant),
     Column("last_successful_finish", Instant),
@@ -112,13 +112,7 @@ schedule_statistics = Table(
 ticks = Table(
     "horae_ticks",
     metadata,
-    Column(
-        "schedule_id",
-        row_id,
-        ForeignKey("horae_schedules.id", ondelete="CASCADE"),
-        primary_key=True,
-        autoincrement=False,
-    ),
+    _key_of_schedule(),
     Column("nominal_time", Instant, primary_key=True),
     Column("until", Instant, nullable=False),
     Column("count", BigInteger, nullable=False),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, TypedDict
+from typing import Any, Final
 
 from sqlalchemy import (
     Connection,
@@ -27,19 +27,6 @@ from horae.storage.schedules.tables import ticks
 from horae.storage.schedules.writing import rows_as_json
 
 
-class NewTicks(TypedDict):
-    """A decision about one nominal time, or the same decision about several consecutive ones."""
-
-    schedule_id: int
-    nominal_time: datetime
-    until: datetime
-    count: int
-    decision: str
-    reason: str
-    job_id: int | None
-    decided_by: str | None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTicks:
     """A row of the ledger; `until` and `count` tell which nominal times it stands for, and how many."""
@@ -55,7 +42,7 @@ class StoredTicks:
     decided_by: str | None
 
 
-_GIVEN: Final = tuple(NewTicks.__annotations__)
+_GIVEN: Final = tuple(name for name in ticks.c.keys() if name != "decided_at")  # noqa: SIM118 - not a mapping
 
 
 def _add(dialect: str) -> Insert:
@@ -93,8 +80,11 @@ LATEST: Final = select(func.max(ticks.c.nominal_time)).where(
 )
 
 
-def add(connection: Connection, decided: Sequence[NewTicks]) -> None:
-    """Write decisions; the primary key rejects a second one about the same nominal time, and so the transaction."""
+def add(connection: Connection, decided: Sequence[Mapping[str, Any]]) -> None:
+    """Write decisions, given by all columns but `decided_at`.
+
+    The primary key rejects a second decision about the same nominal time, and so the transaction.
+    """
     connection.execute(ADD.on(connection), {"rows": rows_as_json(connection, decided)})
 
 
