@@ -9,7 +9,7 @@ from multiprocessing.connection import Connection
 
 from benchmarks.application import Measured
 from benchmarks.ground import Ground
-from horae.cli.serving.memory import tune_garbage_collector
+from horae.cli.serving.process import tune_garbage_collector
 from horae.runtime.node.node import Node
 
 PAUSE = 0.002

@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from typer.testing import CliRunner, Result
 
-from horae.cli.commands.cron import cron_app
+from horae.cli.main import app
 
 BERLIN = ("--timezone", "Europe/Berlin")
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(cron_app, arguments)
+    return CliRunner().invoke(app, ["cron", *arguments])
 
 
 def fires(*arguments: str) -> list[str]:

@@ -8,13 +8,13 @@ import pytest
 from sqlalchemy import inspect, text
 from typer.testing import CliRunner, Result
 
-from horae.cli.commands.migrate import migrate_app
+from horae.cli.main import app
 from horae.storage.engine.database import Database
 from horae.storage.migrations.version import HEAD, REVISIONS, VERSION_TABLE
 
 
 def migrate(url: str, *arguments: str) -> Result:
-    return CliRunner().invoke(migrate_app, [*arguments, "--database", url])
+    return CliRunner().invoke(app, ["migrate", *arguments, "--database", url])
 
 
 def tables(url: str) -> list[str]:
@@ -76,9 +76,9 @@ def test_sql_needs_no_database_when_told_where_to_start() -> None:
 
 def test_the_database_is_found_in_the_environment_or_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    CliRunner().invoke(migrate_app, ["up"], env={"HORAE_DATABASE": "sqlite:///named.db"})
+    CliRunner().invoke(app, ["migrate", "up"], env={"HORAE_DATABASE": "sqlite:///named.db"})
     assert (tmp_path / "named.db").exists()
-    CliRunner().invoke(migrate_app, ["up"], env={"HORAE_DATABASE": None})
+    CliRunner().invoke(app, ["migrate", "up"], env={"HORAE_DATABASE": None})
     assert (tmp_path / "horae.db").exists()
 
 

@@ -1,13 +1,12 @@
 """`horae cron`: evaluates and explains cron expressions. Needs no database."""
 
 import json
-from collections.abc import Generator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
+from horae.cli.options import AsJson
 from horae.client.schedules.words import daylight_saving_in_words, in_words
 from horae.domain.cron.expression import CronExpression
 from horae.domain.cron.wall_clock import DstFold, DstGap
@@ -22,13 +21,9 @@ Expression = Annotated[
 Timezone = Annotated[str, typer.Option(metavar="ZONE", help="IANA time zone.")]
 Gap = Annotated[DstGap, typer.Option(help="Times skipped when clocks go forward: shift past the gap, or skip.")]
 Fold = Annotated[DstFold, typer.Option(help="Times repeated when clocks go back: which one fires.")]
-After = Annotated[
-    str | None,
-    typer.Option(metavar="ISO", help="Start time; without an offset it is in ZONE. [now]"),
-]
+After = Annotated[str | None, typer.Option(metavar="ISO", help="Start time; without an offset it is in ZONE. [now]")]
 Count = Annotated[int, typer.Option(min=1, max=10_000, help="Number of times.")]
 Inclusive = Annotated[bool, typer.Option("--inclusive", help="Include the start time itself.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print a JSON list.")]
 
 
 @cron_app.command("next")
@@ -44,10 +39,8 @@ def next_fires(  # noqa: PLR0913 - one argument for each option
     as_json: AsJson = False,
 ) -> None:
     """Print the next times an expression fires, one per line, with their offset from UTC."""
-    with refusals_on_stderr():
-        cron = CronExpression.parse(expression, timezone=timezone, dst_gap=dst_gap, dst_fold=dst_fold)
-        listed = cron.upcoming(_moment(after, timezone), count, inclusive=inclusive)
-    fires = [fire.isoformat() for fire in listed]
+    cron = CronExpression.parse(expression, timezone=timezone, dst_gap=dst_gap, dst_fold=dst_fold)
+    fires = [fire.isoformat() for fire in cron.upcoming(_moment(after, timezone), count, inclusive=inclusive)]
     if as_json:
         typer.echo(json.dumps(fires))
         return
@@ -64,11 +57,10 @@ def explain(
     timezone: Timezone = "UTC",
     dst_gap: Gap = "shift",
     dst_fold: Fold = "first",
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Describe in words when an expression fires."""
-    with refusals_on_stderr():
-        cron = CronExpression.parse(expression, timezone=timezone, dst_gap=dst_gap, dst_fold=dst_fold)
+    cron = CronExpression.parse(expression, timezone=timezone, dst_gap=dst_gap, dst_fold=dst_fold)
     words, changes = in_words(cron), None if timezone == "UTC" else daylight_saving_in_words(cron)
     if as_json:
         said = {"expression": expression, "words": words, "timezone": timezone, "daylight_saving": changes}
@@ -77,16 +69,6 @@ def explain(
     typer.echo(words)
     if changes is not None:
         typer.echo(f"Time zone: {timezone}. {changes}")
-
-
-@contextmanager
-def refusals_on_stderr() -> Generator[None]:
-    """Turn an invalid argument into an error message and exit code 2."""
-    try:
-        yield
-    except InvalidRequest as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(2) from error
 
 
 def _moment(text: str | None, timezone: str) -> datetime:

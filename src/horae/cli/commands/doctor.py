@@ -16,16 +16,14 @@ from horae.client.doctor.basics import check_clock, check_hints, check_pooler, f
 from horae.client.doctor.file import examine_file
 from horae.client.doctor.finding import Finding, Level, warning
 from horae.client.doctor.rows import check_rows
-from horae.client.doctor.schedules import schedule_findings
 from horae.client.doctor.server import examine_server
-from horae.client.doctor.work import left_findings, node_findings, queue_findings, work_findings
+from horae.client.doctor.system import system_findings
+from horae.client.doctor.work import left_findings
 from horae.runtime.node.node_status import look
 from horae.storage.engine.database import Database, shown
 from horae.storage.engine.dialect import SQLITE
 from horae.storage.jobs import owed_hooks
-from horae.storage.operations import doctor as asking
 from horae.storage.operations import queues
-from horae.storage.schedules import health
 
 
 def doctor(context: typer.Context, *, as_json: AsJson = False) -> None:
@@ -89,12 +87,7 @@ def print_finding(finding: Finding) -> None:
 def _work(horae: Horae, database: Database) -> Iterator[Finding]:
     seen = look(database)
     alive = [node.view for node in seen if node.alive]
-    yield from node_findings(alive, [(node.view, node.cause_of_death) for node in seen if node.cause_of_death])
-    known_queues = database.autocommit(queues.view)
-    yield from queue_findings(known_queues)
-    paused = {queue.name for queue in known_queues if queue.paused_at is not None}
-    known = horae.registry.by_name
-    yield from work_findings(database.autocommit(asking.due_work), alive, paused, known=known)
+    dead = [(node.view, node.cause_of_death) for node in seen if node.cause_of_death]
+    yield from system_findings(database, alive, dead, database.autocommit(queues.view), known=horae.registry.by_name)
     left = database.autocommit(owed_hooks.leftover_jobs, (), horae.settings.keep.total_seconds())
     yield from left_findings(left, alive)
-    yield from schedule_findings(database.autocommit(health.check), alive, known=known)

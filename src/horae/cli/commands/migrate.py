@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from horae.cli.failures import failures_as_exit_codes
 from horae.cli.options import AsJson
 from horae.cli.printing.output import print_json
 from horae.storage.engine.database import Database, normalised
@@ -59,7 +58,7 @@ def down(
 @migrate_app.command()
 def status(*, database: DatabaseUrl = DEFAULT_DATABASE, as_json: AsJson = False) -> None:
     """Show the revision of the database and pending migrations; changes nothing."""
-    with failures_as_exit_codes(), closing(Database(database)) as opened:
+    with closing(Database(database)) as opened:
         print_status(runner.status(opened), as_json=as_json)
 
 
@@ -68,15 +67,14 @@ def migrate(database: str, revision: str, *, up: bool, sql: bool, start: str | N
 
     `start`: the revision from which the statements lead; None for that of the database.
     """
-    with failures_as_exit_codes():
-        if sql:
-            dialect = normalised(database).get_backend_name()
-            statements = runner.sql(dialect, start=start or current(database), end=revision, up=up)
-            print_json({"sql": statements}) if as_json else typer.echo(statements, nl=False)
-            return
-        with closing(Database(database)) as opened:
-            (runner.upgrade if up else runner.downgrade)(opened, revision)
-            print_status(runner.status(opened), as_json=as_json)
+    if sql:
+        dialect = normalised(database).get_backend_name()
+        statements = runner.sql(dialect, start=start or current(database), end=revision, up=up)
+        print_json({"sql": statements}) if as_json else typer.echo(statements, nl=False)
+        return
+    with closing(Database(database)) as opened:
+        (runner.upgrade if up else runner.downgrade)(opened, revision)
+        print_status(runner.status(opened), as_json=as_json)
 
 
 def current(database: str) -> str:

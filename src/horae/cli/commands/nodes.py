@@ -30,17 +30,13 @@ def list_nodes(context: typer.Context, *, as_json: AsJson = False) -> None:
         seen = look(horae.components.database)
         died = horae.components.database.autocommit(nodes.recently_died, REMEMBERED)
     if as_json:
-        print_json({"nodes": [as_values(node) for node in seen], "died": [dead_values(node) for node in died]})
+        removed = [{**asdict(node), "host": host_name(node.host, node.pid)} for node in died]
+        print_json({"nodes": [as_values(node) for node in seen], "died": removed})
         return
     print_table(COLUMNS, seen, empty="No node is running. Start one: horae run module:attribute")
     if died:
         typer.echo()
         print_table(COLUMNS_OF_DEAD, died)
-
-
-def dead_values(node: DeadNode) -> dict[str, Any]:
-    """Return a removed node as `--json` prints it."""
-    return {**asdict(node), "host": host_name(node.host, node.pid)}
 
 
 def as_values(node: SeenNode) -> dict[str, Any]:

@@ -14,9 +14,8 @@ from horae.app import Horae
 from horae.cli.context import Target, target_of
 from horae.cli.failures import FAILED
 from horae.cli.printing.output import print_json
-from horae.cli.serving.descriptors import raise_limit
 from horae.cli.serving.logs import LogFormat, LogLevel, configure
-from horae.cli.serving.memory import tune_garbage_collector
+from horae.cli.serving.process import raise_descriptor_limit, tune_garbage_collector
 from horae.cli.serving.serving import Service
 from horae.cli.values import duration
 from horae.errors import ConfigurationError
@@ -113,7 +112,7 @@ def run(  # noqa: PLR0913 - one argument for each option
     settings = horaes[0].settings
     configure(log_format or settings.log_format, log_level or settings.log_level)
     as_json = (log_format or settings.log_format) == "json"
-    raise_limit()
+    raise_descriptor_limit()
     slots = Slots(concurrency or settings.concurrency)
     with ExitStack() as stack:
         for horae in horaes:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from horae.api.serving.connections import Bounds
 from horae.api.serving.server import HttpServer
 from horae.app import Horae
-from horae.cli.serving import descriptors
+from horae.cli.serving.process import descriptor_limit
 from horae.errors import ConfigurationError
 from horae.settings import Settings
 
@@ -52,7 +52,7 @@ def _server(horae: Horae, host: str, port: int) -> HttpServer:
 def bounds_of(settings: Settings) -> Bounds:
     """Return the limits for clients; connections use at most half of the process's file descriptors."""
     return Bounds(
-        connections=max(8, min(settings.max_connections, descriptors.limit() // 2)),
+        connections=max(8, min(settings.max_connections, descriptor_limit() // 2)),
         header=settings.header_timeout.total_seconds(),
         body=settings.body_timeout.total_seconds(),
         writing=settings.write_timeout.total_seconds(),

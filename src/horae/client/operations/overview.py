@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Final
 
 from horae.client.doctor.finding import Finding, Level, counted, warning
-from horae.client.doctor.schedules import schedule_findings
-from horae.client.doctor.work import Dead, node_findings, queue_findings, work_findings
+from horae.client.doctor.system import system_findings
+from horae.client.doctor.work import Dead
 from horae.domain.jobs.job import JobState
 from horae.storage.engine.database import Database
 from horae.storage.jobs import reading
@@ -16,7 +16,6 @@ from horae.storage.operations import doctor, overview, queues
 from horae.storage.operations.nodes import NodeView
 from horae.storage.operations.overview import Minute, TypeCounts
 from horae.storage.operations.queues import QueueView
-from horae.storage.schedules import health
 
 MANY_FAILURES: Final = 5
 """Failures of one type in an hour that are reported if they are also more than `LARGE_SHARE` of its ended jobs."""
@@ -69,7 +68,12 @@ def take(database: Database, alive: Sequence[NodeView], dead: Sequence[Dead], kn
         nodes_dead=len(dead),
         slots=sum(view.concurrency for view in alive if "worker" in view.roles),
         running=sum(view.running for view in alive),
-        problems=_problems(database, alive, dead, waiting, known),
+        problems=_worst_first(
+            [
+                *system_findings(database, alive, dead, waiting, known=known),
+                *failing(database.autocommit(overview.by_type)),
+            ]
+        ),
     )
 
 
@@ -96,21 +100,5 @@ def failing(counts: Sequence[TypeCounts]) -> Iterator[Finding]:
             )
 
 
-def _problems(
-    database: Database,
-    alive: Sequence[NodeView],
-    dead: Sequence[Dead],
-    waiting: Sequence[QueueView],
-    known: Collection[str],
-) -> list[Finding]:
-    paused = [queue.name for queue in waiting if queue.paused_at is not None]
-    work = database.autocommit(doctor.due_work)
-    found = [
-        *node_findings(alive, dead),
-        *queue_findings(waiting),
-        *work_findings(work, alive, paused, known=known),
-        *schedule_findings(database.autocommit(health.check), alive, known=known),
-        *failing(database.autocommit(overview.by_type)),
-    ]
-    order = [Level.PROBLEM, Level.WARNING]
-    return sorted((finding for finding in found if finding.level in order), key=lambda each: order.index(each.level))
+def _worst_first(findings: Sequence[Finding]) -> list[Finding]:
+    return [finding for level in (Level.PROBLEM, Level.WARNING) for finding in findings if finding.level is level]

@@ -56,8 +56,9 @@ _overdue = (
     schedules.c.run_token.is_(None),
 )
 _waits = seconds_since(schedules.c.next_start)
-LONGEST: Final = select(schedules.c.name, _waits).where(*_overdue).order_by(schedules.c.next_start).limit(1)
-COUNT: Final = select(func.count()).where(*_overdue)
+LONGEST: Final = (
+    select(schedules.c.name, _waits, func.count().over()).where(*_overdue).order_by(schedules.c.next_start).limit(1)
+)
 _streak: Final = schedule_statistics.c.consecutive_failures + schedule_statistics.c.consecutive_crashes
 
 
@@ -88,12 +89,11 @@ def check(connection: Connection) -> ScheduleHealth:
 
 def overdue(connection: Connection) -> OverdueSchedules | None:
     """Return the schedules that should have started at least `OVERDUE` ago and have not."""
-    since = {"since": -OVERDUE.total_seconds()}
-    longest = connection.execute(LONGEST, since).one_or_none()
+    longest = connection.execute(LONGEST, {"since": -OVERDUE.total_seconds()}).one_or_none()
     if longest is None:
         return None
-    name, seconds = longest
-    return OverdueSchedules(count=connection.execute(COUNT, since).scalar_one(), name=name, seconds=seconds)
+    name, seconds, count = longest
+    return OverdueSchedules(count=count, name=name, seconds=seconds)
 
 
 def _rows(connection: Connection, statement: Select[Any], **values: Any) -> list[StoredSchedule]:
