@@ -150,7 +150,7 @@ def newest(connection: Connection, states: Collection[JobState] | None, limit: i
 def attempts(connection: Connection, job_id: JobId) -> list[Attempt]:
     """Return the attempts of a job that have ended, the oldest first."""
     rows = connection.execute(ATTEMPTS, {"job_id": job_id}).mappings()
-    return readable(job_attempts.name, rows, lambda row: Attempt(**{**row, "outcome": AttemptOutcome(row["outcome"])}))
+    return readable(job_attempts.name, rows, _attempt)
 
 
 def counts(connection: Connection) -> dict[JobState, int]:
@@ -193,3 +193,8 @@ def _page(dialect: str, wanted: JobFilter, lists: Collection[str]) -> Select[Any
         conditions.append(jobs.c.id < wanted.before)
     columns = COLUMNS if wanted.longest is None else _LISTED
     return select(*columns).where(*conditions).order_by(jobs.c.id.desc()).limit(wanted.limit)
+
+
+def _attempt(row: Mapping[Any, Any]) -> Attempt:
+    values: dict[str, Any] = {**row, "outcome": AttemptOutcome(row["outcome"])}
+    return Attempt(**values)
