@@ -51,7 +51,7 @@ from horae.domain.jobs.job import (
     decide,
 )
 from horae.errors import DuplicateJob, MaxJobCountExceeded
-from horae.runtime.bodies.verdict import backoff_of
+from horae.runtime.bodies.finished_run import backoff_of
 from horae.runtime.liveness.rescue import Rescuer
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import SQLITE
