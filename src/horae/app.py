@@ -16,7 +16,7 @@ from weakref import WeakSet
 from typing_extensions import Unpack
 
 from horae.api.lazy import Interface, LazyInterface, web_packages_required
-from horae.forking import ForkSafeLock, made_once
+from horae.forking import ForkSafeLock, lazy_property
 from horae.types.function import BodyKeywords, JobFunction, JobKeywords
 from horae.types.job_type import JobType
 from horae.types.registry import Registry
@@ -147,7 +147,7 @@ class Horae:
         self.registry.add(job_type())
         return job_type
 
-    @made_once
+    @lazy_property
     def components(self) -> "Components":
         """The opened adapters. Creates the tables of a new SQLite file; raises `SchemaMismatch` for other databases."""
         from horae.live.database import DatabaseLiveStore
@@ -162,7 +162,7 @@ class Horae:
             raise
         return Components(database, self.registry, DatabaseLiveStore(database), self._channel(database))
 
-    @made_once
+    @lazy_property
     def jobs(self) -> "Jobs":
         """Start, watch and cancel jobs."""
         from horae.client.jobs.jobs import Jobs
@@ -177,12 +177,12 @@ class Horae:
             inline=self._inline,
         )
 
-    @made_once
+    @lazy_property
     def aio(self) -> "AsyncHorae":
         """The same for async code: `await horae.aio.jobs.start(…)`."""
         return AsyncHorae(self)
 
-    @made_once
+    @lazy_property
     def schedules(self) -> "Schedules":
         """Add, change and read schedules."""
         from horae.client.schedules.schedules import Schedules
@@ -190,7 +190,7 @@ class Horae:
         components = self.components
         return Schedules(components.database, components.registry, components.wakeup, self._adopt)
 
-    @made_once
+    @lazy_property
     def deployments(self) -> "Deployments":
         """Deploy the module's declared schedules, and list deployments."""
         from horae.client.schedules.deployments import Deployments
@@ -206,7 +206,7 @@ class Horae:
         known = self.declared or self.deployments.current(self.module) is not None
         return self.deploy(restore=False).schedules if known else ()
 
-    @made_once
+    @lazy_property
     def _inline(self) -> "InlineNode":
         from horae.runtime.node.inline import InlineNode
 
@@ -341,7 +341,7 @@ class AsyncHorae:
         self._horae = horae
         self.opening = horae.opening
 
-    @made_once
+    @lazy_property
     def jobs(self) -> "AsyncJobs":
         """Start, watch and cancel jobs."""
         from horae.client.jobs.async_jobs import AsyncJobs
@@ -349,7 +349,7 @@ class AsyncHorae:
         components = self._horae.components
         return AsyncJobs(self._horae.jobs, components.database, components.wakeup)
 
-    @made_once
+    @lazy_property
     def schedules(self) -> "AsyncSchedules":
         """Add, change and read schedules."""
         from horae.client.schedules.async_schedules import AsyncSchedules

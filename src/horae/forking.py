@@ -12,10 +12,10 @@ from typing import Final, Generic, Protocol, Self, TypeVar, overload
 from weakref import WeakSet
 
 
-class BeginsAnew(Protocol):
+class ResetAfterFork(Protocol):
     """An object that a forked child has to reset before it can use it."""
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Drop locks, threads and connections of the parent. Called in the child before any other code runs."""
         ...
 
@@ -23,13 +23,13 @@ class BeginsAnew(Protocol):
 PATIENCE: Final = 1.0
 """Seconds that a fork waits for threads which use a SQLite file."""
 
-T = TypeVar("T", bound=BeginsAnew)
+T = TypeVar("T", bound=ResetAfterFork)
 H = TypeVar("H", bound="HasLock")
 M = TypeVar("M")
-_in_this_process = WeakSet[BeginsAnew]()
+_in_this_process = WeakSet[ResetAfterFork]()
 
 
-def begins_anew_after_fork(thing: T) -> T:
+def register_for_reset(thing: T) -> T:
     """Register `thing` to be reset in every forked child, for as long as it lives."""
     _in_this_process.add(thing)
     return thing
@@ -41,7 +41,7 @@ class ForkSafeLock:
     def __init__(self, *, reentrant: bool = False) -> None:
         self._make = threading.RLock if reentrant else threading.Lock
         self._lock = self._make()
-        begins_anew_after_fork(self)
+        register_for_reset(self)
 
     def __enter__(self) -> None:
         """Acquire the lock."""
@@ -53,7 +53,7 @@ class ForkSafeLock:
         """Release the lock."""
         self._lock.release()
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Replace the lock by a free one."""
         self._lock = self._make()
 
@@ -64,7 +64,7 @@ class HasLock(Protocol):
     opening: ForkSafeLock
 
 
-class made_once(Generic[H, M]):  # noqa: N801 - reads as the decorator that it is
+class lazy_property(Generic[H, M]):  # noqa: N801 - reads as the decorator that it is
     """A property that is computed at its first use, by one thread, and kept in the instance's `__dict__`.
 
     `functools.cached_property` has a lock of its own in Python 3.11, which a fork may leave locked, and no lock later.
@@ -97,11 +97,12 @@ class ForkGate:
     """
 
     def __init__(self) -> None:
-        self._begin()
-        begins_anew_after_fork(self)
+        self.reset_after_fork()
+        register_for_reset(self)
         os.register_at_fork(before=self._close, after_in_parent=self._open)
 
-    def _begin(self) -> None:
+    def reset_after_fork(self) -> None:
+        """Reset the gate: no thread is inside."""
         self._within, self._closed = 0, False
         self._changed = threading.Condition(threading.Lock())
 
@@ -121,10 +122,6 @@ class ForkGate:
             if self._closed:
                 self._changed.notify_all()
 
-    def begin_anew(self) -> None:
-        """Reset the gate: no thread is inside."""
-        self._begin()
-
     def _close(self) -> None:
         with self._changed:
             self._closed = True
@@ -136,13 +133,13 @@ class ForkGate:
             self._changed.notify_all()
 
 
-def _begin_anew() -> None:
+def _reset_all() -> None:
     for thing in list(_in_this_process):
         try:
-            thing.begin_anew()
+            thing.reset_after_fork()
         except Exception as error:  # noqa: BLE001 - the others would stay as the parent had them
             sys.excepthook(type(error), error, error.__traceback__)
 
 
-os.register_at_fork(after_in_child=_begin_anew)  # as of a server that forks its workers
+os.register_at_fork(after_in_child=_reset_all)  # as of a server that forks its workers
 SQLITE_GATE: Final = ForkGate()

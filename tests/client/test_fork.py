@@ -13,7 +13,7 @@ from sqlalchemy import Connection, create_engine
 
 from horae import Horae
 from horae.domain.jobs.job import JobId
-from horae.forking import ForkSafeLock, begins_anew_after_fork
+from horae.forking import ForkSafeLock, register_for_reset
 from horae.storage.engine.after_commit import after_commit
 from horae.storage.engine.database import Database
 from horae.storage.migrations import runner
@@ -141,12 +141,12 @@ class Breaking:
     def __hash__(self) -> int:
         return 0  # so it comes first
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         raise RuntimeError
 
 
-def test_beside_something_that_cannot_begin_anew(capfd: pytest.CaptureFixture[str]) -> None:
-    parts = [begins_anew_after_fork(Breaking()), *(ForkSafeLock() for _ in range(10))]
+def test_beside_something_that_cannot_be_reset(capfd: pytest.CaptureFixture[str]) -> None:
+    parts = [register_for_reset(Breaking()), *(ForkSafeLock() for _ in range(10))]
     locks = [part for part in parts if isinstance(part, ForkSafeLock)]
 
     def take_all() -> None:
@@ -158,7 +158,7 @@ def test_beside_something_that_cannot_begin_anew(capfd: pytest.CaptureFixture[st
         for lock in locks:
             held.enter_context(lock)
         assert child_does(take_all)
-    assert "in begin_anew" in capfd.readouterr().err
+    assert "in reset_after_fork" in capfd.readouterr().err
 
 
 def test_after_a_node_whose_loop_is_closed(horae: Horae, capfd: pytest.CaptureFixture[str]) -> None:
@@ -172,4 +172,4 @@ def test_after_a_node_whose_loop_is_closed(horae: Horae, capfd: pytest.CaptureFi
         assert child_does(lambda: horae.jobs.start(nothing))
     finally:
         gc.enable()
-    assert "begin_anew" not in capfd.readouterr().err
+    assert "reset_after_fork" not in capfd.readouterr().err

@@ -1,4 +1,4 @@
-"""An application on each kind of database: with a clock of its own (`stage`), or with the real one (`horae`)."""
+"""An application on each kind of database: with a clock of its own (`driver`), or with the real one (`horae`)."""
 
 import shutil
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from horae.storage.schedules import tables
 from tests.harness.applications import application
 from tests.harness.postgres import PostgresServer
 from tests.schedules.clock import Clock, take_over
-from tests.schedules.stage import Stage
+from tests.schedules.driver import Driver
 
 
 @pytest.fixture(scope="session")
@@ -72,14 +72,14 @@ def empty(database: Database) -> None:
 
 
 @pytest.fixture
-def stage(clocked_database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+def driver(clocked_database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
     """An application with one job type, `work`, at ten o'clock."""
     with application(clocked_database) as horae:
 
         @horae.job
         def work() -> None: ...
 
-        yield Stage(horae, Clock(clocked_database, monkeypatch))
+        yield Driver(horae, Clock(clocked_database, monkeypatch))
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from horae.storage.engine.database import Database
 from horae.storage.operations import nodes
 from horae.storage.schedules import firing
 from tests.harness.applications import application
-from tests.schedules.stage import HERE
+from tests.schedules.driver import HERE
 
 ZONES: Final = ("UTC", "America/Los_Angeles", "Asia/Kathmandu")
 

@@ -29,7 +29,7 @@ from horae.storage.schedules.rows import DueSchedule
 from tests.harness.applications import application, claim_as_another_node, execute
 from tests.harness.nodes import running_node, signals_of, until, until_set
 from tests.schedules.bodies import stubborn
-from tests.schedules.stage import check_ledger, check_sum, fires
+from tests.schedules.driver import check_ledger, check_sum, fires
 
 HOUR: Final = timedelta(hours=1)
 AT_ONCE: Final = Timing(controller=ControllerTiming(second_owner=0.0))

@@ -18,7 +18,7 @@ from horae.errors import (
 )
 from tests.harness.applications import application, execute, rows
 from tests.schedules.clock import MONDAY
-from tests.schedules.stage import ENDED_BADLY, Stage, check_ledger, fires
+from tests.schedules.driver import ENDED_BADLY, Driver, check_ledger, fires
 from tests.storage.arrange import at_once
 
 MINUTE: Final = timedelta(minutes=1)
@@ -26,12 +26,12 @@ Version: TypeAlias = Callable[..., Horae]
 
 
 @pytest.fixture
-def version(stage: Stage) -> Iterator[Version]:
+def version(driver: Driver) -> Iterator[Version]:
     """Makes a version of a module from names and cron expressions, or `every` and a length."""
     with ExitStack() as open_ones:
 
         def make(module: str = "shop", **declared: Any) -> Horae:
-            horae = open_ones.enter_context(application(stage.database, module=module))
+            horae = open_ones.enter_context(application(driver.database, module=module))
             for name, given in declared.items():
                 options = dict(given) if isinstance(given, dict) else {"cron": given}
                 declare(horae, name, options)
@@ -54,335 +54,337 @@ def names(horae: Horae, *, enabled: bool = True) -> list[str]:
     return [item.name for item in horae.schedules.list(module="shop") if item.enabled is enabled]
 
 
-def finish(stage: Stage, seconds: float = 1) -> list[int]:
+def finish(driver: Driver, seconds: float = 1) -> list[int]:
     """Fire what is due of any version, and run it."""
-    fired = stage.fire_due()
-    claimed = stage.claim(types=("purge", "bill", "mail", "work"))
-    stage.clock.advance(seconds=seconds)
+    fired = driver.fire_due()
+    claimed = driver.claim(types=("purge", "bill", "mail", "work"))
+    driver.clock.advance(seconds=seconds)
     for claim in claimed:
-        stage.end(claim)
+        driver.end(claim)
     return fired
 
 
 class TestDeploy:
-    def test_it_brings_what_is_declared(self, stage: Stage, version: Version) -> None:
+    def test_it_brings_what_is_declared(self, driver: Driver, version: Version) -> None:
         shop = version(purge="0 3 * * *", bill={"every": "10m", "priority": 4, "max_retries": 2})
         result = shop.deploy()
         assert (result.changed, result.deployment.module, result.deployment.min_replicas) == (True, "shop", 1)
         assert result.deployment.key.startswith("dpl-shop-")
         assert (result.deployment.schema, result.deployment.ended_at) == (shop.schema, None)
-        purge, bill = stage.get("purge"), stage.get("bill")
+        purge, bill = driver.get("purge"), driver.get("bill")
         assert sorted(result.schedules) == sorted((purge.id, bill.id))
         assert (purge.module, purge.deployment_id) == ("shop", result.deployment.id)
         assert (purge.next_start, bill.next_start) == (MONDAY + timedelta(hours=17), MONDAY)
         assert (bill.priority, bill.rules.max_retries, bill.job_type) == (4, 2, "bill")
-        fired = stage.fire_due()
-        assert [stage.horae.jobs.get(job_id).deployment_id for job_id in fired] == [result.deployment.id]
+        fired = driver.fire_due()
+        assert [driver.horae.jobs.get(job_id).deployment_id for job_id in fired] == [result.deployment.id]
 
-    def test_the_same_schema_changes_nothing(self, stage: Stage, version: Version) -> None:
+    def test_the_same_schema_changes_nothing(self, driver: Driver, version: Version) -> None:
         first = version(purge="* * * * *", bill="0 3 * * *").deploy()
-        stage.clock.advance(minutes=1)
-        stage.fire_due()
-        before = [stage.get("purge"), stage.get("bill")]
+        driver.clock.advance(minutes=1)
+        driver.fire_due()
+        before = [driver.get("purge"), driver.get("bill")]
         for restore in (True, False):
             again = version(bill="0 3 * * *", purge="* * * * *").deploy(restore=restore)
             assert (again.changed, again.deployment) == (False, first.deployment)
-        assert [stage.get("purge"), stage.get("bill")] == before
-        assert len(stage.horae.deployments.list()) == 1
+        assert [driver.get("purge"), driver.get("bill")] == before
+        assert len(driver.horae.deployments.list()) == 1
 
-    def test_what_did_not_change_keeps_all_it_has(self, stage: Stage, version: Version) -> None:
+    def test_what_did_not_change_keeps_all_it_has(self, driver: Driver, version: Version) -> None:
         version(purge="* * * * *", bill={"every": "10m"}).deploy()
-        finish(stage)
-        stage.until_due("purge")
-        (job_id,) = stage.fire_due()
-        (claim,) = stage.claim(types=("purge",))
-        before = {name: stage.get(name) for name in ("purge", "bill")}
-        stage.clock.advance(seconds=7)
+        finish(driver)
+        driver.until_due("purge")
+        (job_id,) = driver.fire_due()
+        (claim,) = driver.claim(types=("purge",))
+        before = {name: driver.get(name) for name in ("purge", "bill")}
+        driver.clock.advance(seconds=7)
         second = version(purge="* * * * *", bill={"every": "10m"}, mail="0 3 * * *").deploy()
         for name, was in before.items():
-            now = stage.get(name)
+            now = driver.get(name)
             assert (now.id, now.next_start, now.last_tick) == (was.id, was.next_start, was.last_tick)
             assert (now.state, now.job_id, now.statistics) == (was.state, was.job_id, was.statistics)
             assert now.deployment_id == second.deployment.id
-        assert stage.get("purge").job_id == job_id
-        stage.end(claim)
-        assert stage.get("purge").statistics.total_successes == 1
-        check_ledger(stage.entries("purge"), fires("* * * * *", MONDAY, MONDAY + MINUTE))
+        assert driver.get("purge").job_id == job_id
+        driver.end(claim)
+        assert driver.get("purge").statistics.total_successes == 1
+        check_ledger(driver.entries("purge"), fires("* * * * *", MONDAY, MONDAY + MINUTE))
 
-    def test_the_old_one_is_replaced(self, stage: Stage, version: Version) -> None:
+    def test_the_old_one_is_replaced(self, driver: Driver, version: Version) -> None:
         old = version(purge="* * * * *").deploy().deployment
-        stage.clock.advance(seconds=5)
+        driver.clock.advance(seconds=5)
         new = version(purge="0 * * * *").deploy().deployment
-        assert [item.key for item in stage.horae.deployments.list()] == [new.key, old.key]
-        ended = stage.horae.deployments.get(old.key)
-        assert (ended.ended_at, ended.replaced_by) == (stage.clock.now, new.id)
+        assert [item.key for item in driver.horae.deployments.list()] == [new.key, old.key]
+        ended = driver.horae.deployments.get(old.key)
+        assert (ended.ended_at, ended.replaced_by) == (driver.clock.now, new.id)
 
-    def test_a_changed_schedule_keeps_itself_but_not_its_times(self, stage: Stage, version: Version) -> None:
+    def test_a_changed_schedule_keeps_itself_but_not_its_times(self, driver: Driver, version: Version) -> None:
         version(purge="* * * * *").deploy()
-        stage.until_due("purge")
-        finish(stage)
-        before = stage.get("purge")
+        driver.until_due("purge")
+        finish(driver)
+        before = driver.get("purge")
         version(purge={"cron": "0 * * * *", "priority": 7, "overlap": "buffer_one"}).deploy()
-        after = stage.get("purge")
+        after = driver.get("purge")
         assert (after.id, after.statistics) == (before.id, before.statistics)
         assert (after.next_start, after.priority) == (MONDAY + 60 * MINUTE, 7)
         assert after.rules.overlap == "buffer_one"
 
-    def test_at_the_instant_of_a_tick_it_is_fired_once_or_said_why_not(self, stage: Stage, version: Version) -> None:
+    def test_at_the_instant_of_a_tick_it_is_fired_once_or_said_why_not(self, driver: Driver, version: Version) -> None:
         version(purge="* * * * *").deploy()
-        stage.until_due("purge")
+        driver.until_due("purge")
         version(purge="* * * * *", bill="0 3 * * *").deploy()
-        assert len(finish(stage)) == 1
-        stage.until_due("purge")
+        assert len(finish(driver)) == 1
+        driver.until_due("purge")
         version(purge="*/2 * * * *").deploy()
-        assert finish(stage) == []
-        assert stage.ledger("purge") == [("fired", 1, "on_time"), ("skipped", 1, "altered")]
+        assert finish(driver) == []
+        assert driver.ledger("purge") == [("fired", 1, "on_time"), ("skipped", 1, "altered")]
 
 
 class TestRemoved:
-    def test_they_end_with_the_jobs_that_have_not_started_and_only_those(self, stage: Stage, version: Version) -> None:
-        @stage.horae.job
+    def test_they_end_with_the_jobs_that_have_not_started_and_only_those(
+        self, driver: Driver, version: Version
+    ) -> None:
+        @driver.horae.job
         def purge() -> None: ...
 
         version(purge="* * * * *", bill="* * * * *", mail="* * * * *").deploy()
-        by_hand = stage.horae.jobs.start(purge)
-        stage.clock.advance(minutes=1)
-        stage.fire_due()
-        (running,) = stage.claim(types=("bill",))
+        by_hand = driver.horae.jobs.start(purge)
+        driver.clock.advance(minutes=1)
+        driver.fire_due()
+        (running,) = driver.claim(types=("bill",))
         version(mail="* * * * *").deploy()
         states = {
-            row.type: row.state for row in rows(stage.horae, "SELECT * FROM horae_jobs WHERE schedule_id IS NOT NULL")
+            row.type: row.state for row in rows(driver.horae, "SELECT * FROM horae_jobs WHERE schedule_id IS NOT NULL")
         }
         assert states == {"purge": "cancelled", "bill": "started", "mail": "pending"}
-        assert stage.horae.jobs.get(by_hand.id).state == "pending"
-        assert names(stage.horae) == ["mail"]
+        assert driver.horae.jobs.get(by_hand.id).state == "pending"
+        assert names(driver.horae) == ["mail"]
         for name in ("purge", "bill"):
-            gone = stage.get(name)
+            gone = driver.get(name)
             assert (gone.enabled, gone.disabled_reason, gone.next_start) == (False, "deployment gone", None)
-        assert (stage.get("purge").state, stage.get("bill").state) == ("disabled", "executing")
-        stage.end(running)
-        assert (stage.get("bill").state, stage.get("bill").statistics.total_successes) == ("disabled", 1)
-        stage.clock.advance(hours=1)
-        assert len(stage.fire_due()) == 0  # the one of `mail` is still pending
-        assert stage.get("purge").statistics.total_runs == 0  # its body never began
+        assert (driver.get("purge").state, driver.get("bill").state) == ("disabled", "executing")
+        driver.end(running)
+        assert (driver.get("bill").state, driver.get("bill").statistics.total_successes) == ("disabled", 1)
+        driver.clock.advance(hours=1)
+        assert len(driver.fire_due()) == 0  # the one of `mail` is still pending
+        assert driver.get("purge").statistics.total_runs == 0  # its body never began
 
-    def test_every_job_that_waits_beside_others_is_cancelled(self, stage: Stage, version: Version) -> None:
+    def test_every_job_that_waits_beside_others_is_cancelled(self, driver: Driver, version: Version) -> None:
         version(purge={"cron": "* * * * *", "overlap": "allow_all"}).deploy()
         for _ in range(3):
-            stage.clock.advance(minutes=1)
-            stage.fire_due()
+            driver.clock.advance(minutes=1)
+            driver.fire_due()
         version().deploy()
-        assert [state for _, state in stage.jobs("purge")] == ["cancelled"] * 3
-        assert stage.get("purge").statistics.total_crashes == 0
+        assert [state for _, state in driver.jobs("purge")] == ["cancelled"] * 3
+        assert driver.get("purge").statistics.total_crashes == 0
 
-    def test_one_that_comes_back_is_the_same_and_makes_up_for_nothing(self, stage: Stage, version: Version) -> None:
+    def test_one_that_comes_back_is_the_same_and_makes_up_for_nothing(self, driver: Driver, version: Version) -> None:
         version(purge="* * * * *").deploy()
-        stage.until_due("purge")
-        finish(stage)
-        before = stage.get("purge")
+        driver.until_due("purge")
+        finish(driver)
+        before = driver.get("purge")
         version(bill="0 3 * * *").deploy()
-        stage.clock.advance(minutes=10)
+        driver.clock.advance(minutes=10)
         version(purge="* * * * *").deploy()
-        after = stage.get("purge")
+        after = driver.get("purge")
         assert (after.id, after.enabled, after.statistics) == (before.id, True, before.statistics)
         assert after.next_start == MONDAY + 12 * MINUTE
-        assert stage.ledger("purge") == [("fired", 1, "on_time"), ("skipped", 10, "deployment_gone")]
+        assert driver.ledger("purge") == [("fired", 1, "on_time"), ("skipped", 10, "deployment_gone")]
 
-    def test_a_removed_one_can_be_deleted_a_declared_one_cannot(self, stage: Stage, version: Version) -> None:
+    def test_a_removed_one_can_be_deleted_a_declared_one_cannot(self, driver: Driver, version: Version) -> None:
         version(purge="* * * * *").deploy()
         with pytest.raises(ScheduleIsDeclared, match="'purge' is declared by module 'shop'"):
-            stage.horae.schedules.delete("purge")
-        stage.horae.schedules.pause("purge")
+            driver.horae.schedules.delete("purge")
+        driver.horae.schedules.pause("purge")
         with pytest.raises(ScheduleIsDeclared):
-            stage.horae.schedules.delete("purge")
+            driver.horae.schedules.delete("purge")
         version().deploy()
-        stage.horae.schedules.delete("purge")
+        driver.horae.schedules.delete("purge")
         with pytest.raises(ScheduleDoesNotExist):
-            stage.horae.schedules.get("purge")
+            driver.horae.schedules.get("purge")
 
-    def test_a_job_fired_while_the_module_is_deployed_does_not_escape(self, stage: Stage, version: Version) -> None:
+    def test_a_job_fired_while_the_module_is_deployed_does_not_escape(self, driver: Driver, version: Version) -> None:
         for _ in range(5):
             version(purge="* * * * *").deploy()
-            schedule_id = stage.get("purge").id
-            stage.clock.advance(minutes=2)
+            schedule_id = driver.get("purge").id
+            driver.clock.advance(minutes=2)
             other = version(bill="0 3 * * *")
-            calls: list[Callable[[], object]] = [other.deploy, partial(stage.fire, schedule_id)]
+            calls: list[Callable[[], object]] = [other.deploy, partial(driver.fire, schedule_id)]
             answers = at_once(calls)
             assert [answer for answer in answers if isinstance(answer, Exception)] == []
-            assert "pending" not in [state for _, state in stage.jobs("purge")]
-            assert stage.get("purge").state == "disabled"
-            stage.clock.advance(minutes=1)
+            assert "pending" not in [state for _, state in driver.jobs("purge")]
+            assert driver.get("purge").state == "disabled"
+            driver.clock.advance(minutes=1)
 
 
 class TestPausedByHand:
-    def test_it_stays_so_whatever_is_deployed(self, stage: Stage, version: Version) -> None:
+    def test_it_stays_so_whatever_is_deployed(self, driver: Driver, version: Version) -> None:
         version(purge="* * * * *").deploy()
-        stage.horae.schedules.pause("purge", "not this week")
+        driver.horae.schedules.pause("purge", "not this week")
         version(purge="*/5 * * * *").deploy()
-        after = stage.get("purge")
+        after = driver.get("purge")
         assert (after.enabled, after.disabled_reason, after.pause_note) == (False, "paused", "not this week")
-        assert stage.horae.schedules.resume("purge").next_start == MONDAY + 5 * MINUTE
+        assert driver.horae.schedules.resume("purge").next_start == MONDAY + 5 * MINUTE
 
-    def test_nor_does_scaling_enable_it(self, stage: Stage, version: Version) -> None:
+    def test_nor_does_scaling_enable_it(self, driver: Driver, version: Version) -> None:
         key = version(purge="* * * * *", bill="* * * * *").deploy().deployment.key
-        stage.horae.schedules.pause("purge", "not this week")
+        driver.horae.schedules.pause("purge", "not this week")
         for replicas in (2, 0, 1):
-            stage.horae.deployments.scale(key, replicas)
-            assert stage.get("purge").pause_note == "not this week"
-        assert names(stage.horae) == ["bill"]
+            driver.horae.deployments.scale(key, replicas)
+            assert driver.get("purge").pause_note == "not this week"
+        assert names(driver.horae) == ["bill"]
         version(purge="* * * * *").deploy(min_replicas=0)
-        assert stage.get("purge").disabled_reason == "paused"
+        assert driver.get("purge").disabled_reason == "paused"
 
-    def test_what_used_up_its_retries_stays_so(self, stage: Stage, version: Version) -> None:
+    def test_what_used_up_its_retries_stays_so(self, driver: Driver, version: Version) -> None:
         version(purge={"every": "1m", "max_retries": 0}).deploy()
-        stage.fire_due()
-        (claim,) = stage.claim(types=("purge",))
-        stage.end(claim, ENDED_BADLY)
+        driver.fire_due()
+        (claim,) = driver.claim(types=("purge",))
+        driver.end(claim, ENDED_BADLY)
         version(purge={"every": "2m", "max_retries": 0}).deploy()
-        assert stage.get("purge").disabled_reason == "retries used up"
+        assert driver.get("purge").disabled_reason == "retries used up"
 
-    def test_an_exhausted_one_begins_again_when_it_gets_other_times(self, stage: Stage, version: Version) -> None:
+    def test_an_exhausted_one_begins_again_when_it_gets_other_times(self, driver: Driver, version: Version) -> None:
         version(purge="0 0 12 2 3 * 2026").deploy()
-        stage.until_due("purge")
-        finish(stage)
-        assert stage.get("purge").disabled_reason == "exhausted"
+        driver.until_due("purge")
+        finish(driver)
+        assert driver.get("purge").disabled_reason == "exhausted"
         version(purge="0 0 12 2 3 * 2026", bill="0 3 * * *").deploy()
-        assert stage.get("purge").disabled_reason == "exhausted"
+        assert driver.get("purge").disabled_reason == "exhausted"
         version(purge="0 0 12 2 3 * 2027").deploy()
-        assert stage.get("purge").enabled
+        assert driver.get("purge").enabled
 
     def test_one_whose_years_are_over_is_deployed_disabled_and_named_in_the_log(
-        self, stage: Stage, version: Version, caplog: pytest.LogCaptureFixture
+        self, driver: Driver, version: Version, caplog: pytest.LogCaptureFixture
     ) -> None:
         """A program whose code names a year goes on when the year is over."""
         version(purge="0 0 12 2 3 * 2020", bill="0 3 * * *").deploy()
-        assert (stage.get("purge").disabled_reason, stage.get("bill").enabled) == ("exhausted", True)
+        assert (driver.get("purge").disabled_reason, driver.get("bill").enabled) == ("exhausted", True)
         assert "schedule purge can never fire again" in caplog.text
 
 
 class TestScale:
-    def test_to_none_and_back(self, stage: Stage, version: Version) -> None:
+    def test_to_none_and_back(self, driver: Driver, version: Version) -> None:
         key = version(purge="* * * * *", bill={"every": "1h"}).deploy().deployment.key
-        stage.clock.advance(minutes=1)
-        stage.fire_due()
-        claimed = stage.claim(types=("purge", "bill"))
-        assert stage.horae.deployments.scale(key, 0).min_replicas == 0
-        assert names(stage.horae) == []
+        driver.clock.advance(minutes=1)
+        driver.fire_due()
+        claimed = driver.claim(types=("purge", "bill"))
+        assert driver.horae.deployments.scale(key, 0).min_replicas == 0
+        assert names(driver.horae) == []
         for claim in claimed:
-            stage.end(claim)
-        stage.clock.advance(minutes=10, seconds=30)
-        assert stage.fire_due() == []
-        assert stage.horae.deployments.scale(key, 3).min_replicas == 3
-        assert stage.get("purge").next_start == MONDAY + 12 * MINUTE
-        assert stage.ledger("purge") == [("fired", 1, "on_time"), ("skipped", 10, "deployment_gone")]
-        assert stage.fire_due() == []  # nothing is made up for
-        stage.until_due("purge")
-        assert len(stage.fire_due()) == 1
+            driver.end(claim)
+        driver.clock.advance(minutes=10, seconds=30)
+        assert driver.fire_due() == []
+        assert driver.horae.deployments.scale(key, 3).min_replicas == 3
+        assert driver.get("purge").next_start == MONDAY + 12 * MINUTE
+        assert driver.ledger("purge") == [("fired", 1, "on_time"), ("skipped", 10, "deployment_gone")]
+        assert driver.fire_due() == []  # nothing is made up for
+        driver.until_due("purge")
+        assert len(driver.fire_due()) == 1
 
-    def test_from_one_to_two_changes_no_schedule(self, stage: Stage, version: Version) -> None:
+    def test_from_one_to_two_changes_no_schedule(self, driver: Driver, version: Version) -> None:
         key = version(purge="* * * * *", bill={"every": "10m"}).deploy().deployment.key
-        finish(stage)
-        stage.clock.advance(minutes=3)
-        before = [stage.get(name) for name in ("purge", "bill")]
-        stage.horae.deployments.scale(key, 2)
-        assert [stage.get(name) for name in ("purge", "bill")] == before
-        assert len(finish(stage)) == 1
+        finish(driver)
+        driver.clock.advance(minutes=3)
+        before = [driver.get(name) for name in ("purge", "bill")]
+        driver.horae.deployments.scale(key, 2)
+        assert [driver.get(name) for name in ("purge", "bill")] == before
+        assert len(finish(driver)) == 1
 
-    def test_a_deployment_may_begin_with_none(self, stage: Stage, version: Version) -> None:
+    def test_a_deployment_may_begin_with_none(self, driver: Driver, version: Version) -> None:
         deployed = version(purge="* * * * *").deploy(min_replicas=0)
-        assert (deployed.deployment.min_replicas, names(stage.horae)) == (0, [])
-        stage.clock.advance(minutes=10)
-        assert stage.fire_due() == []
-        stage.horae.deployments.scale(deployed.deployment.key, 1)
-        assert stage.get("purge").next_start == MONDAY + 11 * MINUTE
+        assert (deployed.deployment.min_replicas, names(driver.horae)) == (0, [])
+        driver.clock.advance(minutes=10)
+        assert driver.fire_due() == []
+        driver.horae.deployments.scale(deployed.deployment.key, 1)
+        assert driver.get("purge").next_start == MONDAY + 11 * MINUTE
 
-    def test_what_cannot_be_scaled(self, stage: Stage, version: Version) -> None:
+    def test_what_cannot_be_scaled(self, driver: Driver, version: Version) -> None:
         old = version(purge="* * * * *").deploy().deployment.key
         version(purge="0 * * * *").deploy()
         with pytest.raises(InvalidRequest, match="has ended"):
-            stage.horae.deployments.scale(old, 1)
+            driver.horae.deployments.scale(old, 1)
         with pytest.raises(InvalidRequest, match="min_replicas is -1"):
-            stage.horae.deployments.scale(old, -1)
+            driver.horae.deployments.scale(old, -1)
         with pytest.raises(InvalidRequest, match="min_replicas is -1"):
             version().deploy(min_replicas=-1)
-        for ask in (stage.horae.deployments.get, stage.horae.deployments.end):
+        for ask in (driver.horae.deployments.get, driver.horae.deployments.end):
             with pytest.raises(DeploymentDoesNotExist, match="dpl-nothing"):
                 ask("dpl-nothing")
 
 
 class TestEnd:
-    def test_it_ends_with_its_schedules(self, stage: Stage, version: Version) -> None:
+    def test_it_ends_with_its_schedules(self, driver: Driver, version: Version) -> None:
         shop = version(purge="* * * * *")
         key = shop.deploy().deployment.key
-        assert shop.deployments.end(key).ended_at == stage.clock.now
-        assert names(stage.horae) == []
+        assert shop.deployments.end(key).ended_at == driver.clock.now
+        assert names(driver.horae) == []
         assert shop.deployments.current("shop") is None
 
-    def test_a_node_that_starts_does_not_bring_it_back_a_hand_does(self, stage: Stage, version: Version) -> None:
+    def test_a_node_that_starts_does_not_bring_it_back_a_hand_does(self, driver: Driver, version: Version) -> None:
         shop = version(purge="* * * * *")
         first = shop.deploy().deployment
         shop.deployments.end(first.key)
         assert not shop.deploy(restore=False).changed
-        assert names(stage.horae) == []
+        assert names(driver.horae) == []
         again = shop.deploy()
-        assert (again.changed, again.deployment.key != first.key, names(stage.horae)) == (True, True, ["purge"])
+        assert (again.changed, again.deployment.key != first.key, names(driver.horae)) == (True, True, ["purge"])
 
 
 class TestTwoVersions:
     def test_an_old_process_that_starts_again_does_not_bring_its_version_back(
-        self, stage: Stage, version: Version
+        self, driver: Driver, version: Version
     ) -> None:
         old, new = version(purge="* * * * *"), version(purge="0 * * * *", bill="0 3 * * *")
         old.deploy(restore=False)
         current = new.deploy(restore=False).deployment
-        before = stage.get("purge")
+        before = driver.get("purge")
         assert not old.deploy(restore=False).changed
-        assert stage.get("purge") == before
-        assert stage.horae.deployments.current("shop") == current
+        assert driver.get("purge") == before
+        assert driver.horae.deployments.current("shop") == current
         back = old.deploy()
         assert back.changed
-        assert stage.get("purge").next_start == MONDAY + MINUTE
-        assert names(stage.horae) == ["purge"]
+        assert driver.get("purge").next_start == MONDAY + MINUTE
+        assert names(driver.horae) == ["purge"]
 
-    def test_they_never_both_fire(self, stage: Stage, version: Version) -> None:
+    def test_they_never_both_fire(self, driver: Driver, version: Version) -> None:
         """Both versions' nodes fire whatever the database says is due: what that is, is one version's only."""
         old, new = version(purge="* * * * *"), version(purge="* * * * *", bill="*/2 * * * *")
         for number in range(6):
             answers = at_once([old.deploy, new.deploy] if number % 2 else [new.deploy, old.deploy])
             assert [answer for answer in answers if isinstance(answer, Exception)] == []
-            assert rows(stage.horae, "SELECT count(*) AS n FROM horae_deployments WHERE ended_at IS NULL")[0].n == 1
-            current = stage.horae.deployments.current("shop")
+            assert rows(driver.horae, "SELECT count(*) AS n FROM horae_deployments WHERE ended_at IS NULL")[0].n == 1
+            current = driver.horae.deployments.current("shop")
             assert current is not None
-            living = [item for item in stage.horae.schedules.list(module="shop") if item.enabled]
+            living = [item for item in driver.horae.schedules.list(module="shop") if item.enabled]
             assert {item.deployment_id for item in living} == {current.id}
-            stage.clock.advance(minutes=1)
-            finish(stage)
-        entries = stage.entries("purge")
+            driver.clock.advance(minutes=1)
+            finish(driver)
+        entries = driver.entries("purge")
         assert len({entry.nominal_time for entry in entries}) == len(entries)
         check_ledger(entries, fires("* * * * *", MONDAY, entries[-1].until))
 
-    def test_modules_on_one_database_are_apart(self, stage: Stage, version: Version) -> None:
+    def test_modules_on_one_database_are_apart(self, driver: Driver, version: Version) -> None:
         shop, bank = version(purge="* * * * *"), version("bank", purge="0 * * * *", bill="* * * * *")
         shop.deploy()
         bank.deploy()
-        assert {(item.module, item.name) for item in stage.horae.schedules.list()} == {
+        assert {(item.module, item.name) for item in driver.horae.schedules.list()} == {
             ("shop", "purge"), ("bank", "purge"), ("bank", "bill"),
         }  # fmt: skip
         version("bank").deploy()
-        assert [item.module for item in stage.horae.schedules.list() if item.enabled] == ["shop"]
-        stage.clock.advance(minutes=1)
-        assert len(stage.fire_due()) == 1
+        assert [item.module for item in driver.horae.schedules.list() if item.enabled] == ["shop"]
+        driver.clock.advance(minutes=1)
+        assert len(driver.fire_due()) == 1
 
-    def test_one_added_at_run_time_belongs_to_no_module(self, stage: Stage, version: Version) -> None:
-        stage.horae.schedules.add("work", name="purge", every="10m")
+    def test_one_added_at_run_time_belongs_to_no_module(self, driver: Driver, version: Version) -> None:
+        driver.horae.schedules.add("work", name="purge", every="10m")
         version(purge="* * * * *").deploy()
         version().deploy()
-        assert stage.horae.schedules.get("purge").enabled
+        assert driver.horae.schedules.get("purge").enabled
         with pytest.raises(ScheduleAlreadyExists):
-            stage.horae.schedules.add("work", name="purge", every="10m")
+            driver.horae.schedules.add("work", name="purge", every="10m")
 
-    def test_one_that_cannot_be_read_is_declared_anew(self, stage: Stage, version: Version) -> None:
+    def test_one_that_cannot_be_read_is_declared_anew(self, driver: Driver, version: Version) -> None:
         version(purge="* * * * *", bill="* * * * *").deploy()
-        execute(stage.horae, "UPDATE horae_schedules SET rules = '{}' WHERE name = 'purge'")
+        execute(driver.horae, "UPDATE horae_schedules SET rules = '{}' WHERE name = 'purge'")
         version(purge="0 * * * *", bill="0 * * * *").deploy()
-        assert [item.next_start for item in stage.horae.schedules.list(module="shop")] == [MONDAY + 60 * MINUTE] * 2
+        assert [item.next_start for item in driver.horae.schedules.list(module="shop")] == [MONDAY + 60 * MINUTE] * 2

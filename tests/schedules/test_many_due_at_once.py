@@ -30,7 +30,7 @@ from horae.storage.schedules.plan_writing import AppliedPlan
 from horae.storage.schedules.rows import DueSchedule
 from tests.harness.applications import application, rows
 from tests.harness.nodes import running_node, signals_of, until
-from tests.schedules.stage import check_ledger, fires
+from tests.schedules.driver import check_ledger, fires
 
 EVERY_SECOND = "* * * * * *"
 

@@ -22,7 +22,7 @@ from horae.storage.jobs import claims
 from horae.storage.operations import queues
 from horae.storage.outcomes import time_limits
 from tests.harness.applications import execute
-from tests.schedules.stage import CRASHED, ENDED_BADLY, HERE, THERE, Stage
+from tests.schedules.driver import CRASHED, ENDED_BADLY, HERE, THERE, Driver
 from tests.storage import arrange
 
 MINUTE: Final = timedelta(minutes=1)
@@ -34,44 +34,44 @@ KINDS: Final[list[dict[str, Any]]] = [
 ]
 
 
-def stored(stage: Stage) -> Statistics:
-    return stage.stored_statistics("work")
+def stored(driver: Driver) -> Statistics:
+    return driver.stored_statistics("work")
 
 
-def but_for_the_finish(before: Statistics, stage: Stage) -> Statistics:
-    return replace(before, last_finish=stored(stage).last_finish)
+def but_for_the_finish(before: Statistics, driver: Driver) -> Statistics:
+    return replace(before, last_finish=stored(driver).last_finish)
 
 
-def cancelled(stage: Stage, job_id: int) -> None:
-    stage.horae.jobs.cancel(job_id)
+def cancelled(driver: Driver, job_id: int) -> None:
+    driver.horae.jobs.cancel(job_id)
 
 
-def expired(stage: Stage, job_id: int) -> None:
-    (job,) = stage.database.transact(time_limits.expire, [(JobId(job_id), 0)], limits.PENDING)
+def expired(driver: Driver, job_id: int) -> None:
+    (job,) = driver.database.transact(time_limits.expire, [(JobId(job_id), 0)], limits.PENDING)
     assert job.state == "failed"
 
 
-def handed_back(stage: Stage, job_id: int) -> None:
+def handed_back(driver: Driver, job_id: int) -> None:
     """Claimed ahead of the slots, cancelled there, and let go of by the node."""
-    (claim,) = stage.claim()
-    stage.horae.jobs.cancel(job_id)
-    assert stage.get("work").open_runs == 1
-    node = Place(stage.database, HERE)
-    settled = stage.database.transact(settle_batch, node, [FinishedRun(claim, None, unbegun=True)])
+    (claim,) = driver.claim()
+    driver.horae.jobs.cancel(job_id)
+    assert driver.get("work").open_runs == 1
+    node = Place(driver.database, HERE)
+    settled = driver.database.transact(settle_batch, node, [FinishedRun(claim, None, unbegun=True)])
     assert list(settled.released) == [job_id]
 
 
-def rescued(stage: Stage, job_id: int) -> None:
+def rescued(driver: Driver, job_id: int) -> None:
     """Claimed ahead of the slots and cancelled there, by a node that is killed."""
-    stage.claim(THERE)
-    stage.horae.jobs.cancel(job_id)
-    rescue(stage)
+    driver.claim(THERE)
+    driver.horae.jobs.cancel(job_id)
+    rescue(driver)
 
 
-def rescue(stage: Stage, *begun: Claim) -> None:
+def rescue(driver: Driver, *begun: Claim) -> None:
     entries = Begun(frozenset(entry_of(claim) for claim in begun))
-    rescuer = Rescuer(stage.horae.registry, Random(1), begun_by=lambda _: entries, age=timedelta(hours=1))
-    stage.database.transact(rescuer.rescue, [THERE])
+    rescuer = Rescuer(driver.horae.registry, Random(1), begun_by=lambda _: entries, age=timedelta(hours=1))
+    driver.database.transact(rescuer.rescue, [THERE])
 
 
 ENDS: Final = [cancelled, expired, handed_back, rescued]
@@ -80,128 +80,128 @@ ENDS: Final = [cancelled, expired, handed_back, rescued]
 @pytest.mark.parametrize("options", KINDS, ids=["drifting", "fixed", "cron", "allow_all"])
 @pytest.mark.parametrize("end", ENDS)
 def test_it_moves_no_count_and_no_streak(
-    stage: Stage, options: dict[str, Any], end: Callable[[Stage, int], None]
+    driver: Driver, options: dict[str, Any], end: Callable[[Driver, int], None]
 ) -> None:
-    stage.horae.schedules.add("work", max_retries=3, **options)
+    driver.horae.schedules.add("work", max_retries=3, **options)
     for outcome in (None, ENDED_BADLY, CRASHED):
-        stage.until_due("work")
-        stage.run(outcome, age=timedelta(hours=1))
-    before = stored(stage)
+        driver.until_due("work")
+        driver.run(outcome, age=timedelta(hours=1))
+    before = stored(driver)
     assert before.streak() == 2
     for _ in range(4):  # more often than it may fail
-        stage.until_due("work")
-        (job_id,) = stage.fire_due()
-        assert stage.get("work").statistics == before
-        stage.clock.advance(seconds=30)
-        end(stage, job_id)
-        before = but_for_the_finish(before, stage)
-        after = stage.get("work")
-        assert (after.statistics, after.open_runs, after.state) == (stored(stage), 0, "idle")
-        assert stored(stage) == before
+        driver.until_due("work")
+        (job_id,) = driver.fire_due()
+        assert driver.get("work").statistics == before
+        driver.clock.advance(seconds=30)
+        end(driver, job_id)
+        before = but_for_the_finish(before, driver)
+        after = driver.get("work")
+        assert (after.statistics, after.open_runs, after.state) == (stored(driver), 0, "idle")
+        assert stored(driver) == before
         assert after.next_start is not None
-        assert after.next_start > stage.clock.now
+        assert after.next_start > driver.clock.now
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_by_hand_it_moves_nothing_at_all(stage: Stage, end: Callable[[Stage, int], None]) -> None:
-    stage.horae.schedules.add("work", every="1h")
-    stage.run(ENDED_BADLY)
-    before = stage.get("work")
-    end(stage, stage.horae.schedules.run_now("work"))
-    after = stage.get("work")
+def test_by_hand_it_moves_nothing_at_all(driver: Driver, end: Callable[[Driver, int], None]) -> None:
+    driver.horae.schedules.add("work", every="1h")
+    driver.run(ENDED_BADLY)
+    before = driver.get("work")
+    end(driver, driver.horae.schedules.run_now("work"))
+    after = driver.get("work")
     assert (after.next_start, after.last_tick, after.enabled) == (before.next_start, before.last_tick, True)
-    assert stored(stage) == but_for_the_finish(before.statistics, stage)
+    assert stored(driver) == but_for_the_finish(before.statistics, driver)
 
 
-def test_it_leaves_the_back_off(stage: Stage) -> None:
+def test_it_leaves_the_back_off(driver: Driver) -> None:
     """Four failures are followed by eight retry periods, not by the interval, which is shorter."""
-    stage.horae.schedules.add("work", every="2m", retry_period="1m")
+    driver.horae.schedules.add("work", every="2m", retry_period="1m")
     for _ in range(4):
-        stage.until_due("work")
-        stage.run(ENDED_BADLY)
-    stage.until_due("work")
-    cancelled(stage, *stage.fire_due())
-    due = stage.get("work").next_start
+        driver.until_due("work")
+        driver.run(ENDED_BADLY)
+    driver.until_due("work")
+    cancelled(driver, *driver.fire_due())
+    due = driver.get("work").next_start
     assert due is not None
-    assert 7 * MINUTE <= due - stage.clock.now <= 9 * MINUTE
-    stage.clock.set(due)
-    stage.run(ENDED_BADLY)
-    assert stored(stage).consecutive_failures == 5
+    assert 7 * MINUTE <= due - driver.clock.now <= 9 * MINUTE
+    driver.clock.set(due)
+    driver.run(ENDED_BADLY)
+    assert stored(driver).consecutive_failures == 5
 
 
-def test_a_run_in_a_paused_queue_is_open_however_long_it_waits(stage: Stage) -> None:
-    stage.horae.schedules.add("work", cron="0 * * * *", queue="slow")
-    stage.database.autocommit(queues.pause, "slow", None)
-    stage.until_due("work")
-    (job_id,) = stage.fire_due()
-    stage.clock.advance(hours=5)
-    assert stage.claim() == []
-    shown = stage.get("work")
+def test_a_run_in_a_paused_queue_is_open_however_long_it_waits(driver: Driver) -> None:
+    driver.horae.schedules.add("work", cron="0 * * * *", queue="slow")
+    driver.database.autocommit(queues.pause, "slow", None)
+    driver.until_due("work")
+    (job_id,) = driver.fire_due()
+    driver.clock.advance(hours=5)
+    assert driver.claim() == []
+    shown = driver.get("work")
     assert (shown.statistics, shown.open_runs) == (Statistics(), 1)
-    cancelled(stage, job_id)
-    assert stored(stage) == Statistics(last_finish=stage.clock.now)
+    cancelled(driver, job_id)
+    assert stored(driver) == Statistics(last_finish=driver.clock.now)
 
 
-def test_a_run_that_its_dead_node_had_not_begun_goes_on_waiting(stage: Stage) -> None:
-    stage.horae.schedules.add("work", cron="0 * * * *")
-    stage.until_due("work")
-    stage.fire_due()
-    stage.claim(THERE)
-    rescue(stage)
-    assert (stage.get("work").statistics, stage.get("work").open_runs) == (Statistics(), 1)
-    stage.clock.advance(minutes=5)
-    (claim,) = stage.claim()
-    stage.clock.advance(seconds=20)
-    stage.end(claim)
-    after = stored(stage)
+def test_a_run_that_its_dead_node_had_not_begun_goes_on_waiting(driver: Driver) -> None:
+    driver.horae.schedules.add("work", cron="0 * * * *")
+    driver.until_due("work")
+    driver.fire_due()
+    driver.claim(THERE)
+    rescue(driver)
+    assert (driver.get("work").statistics, driver.get("work").open_runs) == (Statistics(), 1)
+    driver.clock.advance(minutes=5)
+    (claim,) = driver.claim()
+    driver.clock.advance(seconds=20)
+    driver.end(claim)
+    after = stored(driver)
     assert (after.total_runs, after.total_successes, after.total_crashes) == (1, 1, 0)
     assert after.total_duration == timedelta(seconds=20)
 
 
-def test_one_that_had_begun_crashed_once(stage: Stage) -> None:
-    stage.horae.schedules.add("work", cron="0 * * * *")
-    stage.until_due("work")
-    stage.fire_due()
-    (claim,) = stage.claim(THERE)
-    began = stage.clock.now
-    stage.clock.advance(seconds=20)
-    rescue(stage, claim)
-    rescue(stage, claim)
-    after = stored(stage)
+def test_one_that_had_begun_crashed_once(driver: Driver) -> None:
+    driver.horae.schedules.add("work", cron="0 * * * *")
+    driver.until_due("work")
+    driver.fire_due()
+    (claim,) = driver.claim(THERE)
+    began = driver.clock.now
+    driver.clock.advance(seconds=20)
+    rescue(driver, claim)
+    rescue(driver, claim)
+    after = stored(driver)
     assert (after.total_runs, after.total_crashes, after.consecutive_crashes) == (1, 1, 1)
     assert (after.last_start, after.last_run_success) == (began, False)
-    assert stage.get("work").statistics == after
+    assert driver.get("work").statistics == after
 
 
 @pytest.mark.parametrize("claimed_again", [False, True])
-def test_a_run_that_waits_for_another_attempt_has_begun(stage: Stage, claimed_again: bool) -> None:  # noqa: FBT001
-    stage.horae.schedules.add("work", cron="0 * * * *")
-    stage.until_due("work")
-    (job_id,) = stage.fire_due()
-    execute(stage.horae, "UPDATE horae_jobs SET max_attempts = 3")
-    (claim,) = stage.claim()
-    stage.end(claim, ENDED_BADLY)
+def test_a_run_that_waits_for_another_attempt_has_begun(driver: Driver, claimed_again: bool) -> None:  # noqa: FBT001
+    driver.horae.schedules.add("work", cron="0 * * * *")
+    driver.until_due("work")
+    (job_id,) = driver.fire_due()
+    execute(driver.horae, "UPDATE horae_jobs SET max_attempts = 3")
+    (claim,) = driver.claim()
+    driver.end(claim, ENDED_BADLY)
     if claimed_again:
-        stage.clock.advance(minutes=5)
-        stage.database.transact(claims.hand_back, stage.claim())
-    cancelled(stage, job_id)
-    after = stored(stage)
+        driver.clock.advance(minutes=5)
+        driver.database.transact(claims.hand_back, driver.claim())
+    cancelled(driver, job_id)
+    after = stored(driver)
     assert (after.total_runs, after.total_failures, after.consecutive_failures) == (1, 1, 0)
-    assert len(arrange.attempts(stage.database, JobId(job_id))) == 1
+    assert len(arrange.attempts(driver.database, JobId(job_id))) == 1
 
 
-def test_others_go_on_beside_it(stage: Stage) -> None:
-    stage.horae.schedules.add("work", cron="* * * * *", overlap=Overlap.ALLOW_ALL)
+def test_others_go_on_beside_it(driver: Driver) -> None:
+    driver.horae.schedules.add("work", cron="* * * * *", overlap=Overlap.ALLOW_ALL)
     made: list[int] = []
     for _ in range(3):
-        stage.until_due("work")
-        made += stage.fire_due()
-    cancelled(stage, made[1])
-    shown = stage.get("work")
-    assert (shown.open_runs, shown.statistics) == (2, Statistics(last_finish=stage.clock.now))
-    first, last = stage.claim()
-    stage.end(first, CRASHED)
-    assert stage.get("work").statistics.streak() == 1
-    stage.end(last)
-    after = stored(stage)
+        driver.until_due("work")
+        made += driver.fire_due()
+    cancelled(driver, made[1])
+    shown = driver.get("work")
+    assert (shown.open_runs, shown.statistics) == (2, Statistics(last_finish=driver.clock.now))
+    first, last = driver.claim()
+    driver.end(first, CRASHED)
+    assert driver.get("work").statistics.streak() == 1
+    driver.end(last)
+    after = stored(driver)
     assert (after.total_runs, after.total_successes, after.total_crashes, after.streak()) == (2, 1, 1, 0)

@@ -14,7 +14,7 @@ from horae.storage.engine.database import Database
 from horae.storage.operations import nodes
 from tests.harness.applications import application, execute
 from tests.harness.nodes import running_node, until
-from tests.schedules.stage import check_ledger, fires
+from tests.schedules.driver import check_ledger, fires
 from tests.schedules.test_controller import add_type
 
 QUICK = Timing(controller=ControllerTiming(ring_every=0.1))

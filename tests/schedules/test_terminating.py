@@ -12,7 +12,7 @@ from horae.errors import JobStopped
 from horae.storage.outcomes import settling
 from horae.storage.schedules import writing
 from tests.harness.nodes import running_node, until, until_set
-from tests.schedules.stage import HERE, Stage
+from tests.schedules.driver import HERE, Driver
 
 
 class Deaf:
@@ -80,16 +80,16 @@ async def test_the_end_of_its_node(horae: Horae, deaf: Deaf) -> None:
     assert state(horae) == "idle"
 
 
-def test_a_run_that_is_tried_again_executes_again(stage: Stage) -> None:
-    stage.horae.schedules.add("work", cron="* * * * *")
-    stage.until_due("work")
-    stage.fire_due()
-    (claim,) = stage.claim()
-    stage.database.transact(writing.mark_stopping, [claim.id])
-    assert stage.get("work").state == "terminating"
+def test_a_run_that_is_tried_again_executes_again(driver: Driver) -> None:
+    driver.horae.schedules.add("work", cron="* * * * *")
+    driver.until_due("work")
+    driver.fire_due()
+    (claim,) = driver.claim()
+    driver.database.transact(writing.mark_stopping, [claim.id])
+    assert driver.get("work").state == "terminating"
     again = Settlement(claim.id, claim.lease, JobState.PENDING, AttemptOutcome.FAILED)
-    stage.database.transact(settling.settle, HERE, [again])
-    assert (stage.get("work").state, stage.get("work").job_id) == ("executing", claim.id)
+    driver.database.transact(settling.settle, HERE, [again])
+    assert (driver.get("work").state, driver.get("work").job_id) == ("executing", claim.id)
 
 
 @pytest.mark.parametrize("overlap", ["cancel_other", "allow_all"])

@@ -18,7 +18,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import CreateTable
 
 from horae.errors import DatabaseBusy
-from horae.forking import SQLITE_GATE, ForkSafeLock, begins_anew_after_fork
+from horae.forking import SQLITE_GATE, ForkSafeLock, register_for_reset
 from horae.storage.engine.database import is_busy
 from horae.storage.engine.sqlite.file_modes import make_file, mode_beside
 from horae.storage.engine.sqlite.opening import register_clock
@@ -54,9 +54,9 @@ class SideCar:
         self._opening = ForkSafeLock()
         self._identity: Identity | None = None
         self._engine: Engine = create_engine("sqlite://", creator=self._connect, poolclass=QueuePool, max_overflow=-1)
-        begins_anew_after_fork(self)
+        register_for_reset(self)
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Start without connections after a fork: they are the parent's, and must not be closed here."""
         _of_the_parent.append(self._engine.pool)
         self._engine.dispose(close=False)

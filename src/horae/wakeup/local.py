@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from horae.forking import ForkSafeLock, begins_anew_after_fork
+from horae.forking import ForkSafeLock, register_for_reset
 from horae.wakeup.announcements import Announcement, Announcements
 from horae.wakeup.channel import Hint, Listener, WakeupChannel
 from horae.wakeup.listeners import Listeners
@@ -48,9 +48,9 @@ class LocalChannel:
         self._sockets: dict[Announcement, socket.socket] = {}
         self._here = Outbox("horae-hints-here", self._listeners.call)
         self._outbox = Outbox("horae-hints-sender", self._transmit, interval=SEND_INTERVAL)
-        begins_anew_after_fork(self)
+        register_for_reset(self)
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Start with no receiver after a fork: that is the parent's. Only the copies of its sockets are closed."""
         self._receiver = None
         self._forget(*self._sockets)

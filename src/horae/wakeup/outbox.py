@@ -13,7 +13,7 @@ from typing import Final
 
 from horae.domain.backoff import Backoff, retry_delay
 from horae.domain.jobs.job import JobId
-from horae.forking import begins_anew_after_fork
+from horae.forking import register_for_reset
 from horae.wakeup.channel import Hint, HintKind
 
 MOST_IDS: Final = 1000
@@ -66,7 +66,7 @@ class Outbox:
         self._interval = interval
         self._random = Random()  # noqa: S311 - spreads the retries of many processes, protects nothing
         self._begin(threading.Event())
-        begins_anew_after_fork(self)
+        register_for_reset(self)
 
     def _begin(self, closing: threading.Event) -> None:
         self._closing = closing
@@ -75,7 +75,7 @@ class Outbox:
         self._thread: threading.Thread | None = None
         self._failures = 0
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Start empty after a fork: the parent delivers the waiting hints."""
         closing = threading.Event()
         if self._closing.is_set():

@@ -21,7 +21,7 @@ import psycopg
 from sqlalchemy import URL
 
 from horae.domain.backoff import retry_delay
-from horae.forking import ForkSafeLock, begins_anew_after_fork
+from horae.forking import ForkSafeLock, register_for_reset
 from horae.storage.engine.connections.timeouts import SERVICE_BOUNDS, ask
 from horae.wakeup.channel import Hint, HintKind, Listener, WakeupChannel
 from horae.wakeup.listeners import Listeners
@@ -72,9 +72,9 @@ class PostgresChannel:
         self._sending: psycopg.Connection | None = None
         self._here = Outbox("horae-hints-here", self._listeners.call)
         self._outbox = Outbox("horae-hints-sender", self._transmit, interval=timing.send_interval)
-        begins_anew_after_fork(self)
+        register_for_reset(self)
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Start without connections after a fork: they are the parent's, and must not be closed here."""
         _of_the_parent.append(self._sending)
         self._receiver = self._sending = None

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from horae.domain.jobs.job import Claim, JobId
 from horae.errors import LeaseLost
-from horae.forking import ForkSafeLock, begins_anew_after_fork
+from horae.forking import ForkSafeLock, register_for_reset
 
 HEADER: Final = 4096
 """Bytes before the entries."""
@@ -80,7 +80,7 @@ class Journal:
         os.pwrite(for_lock, header(), 0)
         self._entries = self._mapped(len(self._entries))
         self.file = file
-        begins_anew_after_fork(self)
+        register_for_reset(self)
 
     def begin(self, claim: Claim) -> None:
         """Enter a claim whose body begins now; raises `LeaseLost` if the node has ended."""
@@ -134,9 +134,9 @@ class Journal:
         self._closed = True
         if self.file is not None and not keep:
             self.file.unlink(missing_ok=True)
-        self.begin_anew()
+        self.reset_after_fork()
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Release the file: its pages and, in a forked copy of the node, its lock."""
         self._entries = array("q", bytes(len(self._entries) * WIDTH))
         while self._descriptors:

@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from horae.domain.cluster.liveness import Isolation
 from horae.domain.jobs.job import Claim, Job, JobId, JobState
 from horae.errors import JobDoesNotExist, LeaseLost
-from horae.forking import begins_anew_after_fork
+from horae.forking import register_for_reset
 from horae.runtime.bodies.finished_run import FinishedRun, with_report
 from horae.runtime.bodies.reporter import Reporter
 from horae.runtime.bodies.run import Run, stop_runs
@@ -47,10 +47,10 @@ class InlineNode:
         self._options = NodeOptions(concurrency=1, timing=timing or Timing())
         self._hooks = Hooks(components.database, components.registry)
         self._membership: Membership | None = None
-        self.begin_anew()
-        begins_anew_after_fork(self)
+        self.reset_after_fork()
+        register_for_reset(self)
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """After a fork: become another node, without running jobs."""
         components = self._components
         if self._membership is not None:

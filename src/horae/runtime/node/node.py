@@ -16,7 +16,7 @@ from typing import Self, TypeAlias
 
 from horae.domain.jobs.job import NodeId
 from horae.errors import Unavailable
-from horae.forking import begins_anew_after_fork
+from horae.forking import register_for_reset
 from horae.runtime.bodies.reporter import Reporter
 from horae.runtime.bodies.run_monitor import RunMonitor
 from horae.runtime.bodies.runner import RunEnvironment
@@ -123,7 +123,7 @@ class Incarnation:
         self.lost: Unavailable | None = None
         """Why the database is gone for good, if it is."""
         self._end_at = 0.0
-        begins_anew_after_fork(self)
+        register_for_reset(self)
 
     async def run(self, stop: asyncio.Event, ready: asyncio.Event) -> None:
         """Register, work and unregister, even after a cancel or an error, so that the node does not seem alive."""
@@ -176,7 +176,7 @@ class Incarnation:
         """Own schedules that were created here until the next reload."""
         post(self._loop, self._controller.adopt, schedule_ids)
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """In a forked child, which is no node: release what belongs to the node and end its loop."""
         self._membership.abandon()
         with suppress(RuntimeError):  # the loop is closed or, in debug mode, belongs to another thread

@@ -22,7 +22,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from horae.errors import ConfigurationError, DatabaseBusy
-from horae.forking import SQLITE_GATE, begins_anew_after_fork
+from horae.forking import SQLITE_GATE, register_for_reset
 from horae.redaction import shown_url
 from horae.storage.engine import unreadable_rows
 from horae.storage.engine.caller_threads import CallerThreads, Use
@@ -91,7 +91,7 @@ class Database:
         self._body_engine = self._listen(create_engine(self.url, **self._body_pool), self._body_connections)
         commit_guard.watch(self._body_engine)
         self._begin_threads()
-        begins_anew_after_fork(self)
+        register_for_reset(self)
 
     def _begin_threads(self) -> None:
         count = self._pool["pool_size"]
@@ -99,11 +99,11 @@ class Database:
         self._service_threads = Threads(count, "horae-node")
         self._async_engines = WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncEngine]()
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Start again in a child process after a fork: abandon the parent's connections without closing them."""
         engines = (self.engine, self.autocommit_engine, self._body_engine)
         if self._file is not None:
-            self._file.begin_anew()
+            self._file.reset_after_fork()
         detach([*self._connections.descriptors(), *self._body_connections.descriptors()])
         self._connections.forget()
         self._body_connections.forget()

@@ -62,7 +62,7 @@ class DatabaseFile:
         self._check_companions()
         self._next_check = moment + self._check_interval
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Forget the companions in a forked child, whose copies of the parent's descriptors cannot be interpreted."""
         self._companions = {}
 

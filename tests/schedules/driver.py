@@ -29,7 +29,7 @@ ENDED_BADLY: Final = Failed("ValueError: no", "It did not work.")
 CRASHED: Final = Crashed("the node stopped")
 
 
-class Stage:
+class Driver:
     """An application, its database, and a clock."""
 
     def __init__(self, horae: Horae, clock: Clock) -> None:
