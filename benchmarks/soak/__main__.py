@@ -17,7 +17,7 @@ from random import SystemRandom
 from benchmarks.soak.ground import soak
 from benchmarks.soak.report import as_json, table
 from benchmarks.soak.run import Plan, Result
-from horae.cli.serving.memory import tune_garbage_collector
+from horae.cli.serving.process import tune_garbage_collector
 
 
 def main() -> int:
