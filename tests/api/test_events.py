@@ -1,14 +1,15 @@
 """Changes as they happen: who hears of which, and what becomes of somebody who was away."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack
+from datetime import datetime
 from typing import Any
 
 import pytest
 from typing_extensions import override
 
-from horae import Horae
+from horae import Horae, Job, JobContext, JobType
 from horae.api.application import HttpInterface
 from horae.api.stream.timing import EventsTiming, HubTiming, JobWatchTiming
 from horae.api.stream.watch import Change, JobWatch
@@ -46,6 +47,30 @@ async def test_it_tells_what_the_list_says(horae: Horae, app: HttpInterface, cli
         listed = (await client("alice").get("/api/jobs/")).json()["jobs"][0]
         assert told == {**listed, "change": "created"}
         assert told["copied_table"] == "copy"
+
+
+async def test_a_type_may_add_values_with_the_names_of_stored_ones(
+    horae: Horae, app: HttpInterface, client: Client
+) -> None:
+    @horae.register
+    class Described(JobType[Any]):
+        type = "described"
+
+        def run(self, job: JobContext[Any]) -> None: ...
+
+        def describe(self, job: Job) -> Mapping[str, Any]:
+            return {"created_at": "long ago", "node_id": 7, "run_at": None, "change": "none"}
+
+    async with listening(app, "alice") as stream:
+        await stream.next("hello")
+        job = horae.jobs.start("described", owner="alice")
+        told = (await stream.until("created", job.id)).data
+        [listed] = (await client("alice").get("/api/jobs/")).json()["jobs"]
+        detail = (await client("alice").get(f"/api/jobs/{job.id}/")).json()
+    for shown in (told, listed, detail):
+        assert (shown["created_at"], shown["node_id"], shown["run_at"]) == ("long ago", 7, None)
+        assert datetime.fromisoformat(shown["created_on"]) == job.created_at
+        assert (datetime.fromisoformat(shown["due_on"]), shown["node"]) == (job.run_at, None)
 
 
 async def test_owners_hear_of_their_own_and_staff_of_all(horae: Horae, app: HttpInterface) -> None:

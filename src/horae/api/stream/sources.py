@@ -5,8 +5,9 @@ from collections import deque
 from typing import Protocol
 
 from pydantic import BaseModel
+from pydantic_core import to_json
 
-from horae.api.stream.event import JobStreamEvent, Update
+from horae.api.stream.event import Update
 from horae.api.stream.timing import ScheduleSourceTiming
 from horae.api.stream.watch import Changed, JobWatch, Wanted
 from horae.api.views.jobs import JobViews
@@ -48,8 +49,7 @@ class JobSource:
         return None if changes is None else [Update("job", self._rendered(each), each.job.owner) for each in changes]
 
     def _rendered(self, changed: Changed) -> str:
-        view = self._views.view(changed.job)
-        return JobStreamEvent.model_validate({**view.model_dump(), "change": changed.change}).model_dump_json()
+        return to_json({**self._views.view(changed.job).model_dump(), "change": changed.change}).decode()
 
 
 class ScheduleGone(BaseModel):
