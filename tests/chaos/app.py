@@ -5,6 +5,7 @@ import os
 import time
 
 from horae import Horae, JobContext
+from tests.harness.body_log import logged
 
 CLOCK_OFFSET = float(os.environ.get("CHAOS_CLOCK_OFFSET", "0"))
 if CLOCK_OFFSET:
@@ -19,5 +20,6 @@ horae = Horae()
 @horae.job(max_count=None)
 async def beat(job: JobContext, pause: float) -> None:
     """Run for a moment, so that faults hit running bodies."""
-    await asyncio.sleep(pause)
-    job.check()
+    with logged(job):
+        await asyncio.sleep(pause)
+        job.check()

@@ -8,8 +8,11 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 from typing import Final
+
+from tests.harness.body_log import LOG_VARIABLE
 
 CLOCK_OFFSETS: Final = (0.0, 7200.0, -7200.0)
 """Seconds by which the clocks of the nodes are wrong, in turn."""
@@ -23,6 +26,7 @@ COMMAND: Final = [
     "error",
     "--grace",
     "2s",
+    "--no-api",  # starts sooner, and all nodes would want the same port
 ]
 
 
@@ -31,6 +35,7 @@ class FaultInjector:
     """Some nodes on one database, which suffer faults that a seed selects."""
 
     url: str
+    body_log: Path
     random: Random
     nodes: int
     skewed: bool
@@ -42,7 +47,12 @@ class FaultInjector:
     def start(self, index: int) -> subprocess.Popen[bytes]:
         """Start a node; with `skewed` clocks each has another time."""
         offset = CLOCK_OFFSETS[index % len(CLOCK_OFFSETS)] if self.skewed else 0.0
-        environment = {**os.environ, "HORAE_DATABASE": self.url, "CHAOS_CLOCK_OFFSET": str(offset)}
+        environment = {
+            **os.environ,
+            "HORAE_DATABASE": self.url,
+            "CHAOS_CLOCK_OFFSET": str(offset),
+            LOG_VARIABLE: str(self.body_log),
+        }
         return subprocess.Popen(COMMAND, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def inject_for(self, seconds: float) -> None:

@@ -14,7 +14,8 @@ from horae import Backoff, Horae, JobContext
 from horae.client.operations.queues import Queues
 from horae.storage.engine.database import Database
 from tests.harness.applications import execute, rows, url_of
-from tests.harness.checked import LOG_VARIABLE, append, findings, log_body
+from tests.harness.body_log import LOG_VARIABLE, append, log_body
+from tests.harness.checked import findings
 from tests.harness.fault_application import EFFECT, SCHEMA
 from tests.harness.nodes import running_node, until, until_released
 

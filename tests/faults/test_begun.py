@@ -10,6 +10,8 @@ from sqlalchemy import text
 from horae.runtime.journal.files import Journals
 from horae.runtime.timing import JournalTiming
 from horae.storage.engine.database import Database
+from tests.checker.body_log import BodyLog, read
+from tests.harness.checked import findings
 from tests.harness.fault_application import fault_application
 from tests.harness.figures import figure
 from tests.harness.node_processes import NodeProcess, wait_until
@@ -37,18 +39,16 @@ def _own_temporary_folder(database: Database, tmp_path: Path, monkeypatch: pytes
 
 @pytest.mark.parametrize("kind", ["quick", "brief"])
 @pytest.mark.usefixtures("_own_temporary_folder")
-def test_only_what_had_begun_has_crashed(database: Database, tmp_path: Path, kind: str) -> None:
-    notes = tmp_path / "notes"
+def test_only_what_had_begun_has_crashed(database: Database, tmp_path: Path, body_log: Path, kind: str) -> None:
     horae = fault_application(database.url.render_as_string(hide_password=False))
-    params = [{"notes": str(notes), "deadly": number == DEADLY} for number in range(JOBS)]
-    horae.jobs.start_many(kind, params)
+    horae.jobs.start_many(kind, [{"deadly": number == DEADLY} for number in range(JOBS)])
     with NodeProcess(database, tmp_path, concurrency=SLOTS) as killed:
         killed.process.wait(30)
     held = rows(database, text("SELECT count(*) FROM horae_jobs WHERE state = 'started'"))[0][0]
     with NodeProcess(database, tmp_path, concurrency=SLOTS) as rescuer:
         wait_until(lambda: len(rows(database, ENDED)) == JOBS)
         assert rescuer.end() == 0
-    begun = Counter(int(line) for line in notes.read_text().split())
+    begun = BodyLog.of(read(body_log)).jobs("begin")
     ended = {int(job_id): str(state) for job_id, state, _ in rows(database, ENDED)}
     failed = {job_id for job_id, state in ended.items() if state == "failed"}
     figure(
@@ -56,10 +56,10 @@ def test_only_what_had_begun_has_crashed(database: Database, tmp_path: Path, kin
     )
     assert set(ended) == {int(job_id) for (job_id,) in rows(database, text("SELECT id FROM horae_jobs"))}
     # On a thread, the kill may come after the body was entered in the journal and before its first line.
-    cut = set(ended) - set(begun)
+    cut = set(ended) - begun
     assert cut <= (failed if kind == "brief" else set())
     assert 1 <= len(failed) <= SLOTS  # bodies that had returned count as finished, though their ends were not committed
-    assert [job_id for job_id, times in begun.items() if times > 1] == []
+    assert findings(database, body_log) == []
     assert {attempt for _, _, attempt in rows(database, ENDED)} == {1}
     assert Counter(outcome for _, outcome in rows(database, ATTEMPTS)) == {
         "finished": JOBS - len(failed), "crashed": len(failed)

@@ -18,6 +18,8 @@ from horae.domain.cluster.liveness import Limits
 from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
 from tests.harness.applications import attempts_of, rows
+from tests.harness.body_log import logged
+from tests.harness.checked import findings
 from tests.harness.network import Network
 from tests.harness.nodes import running_node, until, until_state
 from tests.harness.postgres import THROW_AWAY, PostgresServer
@@ -70,12 +72,13 @@ class Log:
         def twin(job: JobContext) -> int:
             """Run until it is stopped, in its first attempt."""
             self.began[job.attempt] = time.monotonic()
-            try:
-                while job.attempt == 1:
-                    job.check()
-                    time.sleep(0.005)
-            finally:
-                self.stopped[job.attempt] = time.monotonic()
+            with logged(job):
+                try:
+                    while job.attempt == 1:
+                        job.check()
+                        time.sleep(0.005)
+                finally:
+                    self.stopped[job.attempt] = time.monotonic()
             return job.attempt
 
         @horae.job(max_count=None)
@@ -92,7 +95,7 @@ async def apart(horae: Horae, url: str, network: Network, own_server: PostgresSe
 
 @pytest.mark.parametrize("fault", ["silent", "cut"])
 async def test_a_node_out_of_contact_stops_its_bodies_before_others_run_them(
-    horae: Horae, apart: Horae, network: Network, fault: Fault
+    horae: Horae, apart: Horae, network: Network, body_log: Path, fault: Fault
 ) -> None:
     log = Log()
     log.declare(horae)
@@ -113,10 +116,11 @@ async def test_a_node_out_of_contact_stops_its_bodies_before_others_run_them(
         again = await horae.aio.jobs.start("quick")  # there is only the connection that was lost
         assert await horae.aio.jobs.wait(again.id, timeout="30s") is None
         assert other.id != lost.id
+    assert findings(horae.components.database, body_log) == []
 
 
 async def test_a_silent_database_does_not_hold_a_node_that_is_told_to_stop(
-    apart: Horae, network: Network, caplog: pytest.LogCaptureFixture
+    horae: Horae, apart: Horae, network: Network, caplog: pytest.LogCaptureFixture, body_log: Path
 ) -> None:
     log = Log()
     log.declare(apart)
@@ -129,6 +133,7 @@ async def test_a_silent_database_does_not_hold_a_node_that_is_told_to_stop(
     assert time.monotonic() - began < 0.2 + 5
     assert f"the results of 1 jobs could not be written, because the database does not answer; another node will find these jobs unfinished: {job.id}" in caplog.text  # fmt: skip
     network.resume()
+    assert findings(horae.components.database, body_log, over=False) == []
 
 
 @contextmanager
@@ -149,7 +154,7 @@ def frozen(server: PostgresServer) -> Generator[None]:
 
 @pytest.mark.parametrize("fault", ["frozen", "restarted"])
 async def test_no_node_counts_as_dead_because_the_server_was_away(
-    horae: Horae, url: str, own_server: PostgresServer, fault: str
+    horae: Horae, url: str, own_server: PostgresServer, body_log: Path, fault: str
 ) -> None:
     release, ran = threading.Event(), list[int]()
     with closing(Horae(url)) as other:
@@ -157,8 +162,9 @@ async def test_no_node_counts_as_dead_because_the_server_was_away(
 
             @one.job(max_count=None)
             def work(job: JobContext) -> None:
-                ran.append(job.id)
-                release.wait(30)
+                with logged(job):
+                    ran.append(job.id)
+                    release.wait(30)
 
         async with (
             running_node(horae, liveness=LIMITS, concurrency=2) as a,
@@ -180,10 +186,12 @@ async def test_no_node_counts_as_dead_because_the_server_was_away(
                 await until_state(horae, job_id, "finished", "failed")
             assert [attempts_of(horae, job_id) for job_id in ids] == [["finished"]] * 4
             assert {a.id, b.id} == before
-    assert sorted(ran) == sorted(ids)
+    assert findings(horae.components.database, body_log) == []
 
 
-async def test_what_was_stopped_runs_again_when_the_server_is_back(horae: Horae, own_server: PostgresServer) -> None:
+async def test_what_was_stopped_runs_again_when_the_server_is_back(
+    horae: Horae, own_server: PostgresServer, body_log: Path
+) -> None:
     """No other node has claimed the job meanwhile, so its own node releases it."""
     log = Log()
     log.declare(horae)
@@ -198,3 +206,4 @@ async def test_what_was_stopped_runs_again_when_the_server_is_back(horae: Horae,
         assert node.id == incarnation
         [(error,)] = rows(horae, "SELECT error FROM horae_job_attempts WHERE outcome = 'failed'")
         assert error == "the node lost contact with its database and stopped the job before others might run it"
+    assert findings(horae.components.database, body_log) == []

@@ -8,6 +8,7 @@ import pytest
 
 from horae.storage.engine.database import Database
 from tests.harness.applications import attempts_of, rows, url_of
+from tests.harness.checked import findings
 from tests.harness.fault_application import fault_application
 from tests.harness.node_process import shrunk
 from tests.harness.node_processes import NodeProcess
@@ -19,7 +20,7 @@ SILENCE = 1.5
 @pytest.mark.slow
 @pytest.mark.postgres
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
-async def test_its_node_does_not_count_as_dead(database: Database, tmp_path: Path) -> None:
+async def test_its_node_does_not_count_as_dead(database: Database, tmp_path: Path, body_log: Path) -> None:
     with (
         closing(fault_application(url_of(database))) as horae,
         NodeProcess(database, tmp_path, silence=SILENCE) as process,
@@ -31,3 +32,4 @@ async def test_its_node_does_not_count_as_dead(database: Database, tmp_path: Pat
             assert await horae.aio.jobs.wait(job.id, timeout="30s") == 1
         assert attempts_of(horae, job.id) == ["finished"]
         assert process.node == node
+    assert findings(database, body_log) == []

@@ -26,7 +26,7 @@ def test_jobs_of_a_killed_node_are_rescued(database: Database, tmp_path: Path) -
             chaos.kill()
         chaos.finish()
         figure(f"{database.dialect}: {chaos.summary()}")
-        assert chaos.problems() == {}
+        assert chaos.findings() == []
     assert max(chaos.recoveries) < RESCUED_WITHIN
 
 
@@ -40,4 +40,4 @@ def test_one_effect_for_each_finished_job_whatever_happens(database: Database, t
             chaos.kill_quickly()
         chaos.finish()
         figure(f"{database.dialect}: {chaos.summary()}")
-        assert chaos.problems() == {}
+        assert chaos.findings() == []

@@ -13,6 +13,7 @@ from horae.runtime.liveness.membership import FileMembership
 from horae.runtime.timing import SweeperTiming, Timing
 from horae.storage.engine.database import Database
 from tests.harness.applications import attempts_of, execute, rows, url_of
+from tests.harness.checked import findings
 from tests.harness.fault_application import SCHEMA, fault_application
 from tests.harness.node_process import shrunk
 from tests.harness.node_processes import NodeProcess
@@ -38,7 +39,9 @@ async def incarnations(horae: Horae, process: NodeProcess) -> list[str]:
 @pytest.mark.postgres
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 @pytest.mark.parametrize("early", [True, False])
-async def test_what_it_does_late_matches_no_row(database: Database, tmp_path: Path, *, early: bool) -> None:
+async def test_what_it_does_late_matches_no_row(
+    database: Database, tmp_path: Path, body_log: Path, *, early: bool
+) -> None:
     """On PostgreSQL its silence counts as death: another node has run its job meanwhile."""
     gate = tmp_path / "gate"
     with (
@@ -63,6 +66,7 @@ async def test_what_it_does_late_matches_no_row(database: Database, tmp_path: Pa
         assert await asyncio.to_thread(process.end) == 0
         assert rows(horae, "SELECT job, attempt FROM effects") == [(job.id, 2)]
         assert attempts_of(horae, job.id) == ["crashed", "finished"]
+    assert findings(database, body_log, frozen_processes=True) == []
 
 
 async def incarnations_but(horae: Horae, process: NodeProcess, former: str) -> list[str]:
@@ -73,7 +77,7 @@ async def incarnations_but(horae: Horae, process: NodeProcess, former: str) -> l
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("early", [True, False])
 async def test_on_sqlite_it_still_counts_as_alive(
-    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, early: bool
+    database: Database, tmp_path: Path, body_log: Path, monkeypatch: pytest.MonkeyPatch, *, early: bool
 ) -> None:
     """On SQLite a lock on a file proves that a node is alive: it continues where it stopped, even with the write lock."""
     gate, looks, find_dead = tmp_path / "gate", list[dict[NodeId, Death]](), FileMembership.find_dead
@@ -105,10 +109,11 @@ async def test_on_sqlite_it_still_counts_as_alive(
         assert await incarnations(horae, process) == [stopped]
         assert rows(horae, "SELECT job, attempt FROM effects") == [(job.id, 1)]
         assert attempts_of(horae, job.id) == ["finished"]
+    assert findings(database, body_log) == []
 
 
 @pytest.mark.slow
-async def test_a_node_that_is_told_to_end_leaves_nothing(database: Database, tmp_path: Path) -> None:
+async def test_a_node_that_is_told_to_end_leaves_nothing(database: Database, tmp_path: Path, body_log: Path) -> None:
     with closing(fault_application(url_of(database))) as horae, NodeProcess(database, tmp_path) as process:
         execute(horae, SCHEMA)
         await asyncio.to_thread(process.ready)
@@ -120,3 +125,4 @@ async def test_a_node_that_is_told_to_end_leaves_nothing(database: Database, tmp
         assert rows(horae, "SELECT id FROM horae_nodes") == []
         crashed = "SELECT job_id FROM horae_job_attempts WHERE outcome <> 'finished'"
         assert rows(horae, crashed) == []
+    assert findings(database, body_log, over=False) == []

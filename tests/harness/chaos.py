@@ -14,9 +14,10 @@ from sqlalchemy.exc import DBAPIError
 
 from horae import Horae
 from horae.storage.engine.database import Database
+from tests.harness.checked import findings
 from tests.harness.fault_application import SCHEMA, fault_application
 from tests.harness.figures import quantiles
-from tests.harness.node_processes import NodeProcess, wait_until
+from tests.harness.node_processes import BODY_LOG, NodeProcess, wait_until
 
 KINDS: Final = ("threaded", "looped", "fragile")
 PENDING_AT_LEAST: Final = 60
@@ -33,30 +34,10 @@ ACTIVE: Final = text("SELECT count(*) FROM horae_jobs WHERE finished_at IS NULL 
 CRASHES: Final = text("SELECT count(*) FROM horae_job_attempts WHERE outcome = 'crashed'")
 STATES: Final = text("SELECT type, state, count(*) FROM horae_jobs GROUP BY type, state ORDER BY type, state")
 
-BROKEN: Final = {
-    "jobs that are lost": "SELECT id FROM horae_jobs WHERE finished_at IS NULL OR node_id IS NOT NULL",
-    "jobs that finished twice": (
-        "SELECT job_id FROM horae_job_attempts WHERE outcome = 'finished' GROUP BY job_id HAVING count(*) > 1"
-    ),
-    "finished jobs without the attempt that finished": (
-        "SELECT id FROM horae_jobs WHERE state = 'finished' AND NOT EXISTS (SELECT 1 FROM horae_job_attempts "
-        "WHERE job_id = id AND horae_job_attempts.lease = horae_jobs.lease AND outcome = 'finished')"
-    ),
-    "finished jobs without exactly one effect": (
-        "SELECT id FROM horae_jobs WHERE type <> 'fragile' AND state = 'finished' "
-        "AND (SELECT count(*) FROM effects WHERE job = id) <> 1"
-    ),
-    "effects of jobs that did not finish": (
-        "SELECT job FROM effects JOIN horae_jobs ON id = job WHERE state <> 'finished'"
-    ),
-    "effects of another attempt than the one that finished": (
-        "SELECT job FROM effects JOIN horae_jobs ON id = job WHERE effects.attempt <> horae_jobs.attempt"
-    ),
-    "jobs that failed without a crash": (
-        "SELECT id FROM horae_jobs WHERE state = 'failed' AND NOT EXISTS (SELECT 1 FROM horae_job_attempts "
-        "WHERE job_id = id AND outcome IN ('crashed', 'failed'))"
-    ),
-}
+FAILED_WITHOUT_A_CRASH: Final = text(
+    "SELECT id FROM horae_jobs WHERE state = 'failed' AND NOT EXISTS "
+    "(SELECT 1 FROM horae_job_attempts WHERE job_id = id AND outcome IN ('crashed', 'failed'))"
+)
 
 
 @dataclass
@@ -134,10 +115,11 @@ class Chaos:
         for process in self.processes:
             process.end()
 
-    def problems(self) -> dict[str, list[Any]]:
-        """Return the rules that are violated, with the jobs concerned."""
-        found = {name: self._all(text(query)) for name, query in BROKEN.items()}
-        return {name: jobs for name, jobs in found.items() if jobs}
+    def findings(self, *, interrupted: bool = False) -> list[str]:
+        """Return the rules that are broken. `interrupted`: connections to the database were cut meanwhile."""
+        log, frozen = self.logs / BODY_LOG, interrupted or self.stops > 0
+        failed = [f"job {job} failed without a crash" for (job,) in self._all(FAILED_WITHOUT_A_CRASH)]
+        return failed + findings(self.database, log, frozen_processes=frozen)
 
     def summary(self) -> str:
         """Summarize the faults and the outcomes of the jobs."""

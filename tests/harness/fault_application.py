@@ -1,4 +1,4 @@
-"""The application of the fault tests: its jobs insert one row each time that their body finishes."""
+"""The application of the fault tests: its jobs log what they do, and insert one row each time that they finish."""
 
 import asyncio
 import ctypes
@@ -13,6 +13,7 @@ from typing import Final
 from sqlalchemy import text
 
 from horae import Backoff, Horae, JobContext
+from tests.harness.body_log import log_body, logged
 
 SCHEMA: Final = "CREATE TABLE effects (job BIGINT NOT NULL, attempt INTEGER NOT NULL)"
 EFFECT: Final = text("INSERT INTO effects VALUES (:job, :attempt)")
@@ -27,7 +28,7 @@ def fault_application(url: str) -> Horae:
     _declare_lasting(horae)
     _declare_fragile(horae)
     _declare_stalling(horae)
-    _declare_noted(horae)
+    _declare_short(horae)
     _declare_holding(horae)
     return horae
 
@@ -38,20 +39,29 @@ def _declare_lasting(horae: Horae) -> None:
     @horae.job(transaction="read committed", max_attempts=MANY_ATTEMPTS, backoff=SHORT_BACKOFF, max_count=None)
     def threaded(job: JobContext, seed: int) -> int:
         draw = Random(seed + job.attempt)
-        time.sleep(draw.uniform(0.0, 0.1))
-        job.progress.set(50, "about to write")
-        job.connection.execute(EFFECT, {"job": job.id, "attempt": job.attempt})
-        time.sleep(draw.choice([0.0, 0.0, 0.005, 0.02]))
-        return job.attempt
+        with logged(job):
+            time.sleep(draw.uniform(0.0, 0.1))
+            job.progress.set(50, "about to write")
+            insert_effect(job)
+            time.sleep(draw.choice([0.0, 0.0, 0.005, 0.02]))
+            return job.attempt
 
     @horae.job(transaction="read committed", max_attempts=MANY_ATTEMPTS, backoff=SHORT_BACKOFF, max_count=None)
     async def looped(job: JobContext, seed: int) -> int:
         draw = Random(seed + job.attempt)
-        await asyncio.sleep(draw.uniform(0.0, 0.1))
-        job.progress.set(50, "about to write")
-        await job.async_connection.execute(EFFECT, {"job": job.id, "attempt": job.attempt})
-        await asyncio.sleep(draw.choice([0.0, 0.0, 0.005, 0.02]))
-        return job.attempt
+        with logged(job):
+            await asyncio.sleep(draw.uniform(0.0, 0.1))
+            job.progress.set(50, "about to write")
+            log_body("effect", job)
+            await job.async_connection.execute(EFFECT, {"job": job.id, "attempt": job.attempt})
+            await asyncio.sleep(draw.choice([0.0, 0.0, 0.005, 0.02]))
+            return job.attempt
+
+
+def insert_effect(job: JobContext) -> None:
+    """Insert the row in the job's transaction, and log that."""
+    log_body("effect", job)
+    job.connection.execute(EFFECT, {"job": job.id, "attempt": job.attempt})
 
 
 def _declare_fragile(horae: Horae) -> None:
@@ -59,28 +69,28 @@ def _declare_fragile(horae: Horae) -> None:
 
     @horae.job(max_count=None)
     def fragile(job: JobContext, seed: int) -> None:
-        for _ in job.progress.track(range(10)):
-            time.sleep(Random(seed).uniform(0.0, 0.02))
+        with logged(job):
+            for _ in job.progress.track(range(10)):
+                time.sleep(Random(seed).uniform(0.0, 0.02))
 
 
-def _declare_noted(horae: Horae) -> None:
-    """Declare jobs that are tried once and record their begin in a file; one kills its process meanwhile."""
-
-    @horae.job(max_count=None)
-    async def quick(job: JobContext, notes: str, *, deadly: bool = False) -> None:
-        note(job, notes, deadly=deadly)
+def _declare_short(horae: Horae) -> None:
+    """Declare short jobs that are tried once; one kills its process meanwhile."""
 
     @horae.job(max_count=None)
-    def brief(job: JobContext, notes: str, *, deadly: bool = False) -> None:
-        note(job, notes, deadly=deadly)
-        time.sleep(0.02)
+    async def quick(job: JobContext, *, deadly: bool = False) -> None:
+        with logged(job):
+            end_process_if(deadly)
+
+    @horae.job(max_count=None)
+    def brief(job: JobContext, *, deadly: bool = False) -> None:
+        with logged(job):
+            end_process_if(deadly)
+            time.sleep(0.02)
 
 
-def note(job: JobContext, notes: str, *, deadly: bool) -> None:
-    """Record that the body has begun, in a file that outlives the process."""
-    descriptor = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    os.write(descriptor, f"{job.id}\n".encode())
-    os.close(descriptor)
+def end_process_if(deadly: bool) -> None:  # noqa: FBT001 - the condition
+    """Kill this process, so that its bodies end without a chance to do anything."""
     if deadly:
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -91,14 +101,15 @@ def _declare_stalling(horae: Horae) -> None:
     @horae.job(transaction="read committed", max_attempts=MANY_ATTEMPTS, backoff=SHORT_BACKOFF)
     def stalling(job: JobContext, gate: str, *, early: bool) -> int:
         """`early`: write before the wait, and so hold locks meanwhile."""
-        if early:
-            job.connection.execute(EFFECT, {"job": job.id, "attempt": job.attempt})
-        job.progress.set(10, "waiting at the gate")
-        while job.attempt == 1 and not Path(gate).exists():
-            time.sleep(0.01)
-        if not early:
-            job.connection.execute(EFFECT, {"job": job.id, "attempt": job.attempt})
-        return job.attempt
+        with logged(job):
+            if early:
+                insert_effect(job)
+            job.progress.set(10, "waiting at the gate")
+            while job.attempt == 1 and not Path(gate).exists():
+                time.sleep(0.01)
+            if not early:
+                insert_effect(job)
+            return job.attempt
 
 
 def _declare_holding(horae: Horae) -> None:
@@ -106,5 +117,6 @@ def _declare_holding(horae: Horae) -> None:
 
     @horae.job(max_attempts=MANY_ATTEMPTS, backoff=SHORT_BACKOFF, max_count=None)
     def holding(job: JobContext, seconds: float) -> int:
-        ctypes.PyDLL(None).usleep(int(seconds * 1_000_000))  # unlike CDLL this keeps the interpreter's lock
-        return job.attempt
+        with logged(job):
+            ctypes.PyDLL(None).usleep(int(seconds * 1_000_000))  # unlike CDLL this keeps the interpreter's lock
+            return job.attempt

@@ -13,11 +13,14 @@ from typing import Final, Self, TypeVar
 from sqlalchemy import text
 
 from horae.storage.engine.database import Database
+from tests.harness.body_log import LOG_VARIABLE
 from tests.harness.node_process import SILENCE_VARIABLE
 
 T = TypeVar("T")
 
 ROOT: Final = Path(__file__).parents[2]
+BODY_LOG: Final = "bodies.jsonl"
+"""The file, in the folder of logs, that the bodies of all nodes log to."""
 POLL: Final = 0.01
 """Seconds between two checks of a condition."""
 OF_PROCESS: Final = text("SELECT id FROM horae_nodes WHERE pid = :pid ORDER BY started_at DESC")
@@ -39,6 +42,7 @@ class NodeProcess:
     def __init__(self, database: Database, logs: Path, *, concurrency: int = 4, silence: float | None = None) -> None:
         self._database = database
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+        environment[LOG_VARIABLE] = str(logs / BODY_LOG)
         if silence is not None:
             environment[SILENCE_VARIABLE] = str(silence)
         url = database.url.render_as_string(hide_password=False)

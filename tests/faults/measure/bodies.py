@@ -1,87 +1,72 @@
 """The application of the measured faults: each body logs its begin and its end to a file."""
 
 import asyncio
-import os
 import re
 import sys
 import threading
 import time
 
 from horae import Horae, JobContext
+from tests.harness.body_log import logged
 
 horae = Horae()
-LOG = os.environ.get("HORAE_BODY_LOG", os.devnull)
 SLOW_TO_MATCH = "a" * 27 + "b"
-
-
-def note(what: str, job: JobContext) -> None:
-    """Append one line in one write, so that a kill cannot cut it off."""
-    line = f"{what} {job.id} {job.attempt} {os.getpid()} {time.monotonic():.3f}\n"
-    file = os.open(LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    try:
-        os.write(file, line.encode())
-    finally:
-        os.close(file)
 
 
 @horae.job(max_count=None)
 def once(job: JobContext, seconds: float = 0.0) -> None:
     """A body on a thread that is tried once."""
-    note("begin", job)
-    end = time.monotonic() + seconds
-    while (left := end - time.monotonic()) > 0:
-        time.sleep(min(left, 0.05))
-        job.progress.set(50)  # where it notices an order to stop
-    note("end", job)
+    with logged(job):
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, 0.05))
+            job.progress.set(50)  # where it notices an order to stop
 
 
 @horae.job(max_count=None)
 async def once_async(job: JobContext, seconds: float = 0.0) -> None:
     """A coroutine body that is tried once."""
-    note("begin", job)
-    await asyncio.sleep(seconds)
-    note("end", job)
+    with logged(job):
+        await asyncio.sleep(seconds)
 
 
 @horae.job(max_count=None, transaction="read committed")
 def bound(job: JobContext) -> None:
     """A body in Horae's transaction, tried once."""
-    note("begin", job)
-    note("end", job)
+    with logged(job):
+        pass
 
 
 @horae.job(max_count=None)
 def hold_the_interpreter(job: JobContext, seconds: float) -> None:
     """Keep the interpreter's lock: match one regular expression after another, each of which holds it for long."""
-    note("begin", job)
-    sys.setswitchinterval(seconds)
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        re.match(r"(a+)+$", SLOW_TO_MATCH)
-    sys.setswitchinterval(0.005)
-    note("end", job)
+    with logged(job):
+        sys.setswitchinterval(seconds)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            re.match(r"(a+)+$", SLOW_TO_MATCH)
+        sys.setswitchinterval(0.005)
 
 
 @horae.job(max_count=None)
 async def attack(job: JobContext, kind: str) -> None:
     """Declare bodies that try to end their node."""
-    note("begin", job)
-    loop = asyncio.get_running_loop()
-    match kind:
-        case "SystemExit" | "KeyboardInterrupt":
-            error = SystemExit if kind == "SystemExit" else KeyboardInterrupt
+    with logged(job):
+        loop = asyncio.get_running_loop()
+        match kind:
+            case "SystemExit" | "KeyboardInterrupt":
+                error = SystemExit if kind == "SystemExit" else KeyboardInterrupt
 
-            async def leave() -> None:
-                raise error
+                async def leave() -> None:
+                    raise error
 
-            await asyncio.gather(loop.create_task(leave()), return_exceptions=True)
-        case "loop.stop":
-            loop.stop()
-            await asyncio.sleep(0.05)
-        case "cancel all":
-            for task in asyncio.all_tasks():
-                task.cancel()
-            await asyncio.sleep(0.05)
-        case _:
-            threading.Event().wait(0)
-    note("end", job)
+                await asyncio.gather(loop.create_task(leave()), return_exceptions=True)
+            case "loop.stop":
+                loop.stop()
+                await asyncio.sleep(0.05)
+            case "cancel all":
+                for task in asyncio.all_tasks():
+                    task.cancel()
+                await asyncio.sleep(0.05)
+            case _:
+                threading.Event().wait(0)
