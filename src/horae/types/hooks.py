@@ -47,7 +47,7 @@ class Hooks:
 
     def owes(self, type_name: str, hook: str) -> bool:
         """Return whether the hook is due after a job of the type ended: also if only other programs know the type."""
-        return owes(self._registry, type_name, hook)
+        return self._registry.find(type_name) is None or self.wanted(type_name, hook)
 
     @property
     def types(self) -> Collection[str]:
@@ -230,12 +230,6 @@ class Hooks:
                 return sum(self._remove([job_id]) for job_id in job_ids)
             log.exception("job %d cannot be deleted; its row stays", job_ids[0])
             return 0
-
-
-def owes(registry: Registry, type_name: str, hook: str) -> bool:
-    """Whether an ended job of the type owes the hook."""
-    job_type = registry.find(type_name)
-    return job_type is None or has_hook(job_type, hook)
 
 
 def failure_of(job: Job) -> JobFailed:

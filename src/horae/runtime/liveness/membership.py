@@ -5,13 +5,14 @@ lock on a file beside the database, so that a body that holds the database for a
 """
 
 import time
-from collections.abc import Callable, Collection
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
 
 from sqlalchemy import Connection
+from typing_extensions import override
 
 from horae.domain.cluster.liveness import Death, Limits, Signs, death_of
 from horae.domain.jobs.job import NodeId
@@ -28,54 +29,61 @@ from horae.storage.operations.heartbeat_process import clock
 from horae.storage.operations.nodes import NodeRecord, NodeView
 
 
-class Membership(Protocol):
-    """The presence of one node, and its view of the others."""
+class Membership(ABC):
+    """The presence of one node, and its view of the others; what a subclass leaves out needs no action there."""
+
+    def __init__(self, database: Database, record: NodeRecord) -> None:
+        self._database, self._record = database, record
 
     @property
     def may_miss_a_node(self) -> bool:
         """Whether a node may be dead, as far as that can be told without a query."""
-        ...
+        return False
 
+    @abstractmethod
     def join(self, watcher: Watcher) -> None:
         """Register the node."""
-        ...
 
     def beat_within(self, connection: Connection) -> Callable[[], None]:
         """Send a heartbeat in an open transaction if one is overdue; return what to call after the commit."""
-        ...
+        del connection
+        return _nothing
 
     def find_dead(self) -> dict[NodeId, Death]:
         """Return the nodes that are dead as far as this node can tell, and why."""
-        ...
+        asked = clock()
+        others = [view for view in self._database.autocommit(nodes.view) if view.id != self._record.id]
+        deaths = self._judge(others, clock() - asked)
+        return {node: death for node, death in deaths.items() if death is not None}
 
-    def remove_traces(self, node: NodeId) -> None:
+    @abstractmethod
+    def _judge(self, others: Sequence[NodeView], took: float) -> Mapping[NodeId, Death | None]:
+        """Return why each of these nodes is dead, if it is; `took`: the seconds that it took to read them."""
+
+    def remove_traces(self, node: NodeId) -> None:  # noqa: B027 - nothing to do on PostgreSQL
         """Remove the files of a dead node, after its jobs were rescued and its row was removed."""
-        ...
 
-    def stop(self) -> None:
+    def stop(self) -> None:  # noqa: B027 - nothing to do on SQLite
         """Stop the heartbeat, without a query."""
-        ...
 
+    @abstractmethod
     def leave(self) -> None:
         """Unregister the node, after everything else."""
-        ...
 
+    @abstractmethod
     def abandon(self) -> None:
         """In a forked child: close everything by which the node shows that it lives."""
-        ...
 
 
-class DatabaseMembership:
-    """Membership on PostgreSQL."""
-
-    may_miss_a_node = False
-    """Heartbeats report silent nodes."""
+class DatabaseMembership(Membership):
+    """Membership on PostgreSQL, where heartbeats report silent nodes."""
 
     def __init__(self, database: Database, record: NodeRecord, limits: Limits, timing: Timing) -> None:
-        self._database, self._record = database, record
+        super().__init__(database, record)
         self._limits, self._timing = limits, timing.heartbeat
         self._heartbeat: Heartbeat | None = None
 
+    @override
     def join(self, watcher: Watcher) -> None:
         """Insert the row and start the heartbeat."""
         if self._database.pooled:  # behind a pooler, the session with the lock may serve another client next
@@ -84,33 +92,29 @@ class DatabaseMembership:
         self._heartbeat = Heartbeat(self._database, self._record, self._limits, self._timing, watcher)
         self._heartbeat.start()
 
+    @override
     def beat_within(self, connection: Connection) -> Callable[[], None]:
-        """Send a heartbeat if one is overdue."""
         return _nothing if self._heartbeat is None else self._heartbeat.beat_within(connection)
 
-    def find_dead(self) -> dict[NodeId, Death]:
-        """Judge the other nodes by their heartbeats, but none while this node's own is late."""
-        asked = clock()
-        others = [view for view in self._database.autocommit(nodes.view) if view.id != self._record.id]
+    @override
+    def _judge(self, others: Sequence[NodeView], took: float) -> Mapping[NodeId, Death | None]:
+        """Judge by heartbeats, but no node while this node's own is late."""
         # Read after the answer: if the server was unavailable until then, all nodes were silent.
-        watched = 0.0 if clock() - asked > self._limits.lock else self._watched()
-        deaths = {view.id: death_of(signs_of(view), watched, self._limits) for view in others}
-        return {node: death for node, death in deaths.items() if death is not None}
+        watched = 0.0 if took > self._limits.lock else self._watched()
+        return {view.id: death_of(signs_of(view), watched, self._limits) for view in others}
 
-    def remove_traces(self, node: NodeId) -> None:
-        """Do nothing: a node leaves no files."""
-        del node
-
+    @override
     def stop(self) -> None:
-        """Stop the heartbeat."""
         if self._heartbeat is not None:
             self._heartbeat.stop()
 
+    @override
     def leave(self) -> None:
         """Stop the heartbeat and remove the row."""
         self.stop()
         self._database.transact(nodes.remove, [self._record.id])
 
+    @override
     def abandon(self) -> None:
         """In a forked child: close the pipes to the helper."""
         if self._heartbeat is not None:
@@ -122,42 +126,35 @@ class DatabaseMembership:
         return 0.0 if self._heartbeat.is_stale else self._heartbeat.watched()
 
 
-class FileMembership:
-    """Membership on SQLite."""
+class FileMembership(Membership):
+    """Membership on SQLite: a node that holds its lock can be neither silent nor declared dead."""
 
     def __init__(self, database: Database, record: NodeRecord, directory: Path, timing: Timing) -> None:
-        self._database = database
-        self._record = replace(record, lock_key=None)
+        super().__init__(database, replace(record, lock_key=None))
         self._directory, self._timing = directory, timing.membership
-        self._lock = LifeLock(Path(self._file(record.id)))
-
-    def join(self, watcher: Watcher) -> None:
-        """Take the lock, then insert the row, so that no row is ever seen without a lock."""
-        del watcher  # a node that holds its lock can be neither silent nor declared dead
-        make_folder(self._directory)
-        self._lock.take()
-        self._database.transact(nodes.register, self._record)
-
-    def beat_within(self, connection: Connection) -> Callable[[], None]:
-        """Do nothing: the lock is held."""
-        del connection
-        return _nothing
+        self._lock = LifeLock(self._file(record.id))
 
     @property
+    @override
     def may_miss_a_node(self) -> bool:
         """Whether another node's file exists with a free lock."""
         return any(is_abandoned(file) for file in self._directory.glob("*.lock") if file.stem != self._record.id)
 
-    def find_dead(self) -> dict[NodeId, Death]:
-        """Return the other nodes whose process is gone or whose lock is free."""
-        others = [view for view in self._database.autocommit(nodes.view) if view.id != self._record.id]
+    @override
+    def join(self, watcher: Watcher) -> None:
+        """Take the lock, then insert the row, so that no row is ever seen without a lock."""
+        make_folder(self._directory)
+        self._lock.take()
+        self._database.transact(nodes.register, self._record)
+
+    @override
+    def _judge(self, others: Sequence[NodeView], took: float) -> Mapping[NodeId, Death | None]:
+        """Judge by processes and locks, and remove files that have no row."""
         deaths = {view.id: death_of(self._signs(view), 0.0, Limits()) for view in others}
-        self._sweep_files({view.id for view in others})
-        return {node: death for node, death in deaths.items() if death is not None}
+        self._sweep_files(deaths.keys())
+        return deaths
 
-    def stop(self) -> None:
-        """Do nothing: the lock is released after the row is removed."""
-
+    @override
     def leave(self) -> None:
         """Remove the row, then release the lock."""
         try:
@@ -166,10 +163,11 @@ class FileMembership:
             self._lock.release()
             self.remove_traces(self._record.id)
 
+    @override
     def remove_traces(self, node: NodeId) -> None:
-        """Remove the lock file of a dead node after its jobs were rescued."""
-        Path(self._file(node)).unlink(missing_ok=True)
+        self._file(node).unlink(missing_ok=True)
 
+    @override
     def abandon(self) -> None:
         """In a forked child: leave the lock to the parent."""
         self._lock.abandon()
@@ -184,11 +182,12 @@ class FileMembership:
 
     def _signs(self, view: NodeView) -> Signs:
         # A child that the node has forked may have inherited the lock, so the process itself is checked as well.
-        gone = is_gone(decoded(view.host, view.pid))
-        return Signs(node=view.id, silence=None, lock_free=_is_free(Path(self._file(view.id))), process_gone=gone)
+        gone, file = is_gone(decoded(view.host, view.pid)), self._file(view.id)
+        lock_free = is_abandoned(file) or not file.exists()
+        return Signs(node=view.id, silence=None, lock_free=lock_free, process_gone=gone)
 
-    def _file(self, node: NodeId) -> str:
-        return str(self._directory / f"{node}.lock")
+    def _file(self, node: NodeId) -> Path:
+        return self._directory / f"{node}.lock"
 
 
 def membership_of(database: Database, record: NodeRecord, limits: Limits, timing: Timing) -> Membership:
@@ -206,11 +205,3 @@ def signs_of(view: NodeView) -> Signs:
 
 def _nothing() -> None:
     """Do nothing, because no heartbeat was due."""
-
-
-def _is_free(file: Path) -> bool:
-    return is_abandoned(file) or not file.exists()
-
-
-if TYPE_CHECKING:
-    _conform: tuple[type[Membership], type[Membership]] = (DatabaseMembership, FileMembership)
