@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from horae.client.schedules.schedules import Schedules
     from horae.runtime.claims.slots import Slots
     from horae.runtime.components import Components, NodeKeywords
-    from horae.runtime.node.inline import InlineNode
+    from horae.runtime.inline.inline_node import InlineNode
     from horae.runtime.node.node import Node
     from horae.settings import Settings
     from horae.storage.engine.database import Database
@@ -208,7 +208,7 @@ class Horae:
 
     @lazy_property
     def _inline(self) -> "InlineNode":
-        from horae.runtime.node.inline import InlineNode
+        from horae.runtime.inline.inline_node import InlineNode
 
         return InlineNode(self.components)
 

@@ -15,8 +15,8 @@ from horae.runtime.claims.hook_service import HookService
 from horae.runtime.timing import HookTiming
 from horae.storage.engine.database import Database
 from horae.storage.jobs import owed_hooks as storage
-from horae.types.hook_threads import HookThreads
-from horae.types.hooks import Hooks
+from horae.types.hooks.hooks import Hooks
+from horae.types.hooks.threads import HookThreads
 from tests.client.test_keeping import age
 from tests.harness.applications import application, claim_as_another_node, execute, rows
 from tests.harness.nodes import running_node, until, until_state

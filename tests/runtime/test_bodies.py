@@ -13,7 +13,7 @@ import pytest
 
 from horae import Backoff, Horae, JobContext, JobNotCancellable, JobState, JobStopped, LeaseLost
 from horae.live.store import LiveReport
-from horae.types.logging import JobLogFilter
+from horae.types.logs.job_fields import JobLogFilter
 from tests.harness.applications import attempts_of, execute, live_rows
 from tests.harness.figures import figure
 from tests.harness.nodes import running_node, until, until_released, until_set, until_state

@@ -23,7 +23,7 @@ from horae.storage.jobs import parameters
 from horae.storage.jobs.tables import jobs
 from horae.storage.outcomes import cancelling, deletion
 from horae.types.context import JobContext
-from horae.types.hooks import Hooks
+from horae.types.hooks.hooks import Hooks
 from horae.types.job_type import JobType
 from horae.types.registry import Registry
 from horae.types.start_options import StartOptions

@@ -17,7 +17,7 @@ from horae.redaction import MASK, Redactor, error_text, shown_url, traceback_tex
 from horae.settings import settings
 from horae.storage.engine.database import normalised, shown
 from horae.types.function import JobFunction
-from horae.types.log_lines import PLAIN, TextFormatter, json_formatter
+from horae.types.logs.lines import PLAIN, TextFormatter, json_formatter
 from horae.types.start_options import StartOptions
 from horae.types.values.secret import Secret, secret_values
 

@@ -128,15 +128,9 @@ _MAY_BE_NONE: Final = frozenset({"max_runtime", "max_retries", "retry_period"})
 
 
 def _rule(name: str, value: Any) -> Any:
-    return None if value is None and name in _MAY_BE_NONE else _read_rule(name, value)
-
-
-def _read_rule(name: str, value: Any) -> Any:
+    if value is None and name in _MAY_BE_NONE:
+        return None
     match name:
-        case "overlap":
-            return _choice(name, Overlap, value)
-        case "catch_up":
-            return _choice(name, CatchUp, value)
         case "catch_up_limit" | "max_retries":
             return of_kind(name, value, int, "a whole number")
         case "retry_period":
@@ -144,14 +138,7 @@ def _read_rule(name: str, value: Any) -> Any:
         case "catch_up_window" | "jitter" | "max_runtime":
             return parse_duration(name, value)
         case _:
-            return value
-
-
-def _choice(name: str, kind: type[Overlap] | type[CatchUp], value: str) -> Overlap | CatchUp:
-    try:
-        return kind(value)
-    except ValueError:
-        raise InvalidRequest(f"{name} {quoted(value)}: expected {', '.join(kind)}") from None
+            return value  # `Rules` parses the policies
 
 
 def part_of(options: Mapping[str, Any], kind: Any) -> Any:

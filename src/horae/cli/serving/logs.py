@@ -7,8 +7,8 @@ from typing import Final, Literal
 from rich.console import Console
 from rich.logging import RichHandler
 
-from horae.types.log_lines import TextFormatter, lines_on_stderr
-from horae.types.logging import JobLogFilter
+from horae.types.logs.job_fields import JobLogFilter
+from horae.types.logs.lines import TextFormatter, lines_on_stderr
 
 LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]

@@ -14,8 +14,8 @@ from horae.storage.engine.database import Database
 from horae.storage.jobs import reading
 from horae.storage.jobs.owed_hooks import ON_CANCELLED
 from horae.storage.outcomes import cancelling
-from horae.types.hook_threads import HookThreads
-from horae.types.hooks import Hooks
+from horae.types.hooks.hooks import Hooks
+from horae.types.hooks.threads import HookThreads
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
 

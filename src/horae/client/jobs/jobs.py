@@ -42,7 +42,7 @@ from horae.storage.jobs import owed_hooks, reading
 from horae.storage.jobs.reading import Attempt, JobFilter
 from horae.storage.outcomes import deletion
 from horae.types.arguments import LARGEST_ID, Timeout, of_kind, seconds_of
-from horae.types.hooks import Hooks
+from horae.types.hooks.hooks import Hooks
 from horae.types.registry import JobTypeReference, Registry
 from horae.types.start_options import OnDuplicate, StartOptions
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel

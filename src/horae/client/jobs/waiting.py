@@ -11,7 +11,7 @@ from horae.errors import JobDoesNotExist, WaitTimeout
 from horae.storage.engine.database import Database
 from horae.storage.jobs import reading
 from horae.types.context import JobContext
-from horae.types.logging import current_context
+from horae.types.logs.job_fields import current_context
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
 FIRST_POLL: Final = 0.05

@@ -27,7 +27,7 @@ from weakref import WeakSet
 from typing_extensions import override
 
 from horae.domain.jobs.job import Claim
-from horae.types.logging import current_claim, current_node
+from horae.types.logs.job_fields import current_claim, current_node
 
 T = TypeVar("T")
 Blame = Callable[[Claim, BaseException], None]

@@ -28,7 +28,7 @@ from horae.storage.jobs import parameters
 from horae.storage.outcomes import settling
 from horae.types.context import JobContext
 from horae.types.job_type import JobType
-from horae.types.logging import logged_as
+from horae.types.logs.job_fields import logged_as
 from horae.types.values.parameters import MappedParameters, ModelParameters
 from horae.types.values.plain_data import problem_of
 from horae.types.values.secret import secret_values

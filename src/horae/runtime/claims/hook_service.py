@@ -14,8 +14,8 @@ from horae.domain.jobs.job import JobId
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import HookTiming
 from horae.storage.engine.database import Database
-from horae.types.hook_threads import HookThreads
-from horae.types.hooks import Hooks
+from horae.types.hooks.hooks import Hooks
+from horae.types.hooks.threads import HookThreads
 
 log = logging.getLogger("horae.runtime")
 

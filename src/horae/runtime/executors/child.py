@@ -37,8 +37,8 @@ from horae.runtime.journal.journal import ChildJournal
 from horae.storage.engine.database import Database
 from horae.types.context import JobContext
 from horae.types.job_type import JobType, failed_text
-from horae.types.log_lines import lines_on_stderr
-from horae.types.logging import JobLogFilter
+from horae.types.logs.job_fields import JobLogFilter
+from horae.types.logs.lines import lines_on_stderr
 
 PARENT_CHECK: Final = 1.0
 """Seconds between two checks whether the parent is alive. Usually the end of the pipe shows its death at once."""

@@ -20,7 +20,7 @@ from horae.runtime.executors import messages
 from horae.runtime.executors.address import address_of
 from horae.runtime.executors.child_process import ChildProcess, start_child
 from horae.runtime.executors.messages import Message
-from horae.types.log_lines import logs_json
+from horae.types.logs.lines import logs_json
 
 DIED_TEXT: Final = "The process that ran this job stopped unexpectedly."
 """What users read where a child process died, whatever the reason."""

@@ -41,8 +41,8 @@ from horae.runtime.signals import Signals
 from horae.storage.engine.caller_threads import Use
 from horae.storage.engine.connections import pooler
 from horae.storage.jobs.claims import ClaimScope
-from horae.types.hooks import Hooks
-from horae.types.logging import set_node
+from horae.types.hooks.hooks import Hooks
+from horae.types.logs.job_fields import set_node
 from horae.wakeup.channel import Hint, HintKind
 
 Deploy: TypeAlias = Callable[[], Sequence[int]]

@@ -12,7 +12,7 @@ from typing import Final
 from typing_extensions import override
 
 from horae.storage.jobs.owed_hooks import OwedHook
-from horae.types.hooks import TIME_LIMIT, Hooks
+from horae.types.hooks.hooks import TIME_LIMIT, Hooks
 
 OF_TYPE: Final = 4
 """Threads that call hooks of one type at a time."""

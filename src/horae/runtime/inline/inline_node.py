@@ -24,16 +24,16 @@ from horae.runtime.bodies.run import Run, stop_runs
 from horae.runtime.bodies.run_monitor import RunMonitor
 from horae.runtime.bodies.runner import OutOfContact, RunEnvironment, ended_by, perform, perform_async
 from horae.runtime.components import Components, NodeOptions
+from horae.runtime.inline.ends import InlineEnds
 from horae.runtime.liveness.heartbeat import Watcher
 from horae.runtime.liveness.membership import Membership, membership_of
 from horae.runtime.liveness.node_record import record_of
-from horae.runtime.node.inline_ends import InlineEnds
 from horae.runtime.timing import Timing
 from horae.storage.jobs import claims
 from horae.storage.jobs.owed_hooks import OWED_BY
 from horae.storage.outcomes.settling import Settled
 from horae.types.context import JobContext
-from horae.types.hooks import Hooks
+from horae.types.hooks.hooks import Hooks
 from horae.wakeup.channel import Hint, HintKind
 
 log = logging.getLogger("horae.runtime")
