@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import Connection, text
 
 from horae import Horae, UnreadableRow
+from horae.client.doctor.basics import check_rows
 from horae.client.doctor.finding import Level
-from horae.client.doctor.rows import check_rows
 from horae.client.operations.audit import Audit
 from horae.client.operations.queues import Queues
 from horae.domain.jobs.job import NodeId

@@ -12,10 +12,9 @@ from horae.cli.failures import FAILED
 from horae.cli.options import AsJson
 from horae.cli.printing.escaping import printable
 from horae.cli.printing.output import STYLES, console, print_json
-from horae.client.doctor.basics import check_clock, check_hints, check_pooler, first_checks
+from horae.client.doctor.basics import check_clock, check_hints, check_pooler, check_rows, first_checks
 from horae.client.doctor.file import examine_file
 from horae.client.doctor.finding import Finding, Level, warning
-from horae.client.doctor.rows import check_rows
 from horae.client.doctor.server import examine_server
 from horae.client.doctor.system import system_findings
 from horae.client.doctor.work import left_findings

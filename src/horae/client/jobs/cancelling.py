@@ -44,7 +44,7 @@ class JobCanceller:
         """
         seen = {"state": job.state}
         change = Change("job.cancel", str(job.id), lambda _: seen, lambda *_: {"state": JobState.CANCELLED}, who)
-        cancel = recorded(cancelling.cancel, change, changed=_is_made)
+        cancel = recorded(cancelling.cancel, change, changed=lambda job: job is not None)
         shown = with_live_reports(self._live, [job])[0]
         owed = self._hooks.owes(job.type, ON_CANCELLED)
         try:
@@ -97,7 +97,3 @@ class JobCanceller:
         if job.state is not JobState.CANCELLED:
             raise JobNotCancellable(job_id, job.state)
         return job
-
-
-def _is_made(job: Job | None) -> bool:
-    return job is not None

@@ -10,13 +10,7 @@ from pydantic_core import PydanticSerializationError
 from sqlalchemy import Connection
 
 from horae.domain.jobs.job import Job, JobId, JobState
-from horae.domain.storable import (
-    fits,
-    is_storable_json,
-    spelled_out,
-    too_long,
-    unreadable_json,
-)
+from horae.domain.storable import fits, is_storable_json, spelled_out, too_long, unreadable_json
 from horae.errors import DuplicateJob, InvalidParameters, InvalidRequest, MaxJobCountExceeded
 from horae.storage.jobs import creation, parameters, reading
 from horae.storage.jobs.creation import Contended, Inserted, NewJob

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
-from horae.client.changes import Change, Values, is_requested, recorded
+from horae.client.changes import Change, is_requested, recorded
 from horae.client.jobs import creation, filters
 from horae.client.jobs.cancelling import JobCanceller
 from horae.client.jobs.contention import BOUND, RunsAttempt, once, with_retries
@@ -233,7 +233,9 @@ class Jobs:
         stored = kind.parameters.restore(job.params)
         new = replace(creation.new_job(kind, options, stored.text), retry_of=job.id, max_runtime=job.max_runtime)
         wanted = Creation(kind, new, stored.row or job.params or {}, stored)
-        change = Change("job.retry", str(job.id), after=_new_job, actor=owner_of(owner))
+        change = Change(
+            "job.retry", str(job.id), after=lambda _, created: {"job": created[0].id}, actor=owner_of(owner)
+        )
         create = recorded(creation.create_once, change, changed=_is_new)
         created, _ = self._alone(partial(create, wanted=wanted))
         if created.state in (JobState.FAILED, JobState.CANCELLED):
@@ -331,10 +333,6 @@ class Jobs:
         if job is None or (owner is not None and job.owner != owner):
             raise JobDoesNotExist(job_id)
         return job
-
-
-def _new_job(_: Connection, created: tuple[Job, bool]) -> Values:
-    return {"job": created[0].id}
 
 
 def _is_new(created: tuple[Job, bool]) -> bool:

@@ -8,7 +8,6 @@ from sqlalchemy import Connection
 
 from horae.client.changes import Change, Values
 from horae.storage.schedules import reading
-from horae.storage.schedules.plan_writing import AppliedPlan
 from horae.types.registry import Registry
 from horae.types.values.parameters import ModelParameters
 from horae.types.values.secret import masked
@@ -26,7 +25,7 @@ def change_of(action: str, reference: int | str, registry: Registry) -> Change:
 
 def run_of(reference: int | str) -> Change:
     """Return the audited change of a run by hand."""
-    return Change("schedule.run", str(reference), after=_job)
+    return Change("schedule.run", str(reference), after=lambda _, decided: {"job": decided.fired})
 
 
 def snapshot(connection: Connection, reference: int | str, registry: Registry) -> Values:
@@ -45,7 +44,3 @@ def _shown(registry: Registry, job_type: str, params: str | None) -> Any:
     if params is None or kind is None or not isinstance(kind.parameters, ModelParameters):
         return None  # without the type, secret parameters cannot be told from others
     return masked(kind.parameters.model, json.loads(params))
-
-
-def _job(_: Connection, decided: AppliedPlan) -> Values:
-    return {"job": decided.fired}

@@ -16,13 +16,7 @@ from horae.domain.schedules.trigger import CronTrigger
 from horae.errors import ScheduleAlreadyExists, ScheduleDoesNotExist, ScheduleIsDeclared, ScheduleIsRunning
 from horae.storage.schedules import deployments, plan_writing, reading, ticks, writing
 from horae.storage.schedules.plan_writing import AppliedPlan
-from horae.storage.schedules.rows import (
-    StoredSchedule,
-    UnreadableSchedule,
-    rules_as_values,
-    rules_of,
-    snapshot_of,
-)
+from horae.storage.schedules.rows import StoredSchedule, UnreadableSchedule, rules_as_values, rules_of, snapshot_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

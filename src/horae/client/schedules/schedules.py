@@ -27,14 +27,7 @@ from horae.storage.schedules.ticks import StoredTicks
 from horae.types.arguments import LARGEST_NUMBER, check_moment, check_note, of_kind, whole_number
 from horae.types.job_type import JobType
 from horae.types.registry import JobTypeReference, Registry
-from horae.types.schedule import (
-    RuleKeywords,
-    TriggerKeywords,
-    check_options,
-    keywords_of,
-    part_of,
-    trigger_of,
-)
+from horae.types.schedule import RuleKeywords, TriggerKeywords, check_options, keywords_of, part_of, trigger_of
 from horae.types.schedule import rules_of as rules_given
 from horae.types.values.parameters import MappedParameters
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
@@ -92,7 +85,7 @@ class Schedules:
     ) -> ScheduleView:
         """Change the named options only; the next start stays unless the times change."""
         change = change_of("schedule.alter", reference, self._registry)
-        alter = recorded(changes.alter_from, change, changed=_is_made)
+        alter = recorded(changes.alter_from, change, changed=lambda decided: decided is not None)
         while True:  # until no other caller changes it between reading and writing
             row = schedules_row(self._database, reference)
             decided = self._database.transact(alter, row, self._altered(row, config, options))
@@ -201,10 +194,6 @@ def schedules_row(database: Database, reference: Reference) -> StoredSchedule:
     if row is None:
         raise ScheduleDoesNotExist(reference)
     return row
-
-
-def _is_made(decided: AppliedPlan | None) -> bool:
-    return decided is not None
 
 
 def _merged(before: TriggerKeywords, options: Mapping[str, Any]) -> TriggerKeywords:

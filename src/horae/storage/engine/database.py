@@ -26,8 +26,8 @@ from horae.forking import SQLITE_GATE, register_for_reset
 from horae.redaction import shown_url
 from horae.storage.engine import unreadable_rows
 from horae.storage.engine.caller_threads import CallerThreads, Use
-from horae.storage.engine.connections import commit_guard, stale_connections
-from horae.storage.engine.connections.connection_pool import ConnectionPool
+from horae.storage.engine.connections import commit_guard
+from horae.storage.engine.connections.connection_pool import ConnectionPool, replace_stale
 from horae.storage.engine.connections.pooler import PoolerDetection
 from horae.storage.engine.connections.timeouts import (
     BODY_BOUNDS,
@@ -243,7 +243,7 @@ class Database:
             event.listen(engine, "begin", opening.begin)
             event.listen(engine, "before_cursor_execute", opening.begin_at_first_write)
         else:
-            stale_connections.listen(engine)
+            replace_stale(engine)
             connections.listen(engine)  # before the pooler detection, which queries the server
             self._pooling.listen(engine)
         return engine

@@ -267,8 +267,16 @@ class seconds_from_now(_SqlFunction[datetime]):  # noqa: N801 - as above
     postgresql = "(statement_timestamp() + make_interval(secs => {0}))"
     sqlite = "(horae_now() + CAST({0} * 1000000 AS INTEGER))"
 
-    def __init__(self, seconds: ColumnElement[float] | float) -> None:
+    def __init__(self, seconds: ColumnElement[float] | float | str) -> None:
+        """`seconds`: an expression, a number, or the name of a parameter."""
+        if isinstance(seconds, str):
+            seconds = bindparam(seconds, type_=Float())
         super().__init__(literal(seconds, Float()) if isinstance(seconds, int | float) else seconds)
+
+
+def seconds_ago(parameter: str) -> seconds_from_now:
+    """Return the database's clock minus the number of seconds that is given by a parameter."""
+    return seconds_from_now(-bindparam(parameter, type_=Float()))
 
 
 class seconds_since(_SqlFunction[float]):  # noqa: N801 - as above

@@ -13,7 +13,6 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Executable,
-    Float,
     Integer,
     Select,
     Text,
@@ -198,7 +197,7 @@ def _hand_back(dialect: str) -> Update:
 
 
 HAND_BACK: Final = PerDialect(_hand_back)
-_postpone = update(jobs).values(run_at=seconds_from_now(bindparam("seconds", type_=Float())))
+_postpone = update(jobs).values(run_at=seconds_from_now("seconds"))
 POSTPONE: Final = among(_postpone.where(jobs.c.state == JobState.PENDING), jobs.c.id)
 ORPHANED: Final = PerDialect(
     lambda dialect: select(*CLAIMED).where(

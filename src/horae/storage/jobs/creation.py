@@ -5,36 +5,11 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import (
-    BindParameter,
-    Connection,
-    Float,
-    Integer,
-    String,
-    Text,
-    and_,
-    bindparam,
-    cast,
-    func,
-    insert,
-    literal,
-    or_,
-    select,
-    true,
-)
+from sqlalchemy import Connection, Float, Integer, String, Text, bindparam, cast, func, insert, literal, select
 
 from horae.domain.jobs.job import JobId
 from horae.errors import DatabaseBusy, InvalidRequest
-from horae.storage.engine.dialect import (
-    INSERT,
-    POSTGRESQL,
-    SQLITE,
-    Instant,
-    Json,
-    PerDialect,
-    database_now,
-    seconds_from_now,
-)
+from horae.storage.engine.dialect import INSERT, POSTGRESQL, Instant, Json, PerDialect, database_now, seconds_from_now
 from horae.storage.jobs.tables import IS_OPEN, UNIQUE_WHERE, jobs
 
 
@@ -112,9 +87,9 @@ ADD: Final = insert(jobs).values(_VALUES).returning(*_INSERTED)
 
 
 def _guarded(dialect: str) -> Any:
-    room: BindParameter[int | None] = bindparam("max_count", type_=Integer())
-    allowed = or_(cast(room, Integer()).is_(None), COUNT_OPEN.scalar_subquery() < room)
-    source = select(*_VALUES.values()).where(and_(true(), allowed))
+    room: Any = bindparam("max_count", type_=Integer())
+    has_room = cast(room, Integer()).is_(None) | (COUNT_OPEN.scalar_subquery() < room)
+    source = select(*_VALUES.values()).where(has_room)
     statement = INSERT[dialect](jobs).from_select(list(_VALUES), source, include_defaults=False)
     keyed = statement.on_conflict_do_nothing(index_elements=[jobs.c.type, jobs.c.unique_key], index_where=UNIQUE_WHERE)
     return keyed.returning(*_INSERTED)
@@ -125,7 +100,7 @@ ADD_GUARDED: Final = PerDialect(_guarded)
 
 def _many(dialect: str) -> Any:
     batch = bindparam("batch", type_=Text())
-    if dialect == SQLITE:
+    if dialect != POSTGRESQL:
         each = func.json_each(batch).table_valued("value", "key")
         order = each.c.key
     else:

@@ -13,7 +13,6 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
-    Float,
     Integer,
     Row,
     Select,
@@ -30,7 +29,7 @@ from sqlalchemy import (
 )
 
 from horae.domain.jobs.job import Job, JobId, JobState
-from horae.storage.engine.dialect import PerDialect, TextList, among, database_now, member_of, seconds_from_now
+from horae.storage.engine.dialect import PerDialect, TextList, among, database_now, member_of, seconds_ago
 from horae.storage.engine.unreadable_rows import read, readable
 from horae.storage.jobs.reading import COLUMNS, job_from, job_of
 from horae.storage.jobs.tables import jobs
@@ -57,7 +56,7 @@ class LeftoverJobs(NamedTuple):
 
 
 def _free() -> ColumnElement[bool]:
-    again = seconds_from_now(-bindparam("again", type_=Float()))
+    again = seconds_ago("again")
     return or_(jobs.c.hook_taken_at.is_(None), jobs.c.hook_taken_at < again)
 
 
@@ -70,7 +69,7 @@ def _due(dialect: str) -> ColumnElement[bool]:
 
 def _past_keeping(dialect: str) -> ColumnElement[bool]:
     return and_(
-        jobs.c.finished_at < seconds_from_now(-bindparam("seconds", type_=Float())),
+        jobs.c.finished_at < seconds_ago("seconds"),
         jobs.c.node_id.is_(None),
         jobs.c.hook_owed.is_(None),
         jobs.c.id > bindparam("after", type_=BigInteger()),
@@ -130,7 +129,7 @@ HAND_BACK: Final = among(update(jobs).values(hook_taken_at=null()), jobs.c.id)
 
 
 def _leftover_jobs(dialect: str) -> Select[*tuple[Any, ...]]:
-    past = and_(jobs.c.finished_at < seconds_from_now(-bindparam("seconds", type_=Float())), jobs.c.node_id.is_(None))
+    past = and_(jobs.c.finished_at < seconds_ago("seconds"), jobs.c.node_id.is_(None))
     owed = jobs.c.hook_owed.is_not(None)
     return (
         select(

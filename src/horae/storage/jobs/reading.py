@@ -5,19 +5,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    Connection,
-    Row,
-    Select,
-    bindparam,
-    case,
-    func,
-    null,
-    select,
-    type_coerce,
-)
+from sqlalchemy import BigInteger, ColumnElement, Connection, Row, Select, bindparam, case, func, select, type_coerce
 
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import LEFT_OUT, AttemptOutcome, Job, JobId, JobState, NodeId
@@ -40,7 +28,7 @@ _longest = bindparam("longest", type_=BigInteger())
 
 
 def _unless_longer(column: ColumnElement[Any]) -> ColumnElement[Any]:
-    shown = case((longer_than(column, _longest), null()), else_=column)
+    shown = case((longer_than(column, _longest), None), else_=column)
     return type_coerce(shown, column.type).label(column.key)
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Connection, Float, RowMapping, String, bindparam, cast, delete, insert, or_, select
+from sqlalchemy import BigInteger, Connection, RowMapping, String, bindparam, cast, delete, insert, or_, select
 
-from horae.storage.engine.dialect import database_now, seconds_from_now
+from horae.storage.engine.dialect import database_now, seconds_ago
 from horae.storage.engine.unreadable_rows import readable_page
 from horae.storage.operations.audit_tables import audit
 
@@ -43,13 +43,13 @@ PAGE: Final = (
 LATEST: Final = (
     select(*(audit.c[field.name] for field in fields(AuditEntry)))
     .where(
-        audit.c.at > seconds_from_now(-bindparam("seconds", type_=Float())),
+        audit.c.at > seconds_ago("seconds"),
         audit.c.action == bindparam("action", type_=String()),
     )
     .order_by(audit.c.at.desc(), audit.c.id.desc())
     .limit(100)
 )
-EXPIRE: Final = delete(audit).where(audit.c.at < seconds_from_now(-bindparam("keep", type_=Float())))
+EXPIRE: Final = delete(audit).where(audit.c.at < seconds_ago("keep"))
 
 
 def add(connection: Connection, entry: Mapping[str, Any]) -> int:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Float, bindparam, case, func, select
+from sqlalchemy import ColumnElement, Connection, bindparam, case, func, select
 
 from horae.domain.jobs.job import JobState
 from horae.storage.engine.dialect import Instant, seconds_between, seconds_from_now
@@ -77,7 +77,7 @@ LATENESS: Final = (
     )
     .group_by(jobs.c.type)
 )
-HORIZON: Final = select(seconds_from_now(bindparam("seconds", type_=Float())))
+HORIZON: Final = select(seconds_from_now("seconds"))
 
 
 def horizon(connection: Connection, seconds: float) -> datetime:

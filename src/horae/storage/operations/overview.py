@@ -4,19 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    Connection,
-    and_,
-    bindparam,
-    case,
-    func,
-    literal_column,
-    select,
-    type_coerce,
-)
-from sqlalchemy.types import Float
+from sqlalchemy import BigInteger, ColumnElement, Connection, bindparam, case, func, literal_column, select, type_coerce
 
 from horae.domain.jobs.job import JobState
 from horae.domain.schedules.tick import Reason
@@ -30,10 +18,10 @@ HOUR: Final = 3600.0
 SAMPLE_SIZE: Final = 1000
 """How many of the jobs that ended last a percentile is computed from."""
 MINUTE_IN_MICROSECONDS: Final = "60000000"
-TICK_OF_JOB: Final = and_(
-    ticks.c.schedule_id == jobs.c.schedule_id,
-    ticks.c.nominal_time == jobs.c.nominal_time,
-    ticks.c.reason != Reason.MANUAL.value,
+TICK_OF_JOB: Final = (
+    (ticks.c.schedule_id == jobs.c.schedule_id)
+    & (ticks.c.nominal_time == jobs.c.nominal_time)
+    & (ticks.c.reason != Reason.MANUAL.value)
 )
 """Joins a job with the tick that it was started for; a run by hand has no nominal time that it could be late for."""
 
@@ -90,7 +78,7 @@ def _throughput(dialect: str) -> Any:
             func.avg(wait).label("mean_pick_up"),
             func.max(wait).label("longest_pick_up"),
         )
-        .where(jobs.c.finished_at > seconds_from_now(bindparam("since", type_=Float())))
+        .where(jobs.c.finished_at > seconds_from_now("since"))
         .group_by(minute)
         .order_by(minute)
     )
@@ -102,20 +90,20 @@ SAMPLES: Final = (
         seconds_between(jobs.c.started_at, jobs.c.run_at).label("pick_up"),
         seconds_between(jobs.c.finished_at, jobs.c.started_at).label("duration"),
     )
-    .where(jobs.c.finished_at > seconds_from_now(bindparam("since", type_=Float())), jobs.c.started_at.is_not(None))
+    .where(jobs.c.finished_at > seconds_from_now("since"), jobs.c.started_at.is_not(None))
     .order_by(jobs.c.finished_at.desc())
     .limit(bindparam("limit"))
 )
 BY_TYPE: Final = (
     select(jobs.c.type, _count(JobState.FINISHED).label("finished"), _count(JobState.FAILED).label("failed"))
-    .where(jobs.c.finished_at > seconds_from_now(bindparam("since", type_=Float())))
+    .where(jobs.c.finished_at > seconds_from_now("since"))
     .group_by(jobs.c.type)
     .order_by(jobs.c.type)
 )
 LATENESS: Final = (
     select(seconds_between(ticks.c.decided_at, ticks.c.nominal_time))
     .select_from(jobs.join(ticks, TICK_OF_JOB))
-    .where(jobs.c.finished_at > seconds_from_now(bindparam("since", type_=Float())))
+    .where(jobs.c.finished_at > seconds_from_now("since"))
     .order_by(jobs.c.finished_at.desc())
     .limit(bindparam("limit"))
 )

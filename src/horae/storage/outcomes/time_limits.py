@@ -7,20 +7,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import (
-    BigInteger,
-    Connection,
-    Float,
-    Integer,
-    Select,
-    String,
-    Update,
-    bindparam,
-    case,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import BigInteger, Connection, Float, Integer, Select, String, Update, bindparam, case, select, update
 
 from horae.domain.jobs.job import Job, JobEvent, JobId, JobState, NodeId, state_after, states_before
 from horae.domain.jobs.limits import HARD, OF_SCHEDULE, PENDING, Limit
@@ -52,7 +39,7 @@ def _overdue(
     limit = limits.c.seconds + seconds
     latest = seconds_from_now(-limit)
     if queue_open:
-        held = or_(queues.c.paused_at.is_not(None), queues.c.opened_at >= latest)
+        held = queues.c.paused_at.is_not(None) | (queues.c.opened_at >= latest)
         condition &= ~select(queues.c.name).where(queues.c.name == jobs.c.queue, held).exists()
     return select(jobs.c.id, jobs.c.lease, jobs.c.node_id, since.label("since"), limit.label("seconds")).where(
         jobs.c.type == limits.c.type, since < latest, jobs.c.state == state, condition

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
-from sqlalchemy import Connection, Float, bindparam, select
+from sqlalchemy import Connection, select
 
 from horae.domain.jobs.job import NodeId
 from horae.domain.schedules.plan import plan
@@ -24,7 +24,7 @@ _due_soon = select(
     schedules.c.partition,
     schedules.c.priority,
     (-seconds_since(schedules.c.next_start)).label("due_in"),
-).where(schedules.c.next_start < seconds_from_now(bindparam("horizon", type_=Float())))
+).where(schedules.c.next_start < seconds_from_now("horizon"))
 DUE: Final = among(_due_soon, schedules.c.partition, "partitions")
 DUE_AMONG: Final = among(_due_soon, schedules.c.id)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, Float, Integer, Select, bindparam, func, select
+from sqlalchemy import Connection, Integer, Select, bindparam, func, select
 
 from horae.domain.schedules.schedule import DisabledReason, Overlap
 from horae.storage.engine.dialect import seconds_from_now, seconds_since
@@ -52,7 +52,7 @@ class ScheduleHealth:
 
 # A schedule that is running is not overdue. The condition on `next_start` is found by its index.
 _overdue = (
-    schedules.c.next_start < seconds_from_now(bindparam("since", type_=Float())),
+    schedules.c.next_start < seconds_from_now("since"),
     schedules.c.run_token.is_(None),
 )
 _waits = seconds_since(schedules.c.next_start)

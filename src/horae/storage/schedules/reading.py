@@ -7,11 +7,11 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any, Final
 
-from sqlalchemy import Connection, Float, Integer, Row, Select, Text, bindparam, cast, func, select, tuple_
+from sqlalchemy import Connection, Integer, Row, Select, Text, bindparam, cast, func, select, tuple_
 
 from horae.domain.jobs.job import JobId
 from horae.domain.storable import is_storable
-from horae.storage.engine.dialect import among, database_now, seconds_from_now
+from horae.storage.engine.dialect import among, database_now, seconds_ago
 from horae.storage.engine.unreadable_rows import read, readable, readable_page
 from horae.storage.engine.value_limits import LONGEST_TOTAL_DURATION, MOST_CONSECUTIVE, MOST_RUNS, MOST_VERSIONS
 from horae.storage.jobs.tables import IS_OPEN, job_attempts, jobs
@@ -40,7 +40,7 @@ BY_IDS: Final = among(ALL, schedules.c.id)
 _module_and_name: Final = tuple_(schedules.c.module, schedules.c.name)
 CHANGED: Final = (
     select(schedules.c.id, schedules.c.version)
-    .where(schedules.c.updated_at > seconds_from_now(-bindparam("within", type_=Float())))
+    .where(schedules.c.updated_at > seconds_ago("within"))
     .order_by(schedules.c.updated_at)
     .limit(bindparam("limit", type_=Integer()))
 )

@@ -5,20 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import (
-    Connection,
-    Delete,
-    Insert,
-    RowMapping,
-    and_,
-    bindparam,
-    delete,
-    func,
-    insert,
-    or_,
-    select,
-    tuple_,
-)
+from sqlalchemy import Connection, Delete, Insert, RowMapping, and_, bindparam, delete, func, insert, select, tuple_
 
 from horae.storage.engine.dialect import Instant, PerDialect, database_now, json_rows
 from horae.storage.engine.unreadable_rows import readable_page
@@ -62,7 +49,7 @@ def _forget(dialect: str) -> Delete:
     found = (
         select(old.c.schedule_id, old.c.nominal_time)
         .join(upto, and_(old.c.schedule_id == upto.c.schedule_id, old.c.nominal_time <= upto.c.nominal_time))
-        .where(or_(kept.is_(None), old.c.nominal_time < kept), old.c.nominal_time < last)
+        .where(kept.is_(None) | (old.c.nominal_time < kept), old.c.nominal_time < last)
     )
     return delete(ticks).where(tuple_(ticks.c.schedule_id, ticks.c.nominal_time).in_(found))
 

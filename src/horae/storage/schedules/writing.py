@@ -11,19 +11,7 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Any, Final
 
-from sqlalchemy import (
-    BindParameter,
-    ColumnElement,
-    Connection,
-    Table,
-    Update,
-    bindparam,
-    delete,
-    false,
-    insert,
-    true,
-    update,
-)
+from sqlalchemy import BindParameter, ColumnElement, Connection, Table, Update, bindparam, delete, insert, true, update
 
 from horae.domain.jobs.job import JobId
 from horae.domain.schedules.schedule import NEXT_STATE, DisabledReason, ScheduleEvent, ScheduleState
@@ -83,7 +71,7 @@ def _add(dialect: str) -> Any:
     added = INSERT[dialect](schedules).values(
         **_given("name", "module", "partition", *_DEFINITION),
         state=ScheduleState.DISABLED.value,
-        enabled=false(),
+        enabled=False,
         disabled_reason=DisabledReason.PAUSED.value,
         created_at=database_now(),
         updated_at=database_now(),
