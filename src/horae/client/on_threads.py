@@ -26,6 +26,7 @@ def on_thread(
 
     @wraps(method)
     async def call(self: OnThreads[C], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self.database.in_thread(partial(method, self.client, *args, **kwargs), use)
+        own: Callable[P, T] = getattr(self.client, method.__name__)  # a subclass may have another one
+        return await self.database.in_thread(partial(own, *args, **kwargs), use)
 
     return call
