@@ -12,7 +12,7 @@ from horae import Horae, Job, JobContext, JobState, JobType
 from horae.api.views.jobs import JobViews
 from horae.live.store import LiveReport
 from tests.api.clients import Client, error_of
-from tests.harness.applications import claim_as_another_node, execute
+from tests.harness.applications import claim_as_another_node, execute, limit_jobs
 from tests.harness.nodes import running_node, until_state
 
 BODY = "ERROR_REQUEST_BODY_VALIDATION"
@@ -94,10 +94,8 @@ async def test_a_type_that_answers_with_anything_replaces_nothing_and_breaks_not
     assert jobs[broken].keys() == COMMON
 
 
-async def test_a_type_describes_jobs_whose_values_a_list_leaves_out(
-    horae: Horae, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("horae.client.jobs.filters.MOST_LISTED", 0)
+async def test_a_type_describes_jobs_whose_values_a_list_leaves_out(horae: Horae, client: Client) -> None:
+    limit_jobs(horae, listed_bytes=0)
     for number in range(1, 4):
         start(horae, kind="duplicate_table", table_id=number, name=f"table {number}", owner=f"owner {number}")
     listed = (await client("root").get("/api/jobs/")).json()["jobs"]

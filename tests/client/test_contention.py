@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 import pytest
@@ -12,11 +11,9 @@ from sqlalchemy import Connection, Engine, text
 
 from horae import DatabaseBusy, Horae, InvalidRequest, MaxJobCountExceeded, StartOptions
 from horae.api.problems import response_to
-from horae.client.jobs import async_jobs
-from horae.client.jobs.contention import BOUND as BOUND_OF_CALLS
-from horae.client.jobs.contention import with_retries
+from horae.client.jobs.limits import USUAL
 from horae.storage.engine.database import Database
-from tests.harness.applications import execute, own_engine, rows
+from tests.harness.applications import execute, limit_jobs, own_engine, rows
 
 postgres = pytest.mark.parametrize("database", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True)
 BOUND = timedelta(milliseconds=150)
@@ -40,10 +37,9 @@ def shop(horae: Horae) -> Horae:
 
 
 @pytest.fixture
-def brief(shop: Horae, monkeypatch: pytest.MonkeyPatch) -> Horae:
+def brief(shop: Horae) -> Horae:
     """The application with a bound that no test has to sit out."""
-    monkeypatch.setattr(shop.jobs, "_run_attempt", partial(with_retries, bound=BOUND))
-    monkeypatch.setattr(async_jobs, "BOUND", BOUND)
+    limit_jobs(shop, contention=BOUND)
     return shop
 
 
@@ -105,7 +101,7 @@ async def test_it_holds_up_nobody_else(shop: Horae, engine: Engine) -> None:
     with engine.connect() as connection:
         held = shop.jobs.start("export", session=connection, owner="alice")
         waiting = [asyncio.ensure_future(shop.aio.jobs.start("export", owner="alice")) for _ in range(20)]
-        async with asyncio.timeout(BOUND_OF_CALLS.total_seconds() - 0.5):
+        async with asyncio.timeout(USUAL.contention.total_seconds() - 0.5):
             await shop.aio.jobs.start("export", owner="bob")
             await shop.aio.jobs.start("nightly", owner="alice")
             assert len((await shop.aio.jobs.list(owner="bob")).jobs) == 1

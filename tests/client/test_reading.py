@@ -7,7 +7,7 @@ from sqlalchemy import select
 
 from horae import EVERYBODY, LEFT_OUT, Horae, InvalidRequest, JobDoesNotExist, JobState, jobs_table
 from horae.live.store import LiveReport
-from tests.harness.applications import claim_as_another_node, execute
+from tests.harness.applications import claim_as_another_node, execute, limit_jobs
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ def test_jobs_are_found_by_a_parameter_in_a_statement_of_ones_own(horae: Horae) 
 
 class TestLongValues:
     @pytest.fixture
-    def long(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> Horae:
+    def long(self, horae: Horae) -> Horae:
         """Two short jobs, and one whose parameters, result and `meta` have 300 bytes each, in lists of some 90."""
 
         @horae.job
@@ -180,7 +180,7 @@ class TestLongValues:
         for length in (3, 300, 3):
             job = horae.jobs.start(work, text="x" * length, meta={"trace": "x" * length})
             execute(horae, f"UPDATE horae_jobs SET result = '\"{'y' * length}\"' WHERE id = {job.id}")
-        monkeypatch.setattr("horae.client.jobs.filters.MOST_LISTED", 3 * 3 * 90)
+        limit_jobs(horae, listed_bytes=3 * 3 * 90)
         return horae
 
     def test_a_list_leaves_them_out_and_get_does_not(self, long: Horae) -> None:
@@ -201,10 +201,10 @@ class TestLongValues:
         [listed] = long.jobs.list(ids=[2]).jobs
         assert long.jobs.result_of(listed) == "y" * 300
 
-    def test_bytes_count_and_not_characters(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_bytes_count_and_not_characters(self, horae: Horae) -> None:
         @horae.job
         def work(text: str) -> None: ...
 
         job = horae.jobs.start(work, text="\N{EURO SIGN}" * 40)
-        monkeypatch.setattr("horae.client.jobs.filters.MOST_LISTED", 3 * 100)
+        limit_jobs(horae, listed_bytes=3 * 100)
         assert horae.jobs.list(ids=[job.id]).jobs[0].params is LEFT_OUT

@@ -13,6 +13,7 @@ from horae import Horae, InvalidRequest, NotFound
 from horae.client.operations.queues import Queues
 from horae.domain.storable import escaped
 from horae.errors import quoted
+from tests.harness.applications import limit_jobs
 
 
 class Evil:
@@ -122,11 +123,11 @@ def test_a_page_may_be_as_long_as_any_number(horae: Horae) -> None:
     assert horae.jobs.list(limit=10**30, schedule_id=10**30).jobs == []
 
 
-def test_a_batch_of_an_iterator_is_as_good_as_a_list(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_of_an_iterator_is_as_good_as_a_list(horae: Horae) -> None:
     @horae.job
     def work() -> None: ...
 
-    monkeypatch.setattr("horae.client.jobs.creation.MOST_UNCOUNTED", 3)
+    limit_jobs(horae, uncounted_jobs=3)
     nothing: dict[str, Any] = {}
     assert len(horae.jobs.start_many(work, iter([nothing] * 3))) == 3
     assert len(horae.jobs.start_many(work, [nothing] * 4)) == 4

@@ -7,7 +7,10 @@ from typing import Any
 from sqlalchemy import Engine, create_engine, event, text
 
 from horae import Horae
+from horae.client.jobs.jobs import Jobs
+from horae.client.jobs.limits import JobLimits
 from horae.domain.jobs.job import Claim, JobId, NodeId
+from horae.runtime.node.inline import InlineNode
 from horae.storage.engine.database import Database
 from horae.storage.jobs import claims
 from horae.storage.jobs.claims import ClaimScope
@@ -26,6 +29,15 @@ def application(database: Database, **settings: Any) -> Generator[Horae]:
     """A Horae on the database, closed in the end."""
     with closing(Horae(url_of(database), **settings)) as horae:
         yield horae
+
+
+def limit_jobs(horae: Horae, **limits: Any) -> None:
+    """Give the client for jobs other limits than the usual ones."""
+    made = horae.components
+    vars(horae)["jobs"] = Jobs(
+        made.database, made.registry, made.live, made.wakeup,
+        keep=horae.settings.keep, inline=InlineNode(made), limits=JobLimits(**limits),
+    )  # fmt: skip
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 
-from horae.client.jobs.contention import BOUND, TryAgain, with_retries_async
+from horae.client.jobs.contention import TryAgain, with_retries_async
 from horae.client.jobs.jobs import Jobs
 from horae.client.jobs.waiting import until_ended_async
 from horae.client.on_threads import OnThreads, on_thread
@@ -58,11 +58,11 @@ class AsyncJobs(OnThreads[Jobs]):
     async def _with_retries(self, session: AsyncWithin | None, call: Callable[..., T]) -> T:
         if session is None:
             change = partial(self.database.in_thread, use=Use.CHANGE)
-            return await with_retries_async(lambda: change(call), change, BOUND)
+            return await with_retries_async(lambda: change(call), change, self.client.limits.contention)
         return await with_retries_async(
             lambda: session.run_sync(lambda within: call(session=within)),
             lambda again: session.run_sync(lambda _: again()),
-            BOUND,
+            self.client.limits.contention,
         )
 
     async def _cancel(self, cancel: Callable[[], Job]) -> Job:

@@ -15,8 +15,6 @@ from horae.storage.jobs.creation import Contended
 
 T = TypeVar("T")
 
-BOUND: Final = timedelta(seconds=3)
-"""How long to retry before `DatabaseBusy`; a transaction that creates a job is usually over in milliseconds."""
 FIRST_PAUSE: Final = 0.002
 """Seconds before the second try; each further pause doubles."""
 LONGEST_PAUSE: Final = 0.05

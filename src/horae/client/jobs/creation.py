@@ -9,6 +9,7 @@ from typing import Any, Final
 from pydantic_core import PydanticSerializationError
 from sqlalchemy import Connection
 
+from horae.client.jobs.limits import JobLimits
 from horae.domain.jobs.job import Job, JobId, JobState
 from horae.domain.storable import fits, is_storable_json, spelled_out, too_long, unreadable_json
 from horae.errors import DuplicateJob, InvalidParameters, InvalidRequest, MaxJobCountExceeded
@@ -23,8 +24,6 @@ from horae.types.values.untyped import lost_number_of, untyped_problem_of
 
 LARGEST_META: Final = 1024 * 1024
 """Bytes of JSON that `meta` may have."""
-MOST_UNCOUNTED: Final = 100_000
-"""Jobs of one call that gets an iterator: it may have no end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +105,11 @@ def _written(job_type: JobType[Any], value: Any) -> Stored:
         raise InvalidParameters(job_type.type, problems if number is None else [number]) from None
 
 
-def counted(values: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def counted(values: Iterable[Mapping[str, Any]], limits: JobLimits) -> list[Mapping[str, Any]]:
     """Return the parameters of each job of a batch. Raises `InvalidRequest` for an iterator that is too long."""
     if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
         raise InvalidRequest(f"the batch is a {type(values).__name__}, expected a list of mappings")
-    most = len(values) if isinstance(values, Sized) else MOST_UNCOUNTED
+    most = len(values) if isinstance(values, Sized) else limits.uncounted_jobs
     given = list(islice(values, most + 1))
     if len(given) > most:
         raise InvalidRequest(f"the iterator gives more than {most:,} jobs; pass a list, or start them in parts")

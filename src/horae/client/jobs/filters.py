@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable
 from datetime import timedelta
-from typing import Final
 
 from horae.domain.jobs.job import JobId, JobState
 from horae.domain.jobs.owner import EVERYBODY, Whose
@@ -10,9 +9,6 @@ from horae.domain.names import owner_id
 from horae.domain.times.duration import Duration, parse_duration
 from horae.errors import InvalidRequest, quoted
 from horae.types.arguments import LARGEST_ID, LARGEST_NUMBER, of_kind
-
-MOST_LISTED: Final = 16 * 1024 * 1024
-"""Bytes of JSON in one list of jobs; longer values are left out, so that a list cannot fill the memory."""
 
 
 def owner_of(whose: Whose) -> str | None:

@@ -14,10 +14,11 @@ from sqlalchemy.orm import Session
 from horae.client.changes import Change, is_requested, recorded
 from horae.client.jobs import creation, filters
 from horae.client.jobs.cancelling import JobCanceller
-from horae.client.jobs.contention import BOUND, RunsAttempt, once, with_retries
+from horae.client.jobs.contention import RunsAttempt, once, with_retries
 from horae.client.jobs.creation import Creation
 from horae.client.jobs.filters import before_cursor, owner_of, possible_ids, wanted_states
 from horae.client.jobs.inline import RunsInline, retried_inline
+from horae.client.jobs.limits import USUAL, JobLimits
 from horae.client.jobs.live_reports import with_live_reports
 from horae.client.jobs.waiting import until_ended
 from horae.domain.backoff import Backoff
@@ -64,15 +65,15 @@ class JobPage:
 class Jobs:
     """Start, watch, cancel jobs. See `AsyncJobs` for coroutines."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of an application
         self, database: Database, registry: Registry, live: LiveStore, wakeup: WakeupChannel, *,
-        keep: timedelta, inline: RunsInline,
+        keep: timedelta, inline: RunsInline, limits: JobLimits = USUAL,
     ) -> None:  # fmt: skip
         self._database, self._registry, self._live, self._wakeup = database, registry, live, wakeup
-        self._keep, self._inline = keep, inline
+        self._keep, self._inline, self.limits = keep, inline, limits
         self._same_database = SameDatabase(database)
         self._hooks = Hooks(database, registry)
-        self._run_attempt: RunsAttempt = partial(with_retries, bound=BOUND)
+        self._run_attempt: RunsAttempt = partial(with_retries, bound=limits.contention)
         self._canceller = JobCanceller(database, live, wakeup, self._hooks)
 
     def start(  # noqa: PLR0913 - the options of a job
@@ -130,7 +131,7 @@ class Jobs:
         if options.unique_key is not None:
             raise InvalidRequest("unique_key names one job; start_many starts many")
         kind = self._registry.resolve(job_type)
-        given = creation.counted(values)
+        given = creation.counted(values, self.limits)
         stored = [creation.stored_parameters(kind, options.owner, item) for item in given]
         if not stored:
             return []
@@ -159,7 +160,7 @@ class Jobs:
         wanted = JobFilter(
             states=wanted_states(states), types=filters.names_of("types", types), ids=possible_ids(ids),
             queues=filters.names_of("queues", queues), owner=owner_of(owner), before=before_cursor(cursor),
-            schedule_id=filters.possible_id(schedule_id), most_bytes=filters.MOST_LISTED,
+            schedule_id=filters.possible_id(schedule_id), most_bytes=self.limits.listed_bytes,
             limit=None if ids is not None else limit + 1,
         )  # fmt: skip
         found = self._database.autocommit(reading.page, wanted)

@@ -1,0 +1,17 @@
+"""The limits of calls of `Jobs`, which protect the memory and the time of the caller."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobLimits:
+    """When a call is cut short or refused."""
+
+    listed_bytes: int = 16 * 1024 * 1024  # JSON in one list of jobs; longer values are left out of it
+    uncounted_jobs: int = 100_000  # jobs of one call that gets an iterator, which may have no end
+    contention: timedelta = timedelta(seconds=3)  # of retries before `DatabaseBusy`; a rival usually takes milliseconds
+
+
+USUAL: Final = JobLimits()
