@@ -10,7 +10,7 @@ from horae import Horae
 from horae.client.jobs.jobs import Jobs
 from horae.client.jobs.limits import JobLimits
 from horae.domain.jobs.job import Claim, JobId, NodeId
-from horae.runtime.node.inline import InlineNode
+from horae.runtime.inline.inline_node import InlineNode
 from horae.storage.engine.database import Database
 from horae.storage.jobs import claims
 from horae.storage.jobs.claims import ClaimScope
