@@ -5,12 +5,11 @@ import json
 from collections.abc import AsyncGenerator, MutableMapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from horae.api.application import HttpInterface
 from tests.api.clients import WHO
-
-PATIENCE: Final = 20.0
+from tests.harness.waiting import PATIENCE, Changes, until_after
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Stream:
     seen: int = 0
     ended: bool = False
     open: asyncio.Event = field(default_factory=asyncio.Event)
-    came: asyncio.Event = field(default_factory=asyncio.Event)
+    changes: Changes = field(default_factory=Changes)
     gone: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def send(self, message: MutableMapping[str, Any]) -> None:
@@ -42,7 +41,7 @@ class Stream:
         else:
             self.text += message["body"].decode()
             self.ended = not message["more_body"]
-        self.came.set()
+        self.changes.notify()
 
     async def receive(self) -> MutableMapping[str, Any]:
         """Say nothing until the client goes."""
@@ -57,14 +56,15 @@ class Stream:
 
     async def next(self, name: str = "job") -> Received:
         """The next message of this name."""
-        async with asyncio.timeout(PATIENCE):
-            while True:
-                for message in self.messages[self.seen :]:
-                    self.seen += 1
-                    if message.name == name:
-                        return message
-                self.came.clear()
-                await self.came.wait()
+        found: Received = await until_after(self.changes, lambda: self._unread(name))
+        return found
+
+    def _unread(self, name: str) -> Received | None:
+        for message in self.messages[self.seen :]:
+            self.seen += 1
+            if message.name == name:
+                return message
+        return None
 
     async def until(self, change: str, job_id: int) -> Received:
         """The next time that this happens to the job."""

@@ -16,6 +16,7 @@ from tests.api.clients import give
 from tests.api.streams import listening
 from tests.harness.applications import counted_statements
 from tests.harness.nodes import until
+from tests.harness.waiting import until_after
 
 
 @pytest.fixture
@@ -90,14 +91,14 @@ async def test_whoever_was_away_for_more_than_is_kept_must_read_anew(horae: Hora
 async def test_a_silent_stream_beats(app: HttpInterface) -> None:
     give_timing(app, StreamTiming(heartbeat=0.05))
     async with listening(app, "alice") as stream:
-        await until(lambda: stream.text.count(": beat\n\n") >= 2)
+        await until_after(stream.changes, lambda: stream.text.count(": beat\n\n") >= 2)
 
 
 async def test_closing_ends_the_streams_and_a_later_one_is_served(app: HttpInterface) -> None:
     async with listening(app, "alice") as stream:
         await stream.next("hello")
         await asyncio.to_thread(app.close)
-        await until(lambda: stream.ended)
+        await until_after(stream.changes, lambda: stream.ended)
     async with listening(app, "alice") as stream:
         assert (await stream.next("hello")).data == {"resumed": False}
 

@@ -13,7 +13,8 @@ from horae.storage.engine.caller_threads import CallerThreads, ChangeLimits, Use
 from horae.storage.engine.database import Database
 from tests.api.clients import application_of, client_of, error_of
 from tests.harness.applications import own_engine
-from tests.harness.nodes import PATIENCE, running_node, until
+from tests.harness.nodes import running_node, until
+from tests.harness.waiting import PATIENCE
 
 CHANGES = 20
 """More than there are threads for."""

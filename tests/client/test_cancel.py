@@ -11,7 +11,6 @@ from horae.live.store import CancelRequest, LiveReport
 from horae.storage.engine.database import Database
 from horae.storage.outcomes import settling
 from tests.harness.applications import ELSEWHERE, ReceivedHints, claim_as_another_node, execute, live_rows, url_of
-from tests.harness.nodes import until
 
 
 @pytest.fixture
@@ -112,7 +111,7 @@ async def test_others_are_told(working: Horae) -> None:
     job = working.jobs.start("work")
     claim_as_another_node(working)
     await working.aio.jobs.cancel(job.id)
-    await until(lambda: {"cancel", "ended"} <= set(received.kinds()))
+    await received.hints.until(lambda: {"cancel", "ended"} <= set(received.kinds()))
 
 
 def test_another_program_that_does_not_know_the_type_may_cancel_it(working: Horae, database: Database) -> None:

@@ -22,7 +22,8 @@ from horae import (
 )
 from horae.types.job_type import JobType as AnyJobType
 from tests.harness.applications import claim_as_another_node, execute, rows
-from tests.harness.nodes import running_node, until, until_released, until_set, until_state
+from tests.harness.nodes import running_node, until_released, until_set, until_state
+from tests.harness.waiting import Record, until_acquired, until_ended
 
 
 class Whole(BaseModel):
@@ -33,7 +34,7 @@ class Diary:
     """What the hooks of one test said, in order."""
 
     def __init__(self) -> None:
-        self.lines: list[str] = []
+        self.lines = Record[str]()
         self.broken: set[str] = set()
 
     def note(self, hook: str, about: object = "") -> None:
@@ -148,7 +149,7 @@ class TestFailure:
         diary = watched(horae, pending_timeout=timedelta(milliseconds=1))
         job = await horae.aio.jobs.start("watched", owner="alice")
         async with running_node(horae, queues=("other",)):
-            await until(lambda: len(diary.lines) > 2)
+            await diary.lines.reaches(3)
         assert diary.lines[2].startswith("on_error failed This job was not started in time")
         assert (await horae.aio.jobs.get(job.id)).state is JobState.FAILED
 
@@ -157,7 +158,7 @@ class TestFailure:
         job = await horae.aio.jobs.start("watched")
         claim_as_another_node(horae)  # of which there is no row
         async with running_node(horae):
-            await until(lambda: len(diary.lines) > 2)
+            await diary.lines.reaches(3)
         assert diary.lines[2] == "on_error failed The process that ran this job stopped unexpectedly."
         assert (await horae.aio.jobs.get(job.id)).state is JobState.FAILED
 
@@ -179,7 +180,7 @@ class TestFailure:
             for _ in range(3):
                 job = await horae.aio.jobs.start("watched")
                 await until_state(horae, job.id, "failed")
-            await until(lambda: diary.lines.count("on_error failed no") == 3)
+            await diary.lines.until(lambda: diary.lines.count("on_error failed no") == 3)
         assert "on_error is broken" in caplog.text
 
     async def test_slow_ones_hold_up_nobody(self, horae: Horae) -> None:
@@ -205,7 +206,7 @@ class TestFailure:
             ids = await horae.aio.jobs.start_many("slow", [{}] * 12)
             for job_id in ids:
                 await until_state(horae, job_id, "failed")
-            await until(lambda: waiting.acquire(blocking=False))
+            await until_acquired(waiting)
             job = await horae.aio.jobs.start(quick)
             assert await horae.aio.jobs.wait(job.id, timeout="5s") == 1
             release.set()
@@ -252,7 +253,7 @@ class TestCancel:
         await horae.aio.jobs.cancel(job.id, by="bob")
         async with running_node(horae):  # the claimant is gone; a sweeper finds what it held
             await until_released(horae, job.id)
-            await until(lambda: len(diary.lines) > 2)
+            await diary.lines.reaches(3)
         release.set()
         assert diary.lines[2:] == ["on_cancelled cancelled bob"]
 
@@ -276,7 +277,7 @@ class TestCancel:
         await until_set(begun)
         [job] = (await horae.aio.jobs.list()).jobs
         await horae.aio.jobs.cancel(job.id, by="bob")
-        await until(lambda: not caller.is_alive())
+        await until_ended(caller)
         assert diary.lines[2:] == ["on_cancelled cancelled bob"]
 
 

@@ -9,6 +9,7 @@ import pytest
 from horae import Backoff, Horae, JobContext, JobState, MaxJobCountExceeded, SoftTimeLimitExceeded
 from tests.harness.applications import attempts_of, live_rows, rows
 from tests.harness.nodes import until, until_set, until_state
+from tests.harness.waiting import until_ended
 
 
 @pytest.fixture(autouse=True)
@@ -150,7 +151,7 @@ async def test_others_may_watch_and_cancel_it(horae: Horae) -> None:
 
     await until(shown)
     await horae.aio.jobs.cancel(job.id, by="bob")
-    await until(lambda: not caller.is_alive())
+    await until_ended(caller)
     assert ended == [JobState.CANCELLED]
     assert attempts_of(horae, job.id) == ["cancelled"]
     await until(lambda: live_rows(horae, [job.id]) == 0)

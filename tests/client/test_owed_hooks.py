@@ -19,14 +19,15 @@ from horae.types.hooks.hooks import Hooks
 from horae.types.hooks.threads import HookThreads
 from tests.client.test_keeping import age
 from tests.harness.applications import application, claim_as_another_node, execute, rows
-from tests.harness.nodes import running_node, until, until_state
+from tests.harness.nodes import running_node, until_state
+from tests.harness.waiting import Record, until_acquired, until_stored
 
 
 class Calls:
     """Which hooks were called, and a door that some of them wait at."""
 
     def __init__(self) -> None:
-        self.made: list[str] = []
+        self.made = Record[str]()
         self.door = threading.Event()
         self.waiting = threading.Semaphore(0)
         self.slow: set[str] = set()
@@ -91,8 +92,8 @@ class TestStrangers:
         assert stranger.jobs.cancel(job.id).state is JobState.CANCELLED
         assert owed(horae) == [(job.id, "on_cancelled")]
         async with running_node(stranger), running_node(horae):
-            await until(lambda: calls.made)
-            await until(lambda: not owed(horae))
+            await calls.made.reaches(1)
+            await until_stored(horae, lambda: not owed(horae))
         assert calls.made == [f"on_cancelled {job.id}"]
 
     async def test_a_crash_that_somebody_else_deals_with(self, horae: Horae, stranger: Horae, calls: Calls) -> None:
@@ -103,7 +104,7 @@ class TestStrangers:
             await until_state(horae, job.id, "failed")
         assert owed(horae) == [(job.id, "on_error")]
         async with running_node(horae):
-            await until(lambda: calls.made)
+            await calls.made.reaches(1)
         assert calls.made == [f"on_error The process that ran this job stopped unexpectedly. {job.id}"]
 
     def test_their_clean_up_leaves_what_it_does_not_know(self, horae: Horae, stranger: Horae, calls: Calls) -> None:
@@ -143,7 +144,7 @@ class TestDeletionByStrangers:
             asked_to_delete(stranger, job.id)
             assert owed(horae) == [(job.id, "before_delete")]
             async with running_node(horae):
-                await until(lambda: not rows(horae, "SELECT id FROM horae_jobs"))
+                await until_stored(horae, lambda: not rows(horae, "SELECT id FROM horae_jobs"))
         assert calls.made == [f"before_delete {job.id}"]
         assert rows(horae, "SELECT action, target FROM horae_audit") == [("job.delete", str(job.id))]
 
@@ -154,7 +155,7 @@ class TestDeletionByStrangers:
         asked_to_delete(stranger, job.id)
         assert owed(horae) == [(job.id, "on_cancelled,before_delete")]
         async with running_node(horae):
-            await until(lambda: not rows(horae, "SELECT id FROM horae_jobs"))
+            await until_stored(horae, lambda: not rows(horae, "SELECT id FROM horae_jobs"))
         assert calls.made == [f"on_cancelled {job.id}", f"before_delete {job.id}"]
 
     async def test_a_type_without_hooks_is_just_deleted(self, horae: Horae, stranger: Horae) -> None:
@@ -163,7 +164,7 @@ class TestDeletionByStrangers:
 
         asked_to_delete(stranger, horae.jobs.start(plain, sync=True).id)
         async with running_node(horae):
-            await until(lambda: not rows(horae, "SELECT id FROM horae_jobs"))
+            await until_stored(horae, lambda: not rows(horae, "SELECT id FROM horae_jobs"))
 
     def test_whoever_knows_the_type_may_be_quicker(self, horae: Horae, stranger: Horae, calls: Calls) -> None:
         hooked(horae, calls)
@@ -187,7 +188,7 @@ class TestDeletionByStrangers:
         job = horae.jobs.start("stubborn", sync=True)
         asked_to_delete(stranger, job.id)
         async with running_node(horae):
-            await until(lambda: not owed(horae))
+            await until_stored(horae, lambda: not owed(horae))
         assert horae.jobs.get(job.id).ended
 
     def test_without_hooks_it_is_gone_at_once(self, horae: Horae, stranger: Horae, calls: Calls) -> None:
@@ -244,7 +245,7 @@ class TestOnce:
         stranger.jobs.cancel(horae.jobs.start(plain, delay=timedelta(days=1)).id)
         assert len(owed(horae)) == 1
         async with running_node(horae):
-            await until(lambda: not owed(horae))
+            await until_stored(horae, lambda: not owed(horae))
 
     def test_clean_ups_at_the_same_time_call_each_hook_once(self, horae: Horae, calls: Calls) -> None:
         hooked(horae, calls)
@@ -273,7 +274,7 @@ class TestOnce:
         for job_id in ids:
             stranger.jobs.cancel(job_id)
         async with running_node(horae), running_node(horae):
-            await until(lambda: not owed(horae))
+            await until_stored(horae, lambda: not owed(horae))
         assert sorted(calls.made) == sorted(f"on_cancelled {job_id}" for job_id in ids)
 
     async def test_a_hook_whose_process_died_is_called_again(self, horae: Horae, stranger: Horae, calls: Calls) -> None:
@@ -287,7 +288,7 @@ class TestOnce:
         hour = "3600000000" if horae.components.database.dialect == "sqlite" else "interval '1 hour'"
         execute(horae, f"UPDATE horae_jobs SET hook_taken_at = hook_taken_at - {hour}")
         async with running_node(horae):
-            await until(lambda: calls.made)
+            await calls.made.reaches(1)
         assert calls.made == [f"on_cancelled {job.id}"]
 
 
@@ -299,19 +300,19 @@ class TestNothingIsHeldUp:
         async with running_node(horae):
             await horae.aio.jobs.start_many("hanging", [{}] * 6)
             for _ in range(4):
-                await until(lambda: calls.waiting.acquire(blocking=False))
+                await until_acquired(calls.waiting)
             job = await horae.aio.jobs.start("quick")
-            await until(lambda: calls.made)
+            await calls.made.reaches(1)
             assert calls.made == [f"on_error no {job.id}"]
             calls.door.set()
-            await until(lambda: len(calls.made) == 7)
+            await calls.made.reaches(7)
 
     async def test_a_node_ends_though_a_hook_sleeps(self, horae: Horae, calls: Calls) -> None:
         hooked(horae, calls)
         calls.slow.add("hooked")
         async with running_node(horae, grace=timedelta(0)):
             job = await horae.aio.jobs.start("hooked")
-            await until(lambda: calls.waiting.acquire(blocking=False))
+            await until_acquired(calls.waiting)
             began = time.monotonic()
         assert time.monotonic() - began < 5
         assert owed(horae) == [(job.id, "on_error")]
@@ -348,10 +349,11 @@ class TestNothingIsHeldUp:
         database = horae.components.database
         service = HookService(database, Hooks(database, horae.registry), 60.0, HookTiming())
         service.clean_up()
-        await until(lambda: calls.made == [f"before_delete {ids[1]}"])
+        await calls.made.reaches(1)
+        assert calls.made == [f"before_delete {ids[1]}"]
         service.clean_up()  # the first one of the hanging type has not ended
         calls.door.set()
-        await until(lambda: not rows(horae, "SELECT id FROM horae_jobs"))
+        await until_stored(horae, lambda: not rows(horae, "SELECT id FROM horae_jobs"))
         assert calls.made == [f"before_delete {ids[1]}", f"before_delete {ids[0]}"]
 
     async def test_a_cancel_over_http_does_not_wait(self, horae: Horae, calls: Calls) -> None:
@@ -363,5 +365,5 @@ class TestNothingIsHeldUp:
                 await horae.aio.jobs.cancel(job_id)
         assert calls.made == []
         calls.door.set()
-        await until(lambda: not owed(horae))
+        await until_stored(horae, lambda: not owed(horae))
         assert sorted(calls.made) == sorted(f"on_cancelled {job_id}" for job_id in ids)

@@ -18,7 +18,6 @@ from horae import (
     UnknownJobType,
 )
 from tests.harness.applications import ReceivedHints, claim_as_another_node, rows
-from tests.harness.nodes import until
 
 SAVED = "SELECT count(*) FROM horae_jobs"
 
@@ -51,7 +50,7 @@ def test_a_started_job_is_pending_with_its_checked_parameters(counting: Horae) -
 async def test_starting_sends_a_hint(counting: Horae) -> None:
     received = ReceivedHints(counting)
     await counting.aio.jobs.start("count", start=1)
-    await until(lambda: "work" in received.kinds())
+    await received.hints.until(lambda: "work" in received.kinds())
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from horae import DuplicateJob, Horae, InvalidParameters, InvalidRequest, MaxJob
 from horae.storage.engine.database import Database
 from horae.wakeup.channel import Hint
 from tests.harness.applications import execute, own_engine, rows
-from tests.harness.nodes import until
+from tests.harness.waiting import Record
 
 
 @pytest.fixture
@@ -29,9 +29,9 @@ def shop(horae: Horae) -> Horae:
 
 
 @pytest.fixture
-def sent(shop: Horae, monkeypatch: pytest.MonkeyPatch) -> list[Hint]:
+def sent(shop: Horae, monkeypatch: pytest.MonkeyPatch) -> Record[Hint]:
     """What was announced, in place of announcing it."""
-    hints: list[Hint] = []
+    hints = Record[Hint]()
     monkeypatch.setattr(shop.components.wakeup, "send", hints.append)
     return hints
 
@@ -77,7 +77,7 @@ def opened(request: pytest.FixtureRequest, engine: Engine) -> Generator[Opened]:
         yield session
 
 
-async def test_it_is_there_once_the_caller_commits(shop: Horae, sent: list[Hint], opened: Opened) -> None:
+async def test_it_is_there_once_the_caller_commits(shop: Horae, sent: Record[Hint], opened: Opened) -> None:
     opened.execute(ORDER)
     job = shop.jobs.start("ship", order=1, session=opened)
     assert counts(shop) == (0, 0)
@@ -85,11 +85,11 @@ async def test_it_is_there_once_the_caller_commits(shop: Horae, sent: list[Hint]
     opened.commit()
     assert counts(shop) == (1, 1)
     assert shop.jobs.get(job.id).params == {"order": 1}
-    await until(lambda: sent)
+    await sent.reaches(1)
     assert [hint.kind.value for hint in sent] == ["work"]
 
 
-async def test_a_rollback_leaves_nothing_and_announces_nothing(shop: Horae, sent: list[Hint], opened: Opened) -> None:
+async def test_a_rollback_leaves_nothing_and_announces_nothing(shop: Horae, sent: Record[Hint], opened: Opened) -> None:
     opened.execute(ORDER)
     shop.jobs.start("ship", order=1, session=opened)
     opened.rollback()
@@ -99,21 +99,21 @@ async def test_a_rollback_leaves_nothing_and_announces_nothing(shop: Horae, sent
     # A job that is announced proves that an announcement of the other, had there been one, would have come before.
     shop.jobs.start("ship", order=2, session=opened)
     opened.commit()
-    await until(lambda: sent)
+    await sent.reaches(1)
     assert len(sent) == 1
 
 
-async def test_many_jobs_and_one_commit(shop: Horae, sent: list[Hint], opened: Opened) -> None:
+async def test_many_jobs_and_one_commit(shop: Horae, sent: Record[Hint], opened: Opened) -> None:
     ids = shop.jobs.start_many("ship", [{"order": 1}, {"order": 2}], session=opened)
     shop.jobs.start("ship", order=3, session=opened)
     assert counts(shop) == (0, 0)
     opened.commit()
     assert len(ids) == 2
     assert counts(shop) == (0, 3)
-    await until(lambda: sent)
+    await sent.reaches(1)
 
 
-async def test_a_savepoint_announces_nothing_before_the_commit(shop: Horae, sent: list[Hint], engine: Engine) -> None:
+async def test_a_savepoint_announces_nothing_before_the_commit(shop: Horae, sent: Record[Hint], engine: Engine) -> None:
     with Session(engine) as session:
         session.execute(ORDER)
         with session.begin_nested():
@@ -121,7 +121,7 @@ async def test_a_savepoint_announces_nothing_before_the_commit(shop: Horae, sent
         assert sent == []
         session.commit()
     assert counts(shop) == (1, 1)
-    await until(lambda: sent)
+    await sent.reaches(1)
 
 
 def test_a_savepoint_that_is_rolled_back_takes_its_job_along(shop: Horae, engine: Engine) -> None:
@@ -154,7 +154,7 @@ def test_a_job_of_an_open_transaction_cannot_run_now(shop: Horae, opened: Opened
         shop.jobs.start("ship", order=1, session=opened, sync=True)
 
 
-async def test_an_async_session_commits_its_job(shop: Horae, sent: list[Hint], async_engine: AsyncEngine) -> None:
+async def test_an_async_session_commits_its_job(shop: Horae, sent: Record[Hint], async_engine: AsyncEngine) -> None:
     async with AsyncSession(async_engine) as session:
         await session.execute(ORDER)
         job = await shop.aio.jobs.start("ship", order=1, session=session)
@@ -164,7 +164,7 @@ async def test_an_async_session_commits_its_job(shop: Horae, sent: list[Hint], a
         await session.commit()
     assert counts(shop) == (1, 2)
     assert (await shop.aio.jobs.get(job.id)).params == {"order": 1}
-    await until(lambda: sent)
+    await sent.reaches(1)
 
 
 async def test_an_async_session_rolls_its_job_back(shop: Horae, async_engine: AsyncEngine) -> None:
@@ -175,12 +175,12 @@ async def test_an_async_session_rolls_its_job_back(shop: Horae, async_engine: As
     assert counts(shop) == (0, 0)
 
 
-async def test_an_async_connection_commits_its_job(shop: Horae, sent: list[Hint], async_engine: AsyncEngine) -> None:
+async def test_an_async_connection_commits_its_job(shop: Horae, sent: Record[Hint], async_engine: AsyncEngine) -> None:
     async with async_engine.begin() as connection:
         await connection.execute(ORDER)
         await shop.aio.jobs.start("ship", order=1, session=connection)
     assert counts(shop) == (1, 1)
-    await until(lambda: sent)
+    await sent.reaches(1)
 
 
 @pytest.fixture

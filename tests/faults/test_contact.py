@@ -21,8 +21,9 @@ from tests.harness.applications import attempts_of, rows
 from tests.harness.body_log import logged
 from tests.harness.checked import findings
 from tests.harness.network import Network
-from tests.harness.nodes import running_node, until, until_state
+from tests.harness.nodes import running_node, until_state
 from tests.harness.postgres import THROW_AWAY, PostgresServer
+from tests.harness.waiting import Changes, Record, until_after
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgres]
 
@@ -66,12 +67,14 @@ class Log:
     def __init__(self) -> None:
         self.began: dict[int, float] = {}
         self.stopped: dict[int, float] = {}
+        self.changed = Changes()
 
     def declare(self, horae: Horae) -> None:
         @horae.job(max_count=None, max_attempts=5, backoff=AT_ONCE)
         def twin(job: JobContext) -> int:
             """Run until it is stopped, in its first attempt."""
             self.began[job.attempt] = time.monotonic()
+            self.changed.notify()
             with logged(job):
                 try:
                     while job.attempt == 1:
@@ -79,6 +82,7 @@ class Log:
                         time.sleep(0.005)
                 finally:
                     self.stopped[job.attempt] = time.monotonic()
+                    self.changed.notify()
             return job.attempt
 
         @horae.job(max_count=None)
@@ -102,7 +106,7 @@ async def test_a_node_out_of_contact_stops_its_bodies_before_others_run_them(
     log.declare(apart)
     async with running_node(apart, liveness=LIMITS, grace=timedelta(0)) as lost:
         job = await horae.aio.jobs.start("twin")
-        await until(lambda: 1 in log.began)
+        await until_after(log.changed, lambda: 1 in log.began)
         async with running_node(horae, liveness=LIMITS) as other:
             await asyncio.sleep(LIMITS.silence + 0.5)  # as long as it declares no node dead
             network.silence()
@@ -126,7 +130,7 @@ async def test_a_silent_database_does_not_hold_a_node_that_is_told_to_stop(
     log.declare(apart)
     async with running_node(apart, liveness=LIMITS, grace=timedelta(seconds=0.2)) as node:
         job = await apart.aio.jobs.start("twin")
-        await until(lambda: 1 in log.began)
+        await until_after(log.changed, lambda: 1 in log.began)
         network.silence()
         node.stop()
         began = time.monotonic()
@@ -156,7 +160,7 @@ def frozen(server: PostgresServer) -> Generator[None]:
 async def test_no_node_counts_as_dead_because_the_server_was_away(
     horae: Horae, url: str, own_server: PostgresServer, body_log: Path, fault: str
 ) -> None:
-    release, ran = threading.Event(), list[int]()
+    release, ran = threading.Event(), Record[int]()
     with closing(Horae(url)) as other:
         for one in (horae, other):
 
@@ -171,7 +175,7 @@ async def test_no_node_counts_as_dead_because_the_server_was_away(
             running_node(other, liveness=LIMITS, concurrency=2) as b,
         ):
             ids = await horae.aio.jobs.start_many("work", [{}] * 4)
-            await until(lambda: len(ran) == 4)
+            await ran.reaches(4)
             await asyncio.sleep(LIMITS.silence + 0.5)  # as long as they declare no node dead
             before = {a.id, b.id}
             if fault == "frozen":
@@ -197,10 +201,10 @@ async def test_what_was_stopped_runs_again_when_the_server_is_back(
     log.declare(horae)
     async with running_node(horae, liveness=LIMITS) as node:
         job = await horae.aio.jobs.start("twin")
-        await until(lambda: 1 in log.began)
+        await until_after(log.changed, lambda: 1 in log.began)
         incarnation = node.id
         with frozen(own_server):
-            await until(lambda: 1 in log.stopped)
+            await until_after(log.changed, lambda: 1 in log.stopped)
         assert await horae.aio.jobs.wait(job.id, timeout="30s") == 2
         assert attempts_of(horae, job.id) == ["failed", "finished"]
         assert node.id == incarnation

@@ -15,6 +15,7 @@ from horae.storage.engine.database import Database
 from horae.storage.jobs import claims
 from horae.storage.jobs.claims import ClaimScope
 from horae.wakeup.channel import Hint
+from tests.harness.waiting import Record
 
 ELSEWHERE = NodeId("elsewhere")
 
@@ -79,9 +80,9 @@ def live_rows(horae: Horae, job_ids: Sequence[int]) -> int:
 
 
 @contextmanager
-def counted_statements(horae: Horae) -> Generator[list[str]]:
+def counted_statements(horae: Horae) -> Generator[Record[str]]:
     """Collect the statements that this application sends to its database inside the block."""
-    seen: list[str] = []
+    seen = Record[str]()
 
     def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
         seen.append(statement)
@@ -100,7 +101,7 @@ class ReceivedHints:
     """Records every hint that this process sends or receives."""
 
     def __init__(self, horae: Horae) -> None:
-        self.hints: list[Hint] = []
+        self.hints = Record[Hint]()
         self.end = horae.components.wakeup.subscribe(self.hints.append)
 
     def kinds(self) -> list[str]:

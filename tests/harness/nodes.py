@@ -10,10 +10,8 @@ from typing import Any, Final
 
 from horae import Horae, Job
 from horae.runtime.node.node import Node
-from horae.runtime.signals import Signal, Signals
-
-PATIENCE: Final = 20.0
-"""Seconds after which a wait has failed: an upper bound, not a measurement."""
+from horae.runtime.signals import Signals
+from tests.harness.waiting import PATIENCE
 
 POLL: Final = 0.01
 """Seconds between two checks of a condition that no event announces."""
@@ -40,19 +38,18 @@ def signals_of(node: Node) -> Signals:
     return signals
 
 
-async def until(condition: Callable[[], Any], within: float = PATIENCE, after: Signal[...] | None = None) -> Any:
+async def until(condition: Callable[[], Any], within: float = PATIENCE) -> Any:
     """Poll until the condition returns a true value, and return that; raises TimeoutError.
 
-    `after`: the signal that announces the change. The condition is checked after each of these instead of polled.
+    For changes in other processes. Where something announces the change, wait for that (`tests.harness.waiting`).
     """
     async with asyncio.timeout(within):
         while True:
-            changed = None if after is None else after.wait()
             answer = condition()
             found = await answer if inspect.isawaitable(answer) else answer
             if found:
                 return found
-            await (asyncio.sleep(POLL) if changed is None else changed)
+            await asyncio.sleep(POLL)
 
 
 async def until_set(event: threading.Event | asyncio.Event) -> None:

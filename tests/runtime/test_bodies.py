@@ -17,6 +17,7 @@ from horae.types.logs.job_fields import JobLogFilter
 from tests.harness.applications import attempts_of, execute, live_rows
 from tests.harness.figures import figure
 from tests.harness.nodes import running_node, until, until_released, until_set, until_state
+from tests.harness.waiting import Record, until_logged
 
 
 async def test_functions_and_coroutines_run_and_return(horae: Horae) -> None:
@@ -146,7 +147,7 @@ async def test_reports_are_written_seldom_and_the_last_one_always(
     horae: Horae, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     live = horae.components.live
-    publish, published = live.publish, list[int]()
+    publish, published = live.publish, Record[int]()
 
     def watched(new: Sequence[LiveReport]) -> None:
         published.extend(each.progress_percentage for each in new)
@@ -164,7 +165,7 @@ async def test_reports_are_written_seldom_and_the_last_one_always(
     async with running_node(horae):
         begun = time.monotonic()
         job = await horae.aio.jobs.start(work)
-        await until(lambda: 90 in published)
+        await published.until(lambda: 90 in published)
         rounds = (time.monotonic() - begun) / 0.1 + 2
         release.set()
         await until_state(horae, job.id, "finished")
@@ -361,7 +362,7 @@ class TestLeases:
             await until_set(begun)
             execute(horae, "UPDATE horae_jobs SET lease = lease + 1")
             release.set()
-            await until(lambda: f"the result of job {job.id} was dropped" in caplog.text)
+            await until_logged(caplog, f"the result of job {job.id} was dropped")
         held = await horae.aio.jobs.get(job.id)
         assert (held.state, held.result) == (JobState.STARTED, None)
         assert attempts_of(horae, job.id) == []

@@ -23,6 +23,7 @@ from horae.types.start_options import StartOptions
 from tests.harness.applications import application, attempts_of, counted_statements, execute, rows
 from tests.harness.figures import figure
 from tests.harness.nodes import running_node, signals_of, until, until_released, until_set, until_state
+from tests.harness.waiting import Record, until_after, until_stored
 
 
 def states(horae: Horae) -> Counter[str]:
@@ -68,7 +69,7 @@ class TestSlots:
             await until_state(horae, waiting.id, "finished")
 
     async def test_priority_decides_who_gets_the_next_slot(self, horae: Horae) -> None:
-        order: list[int] = []
+        order = Record[int]()
 
         @horae.job
         def work(number: int) -> None:
@@ -77,7 +78,7 @@ class TestSlots:
         for priority in (1, 3, 2):
             await horae.aio.jobs.start(work, number=priority, priority=priority)
         async with running_node(horae, concurrency=1):
-            await until(lambda: len(order) == 3)
+            await order.reaches(3)
         assert order == [3, 2, 1]
 
 
@@ -102,12 +103,12 @@ class TestAhead:
             await horae.aio.jobs.start(quick, priority=-2)
         async with running_node(horae, concurrency=1) as node:
             await until_set(begun)
-            await until(  # some may have been claimed later than others
-                lambda: handed_back() > 0 and states(horae) == {"finished": 300, "started": 1, "pending": 20}
+            await until_stored(  # some may have been claimed later than others
+                horae, lambda: handed_back() > 0 and states(horae) == {"finished": 300, "started": 1, "pending": 20}
             )
             assert rows(horae, "SELECT DISTINCT attempt FROM horae_jobs WHERE state = 'pending'") == [(0,)]
             release.set()
-            await until(lambda: states(horae) == {"finished": 321}, after=signals_of(node).settled)
+            await until_after(signals_of(node).settled, lambda: states(horae) == {"finished": 321})
         assert rows(horae, "SELECT DISTINCT attempt FROM horae_jobs") == [(1,)]
 
     async def test_a_shutdown_hands_them_back_too(self, horae: Horae) -> None:
@@ -128,7 +129,7 @@ class TestAhead:
         async with running_node(horae, concurrency=1) as node:
             await until_set(begun)
             node.stop()
-            await until(lambda: states(horae)["pending"] == 20, after=signals_of(node).settled)
+            await until_after(signals_of(node).settled, lambda: states(horae)["pending"] == 20)
             release.set()
         assert states(horae) == {"finished": 301, "pending": 20}
 
@@ -162,7 +163,7 @@ class TestAhead:
     async def test_nothing_more_is_claimed_while_ends_cannot_be_written(
         self, horae: Horae, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        open_again, write, ran = asyncio.Event(), settler.Settler._write, list[int]()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # a slow database
+        open_again, write, ran = asyncio.Event(), settler.Settler._write, Record[int]()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # a slow database
 
         async def slowly(self: settler.Settler, batch: Any) -> Any:
             await open_again.wait()
@@ -175,12 +176,12 @@ class TestAhead:
         monkeypatch.setattr(settler.Settler, "_write", slowly)
         await horae.aio.jobs.start_many(quick, [{}] * 500)
         async with running_node(horae, concurrency=2, timing=Timing(settler=SettlerTiming(most_waiting=5))) as node:
-            await until(lambda: len(ran) >= 5)
+            await ran.reaches(5)
             looks = [states(horae)["started"] for _ in range(50) if await asyncio.sleep(0.001, result=True)]
             figure(f"bodies that ran before the writer was waited for: {looks[-1]}")
             assert max(looks) < 100
             open_again.set()
-            await until(lambda: states(horae) == {"finished": 500}, after=signals_of(node).settled)
+            await until_after(signals_of(node).settled, lambda: states(horae) == {"finished": 500})
         assert len(ran) == 500
 
 
@@ -257,7 +258,7 @@ class TestManyNodes:
             for job_id in await horae.aio.jobs.start_many("meet", [{}] * 4):
                 await until_state(horae, job_id, "finished")
             await horae.aio.jobs.start_many("count", [{"number": number} for number in range(300)])
-            await until(lambda: states(horae) == {"finished": 304})
+            await until_stored(horae, lambda: states(horae) == {"finished": 304})
         assert sorted(ran) == list(range(300))
         per_node = rows(horae, "SELECT node_id, count(*) FROM horae_job_attempts WHERE outcome = 'finished' GROUP BY 1")
         assert len(per_node) == 2
@@ -396,11 +397,11 @@ class TestLostAnswers:
         async with running_node(horae, concurrency=1) as node:
             await until_set(begun)
             await until_set(failed)
-            await until(
-                lambda: states(horae) == {"finished": 300, "started": 1, "pending": 5}, after=signals_of(node).settled
+            await until_after(
+                signals_of(node).settled, lambda: states(horae) == {"finished": 300, "started": 1, "pending": 5}
             )
             release.set()
-            await until(lambda: states(horae) == {"finished": 306}, after=signals_of(node).settled)
+            await until_after(signals_of(node).settled, lambda: states(horae) == {"finished": 306})
 
 
 class TestDelays:
@@ -457,7 +458,7 @@ class TestSlowLooks:
             for number in range(60):
                 await horae.aio.jobs.start(work, priority=number % 3)
                 execute(horae, "UPDATE horae_jobs SET run_at = run_at - interval '1 hour' WHERE state = 'pending'")
-            await until(lambda: states(horae) == Counter(finished=60), after=signals_of(node).settled)
+            await until_after(signals_of(node).settled, lambda: states(horae) == Counter(finished=60))
 
     async def test_meanwhile_nothing_else_is_looked_for(self, horae: Horae) -> None:
         timing = Timing(claimer=replace(self.SLOW, scan_rest=10**6))

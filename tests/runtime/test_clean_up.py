@@ -5,7 +5,8 @@ from datetime import timedelta
 from horae import Horae
 from horae.runtime.timing import SweeperTiming, Timing
 from tests.harness.applications import rows
-from tests.harness.nodes import running_node, until
+from tests.harness.nodes import running_node
+from tests.harness.waiting import until_stored
 
 
 async def test_what_is_kept_for_a_moment_goes_soon_after(horae: Horae) -> None:
@@ -17,4 +18,4 @@ async def test_what_is_kept_for_a_moment_goes_soon_after(horae: Horae) -> None:
     async with running_node(horae, keep=timedelta(seconds=1), timing=Timing(sweeper=SweeperTiming(round=0.05))):
         job = await horae.aio.jobs.start(work)
         await horae.aio.jobs.wait(job.id, timeout="20s")
-        await until(lambda: rows(horae, "SELECT count(*) FROM horae_jobs") == [(0,)])
+        await until_stored(horae, lambda: rows(horae, "SELECT count(*) FROM horae_jobs") == [(0,)])

@@ -12,6 +12,7 @@ from horae.runtime.bodies.run import Run
 from horae.runtime.timing import RunMonitorTiming, Timing
 from tests.harness.applications import live_rows
 from tests.harness.nodes import running_node, until, until_released, until_set
+from tests.harness.waiting import Record
 
 
 class Stubborn:
@@ -19,8 +20,8 @@ class Stubborn:
 
     def __init__(self, horae: Horae) -> None:
         self.begun, self.release = threading.Event(), threading.Event()
-        self.told: list[int] = []
-        self.killed: list[int] = []
+        self.told = Record[int]()
+        self.killed = Record[int]()
 
         @horae.job(max_count=None)
         def stubborn() -> None:
@@ -53,11 +54,11 @@ async def test_the_body_is_forced_once(horae: Horae, body: Stubborn) -> None:
         job = await horae.aio.jobs.start("stubborn")
         await until_set(body.begun)
         cancelled = await horae.aio.jobs.cancel(job.id, by="alice")
-        await until(lambda: body.told)
+        await body.told.reaches(1)
         assert (cancelled.state, body.killed) == (JobState.CANCELLED, [])
         for _ in range(2):
             horae.components.live.request_cancel(job.id, CancelRequest("bob", forced=True))
-            await until(lambda: body.killed)
+            await body.killed.reaches(1)
         body.release.set()
         ended = await until_released(horae, job.id)
         await until(lambda: live_rows(horae, [job.id]) == 0)
@@ -70,8 +71,8 @@ async def test_a_schedule_forces_a_run_that_somebody_has_cancelled(horae: Horae,
         await until_set(body.begun)
         [tick] = [tick for tick in horae.schedules.ticks("stubborn") if tick.job_id is not None]
         await horae.aio.jobs.cancel(tick.job_id or 0, by="alice")
-        await until(lambda: body.told)
-        await until(lambda: body.killed)
+        await body.told.reaches(1)
+        await body.killed.reaches(1)
         horae.schedules.pause("stubborn")
         body.release.set()
     assert body.killed[0] == tick.job_id

@@ -18,7 +18,8 @@ from horae.storage.engine.dialect import seconds_from_now
 from horae.storage.jobs.tables import jobs
 from horae.storage.outcomes import time_limits
 from tests.harness.applications import attempts_of, execute, rows
-from tests.harness.nodes import running_node, signals_of, until, until_released, until_set, until_state
+from tests.harness.nodes import running_node, signals_of, until_released, until_set, until_state
+from tests.harness.waiting import until_after, until_logged
 from tests.storage import arrange
 
 SOON = timedelta(milliseconds=150)
@@ -163,7 +164,7 @@ class TestHard:
             failed = await until_state(horae, job.id, "failed")
             assert (failed.error, failed.human_readable_error) == ("hard time limit exceeded", TIMED_OUT)
             assert failed.occupied
-            await until(lambda: "ignores its hard time limit" in caplog.text)
+            await until_logged(caplog, "ignores its hard time limit")
             assert (await horae.aio.jobs.get(after.id)).state is not JobState.FINISHED
             release.set()
             assert await horae.aio.jobs.wait(after.id, timeout="20s") == "its turn"
@@ -327,7 +328,7 @@ class TestAttempts:
 
         async with running_node(horae) as node:
             job = await horae.aio.jobs.start(fail)
-            await until(lambda: attempts_of(horae, job.id) == ["failed"], after=signals_of(node).settled)
+            await until_after(signals_of(node).settled, lambda: attempts_of(horae, job.id) == ["failed"])
         waiting = horae.jobs.get(job.id)
         assert (waiting.state, waiting.error, waiting.human_readable_error) == (JobState.PENDING, None, None)
         assert (waiting.progress_percentage, waiting.label, waiting.node_id) == (0, None, None)
@@ -372,6 +373,6 @@ class TestAttempts:
 
         async with running_node(horae) as node:
             job = await horae.aio.jobs.start(fail)
-            await until(lambda: attempts_of(horae, job.id) == ["failed"], after=signals_of(node).settled)
+            await until_after(signals_of(node).settled, lambda: attempts_of(horae, job.id) == ["failed"])
             await horae.aio.jobs.cancel(job.id)
         assert rows(horae, "SELECT state, attempt FROM horae_jobs") == [("cancelled", 1)]

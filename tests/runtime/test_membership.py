@@ -19,7 +19,8 @@ from horae.runtime.liveness.node_record import record_of
 from horae.runtime.timing import Timing
 from horae.storage.engine.database import Database, side_car_path
 from tests.harness.applications import application, counted_statements, rows
-from tests.harness.nodes import running_node, until
+from tests.harness.nodes import running_node
+from tests.harness.waiting import until_stored
 
 pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 
@@ -88,5 +89,5 @@ async def test_a_node_whose_lock_is_gone_is_found_soon(horae: Horae, database: D
         async with running_node(horae) as node:
             free(lost)
             begun = asyncio.get_running_loop().time()
-            await until(lambda: rows(horae, "SELECT id FROM horae_nodes") == [(node.id,)])
+            await until_stored(horae, lambda: rows(horae, "SELECT id FROM horae_nodes") == [(node.id,)])
             assert asyncio.get_running_loop().time() - begun < 5

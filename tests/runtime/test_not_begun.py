@@ -12,7 +12,8 @@ from horae import Horae, JobState
 from horae.runtime.timing import ClaimerTiming, Pauses, Timing
 from horae.storage.engine.database import Database
 from tests.harness.applications import rows
-from tests.harness.nodes import running_node, signals_of, until, until_set, until_state
+from tests.harness.nodes import running_node, signals_of, until_set, until_state
+from tests.harness.waiting import Changes, until_after
 
 FULL = "FATAL:  sorry, too many clients already"
 
@@ -23,6 +24,7 @@ class Connections:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.refused = threading.Event()
         self.tries = 0
+        self.tried = Changes()
         for name in ("transaction", "async_transaction"):
             monkeypatch.setattr(Database, name, self._opening(getattr(Database, name)))
 
@@ -30,6 +32,7 @@ class Connections:
         def open_or_refuse(database: Database, isolation: str) -> Any:
             if self.refused.is_set():
                 self.tries += 1
+                self.tried.notify()
                 raise DBAPIError.instance("", (), psycopg.OperationalError(FULL), psycopg.Error)
             return opened(database, isolation)
 
@@ -61,14 +64,14 @@ async def test_jobs_keep_their_attempts_and_hold_up_no_others(horae: Horae, conn
         for job_id in others:
             await until_state(horae, job_id, "finished")
         tries = connections.tries
-        await until(lambda: connections.tries > tries)
+        await until_after(connections.tried, lambda: connections.tries > tries)
         assert rows(horae, "SELECT * FROM horae_job_attempts WHERE outcome <> 'finished'") == []
         connections.refused.clear()
 
         async def all_over() -> bool:
             return (await horae.aio.jobs.count()) == {JobState.FINISHED: 60}
 
-        await until(all_over, after=signals_of(node).settled)
+        await until_after(signals_of(node).settled, all_over)
     assert {horae.jobs.get(job_id).attempt for job_id in bound} == {1}
     assert len(rows(horae, "SELECT * FROM horae_job_attempts")) == 60
 
@@ -83,7 +86,7 @@ async def test_a_node_does_not_spin(horae: Horae, connections: Connections) -> N
     connections.refused.set()
     await horae.aio.jobs.start_many(work, [{}] * 50)
     async with running_node(horae, concurrency=4, timing=Timing(claimer=ClaimerTiming(avoided_for=Pauses(30.0, 30.0)))):
-        await until(lambda: connections.tries)
+        await until_after(connections.tried, lambda: connections.tries)
         for _ in range(5):
             job = await horae.aio.jobs.start(other)
             await until_state(horae, job.id, "finished")
@@ -107,7 +110,7 @@ async def test_a_shutdown_hands_them_back(horae: Horae, connections: Connections
     async with running_node(horae, concurrency=4, timing=SOON):
         await horae.aio.jobs.start(block)
         await until_set(begun)
-        await until(lambda: connections.tries)
+        await until_after(connections.tried, lambda: connections.tries)
         release.set()
     left = horae.jobs.get(job.id)
     assert (left.state, left.attempt, left.node_id) == (JobState.PENDING, 0, None)

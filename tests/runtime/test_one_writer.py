@@ -17,6 +17,7 @@ from horae.runtime.timing import SweeperTiming, Timing
 from tests.harness.applications import attempts_of, rows
 from tests.harness.figures import figure
 from tests.harness.nodes import running_node, until, until_released, until_set, until_state
+from tests.harness.waiting import Record, until_stored
 
 
 @pytest.fixture
@@ -77,7 +78,7 @@ async def test_nobody_is_declared_dead_meanwhile(horae: Horae, monkeypatch: pyte
     """The other node looks often, and can write nothing either."""
     holder = Holder(horae)
     other = Horae(horae.settings.database, busy_timeout=timedelta(milliseconds=100))
-    looks: list[int] = []
+    looks = Record[int]()
     find_dead = "horae.runtime.liveness.membership.FileMembership.find_dead"
 
     def counted(self: object) -> object:
@@ -94,7 +95,7 @@ async def test_nobody_is_declared_dead_meanwhile(horae: Horae, monkeypatch: pyte
             held = await horae.aio.jobs.start("hold")
             await until_set(holder.holds)
             seen = len(looks)
-            await until(lambda: len(looks) > seen + 5)
+            await looks.reaches(seen + 6)
             listed = {node_id for (node_id,) in rows(horae, "SELECT id FROM horae_nodes")}
             assert listed == {one.id, two.id}
             holder.release.set()
@@ -190,4 +191,4 @@ async def test_a_node_that_cannot_strike_itself_off_has_left_all_the_same(horae:
             assert (leaving.id,) in rows(horae, "SELECT id FROM horae_nodes")
             holder.release.set()
             await until_state(horae, held.id, "finished")
-            await until(lambda: (leaving.id,) not in rows(horae, "SELECT id FROM horae_nodes"))
+            await until_stored(horae, lambda: (leaving.id,) not in rows(horae, "SELECT id FROM horae_nodes"))

@@ -20,7 +20,8 @@ from horae.storage.jobs import creation, tables
 from horae.storage.jobs.creation import NewJob
 from horae.wakeup.channel import Hint, HintKind
 from tests.harness.applications import application, counted_statements, rows
-from tests.harness.nodes import running_node, until, until_set, until_state
+from tests.harness.nodes import running_node, until_set, until_state
+from tests.harness.waiting import Record, until_stored
 
 Declare = Callable[[Horae], None]
 
@@ -70,7 +71,7 @@ async def test_one_after_another_on_two_nodes(database: Database) -> None:
     async with two_nodes(database, declare, declare) as (horae, _):
         limit(horae, "slow", 1)
         await horae.aio.jobs.start_many("work", [{"number": number} for number in range(40)])
-        await until(lambda: states(horae, "slow") == {"finished": 40})
+        await until_stored(horae, lambda: states(horae, "slow") == {"finished": 40})
     assert (most, sorted(ran)) == (1, list(range(40)))
 
 
@@ -83,7 +84,7 @@ async def test_without_hints_a_node_goes_on_by_itself(database: Database) -> Non
         limit(horae, "slow", 1)
         await horae.aio.jobs.start_many(work, [{}] * 5)
         async with running_node(horae, timing=NO_POLLS):
-            await until(lambda: states(horae, "slow") == {"finished": 5})
+            await until_stored(horae, lambda: states(horae, "slow") == {"finished": 5})
 
 
 async def test_a_node_without_work_hears_that_there_is_room(database: Database) -> None:
@@ -155,7 +156,7 @@ async def test_a_full_queue_holds_up_no_other(horae: Horae) -> None:
             await until_state(horae, job.id, "finished")
         assert states(horae, "slow") == {"started": 1, "pending": 19}
         release.set()
-        await until(lambda: states(horae, "slow") == {"finished": 20})
+        await until_stored(horae, lambda: states(horae, "slow") == {"finished": 20})
 
 
 async def test_what_stands_behind_a_full_queue_is_looked_for_at_once(horae: Horae) -> None:
@@ -171,13 +172,15 @@ async def test_what_stands_behind_a_full_queue_is_looked_for_at_once(horae: Hora
     limit(horae, "slow", 1)
     with counted_statements(horae) as statements:
         async with running_node(horae, concurrency=2, timing=NO_POLLS):
-            await until(lambda: any("held.running" in each for each in statements))  # it has heard of the limit
+            await statements.until(
+                lambda: any("held.running" in each for each in statements)
+            )  # it has heard of the limit
             with horae.components.database.engine.begin() as connection:
                 for kind, queue, priority in (("block", "slow", 5), ("block", "slow", 5), ("quick", "default", 0)):
                     creation.add(connection, NewJob(type=kind, queue=queue, priority=priority, params=None))
             horae.components.wakeup.send(Hint(HintKind.WORK))
-            await until(lambda: states(horae, "default") == {"finished": 1})
-            await until(lambda: states(horae, "slow") == {"started": 1, "pending": 1})
+            await until_stored(horae, lambda: states(horae, "default") == {"finished": 1})
+            await until_stored(horae, lambda: states(horae, "slow") == {"started": 1, "pending": 1})
             release.set()
 
 
@@ -196,7 +199,7 @@ async def test_a_queue_that_a_rival_was_at_is_tried_again(horae: Horae) -> None:
             with horae.components.database.transaction("read committed") as rival:
                 rival.execute(locking)
                 job = await horae.aio.jobs.start(work)
-                await until(lambda: any("horae_queues.name FOR UPDATE SKIP" in each for each in statements))
+                await statements.until(lambda: any("horae_queues.name FOR UPDATE SKIP" in each for each in statements))
             await until_state(horae, job.id, "finished")
 
 
@@ -210,14 +213,14 @@ async def test_limits_come_change_and_go_while_a_node_runs(horae: Horae) -> None
     async with running_node(horae, concurrency=8, timing=NO_POLLS):
         limit(horae, "slow", 2)
         await horae.aio.jobs.start_many(block, [{}] * 20)
-        await until(lambda: states(horae, "slow") == {"started": 2, "pending": 18})
+        await until_stored(horae, lambda: states(horae, "slow") == {"started": 2, "pending": 18})
         limit(horae, "slow", 3)
-        await until(lambda: states(horae, "slow") == {"started": 3, "pending": 17})
+        await until_stored(horae, lambda: states(horae, "slow") == {"started": 3, "pending": 17})
         limit(horae, "slow", None)
-        await until(lambda: states(horae, "slow") == {"started": 8, "pending": 12})
+        await until_stored(horae, lambda: states(horae, "slow") == {"started": 8, "pending": 12})
         limit(horae, "slow", 1)
         release.set()
-        await until(lambda: states(horae, "slow") == {"finished": 20})
+        await until_stored(horae, lambda: states(horae, "slow") == {"finished": 20})
 
 
 @pytest.mark.parametrize("hints", [True, False])
@@ -256,7 +259,7 @@ async def test_what_runs_is_counted_only_where_there_are_limits(horae: Horae) ->
 
 async def test_a_job_that_was_due_leaves_no_busy_loop_behind(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
     """All slots are taken, by the very job whose time the node was waiting for."""
-    begun, release, waits = threading.Event(), threading.Event(), list[float]()
+    begun, release, waits = threading.Event(), threading.Event(), Record[float]()
     interval = worker.Worker._poll_interval  # noqa: SLF001 - how long it means to wait
 
     def noted(self: worker.Worker) -> float:
@@ -273,7 +276,7 @@ async def test_a_job_that_was_due_leaves_no_busy_loop_behind(horae: Horae, monke
         await horae.aio.jobs.start(block, delay=timedelta(seconds=0.3))
         await until_set(begun)
         waits.clear()
-        await until(lambda: len(waits) > 1)
+        await waits.reaches(2)
         release.set()
     assert min(waits) > 0
     assert math.isfinite(max(waits))

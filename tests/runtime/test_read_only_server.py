@@ -14,6 +14,7 @@ from horae.runtime.timing import Timing, WorkerTiming
 from horae.storage.engine.database import Database
 from tests.harness.applications import attempts_of, rows
 from tests.harness.nodes import running_node, until, until_set, until_state
+from tests.harness.waiting import until_logged
 
 pytestmark = [pytest.mark.postgres, pytest.mark.parametrize("database", ["postgresql"], indirect=True)]
 
@@ -66,7 +67,7 @@ async def test_the_end_of_a_body_is_written_when_that_is_possible_again(
         await until_set(begun)
         with read_only(horae.components.database):
             release.set()
-            await until(lambda: "read-only transaction" in caplog.text)
+            await until_logged(caplog, "read-only transaction")
         done = await until_state(horae, job.id, "finished", "failed")
     assert (done.result, attempts_of(horae, job.id), bodies["begun"]) == ("done", ["finished"], 1)
 
@@ -89,7 +90,7 @@ async def test_what_has_begun_is_never_taken_for_a_stray(horae: Horae, caplog: p
         with read_only(horae.components.database):
             release.set()
             await until(lambda: "no jobs can be claimed" in caplog.text or "the next job is due" in caplog.text)
-            await until(lambda: "wait for the database" in caplog.text)
+            await until_logged(caplog, "wait for the database")
         await until(partial(succeeds, lambda: horae.aio.jobs.start(work, number=4)))
         await until(lambda: succeeds(lambda: horae.aio.jobs.wait(5, timeout="20s")))
         await until(lambda: rows(horae, "SELECT DISTINCT state FROM horae_jobs") == [("finished",)])

@@ -10,7 +10,8 @@ from horae import Horae, JobState
 from horae.runtime.timing import SweeperTiming, Timing
 from horae.storage.engine.database import side_car_path
 from tests.harness.applications import ELSEWHERE, attempts_of, claim_as_another_node, execute, rows
-from tests.harness.nodes import running_node, signals_of, until, until_state
+from tests.harness.nodes import running_node, signals_of, until_state
+from tests.harness.waiting import until_after, until_logged, until_stored
 
 NO_SUCH_PROCESS = 2**22 - 1
 
@@ -49,7 +50,7 @@ async def test_jobs_of_a_node_whose_process_is_gone(working: Horae) -> None:
         for job_id in ids:
             await until_state(working, job_id, "failed")
             assert attempts_of(working, job_id) == ["crashed"]
-        await until(lambda: rows(working, "SELECT id FROM horae_nodes") == [(node.id,)])
+        await until_stored(working, lambda: rows(working, "SELECT id FROM horae_nodes") == [(node.id,)])
 
 
 @pytest.mark.postgres
@@ -66,12 +67,12 @@ async def test_a_job_that_is_locked_meanwhile_is_rescued_soon_after(
         ) as node:
             list_the_dead(working)
             await until_state(working, free, "failed")
-            await until(lambda: "its process is gone" in caplog.text)
+            await until_logged(caplog, "its process is gone")
             assert (await working.aio.jobs.get(locked)).state is JobState.STARTED
             assert len(rows(working, "SELECT id FROM horae_nodes")) == 2
             connection.commit()
             await until_state(working, locked, "failed")
-            await until(lambda: rows(working, "SELECT id FROM horae_nodes") == [(node.id,)])
+            await until_stored(working, lambda: rows(working, "SELECT id FROM horae_nodes") == [(node.id,)])
     assert caplog.text.count(f"node {ELSEWHERE} is dead") == 1  # however often it was looked at
 
 
@@ -79,9 +80,8 @@ async def test_one_after_another_in_batches(working: Horae) -> None:
     async with running_node(working, queues=("other",), timing=Timing(sweeper=SweeperTiming(rescue_batch=7))) as node:
         await jobs_elsewhere(working, 30)
         list_the_dead(working)
-        await until(
-            lambda: rows(working, "SELECT DISTINCT state FROM horae_jobs") == [("failed",)],
-            after=signals_of(node).rescued,
+        await until_after(
+            signals_of(node).rescued, lambda: rows(working, "SELECT DISTINCT state FROM horae_jobs") == [("failed",)]
         )
 
 
@@ -97,8 +97,8 @@ async def test_a_job_that_takes_its_process_down_is_tried_three_times(working: H
             execute(working, "UPDATE horae_jobs SET run_at = created_at")
             claim_as_another_node(working)
             list_the_dead(working)
-            await until(partial(_has_crashed, working, job.id, crashes), after=signals_of(node).rescued)
-            await until(lambda: len(rows(working, "SELECT id FROM horae_nodes")) == 1)
+            await until_after(signals_of(node).rescued, partial(_has_crashed, working, job.id, crashes))
+            await until_stored(working, lambda: len(rows(working, "SELECT id FROM horae_nodes")) == 1)
     ended = working.jobs.get(job.id)
     assert ended.state is JobState.FAILED
     assert "quarantined after 3 crashes" in (ended.error or "")

@@ -9,7 +9,8 @@ from horae import Horae
 from horae.runtime.liveness.membership import FileMembership
 from horae.storage.engine.database import Database
 from tests.harness.applications import application
-from tests.harness.nodes import running_node, until, until_state
+from tests.harness.nodes import running_node, until_state
+from tests.harness.waiting import until_logged
 
 
 async def test_a_node_outlives_a_lack_of_descriptors(
@@ -27,7 +28,7 @@ async def test_a_node_outlives_a_lack_of_descriptors(
         monkeypatch.setattr("horae.runtime.liveness.membership.DatabaseMembership.may_miss_a_node", property(look))
     with application(database) as horae:
         async with running_node(with_work(horae)):
-            await until(lambda: "the sweeper failed for lack of a resource" in caplog.text)
+            await until_logged(caplog, "the sweeper failed for lack of a resource")
             job = await horae.aio.jobs.start("work")
             await until_state(horae, job.id, "finished")
 

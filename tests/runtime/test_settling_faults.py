@@ -17,7 +17,8 @@ from horae.runtime.timing import Timing, WorkerTiming
 from horae.storage.jobs import claims
 from horae.storage.outcomes import settling
 from tests.harness.applications import attempts_of, rows
-from tests.harness.nodes import running_node, signals_of, until, until_set, until_state
+from tests.harness.nodes import running_node, signals_of, until_set, until_state
+from tests.harness.waiting import until_after
 
 Refuse = Callable[[psycopg.Error, int], None]
 
@@ -57,7 +58,7 @@ async def test_one_that_is_never_taken_costs_the_others_a_moment(horae: Horae, m
     ids = await horae.aio.jobs.start_many(work, [{"number": number} for number in range(60)])
     refusal.job_id = ids[7]
     async with running_node(horae) as node:
-        await until(lambda: count(horae) == {"finished": 59, "started": 1}, after=signals_of(node).settled)
+        await until_after(signals_of(node).settled, lambda: count(horae) == {"finished": 59, "started": 1})
         later = await horae.aio.jobs.start(work, number=60)
         await until_state(horae, later.id, "finished")
         refusal.job_id = None
@@ -79,7 +80,7 @@ async def test_one_whose_values_are_refused_fails_and_the_others_finish(
     ids = await horae.aio.jobs.start_many(work, [{"number": number} for number in range(40)])
     refusal.job_id = ids[7]
     async with running_node(horae) as node:
-        await until(lambda: count(horae) == {"finished": 39, "failed": 1}, after=signals_of(node).settled)
+        await until_after(signals_of(node).settled, lambda: count(horae) == {"finished": 39, "failed": 1})
     failed = horae.jobs.get(ids[7])
     assert (failed.human_readable_error, attempts_of(horae, failed.id)) == (UNSTORABLE, ["failed"])
 
@@ -130,9 +131,9 @@ async def test_a_hand_back_is_repeated(horae: Horae, monkeypatch: pytest.MonkeyP
         await horae.aio.jobs.start(quick, priority=-2)
     async with running_node(horae, concurrency=1, timing=Timing(worker=WorkerTiming(lost_reply_window=0.0))) as node:
         await until_set(begun)
-        await until(
-            lambda: count(horae) == {"finished": 300, "started": 1, "pending": 5}, after=signals_of(node).settled
+        await until_after(
+            signals_of(node).settled, lambda: count(horae) == {"finished": 300, "started": 1, "pending": 5}
         )
         assert len(failures) == 3
         release.set()
-        await until(lambda: count(horae) == {"finished": 306}, after=signals_of(node).settled)
+        await until_after(signals_of(node).settled, lambda: count(horae) == {"finished": 306})

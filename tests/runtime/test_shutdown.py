@@ -11,7 +11,8 @@ from horae import Backoff, Horae, JobContext, JobState
 from horae.runtime.timing import ShutdownTiming, Timing
 from horae.storage.engine.database import Database
 from tests.harness.applications import application, attempts_of, rows
-from tests.harness.nodes import PATIENCE, running_node, until_set, until_state
+from tests.harness.nodes import running_node, until_set, until_state
+from tests.harness.waiting import PATIENCE
 
 NO_TIME = timedelta(0)
 SHORT = Timing(shutdown=ShutdownTiming(last_words=0.3))

@@ -11,7 +11,8 @@ import pytest
 
 from horae import Horae
 from horae.runtime.signals import Signal, Signals
-from tests.harness.nodes import running_node, signals_of, until
+from tests.harness.nodes import running_node, signals_of
+from tests.harness.waiting import until_after
 
 
 class TestSignal:
@@ -93,5 +94,5 @@ async def test_a_test_waits_for_a_signal_by_its_name(horae: Horae) -> None:
 
     async with running_node(horae) as node:
         job = await horae.aio.jobs.start(work)
-        done = await until(lambda: horae.jobs.get(job.id).state == "finished", after=signals_of(node).settled)
+        done = await until_after(signals_of(node).settled, lambda: horae.jobs.get(job.id).state == "finished")
     assert done

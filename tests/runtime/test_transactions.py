@@ -17,6 +17,7 @@ from horae import Backoff, Horae, InvalidRequest, JobContext, JobState, JobType
 from horae.storage.engine.database import Database
 from tests.harness.applications import attempts_of, execute, own_engine, rows
 from tests.harness.nodes import running_node, until, until_released, until_set, until_state
+from tests.harness.waiting import until_acquired
 
 INSERT = text("INSERT INTO effects VALUES (:job)")
 AT_ONCE = Backoff(base=timedelta(0), jitter=0)
@@ -249,7 +250,7 @@ async def test_many_open_transactions_leave_the_node_its_connections(horae: Hora
     async with running_node(horae, concurrency=bodies + 1):
         ids = await horae.aio.jobs.start_many(hold, [{}] * bodies)
         for _ in range(bodies):
-            await until(lambda: begun.acquire(blocking=False))
+            await until_acquired(begun)
         job = await horae.aio.jobs.start(quick)
         assert await horae.aio.jobs.wait(job.id, timeout="10s") == 1
         await horae.aio.jobs.cancel(ids[0])

@@ -18,8 +18,9 @@ from horae.runtime.liveness import heartbeat
 from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
 from tests.harness.applications import attempts_of, rows
-from tests.harness.nodes import running_node, until
+from tests.harness.nodes import running_node, until, until_set
 from tests.harness.postgres import THROW_AWAY, PostgresServer
+from tests.harness.waiting import until_stored
 
 pytestmark = pytest.mark.postgres
 
@@ -111,11 +112,11 @@ async def test_a_node_that_ends_jobs_is_not_taken_for_dead(
             await work.go_on(LIMITS.silence)  # for so long the other judges nobody
             await until(lambda: len(rows(horae, "SELECT pid FROM pg_locks WHERE locktype = 'advisory'")) == 2)
             with used_up(url) as full:
-                await until(full.is_set)
+                await until_set(full)
                 drop_heartbeat(small_server, horae, incarnation)
                 await work.go_on(1.5 * LIMITS.silence)
             work.release.set()
-            await until(lambda: attempts_of(horae, job.id))
+            await until_stored(horae, lambda: attempts_of(horae, job.id))
             assert "the heartbeat lost its connection" in caplog.text
             assert "is dead" not in caplog.text
             assert "no contact with the database" not in caplog.text

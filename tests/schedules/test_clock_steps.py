@@ -13,7 +13,8 @@ from horae.runtime.liveness import sweeper
 from horae.runtime.timing import SweeperTiming, Timing
 from horae.storage.jobs import claims
 from horae.storage.outcomes import cancelling, settling, time_limits
-from tests.harness.nodes import running_node, until, until_set, until_state
+from tests.harness.nodes import running_node, until_set, until_state
+from tests.harness.waiting import Record
 from tests.schedules.driver import CRASHED, HERE, Driver
 
 BACK: Final = -90.0
@@ -120,10 +121,10 @@ async def test_a_body_is_limited_by_what_has_passed(
         job_id = await driver.horae.aio.schedules.run_now("body")
         await until_set(begun)
         before = len(looks)
-        await until(lambda: len(looks) > before + 4)
+        await looks.reaches(before + 5)
         driver.clock.advance(seconds=step)
         before = len(looks)
-        await until(lambda: len(looks) > before + 8)
+        await looks.reaches(before + 9)
         over.set()
         ended = await until_state(driver.horae, job_id, "finished", "failed")
     assert (ended.state, ended.result) == ("finished", "done")
@@ -139,19 +140,19 @@ async def test_a_job_waits_no_longer_because_the_clock_was_set(driver: Driver, m
     def wait() -> None: ...
 
     async with running_node(driver.horae, queues=("other",), timing=OFTEN):
-        await until(lambda: looks)
+        await looks.reaches(1)
         job = await driver.horae.aio.jobs.start("wait", owner="alice")
         before = len(looks)
-        await until(lambda: len(looks) > before + 2)
+        await looks.reaches(before + 3)
         driver.clock.advance(seconds=HOUR)
         before = len(looks)
-        await until(lambda: len(looks) > before + 4)
+        await looks.reaches(before + 5)
         assert (await driver.horae.aio.jobs.get(job.id)).state is JobState.PENDING
 
 
-def counted_looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def counted_looks(monkeypatch: pytest.MonkeyPatch) -> Record[int]:
     """One more entry for each look at the limits that is over."""
-    looks, enforce = list[int](), sweeper.Sweeper.enforce_limits
+    looks, enforce = Record[int](), sweeper.Sweeper.enforce_limits
 
     async def counted(self: sweeper.Sweeper) -> None:
         await enforce(self)

@@ -28,6 +28,7 @@ from horae.storage.schedules.plan_writing import AppliedPlan
 from horae.storage.schedules.rows import DueSchedule
 from tests.harness.applications import application, claim_as_another_node, execute
 from tests.harness.nodes import running_node, signals_of, until, until_set
+from tests.harness.waiting import Record, until_after, until_logged, until_stored
 from tests.schedules.bodies import stubborn
 from tests.schedules.driver import check_ledger, check_sum, fires
 
@@ -36,9 +37,9 @@ AT_ONCE: Final = Timing(controller=ControllerTiming(second_owner=0.0))
 """The second owner of a partition does not wait for the first one."""
 
 
-def add_type(horae: Horae, name: str = "work") -> list[int]:
+def add_type(horae: Horae, name: str = "work") -> Record[int]:
     """A job type that notes each of its runs."""
-    ran: list[int] = []
+    ran = Record[int]()
 
     async def body(job: JobContext) -> None:
         ran.append(job.id)
@@ -51,20 +52,20 @@ def add_type(horae: Horae, name: str = "work") -> list[int]:
 async def ended(horae: Horae, name: str, number: int = 1) -> ScheduleView:
     """The schedule, once so many of its runs have ended."""
 
-    async def over() -> ScheduleView | None:
-        view = await horae.aio.schedules.get(name)
+    def over() -> ScheduleView | None:
+        view = horae.schedules.get(name)
         check_sum(view.statistics)
         done = view.statistics.total_runs >= number and view.job_id is None
         return view if done else None
 
-    found: ScheduleView | None = await until(over)
+    found: ScheduleView | None = await until_stored(horae, over)
     assert found is not None
     return found
 
 
 class TestDeclared:
     async def test_a_node_deploys_what_its_application_declares_and_fires_it(self, horae: Horae) -> None:
-        ran: list[str] = []
+        ran = Record[str]()
 
         @horae.cron("* * * * * *")
         def tick() -> None:
@@ -75,7 +76,7 @@ class TestDeclared:
             ran.append(f"{job.attempt}")
 
         async with running_node(horae):
-            await until(lambda: ran.count("tick") >= 2 and "1" in ran)
+            await ran.until(lambda: ran.count("tick") >= 2 and "1" in ran)
         current = horae.deployments.current(horae.module)
         assert current is not None
         assert current.schema == horae.schema
@@ -116,7 +117,7 @@ def tick_never() -> None: ...
 
 class TestBodies:
     async def test_a_body_knows_the_time_that_it_stands_for(self, horae: Horae) -> None:
-        told: list[tuple[int, datetime | None]] = []
+        told = Record[tuple[int, datetime | None]]()
 
         @horae.job
         def work(job: JobContext) -> None:
@@ -125,7 +126,7 @@ class TestBodies:
         horae.schedules.add(work, cron="* * * * * *")
         by_hand = horae.jobs.start(work)
         async with running_node(horae):
-            await until(lambda: len(told) >= 3)
+            await told.reaches(3)
         times = {entry.job_id: entry.nominal_time for entry in horae.schedules.ticks("work")}
         assert dict(told).pop(by_hand.id) is None
         assert {job_id: moment for job_id, moment in told if job_id != by_hand.id}.items() <= times.items()
@@ -139,7 +140,7 @@ class TestEnds:
 
         horae.schedules.add(fail, every="1h", retry_period=timedelta(milliseconds=50), max_retries=2)
         async with running_node(horae):
-            await until(lambda: not horae.schedules.get("fail").enabled)
+            await until_stored(horae, lambda: not horae.schedules.get("fail").enabled)
         after = horae.schedules.get("fail")
         assert (after.disabled_reason, after.statistics.total_failures) == ("retries used up", 3)
         assert [error.error for error in horae.schedules.errors("fail")] == ["ValueError: no"] * 3
@@ -214,7 +215,7 @@ class TestEnds:
             horae.schedules.run_now("own")
             await ended(horae, "own", 2)
             # one for the run by hand, one for its end
-            await until(lambda: changed.count(added.id) >= 2, after=signals_of(node).schedules_changed)
+            await until_after(signals_of(node).schedules_changed, lambda: changed.count(added.id) >= 2)
 
 
 class TestOverlap:
@@ -227,7 +228,7 @@ class TestOverlap:
         horae.registry.add(stubborn.job_type)
         horae.schedules.add(name, cron="* * * * * *", overlap=policy, max_retries=0)
         async with running_node(horae, grace=timedelta(0)):
-            await until(lambda: horae.schedules.get(name).statistics.total_runs >= 2, within=60)
+            await until_stored(horae, lambda: horae.schedules.get(name).statistics.total_runs >= 2, within=60)
             horae.schedules.pause(name)
         first = horae.jobs.get(horae.schedules.ticks(name)[-1].job_id or 0)
         assert first.state == "cancelled"
@@ -238,7 +239,9 @@ class TestOverlap:
         add_type(horae)
         horae.schedules.add("work", cron="* * * * * *", overlap="cancel_other")
         async with running_node(horae, worker=False):
-            await until(lambda: sum(entry.job_id is not None for entry in horae.schedules.ticks("work")) >= 3)
+            await until_stored(
+                horae, lambda: sum(each.job_id is not None for each in horae.schedules.ticks("work")) >= 3
+            )
         assert horae.schedules.get("work").statistics.total_runs == 0
         entries = horae.schedules.ticks("work")[::-1]
         late = [(entry.decided_at - entry.nominal_time).total_seconds() for entry in entries if entry.job_id]
@@ -266,7 +269,7 @@ class TestBadOnes:
             async with running_node(horae):
                 await ended(horae, "good")
                 broken = await ended(horae, "params")
-                await until(lambda: "'rules' cannot be read here" in caplog.text)
+                await until_logged(caplog, "'rules' cannot be read here")
                 assert horae.schedules.get("type").state == "executing"
         assert len(ran) == 1
         assert broken.statistics.total_failures == 1
@@ -283,7 +286,7 @@ class TestBadOnes:
 
         monkeypatch.setattr(firing, "fire", fire_unless_bad)
         async with running_node(horae):
-            await until(lambda: len(ran) == 3)
+            await ran.reaches(3)
             assert horae.schedules.get("s2").statistics.total_runs == 0
 
 
@@ -296,25 +299,25 @@ class TestHints:
             add_type(elsewhere)
             async with running_node(horae):
                 await asyncio.to_thread(elsewhere.schedules.add, "work", every="1h")
-                await until(lambda: len(ran) == 1)
+                await ran.reaches(1)
                 await ended(horae, "work")
                 await asyncio.to_thread(elsewhere.schedules.alter, "work", every=timedelta(milliseconds=300))
-                await until(lambda: len(ran) >= 2)
+                await ran.reaches(2)
                 await asyncio.to_thread(elsewhere.schedules.pause, "work")
-                await until(lambda: horae.schedules.get("work").state == "disabled")
+                await until_stored(horae, lambda: horae.schedules.get("work").state == "disabled")
                 number = len(ran)
                 await asyncio.to_thread(elsewhere.schedules.run_now, "work")
-                await until(lambda: len(ran) > number)
+                await ran.reaches(number + 1)
 
     async def test_without_hints_the_next_reload_sees_it(self, plain_database: Database) -> None:
         with application(plain_database, hints=False) as horae, application(plain_database, hints=False) as elsewhere:
             ran, _ = add_type(horae), add_type(elsewhere)
             async with running_node(horae, timing=Timing(controller=ControllerTiming(reload=0.3))):
                 await asyncio.to_thread(elsewhere.schedules.add, "work", every="1h")
-                await until(lambda: len(ran) == 1)
+                await ran.reaches(1)
                 await ended(horae, "work")
                 await asyncio.to_thread(elsewhere.schedules.alter, "work", every=timedelta(milliseconds=300))
-                await until(lambda: len(ran) >= 2)
+                await ran.reaches(2)
 
     async def test_a_node_owns_what_was_added_in_its_own_process(
         self, plain_database: Database, monkeypatch: pytest.MonkeyPatch
@@ -325,7 +328,7 @@ class TestHints:
             ran = add_type(horae)
             async with running_node(horae):
                 await horae.aio.schedules.add("work", every="1h")
-                await until(lambda: len(ran) == 1)
+                await ran.reaches(1)
 
 
 class TestTwoNodes:
@@ -343,7 +346,9 @@ class TestTwoNodes:
             for number in range(10):
                 horae.schedules.add("work", name=f"s{number}", cron="* * * * * *")
             async with running_node(horae, timing=AT_ONCE), running_node(other, timing=AT_ONCE):
-                await until(lambda: min(item.statistics.total_runs for item in horae.schedules.list()) >= 3)
+                await until_stored(
+                    horae, lambda: min(item.statistics.total_runs for item in horae.schedules.list()) >= 3
+                )
         assert len(set(ran + also_ran)) == len(ran + also_ran)
         for item in horae.schedules.list():
             entries = horae.schedules.ticks(item.id)[::-1]
@@ -359,7 +364,7 @@ class TestTwoNodes:
         for number in range(6):
             horae.schedules.add("work", name=f"s{number}", every="1h")
         async with running_node(horae):  # missing from the list, it looks after everything
-            await until(lambda: len(ran) == 6)
+            await ran.reaches(6)
 
 
 class TestTrouble:
@@ -373,7 +378,7 @@ class TestTrouble:
         fail_first(monkeypatch, firing, "due", away)
         fail_first(monkeypatch, firing, "fire", away)
         async with running_node(horae):
-            await until(lambda: len(ran) == 1)
+            await ran.reaches(1)
         assert set(away.values()) == {0}
 
     async def test_a_failed_look_at_a_hint_is_repeated(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -382,7 +387,7 @@ class TestTrouble:
         async with running_node(horae):
             fail_first(monkeypatch, firing, "due_among", away)
             await horae.aio.schedules.add("work", every="1h")
-            await until(lambda: len(ran) == 1)
+            await ran.reaches(1)
         assert away == {"due_among": 0}
 
     async def test_a_run_that_outlasts_its_interval_is_not_asked_for_all_the_time(
@@ -427,7 +432,7 @@ class TestTrouble:
             lone = Controller(horae.components.database, NodeId("here"), signals, ControllerTiming(), Random(1))
             async with running_node(horae, scheduler=False), asyncio.TaskGroup() as group:
                 group.create_task(lone.run())
-                await until(lambda: len(ran) == 1)
+                await ran.reaches(1)
                 lone.stop()
 
 
@@ -441,7 +446,7 @@ async def test_a_skewed_clock_of_a_node_fires_nothing_early_or_twice(
     horae.schedules.add("work", cron="* * * * * *")
     monkeypatch.setattr(time, "time", lambda: real() + hours * 3600)
     async with running_node(horae):
-        await until(lambda: len(ran) >= 2)
+        await ran.reaches(2)
     entries = horae.schedules.ticks("work", limit=1000)[::-1]
     check_ledger(entries, fires("* * * * * *", entries[0].nominal_time - timedelta(seconds=1), entries[-1].until))
     assert all(entry.decided_at >= entry.until for entry in entries)

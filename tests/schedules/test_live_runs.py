@@ -13,7 +13,8 @@ from horae.domain.schedules.trigger import parse_trigger
 from horae.errors import ScheduleIsRunning
 from horae.storage.outcomes import crashed_nodes, run_ending
 from tests.harness.applications import rows
-from tests.harness.nodes import running_node, until
+from tests.harness.nodes import running_node
+from tests.harness.waiting import until_stored
 from tests.schedules.clock import MONDAY
 from tests.schedules.driver import Driver, started
 from tests.storage import arrange
@@ -163,6 +164,6 @@ class TestLimitOfTheSchedule:
         driver.clock.advance(hours=1)
         monkeypatch.setattr(crashed_nodes, "abandoned_jobs", lambda *_: [])
         async with running_node(driver.horae, scheduler=False, worker=False):
-            await until(lambda: driver.jobs("work")[0][1] == "failed")
+            await until_stored(driver.horae, lambda: driver.jobs("work")[0][1] == "failed")
         assert rows(driver.horae, "SELECT error FROM horae_jobs")[0].error.startswith("hard time limit of the schedule")
         assert driver.database.transact(run_ending.end_unreported, 10) == []  # it has not stopped

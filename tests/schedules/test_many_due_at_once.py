@@ -30,6 +30,7 @@ from horae.storage.schedules.plan_writing import AppliedPlan
 from horae.storage.schedules.rows import DueSchedule
 from tests.harness.applications import application, rows
 from tests.harness.nodes import running_node, signals_of, until
+from tests.harness.waiting import Record, until_after, until_stored
 from tests.schedules.driver import check_ledger, fires
 
 EVERY_SECOND = "* * * * * *"
@@ -72,7 +73,7 @@ class TestPlannedAhead:
         monkeypatch.setattr(bulk_firing, "fire", noted)
         add_many(horae, 10)
         async with running_node(horae, timing=Timing(controller=SMALL)) as node:
-            await until(lambda: len(set(planned)) == 10, after=signals_of(node).decided)
+            await until_after(signals_of(node).decided, lambda: len(set(planned)) == 10)
         check_all(horae)
 
     async def test_two_nodes_with_the_same_plans_make_each_tick_once(
@@ -85,13 +86,13 @@ class TestPlannedAhead:
         with application(plain_database) as other:
             other.job(name="work")(lambda: None)
             async with running_node(horae, timing=timing), running_node(other, timing=timing):
-                await until(lambda: fewest_runs(horae) >= 4)
+                await until_stored(horae, lambda: fewest_runs(horae) >= 4)
         check_all(horae)
 
     async def test_what_a_rival_has_fired_is_not_locked_again(
         self, horae: Horae, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        happened, fire, long_way, ask = list[tuple[str, set[int]]](), bulk_firing.fire, firing.fire, firing.due_among
+        happened, fire, long_way, ask = Record[tuple[str, set[int]]](), bulk_firing.fire, firing.fire, firing.due_among
 
         def beaten(connection: Connection, plans: Sequence[PlannedFire], node: NodeId) -> BulkFired:
             before = fire(connection, plans, NodeId("rival"))
@@ -111,8 +112,8 @@ class TestPlannedAhead:
         monkeypatch.setattr(firing, "due_among", asked)
         add_many(horae, 4)
         async with running_node(horae, timing=Timing(controller=SMALL)):
-            await until(lambda: sum(len(ids) for what, ids in happened if what == "beaten") >= 4)
-            await until(lambda: fewest_runs(horae) >= 3)
+            await happened.until(lambda: sum(len(ids) for what, ids in happened if what == "beaten") >= 4)
+            await until_stored(horae, lambda: fewest_runs(horae) >= 3)
         for index, (what, ids) in enumerate(happened):
             if what == "beaten" and ids:
                 looked = [(what, these) for what, these in happened[index + 1 :] if these & ids]
@@ -131,7 +132,7 @@ class TestPlannedAhead:
         monkeypatch.setattr(bulk_firing, "fire", refuse)
         add_many(horae, 5)
         async with running_node(horae, timing=Timing(controller=SMALL)) as node:
-            await until(lambda: refused and fewest_runs(horae) >= 3, after=signals_of(node).decided)
+            await until_after(signals_of(node).decided, lambda: refused and fewest_runs(horae) >= 3)
         check_all(horae)
 
     async def test_the_highest_priority_goes_first(self, horae: Horae) -> None:
@@ -140,7 +141,7 @@ class TestPlannedAhead:
         for index in range(12):
             horae.schedules.alter(f"s{index}", every="1h", priority=index % 6)
         async with running_node(horae, timing=timing) as node:
-            await until(lambda: fewest_runs(horae) >= 1, after=signals_of(node).decided)
+            await until_after(signals_of(node).decided, lambda: fewest_runs(horae) >= 1)
         made = [row.priority for row in rows(horae, "SELECT priority FROM horae_jobs ORDER BY id")]
         assert [sorted(made[start : start + 4]) for start in (0, 4, 8)] == [[4, 4, 5, 5], [2, 2, 3, 3], [0, 0, 1, 1]]
 

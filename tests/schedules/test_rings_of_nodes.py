@@ -14,6 +14,7 @@ from horae.storage.engine.database import Database
 from horae.storage.operations import nodes
 from tests.harness.applications import application, execute
 from tests.harness.nodes import running_node, until
+from tests.harness.waiting import Record
 from tests.schedules.driver import check_ledger, fires
 from tests.schedules.test_controller import add_type
 
@@ -74,7 +75,7 @@ async def test_the_dead_are_represented_by_the_second_owner(horae: Horae, monkey
     async with running_node(horae, timing=QUICK) as node:
         assert node.id is not None
         living.append(node.id)
-        await until(lambda: len(ran) == 8)
+        await ran.reaches(8)
 
 
 async def test_a_node_that_is_missing_from_its_own_list_looks_after_everything(
@@ -85,7 +86,7 @@ async def test_a_node_that_is_missing_from_its_own_list_looks_after_everything(
     for number in range(8):
         horae.schedules.add("work", name=f"s{number}", every="1h")
     async with running_node(horae, timing=QUICK):
-        await until(lambda: len(ran) == 8)
+        await ran.reaches(8)
 
 
 async def test_what_a_node_owned_goes_on_when_it_leaves(horae: Horae, plain_database: Database) -> None:
@@ -96,9 +97,10 @@ async def test_what_a_node_owned_goes_on_when_it_leaves(horae: Horae, plain_data
             horae.schedules.add("work", name=f"s{number}", cron="* * * * * *")
         async with running_node(other, timing=QUICK):
             async with running_node(horae, timing=QUICK):
-                await until(lambda: ran and also_ran)
+                await ran.reaches(1)
+                await also_ran.reaches(1)
             number = len(also_ran)
-            await until(lambda: len(also_ran) >= number + 12)
+            await also_ran.reaches(number + 12)
     assert len(set(ran + also_ran)) == len(ran + also_ran)
     for item in horae.schedules.list():
         entries = horae.schedules.ticks(item.id, limit=1000)[::-1]
@@ -109,7 +111,7 @@ async def test_an_idle_node_reads_nothing_of_schedules_that_are_far_away(
     horae: Horae, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only what is due within the horizon is kept in mind."""
-    heaps: list[int] = []
+    heaps = Record[int]()
     reload = Controller._reload  # noqa: SLF001 - its effect on memory is what the test is about
 
     async def note(self: Controller) -> None:
@@ -122,5 +124,5 @@ async def test_an_idle_node_reads_nothing_of_schedules_that_are_far_away(
     execute(horae, "UPDATE horae_schedules SET enabled = enabled")
     monkeypatch.setattr(Controller, "_reload", note)
     async with running_node(horae, timing=QUICK):
-        await until(lambda: heaps)
+        await heaps.reaches(1)
     assert set(heaps) == {0}

@@ -11,7 +11,8 @@ from horae.domain.jobs.job import AttemptOutcome, JobState, Settlement
 from horae.errors import JobStopped
 from horae.storage.outcomes import settling
 from horae.storage.schedules import writing
-from tests.harness.nodes import running_node, until, until_set
+from tests.harness.nodes import running_node, until_set
+from tests.harness.waiting import Record, until_stored
 from tests.schedules.driver import HERE, Driver
 
 
@@ -49,7 +50,7 @@ async def test_a_person_who_cancels_the_job(horae: Horae, deaf: Deaf) -> None:
         assert state(horae) == "terminating"
         assert horae.schedules.get("deaf").version > version  # whoever watches is told
         deaf.release.set()
-        await until(lambda: state(horae) == "idle")
+        await until_stored(horae, lambda: state(horae) == "idle")
 
 
 async def test_a_pending_job_that_is_cancelled_has_nothing_to_stop(horae: Horae, deaf: Deaf) -> None:
@@ -63,9 +64,9 @@ async def test_the_time_limit_of_the_schedule(horae: Horae, deaf: Deaf) -> None:
     horae.schedules.add("deaf", cron="0 0 1 1 *", max_runtime="0.2s")
     async with running_node(horae):
         await horae.aio.schedules.run_now("deaf")
-        await until(lambda: state(horae) == "terminating")
+        await until_stored(horae, lambda: state(horae) == "terminating")
         deaf.release.set()
-        await until(lambda: state(horae) == "idle")
+        await until_stored(horae, lambda: state(horae) == "idle")
     assert horae.schedules.get("deaf").statistics.total_successes == 1  # it was late, and done
 
 
@@ -75,7 +76,7 @@ async def test_the_end_of_its_node(horae: Horae, deaf: Deaf) -> None:
         await horae.aio.schedules.run_now("deaf")
         await until_set(deaf.begun)
         node.stop()
-        await until(lambda: state(horae) == "terminating")
+        await until_stored(horae, lambda: state(horae) == "terminating")
         deaf.release.set()
     assert state(horae) == "idle"
 
@@ -94,7 +95,7 @@ def test_a_run_that_is_tried_again_executes_again(driver: Driver) -> None:
 
 @pytest.mark.parametrize("overlap", ["cancel_other", "allow_all"])
 async def test_a_policy_tells_its_one_run(horae: Horae, overlap: str) -> None:
-    begun, release = list[int](), threading.Event()
+    begun, release = Record[int](), threading.Event()
 
     @horae.job
     def deaf(job: JobContext) -> None:
@@ -106,9 +107,9 @@ async def test_a_policy_tells_its_one_run(horae: Horae, overlap: str) -> None:
     horae.schedules.add("deaf", cron="* * * * * *", overlap=overlap)
     async with running_node(horae):
         if overlap == "cancel_other":
-            await until(lambda: state(horae) == "terminating")
+            await until_stored(horae, lambda: state(horae) == "terminating")
         else:
-            await until(lambda: len(begun) > 1)
+            await begun.reaches(2)
             assert state(horae) == "idle"
         horae.schedules.pause("deaf")
         release.set()
