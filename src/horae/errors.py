@@ -54,7 +54,7 @@ def quoted(text: object, longest: int = 60) -> str:
 
 
 def _written(value: object) -> str:
-    """The `repr` of a value of the caller's own class, which may raise."""
+    """Return the `repr` of a value; that of a caller's own class may raise."""
     try:
         return repr(value)
     except Exception:  # noqa: BLE001 - whatever it raises
@@ -303,8 +303,8 @@ class EndNotWritten(Unavailable):
 
     def __init__(self, job_id: int) -> None:
         super().__init__(
-            f"the body of job {job_id} is over, but the database does not take its end. This process goes on trying: "
-            "wait for the job, do not start it again"
+            f"the body of job {job_id} has ended, but its result cannot be written to the database yet. This process "
+            "keeps trying: wait for the job, do not start it again"
         )
         self.job_id = job_id
 
@@ -317,7 +317,7 @@ class UnreadableRow(Unavailable):
     """A requested row has a value that cannot be read; an operator has to repair or delete the row."""
 
     def __init__(self, table: str, key: str, why: str) -> None:
-        super().__init__(f"row {key} of {table} cannot be read: {why}; mend or delete it")
+        super().__init__(f"row {key} of {table} cannot be read: {why}; repair or delete it")
         self.table = table
         self.key = key
 

@@ -375,8 +375,8 @@ WRONG: list[tuple[Callable[..., Any], str]] = [
     (no_json, "job type 'no_json': its arguments cannot be parameters: "),
     (unresolved, "job type 'unresolved': an annotation cannot be resolved: name 'Nowhere' is not defined"),
     (Holder.method, "job type 'method': it is a method; decorate a function, or write a subclass of JobType"),
-    (partial(positional), "is no function; write a subclass of JobType for what is not"),
-    (Holder, "is no function; write a subclass of JobType for what is not"),
+    (partial(positional), "is no function; write a subclass of JobType instead"),
+    (Holder, "is no function; write a subclass of JobType instead"),
 ]
 
 

@@ -69,7 +69,7 @@ class FunctionJobType(JobType[Any]):
 
     def __init__(self, function: Callable[..., Any], options: JobKeywords) -> None:
         if isinstance(function, type) or not hasattr(function, "__qualname__"):
-            raise InvalidJobType(f"{function!r} is no function; write a subclass of JobType for what is not")
+            raise InvalidJobType(f"{function!r} is no function; write a subclass of JobType instead")
         unknown = options.keys() - JobKeywords.__annotations__.keys()
         if unknown:
             allowed = ", ".join(JobKeywords.__annotations__)
@@ -111,7 +111,7 @@ class FunctionJobType(JobType[Any]):
 
 
 def _signature(function: Callable[..., Any], name: str) -> tuple[str | None, type[BaseModel], Any]:
-    """The argument that takes the context, the model of the others, the return annotation."""
+    """Return the argument that takes the context, the model of the others, and the return annotation."""
     try:
         hints = get_type_hints(function, include_extras=True)
     except NameError as error:

@@ -19,7 +19,7 @@ from horae.types.job_type import JobType, has_hook
 from horae.types.start_options import OnDuplicate, StartOptions
 from horae.types.values.parameters import MappedParameters, Stored, as_json
 from horae.types.values.plain_data import json_problem_of, mapping_of
-from horae.types.values.restoring import NotGivenBackError
+from horae.types.values.restoring import NotRestorableError
 from horae.types.values.untyped import lost_number_of, untyped_problem_of
 
 LARGEST_META: Final = 1024 * 1024
@@ -99,9 +99,9 @@ def _written(job_type: JobType[Any], value: Any) -> Stored:
         return job_type.parameters.store(value)
     except PydanticSerializationError as error:
         raise InvalidParameters(job_type.type, [("", f"cannot be stored: {error}")]) from error
-    except NotGivenBackError as error:
+    except NotRestorableError as error:
         number = lost_number_of(value, "null")
-        problems = [(name, "cannot be stored and given back as it is") for name in error.names]
+        problems = [(name, "cannot be stored and restored unchanged") for name in error.names]
         raise InvalidParameters(job_type.type, problems if number is None else [number]) from None
 
 

@@ -1,1 +1,1 @@
-"""The values of parameters: checked, stored, and given back as they were."""
+"""The values of parameters: checked, stored, and restored unchanged."""

@@ -41,7 +41,7 @@ class Parameters(Protocol):
         ...
 
     def restore(self, params: Any) -> Stored:
-        """What to write for a new job with the parameters of an old one, as they were read."""
+        """Return what to write for a new job with the parameters of an old one, as they were read."""
         ...
 
 
@@ -56,7 +56,7 @@ class ModelParameters:
         self._nothing = model.model_construct() if self._empty and not model.__private_attributes__ else None
 
     def check(self, job_type: str, values: Mapping[str, Any]) -> BaseModel:
-        """The checked model."""
+        """Return the checked model."""
         try:
             checked = self.model.model_validate(plain_values(job_type, values))
         except ValidationError as error:
@@ -64,17 +64,17 @@ class ModelParameters:
         return checked
 
     def store(self, value: BaseModel) -> Stored:
-        """The model as JSON text; nothing for no parameters. Raises `NotGivenBackError`."""
+        """Return the model as JSON text, or nothing if the type has no parameters. Raises `NotRestorableError`."""
         return _NOTHING if self._empty else Stored(self._restorer.write(value))
 
     def load(self, text: str | None) -> BaseModel:
-        """The model again, as it was when it was checked: its validators have run."""
+        """Return the model as it was when it was checked; validators do not run again."""
         if self._nothing is not None:
             return self._nothing
         return self._restorer.read(text or "{}")
 
     def restore(self, params: Any) -> Stored:
-        """The same text."""
+        """Return the same text."""
         return Stored() if params is None else Stored(json.dumps(params))
 
 
@@ -88,14 +88,14 @@ class MappedParameters:
         self.model = _model_of(self.joined)
 
     def check(self, job_type: str, values: Mapping[str, Any]) -> BaseModel:
-        """The checked values, by attribute."""
+        """Return the checked values, by attribute."""
         try:
             return self.model.model_validate(plain_values(job_type, values))
         except ValidationError as error:
             raise InvalidParameters(job_type, problems_of(error)) from None  # its text repeats what may be secret
 
     def store(self, value: BaseModel) -> Stored:
-        """The row, without its key; what the caller left out is the table's default."""
+        """Return the row, without its key; what the caller left out is the table's default."""
         given = value.model_dump(exclude_unset=True)
         return Stored(row={column: given[name] for column, name in self._names.items() if name in given})
 
@@ -104,7 +104,7 @@ class MappedParameters:
         del text
 
     def restore(self, params: Any) -> Stored:
-        """The same row, without its key."""
+        """Return the same row, without its key."""
         return Stored(row={column: getattr(params, name) for column, name in self._names.items()})
 
 
@@ -123,13 +123,13 @@ def parameters_of(declared: type[Any] | None, job_type: str) -> ModelParameters 
 
 
 class NoParameters(BaseModel):
-    """A job type that takes nothing."""
+    """The parameters of a job type that takes none."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 def problems_of(error: ValidationError) -> Sequence[tuple[str, str]]:
-    """Where and what, without the values: some are secret."""
+    """Return where each problem is and what it is, without the values: some are secret."""
     return [(".".join(str(part) for part in item["loc"]), item["msg"]) for item in error.errors(include_input=False)]
 
 
@@ -143,5 +143,5 @@ def _model_of(joined: MappedTable) -> type[BaseModel]:
 
 
 def as_json(values: Sequence[Stored]) -> str:
-    """One JSON array of many stored parameters."""
+    """Return one JSON array of many stored parameters."""
     return "[" + ",".join(value.text or "null" for value in values) + "]"

@@ -20,10 +20,11 @@ from horae.errors import InvalidParameters, InvalidRequest
 DEEPEST: Final = 100
 """Levels of lists and mappings within each other: far below where any reader of JSON gives up."""
 MOST_VALUES: Final = 500_000
-"""In all of them together."""
+"""Values in all lists and mappings of one call together."""
 MOST_PARAMETERS: Final = 10_000
+"""Entries of a mapping of a custom class, which may have no end."""
 _SHOWN: Final = 5
-"""Keys of a long way that an error names, at either end."""
+"""Keys of a long path that an error shows, at either end."""
 
 _NEVER_CONTAINERS: Final = (str, bytes, bytearray, memoryview, Enum, type, IPv4Network, IPv6Network)
 _SEQUENCES: Final = (list, tuple, set, frozenset, deque)
@@ -135,7 +136,7 @@ def _children(value: Any, path: Path) -> Iterator[tuple[Any, Any]] | None:
 
 
 def _json_children(value: Any, path: Path) -> Iterator[tuple[Any, Any]] | None:
-    """The same for what must be JSON already."""
+    """Return the items of a container of JSON; raise for a value that JSON would change."""
     if isinstance(value, Enum) or not isinstance(value, str | int | float | list | dict | None):
         raise _NotPlain(path, _UNTYPED.format(_kind(value)))
     if isinstance(value, dict):
@@ -159,16 +160,16 @@ _COMMON: Final[Mapping[type, Callable[[Any], Iterator[tuple[Any, Any]]]]] = {dic
 
 
 def _iterates_like(value: Any, kind: type) -> bool:
-    """Whether it is such a container, and no subclass that goes through its values in a way of its own."""
+    """Return whether a value is such a container, and no subclass that iterates over its items in its own way."""
     of = type(value)
     if of is kind or of in _OF_THE_LIBRARY:
         return isinstance(value, kind)
     if not issubclass(of, kind):
         return False
-    return all(getattr(of, name) is getattr(kind, name, None) for name in _WAYS if hasattr(of, name))
+    return all(getattr(of, name) is getattr(kind, name, None) for name in _ITERATION if hasattr(of, name))
 
 
-_WAYS: Final = ("__iter__", "__next__", "__len__", "keys", "values", "items")
+_ITERATION: Final = ("__iter__", "__next__", "__len__", "keys", "values", "items")
 
 
 def _is_iterable(value: Any) -> bool:

@@ -1,8 +1,8 @@
-"""Parameters given back as they were validated: read by the shape of their types, not by an application's validators.
+"""Stores parameters as JSON and restores them as they were validated, without the application's validators.
 
-A validator may turn "1.5" into 150, and 150 into 15000: it runs once, at the call. So what is stored is read by the
-same schema without these functions. Where that cannot decode the text, with the constraints or without them, the model
-itself reads it. What none of them gives back equal to what was validated is refused at the call.
+A validator may turn "1.5" into 150, and 150 into 15000, so it must run only once, at the call. What is stored is read
+by the same schema without these functions. Where that cannot decode the text, with the constraints or without them, the
+model itself reads it. A value that none of these readers restores unchanged is refused at the call.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -60,11 +60,11 @@ _TEMPORAL: Final = frozenset({"ser_json_temporal", "ser_json_timedelta"})
 _PLAIN_KEYS: Final = frozenset({"int", "str", "uuid", "date"})
 
 
-class NotGivenBackError(ValueError):
-    """These parameters would not come back as they were validated."""
+class NotRestorableError(ValueError):
+    """These parameters could not be restored as they were validated."""
 
     def __init__(self, names: list[str]) -> None:
-        super().__init__(f"cannot be stored and given back: {', '.join(names)}")
+        super().__init__(f"cannot be stored and restored unchanged: {', '.join(names)}")
         self.names = names
 
 
@@ -85,9 +85,9 @@ class Restorer:
             self._readers = [*_made(SchemaValidator, schema, kept, relaxed), *self._readers]
 
     def write(self, value: BaseModel) -> str:
-        """Return JSON that gives the value back, with fields that are excluded elsewhere; raises `NotGivenBackError`.
+        """Return JSON from which the value can be restored, with fields that are excluded elsewhere.
 
-        Raises `PydanticSerializationError` for what has no JSON form at all.
+        Raises `NotRestorableError`, and `PydanticSerializationError` for what has no JSON form at all.
         """
         if self._is_plain:
             text = value.model_dump_json(round_trip=True, by_alias=False)
@@ -106,10 +106,10 @@ class Restorer:
                 return text
         if failure is not None and not lost:
             raise failure
-        raise NotGivenBackError(lost)
+        raise NotRestorableError(lost)
 
     def read(self, text: str) -> BaseModel:
-        """Return the value again; raises `ValidationError` where the declaration has changed since."""
+        """Restore the value; raises `ValidationError` where the declaration has changed since."""
         *by_shape, own = self._readers
         for reader in by_shape:
             try:
@@ -121,7 +121,7 @@ class Restorer:
         return whole
 
     def _lost(self, text: str, value: BaseModel) -> list[str]:
-        """Return the fields that would not come back as they are."""
+        """Return the fields that would not be restored unchanged."""
         try:
             back = self.read(text)
         except ValidationError as error:
@@ -137,14 +137,14 @@ class Restorer:
 def _made(kind: Callable[..., Any], schema: Schema, *changes: Change) -> list[Any]:
     """Make one validator or serializer for each change; none if Pydantic cannot make them."""
     try:
-        # Else Pydantic takes what each class has made of its own schema, validators and all.
+        # Otherwise Pydantic would use the validator that each class has built from its own schema.
         return [kind(_changed(schema, change), _use_prebuilt=False) for change in changes]
     except (SchemaError, TypeError):
         return []
 
 
 def _changed(node: Any, change: Change) -> Any:
-    """Return the schema with every node of it changed, from the inside out."""
+    """Return the schema with each of its nodes changed, the inner ones first."""
     if isinstance(node, list | tuple):
         return type(node)(_changed(item, change) for item in node)
     if not isinstance(node, dict):
@@ -181,7 +181,7 @@ def _bare(own: frozenset[Any], node: Schema) -> Schema:
 
 
 def _shape(own: frozenset[Any], node: Schema, *, relaxed: bool) -> Schema:
-    """Without the application's validators; `relaxed` also without constraints, which their results need not fit."""
+    """Remove the application's validators; if `relaxed`, also constraints, which their results need not meet."""
     kind, function = node.get("type", ""), _function_of(node)
     if kind in ("function-before", "function-after", "function-wrap"):
         wrapped: Schema = node["schema"]
@@ -198,7 +198,7 @@ def _shape(own: frozenset[Any], node: Schema, *, relaxed: bool) -> Schema:
 
 
 def _unadorned(node: Schema) -> Schema:
-    """A model made of its fields: what `model_post_init` does to them is done, and it runs for private attributes."""
+    """Make a model of its fields alone: `model_post_init` has run, and runs again only for private attributes."""
     away = {"custom_init"} if node["cls"].__private_attributes__ else {"custom_init", "post_init"}
     return {key: item for key, item in node.items() if key not in away}
 
@@ -209,7 +209,7 @@ def _is_constraint(function: Any) -> bool:
 
 
 def _function_of(node: Any) -> Any:
-    """Return the function that a node calls, or None; what cannot be looked up is nobody's."""
+    """Return the function that a node calls, or None; also for one that cannot be hashed."""
     function = node.get("function") if isinstance(node, dict) else None
     if isinstance(function, dict):
         function = function.get("function")
@@ -217,7 +217,7 @@ def _function_of(node: Any) -> Any:
 
 
 def _functions_of(schema: Schema) -> Iterator[Hashable]:
-    """Validators and serializers that the application has written, in contrast to what makes its own types."""
+    """Yield the validators and serializers that the application has written; not those that its types consist of."""
     for cls in {node["cls"] for node in _nodes(schema) if isinstance(node.get("cls"), type)}:
         decorators = getattr(cls, "__pydantic_decorators__", None)
         for group in _DECORATED:
@@ -252,7 +252,7 @@ def _parts(annotation: Any) -> Iterator[Any]:
 
 
 def _is_plain(node: Any, *, within: bool = True) -> bool:
-    """Whether every value of the schema comes back by itself, so that no call has to prove it."""
+    """Return whether every value of the schema is restored unchanged, so that no call has to verify it."""
     if isinstance(node, list | tuple):
         return all(_is_plain(item) for item in node)
     if not isinstance(node, dict):

@@ -21,7 +21,7 @@ class Secret:
     """Marks a parameter: `password: Annotated[str, Secret()]`. A marked `SecretStr` is stored with its value."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Store what Pydantic would replace by stars; all else is stored as ever."""
+        """Store the value of a `SecretStr`, which Pydantic would replace by stars; other types are stored as usual."""
         schema = handler(source)
         if source is not SecretStr:
             return schema
@@ -32,7 +32,7 @@ class Secret:
         )
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """Documented as a password that is written and never read."""
+        """Document it as a password that is written and never read."""
         return {**handler(schema), "format": "password", "writeOnly": True}
 
 
@@ -49,7 +49,7 @@ def masked(model: type[BaseModel], params: Any) -> Any:
 
 
 def secret_values(model: type[BaseModel], params: str | None) -> Iterator[str]:
-    """The texts and numbers in the secret parameters of a job, from their JSON text."""
+    """Yield the texts and numbers in the secret parameters of a job, from their JSON text."""
     if params is None or not _has_secrets(model):
         return
     try:
@@ -80,7 +80,7 @@ def _leaves(value: Any) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)
 def _has_secrets(model: type[BaseModel], seen: frozenset[type[BaseModel]] = frozenset()) -> bool:
-    """Whether the model or one within it has a secret field: most have none, and their errors need no search."""
+    """Return whether the model or one within it has a secret field; most have none, and their errors need no search."""
     for field in model.model_fields.values():
         inner = {part for part in _parts(field.annotation) if _is_model(part)} - seen - {model}
         if is_secret(field) or any(_has_secrets(part, seen | {model}) for part in inner):
@@ -89,7 +89,7 @@ def _has_secrets(model: type[BaseModel], seen: frozenset[type[BaseModel]] = froz
 
 
 def hidden_fields(model: type[BaseModel], seen: frozenset[type[BaseModel]] = frozenset()) -> list[str]:
-    """Fields that Pydantic would store as stars, because they are of a secret type and not marked."""
+    """Return the fields that Pydantic would store as stars: they are of a secret type and not marked."""
     found: list[str] = []
     for name, field in model.model_fields.items():
         parts = list(_parts(field.annotation))
@@ -102,7 +102,7 @@ def hidden_fields(model: type[BaseModel], seen: frozenset[type[BaseModel]] = fro
 
 
 def refuse_stars(model: type[BaseModel], job_type: str) -> None:
-    """Refuse parameters whose value would be lost on the way to the body; raises `InvalidJobType`."""
+    """Raise `InvalidJobType` for a parameter whose value would be stored as stars, and so be lost."""
     if found := hidden_fields(model):
         raise InvalidJobType(
             f"job type {job_type!r}: parameter {found[0]!r} would be stored as stars; "
@@ -111,7 +111,7 @@ def refuse_stars(model: type[BaseModel], job_type: str) -> None:
 
 
 def is_secret(field: FieldInfo, *, marked_only: bool = False) -> bool:
-    """Whether the field is marked, excluded from what is shown, or of a type that Pydantic hides."""
+    """Return whether the field is marked, excluded from output, or of a type that Pydantic hides."""
     if any(isinstance(item, Secret) for item in field.metadata) or (field.exclude and not marked_only):
         return True
     parts = list(_parts(field.annotation))
@@ -135,12 +135,12 @@ def _masked_within(model: type[BaseModel], value: Any) -> Any:
         return [_masked_within(model, item) for item in value]
     if not _is_mapping(value):
         return value
-    # A mapping may look like the model itself: mask as both, for rather too much than too little.
+    # A mapping may have the keys of the model itself: mask as both, because too much is better than too little.
     return masked(model, {key: _masked_within(model, item) for key, item in value.items()})
 
 
 def _parts(annotation: Any) -> Iterator[Any]:
-    """The annotation and everything that it is made of."""
+    """Yield the annotation and all its parts."""
     yield annotation
     for part in get_args(annotation):
         yield from _parts(part)

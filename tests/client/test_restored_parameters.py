@@ -1,4 +1,4 @@
-"""What was validated at the call is what the body gets; what cannot be given back is refused at the call."""
+"""What was validated at the call is what the body gets; what cannot be restored unchanged is refused at the call."""
 
 import enum
 from collections.abc import Mapping
@@ -246,7 +246,7 @@ def test_a_type_that_holds_itself() -> None:
 
 
 def refused(function: JobFunction[..., Any], horae: Horae, **values: Any) -> InvalidParameters:
-    with pytest.raises(InvalidParameters, match="given back") as caught:
+    with pytest.raises(InvalidParameters, match="restored unchanged") as caught:
         horae.jobs.start(function, **values)
     return caught.value
 
