@@ -31,7 +31,7 @@ class Run:
     job_type: JobType[Any]
     context: JobContext[Any]
     executor: "Executor"
-    began: float = field(default_factory=time.monotonic)
+    began: float = field(default_factory=lambda: time.monotonic())  # noqa: PLW0108 - simulations replace the clock
     warned: bool = False
     forced: bool = False
     killed: bool = False

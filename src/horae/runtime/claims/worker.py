@@ -174,6 +174,7 @@ class Worker:
                 await self._wake.wait()
         except TimeoutError:
             self._exhausted = False
+            self._due_at = None  # it may be over while no slot is free, and would make the loop spin until one is
         self._wake.clear()
 
     def _poll_interval(self) -> float:

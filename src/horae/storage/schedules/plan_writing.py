@@ -52,7 +52,7 @@ class AppliedPlan:
     stop: Stop | None
     moved_earlier: bool = False
     unreadable: bool = False
-    read_at: float = field(default_factory=time.monotonic)
+    read_at: float = field(default_factory=lambda: time.monotonic())  # noqa: PLW0108 - simulations replace the clock
 
 
 def _add_jobs(dialect: str, *, on_time: bool) -> Insert:

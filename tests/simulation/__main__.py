@@ -1,0 +1,106 @@
+"""Runs simulations from the command line: many seeds on all cores, or one seed with its trace (`make simulate`)."""
+
+import argparse
+import multiprocessing
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+
+from tests.simulation.plan import plan_of
+from tests.simulation.run import Result, simulator
+from tests.simulation.shrink import shrunk
+
+CHUNK = 10
+"""Seeds that a process runs before it takes the next ones."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run; return 1 if an invariant broke."""
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    parser.add_argument("--seed", type=int, help="run this seed only, and print its trace")
+    parser.add_argument("--seeds", type=int, default=1000, help="how many seeds to run (default 1000)")
+    parser.add_argument("--first", type=int, default=0, help="the first of them (default 0)")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="default: one for each core")
+    given = parser.parse_args(arguments)
+    if given.seed is not None:
+        return run_one(given.seed)
+    return run_many(range(given.first, given.first + given.seeds), given.processes)
+
+
+def run_one(seed: int) -> int:
+    """Run one seed; if it fails, print the smallest plan that fails and its trace."""
+    with simulator() as simulations:
+        result = simulations.run(plan_of(seed))
+        if result.violations:
+            print_broken(result)
+            result = shrunk(simulations.run, result)
+            print("\nthe smallest plan found that fails:")
+    print(f"seed {seed}: {result.plan}".replace("(", "(\n    ", 1))
+    print(*result.trace, sep="\n")
+    print_broken(result)
+    print(f"trace {digest(result)}")
+    return 1 if result.violations else 0
+
+
+def print_broken(result: Result) -> None:
+    """Print which invariants a simulation broke."""
+    for text in result.violations:
+        print(f"BROKEN seed {result.plan.seed}: {text}")
+
+
+def digest(result: Result) -> str:
+    """Return a short text that differs if the traces of two runs differ."""
+    return sha256("\n".join(result.trace).encode()).hexdigest()[:16]
+
+
+def run_many(seeds: range, processes: int) -> int:
+    """Run seeds on several processes, and print what they have shown together."""
+    began, done = time.monotonic(), 0
+    faults: Counter[str] = Counter()
+    failovers, virtual, jobs, failed = 0, 0.0, 0, list[int]()
+    for result in results(seeds, processes):
+        done += 1
+        failovers += result.failovers
+        virtual += result.virtual_seconds
+        jobs += result.jobs
+        faults += result.faults
+        if result.violations:
+            failed.append(result.plan.seed)
+            print_broken(result)
+    minutes = (time.monotonic() - began) / 60
+    print(f"{done} seeds in {minutes:.2f} minutes, {done / minutes:.0f} a minute with {processes} processes")
+    print(f"{failovers} failovers, {jobs} jobs, {virtual / 3600:.1f} virtual hours")
+    print("faults: " + ", ".join(f"{kind} {count}" for kind, count in faults.most_common()))
+    if failed:
+        print("failing seeds: " + " ".join(map(str, sorted(failed))))
+    return 1 if failed else 0
+
+
+def results(seeds: range, processes: int) -> Iterator[Result]:
+    """Run seeds on several processes; the results have no traces."""
+    chunks = [seeds[start : start + CHUNK] for start in range(0, len(seeds), CHUNK)]
+    if processes == 1:
+        for chunk in chunks:
+            yield from run_chunk(chunk)
+        return
+    with multiprocessing.get_context("fork").Pool(processes) as pool:
+        for batch in pool.imap_unordered(run_chunk, chunks):
+            yield from batch
+
+
+def run_chunk(seeds: range) -> list[Result]:
+    """Run some seeds in this process."""
+    found: list[Result] = []
+    with simulator() as simulations:
+        for seed in seeds:
+            result = simulations.run(plan_of(seed))
+            result.trace = []
+            found.append(result)
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

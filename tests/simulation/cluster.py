@@ -1,0 +1,349 @@
+"""The nodes and callers of a simulation, and what the faults of its plan do to them."""
+
+from collections import Counter
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+from horae.client.jobs.jobs import Jobs
+from horae.client.schedules.deployments import Deployments
+from horae.client.schedules.schedules import Schedules
+from horae.domain.cluster.liveness import Limits
+from horae.errors import HoraeError
+from horae.runtime.components import Components, NodeOptions
+from horae.runtime.node.node import Node
+from horae.storage.engine.database import Database
+from horae.storage.operations import queues
+from tests.simulation import application
+from tests.simulation.application import app
+from tests.simulation.faults import Fault, Gate, Trap, unanswered
+from tests.simulation.invariants import Answers
+from tests.simulation.loop import SimulatedLoop
+from tests.simulation.plan import SCHEDULES, Operation, Plan
+from tests.simulation.replaced import SimulatedChannel, SimulatedLiveStore
+from tests.simulation.world import Clock, Lane, Process, World
+
+LIMITS: Final = Limits(silence=6.0, last_attempts=15.0)
+GRACE: Final = timedelta(seconds=1)
+SLOWNESS: Final = 0.2
+"""Seconds that a call takes on average while the database is slow."""
+NARROW: Final = 2
+"""The concurrency limit of the queue `narrow`."""
+
+
+OVERLAPPING: Final = frozenset({"pause", "pause at statement", "sleep", "server clock"})
+"""Faults in which others must assume that a node is dead whose bodies run on: a process that stands still cannot stop
+them, and a clock that jumps forward makes every heartbeat old."""
+
+
+class Cluster:
+    """The processes of one simulation."""
+
+    def __init__(self, world: World, plan: Plan, file: Path) -> None:
+        self.world, self.plan, self.url = world, plan, f"sqlite:///{file}"
+        self.live = SimulatedLiveStore()
+        self.places: list[NodePlace] = [NodePlace(self, number) for number in range(plan.nodes)]
+        self.happened: Counter[str] = Counter()
+        self.failovers = 0
+        self.problems: list[str] = []
+        self.started: list[int] = []
+        """The jobs whose creation was confirmed."""
+        self.cancelled: list[int] = []
+        """The jobs whose cancel was answered with success."""
+        self._drift = Random(f"{plan.seed} clocks")
+        self._count = 0
+
+    def new_process(self, name: str, host: str) -> Process:
+        """Start a process."""
+        self._count += 1
+        drift = self._drift
+        clock = Clock(
+            self.world,
+            started=drift.uniform(100.0, 10_000.0),
+            rate=1 + drift.uniform(-1e-4, 1e-4),
+            wall_offset=drift.choice((0.0, drift.uniform(-60.0, 60.0))),
+        )
+        process = Process(self.world, name, host, 1000 + self._count, clock)
+        self.world.surroundings.processes.append(process)
+        process.released_by_kill.append(partial(application.note_death, process))
+        return process
+
+    def components(self, process: Process) -> Components:
+        """Open the adapters of a process; called in one of its threads."""
+        database = Database(self.url, busy_timeout=30.0)
+        return Components(database, app.registry, self.live, SimulatedChannel(process))
+
+    def begin(self) -> None:
+        """Start the nodes and plan everything else."""
+        for place in self.places:
+            place.start()
+        self.caller = Caller(self)
+        for operation in self.plan.operations:
+            self.world.at(operation.at, partial(self.caller.do, operation))
+        for fault in self.plan.faults:
+            self.world.at(fault.at, partial(self.cause, fault))
+
+    def cause(self, fault: Fault) -> None:
+        """Let a fault happen."""
+        self.happened[fault.kind] += 1
+        self.world.note(f"fault: {fault}")
+        places = self.places if fault.node < 0 else [self.places[fault.node]]
+        match fault.kind:
+            case "server clock":
+                self.world.server_offset += fault.seconds
+            case "no hints":
+                self.world.surroundings.hints_off_until = self.world.now + fault.seconds
+            case "live store lost":
+                self.live.lose_everything()
+            case _:
+                for place in places:
+                    place.suffer(fault)
+
+    def settle(self) -> None:
+        """End all faults: what is set to happen later does not, and each place has a node."""
+        for place in self.places:
+            place.recover()
+
+    def pause_schedules(self) -> None:
+        """Pause all schedules, so that the work comes to an end."""
+        for name in SCHEDULES:
+            self.caller.do(Operation(self.world.now, "pause", name))
+
+    def stop(self) -> None:
+        """Stop all nodes in order."""
+        for place in self.places:
+            place.stop(again=None)
+
+    def answers(self) -> Answers:
+        """Return what callers and bodies know in the end."""
+        kinds = {fault.kind for fault in self.plan.faults}
+        bodies = self.world.surroundings.bodies
+        may_overlap = self.plan.heartbeats and not kinds.isdisjoint(OVERLAPPING)
+        return Answers(self.started, self.cancelled, bodies, may_overlap)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether all nodes have ended."""
+        return all(place.process is None or place.process.dead for place in self.places)
+
+
+class NodePlace:
+    """A place where a node runs: after a crash another one starts there, as a new process."""
+
+    def __init__(self, cluster: Cluster, number: int) -> None:
+        self.cluster, self.world, self.number = cluster, cluster.world, number
+        self.process: Process | None = None
+        self.node: Node | None = None
+        self.loop: SimulatedLoop | None = None
+        self._incarnations = 0
+        self.loops: list[SimulatedLoop] = []
+
+    def start(self) -> None:
+        """Start a process with a node, unless one runs."""
+        if self.process is not None and not self.process.dead:
+            return
+        self._incarnations += 1
+        name = f"n{self.number}.{self._incarnations}"
+        host = "one" if self.cluster.plan.one_host else f"host{self.number}"
+        self.process = process = self.cluster.new_process(name, host)
+        self.node = None
+        self.loop = loop = SimulatedLoop(process, partial(self._loop_failed, name))
+        self.loops.append(loop)
+        loop.call_soon(self._begin, process, loop)
+        self.world.note(f"started {name}")
+
+    def _begin(self, process: Process, loop: SimulatedLoop) -> None:
+        loop.create_task(self._run(process))
+
+    async def _run(self, process: Process) -> None:
+        try:
+            components = self.cluster.components(process)
+            deployments = Deployments(components.database, components.registry, components.wakeup)
+            options = NodeOptions(
+                concurrency=self.cluster.plan.concurrency, grace=GRACE, liveness=LIMITS, name=f"place{self.number}"
+            )
+            self.node = node = Node(
+                components,
+                options,
+                lambda: deployments.deploy(app.module, app.declared, restore=False).schedules,
+            )
+            await node.run()
+        except Exception as error:  # noqa: BLE001 - judged here
+            if self.world.ended:
+                return
+            self.world.note(f"ended by {error!r}")
+            if not _is_excused(error, self.world):
+                self.cluster.problems.append(f"{process.name} ended by {error!r}")
+            self.world.at(self.world.now + 0.5, self.start)
+        process.kill()
+
+    def _loop_failed(self, name: str, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        self.world.note(f"loop of {name}: {context.get('message')} {error!r}")
+        if error is not None:
+            self.cluster.problems.append(f"the loop of {name} reports {error!r}: {context.get('message')}")
+
+    def suffer(self, fault: Fault) -> None:
+        """Let a fault of this node happen."""
+        process = self.process
+        if process is None or process.dead:
+            return
+        trap = self._trap_of(fault)
+        if trap is not None:
+            Gate.of(process).traps.append(trap)
+        else:
+            self._strike(fault, process)
+
+    def _trap_of(self, fault: Fault) -> Trap | None:
+        """Return the fault as one that waits for a statement or commit, if it is of that kind."""
+        match fault.kind:
+            case "crash at statement" | "crash at commit":
+                on = fault.kind.rpartition(" ")[2]
+                return Trap(on, fault.skip, fault.phase, partial(self._crash_within, fault.seconds))
+            case "refused":
+                return Trap("statement", fault.skip, "before", unanswered)
+            case "late":
+                return Trap("statement", fault.skip, "before", unanswered, late=fault.seconds)
+            case "answer lost":
+                return Trap("commit", fault.skip, "after", unanswered)
+            case "pause at statement":
+                return Trap("statement", fault.skip, "after", partial(self._pause_within, fault.seconds))
+            case _:
+                return None
+
+    def _strike(self, fault: Fault, process: Process) -> None:
+        """Let a fault happen at once."""
+        gate = Gate.of(process)
+        match fault.kind:
+            case "crash":
+                self.crash(fault.seconds)
+            case "pause" | "sleep":
+                process.pause(fault.seconds, asleep=fault.kind == "sleep")
+            case "cut" | "cut and refused":
+                gate.cut(fault.seconds, fails=fault.kind == "cut and refused")
+            case "slow":
+                gate.slow_until, gate.slowness = self.world.now + fault.seconds, SLOWNESS
+            case "node clock":
+                process.clock.wall_offset += fault.seconds
+            case "stop":
+                self.stop(again=fault.seconds)
+            case _:
+                raise ValueError(fault.kind)
+
+    def crash(self, again: float) -> None:
+        """Kill the process; another one starts some seconds later."""
+        if self.process is not None and not self.process.dead:
+            self.process.kill()
+            self.cluster.failovers += 1
+            self.world.at(self.world.now + again, self.start)
+
+    def _crash_within(self, again: float) -> None:
+        process = self.process
+        if process is not None and self.world.running.process is process:
+            self.crash(again)
+            process.check()
+
+    def _pause_within(self, seconds: float) -> None:
+        if self.process is not None:
+            self.process.pause(seconds)
+            self.world.wait(0.0)
+
+    def stop(self, again: float | None) -> None:
+        """Stop the node in order; another one starts some seconds later, if any."""
+        process, node = self.process, self.node
+        if process is None or process.dead:
+            return
+        if node is None:  # it has only just begun
+            process.kill()
+        else:
+            node.stop()
+        if again is not None:
+            self.cluster.failovers += 1
+            self.world.at(self.world.now + again + 6.0, self.start)
+
+    def recover(self) -> None:
+        """End the faults of this node, and start one if none runs."""
+        process = self.process
+        if process is None or process.dead:
+            self.start()
+            return
+        gate = Gate.of(process)
+        gate.traps.clear()
+        gate.cut_until, gate.slow_until = min(gate.cut_until, self.world.now), 0.0
+
+
+def _is_excused(error: BaseException, world: World) -> bool:
+    """Return whether a node may end with this error: its database was away when it started."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(_is_excused(inner, world) for inner in error.exceptions)
+    text = f"{error!r} {error}"
+    return "database does not answer" in text or "answer was lost" in text or "connection was lost" in text
+
+
+class Caller:
+    """A program that starts and cancels jobs and changes schedules; each call has a thread of its own."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster, self.world = cluster, cluster.world
+        self.process = cluster.new_process("caller", "one" if cluster.plan.one_host else "callers")
+        self._clients: tuple[Components, Jobs, Schedules] | None = None
+
+    def do(self, operation: Operation) -> None:
+        """Do something in a new thread."""
+        Lane(self.process, partial(self._attempt, operation), operation.what).start()
+
+    def clients(self) -> tuple[Components, Jobs, Schedules]:
+        """Open the database at the first use."""
+        if self._clients is None:
+            components = self.cluster.components(self.process)
+            inline: Any = None
+            self._clients = (
+                components,
+                Jobs(components.database, components.registry, components.live, components.wakeup,
+                     keep=timedelta(days=30), inline=inline),
+                Schedules(components.database, components.registry, components.wakeup, lambda _ids: None),
+            )  # fmt: skip
+            components.database.transact(queues.limit, "narrow", NARROW)
+        return self._clients
+
+    def _attempt(self, operation: Operation) -> None:
+        try:
+            self._act(operation)
+        except HoraeError as error:
+            self.world.note(f"{operation.what} {operation.name}: {type(error).__name__}")
+
+    def _act(self, operation: Operation) -> None:  # noqa: C901, PLR0912 - one case for each operation
+        components, jobs, schedules = self.clients()
+        name = operation.name
+        match operation.what:
+            case "start":
+                self._created([jobs.start(name, owner="someone").id])
+            case "start many":
+                self._created(jobs.start_many(name, [{} for _ in range(operation.number)]))
+            case "cancel":
+                self._cancel(jobs, operation.number)
+            case "run now":
+                schedules.run_now(name)
+            case "pause":
+                schedules.pause(name)
+            case "resume":
+                schedules.resume(name)
+            case "start later":
+                self._created([jobs.start(name, delay=timedelta(seconds=operation.number)).id])
+            case "pause queue":
+                components.database.transact(queues.pause, name, None)
+            case _:
+                components.database.transact(queues.resume, name)
+
+    def _cancel(self, jobs: Jobs, number: int) -> None:
+        if self.cluster.started:
+            job_id = self.cluster.started[number % len(self.cluster.started)]
+            jobs.cancel(job_id)
+            self.cluster.cancelled.append(job_id)
+            self.world.note(f"cancelled {job_id}")
+
+    def _created(self, job_ids: Any) -> None:
+        self.cluster.started.extend(job_ids)
+        self.world.note(f"created {list(job_ids)}")

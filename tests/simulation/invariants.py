@@ -1,0 +1,222 @@
+"""What must hold after a simulation, read from its tables by plain SQL and from the log of the bodies.
+
+Nothing here uses Horae's own code: `sim_history` is written by triggers, and the log by the bodies themselves.
+"""
+
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+LIMIT: Final = 2
+"""Jobs of the queue `narrow` that may be started at a time."""
+NO_OVERLAP: Final = ("every_four", "repeating", "buffered", "replaced")
+"""Schedules of whose jobs only one may be open at a time."""
+PERIODS: Final = {"every_four": 4_000_000, "buffered": 5_000_000, "replaced": 5_000_000}
+"""Schedules that are due at each multiple of so many microseconds."""
+MOST_RUNS: Final = {
+    "once": 1,
+    "brief": 1,
+    "hooked": 1,
+    "steady": 3,
+    "flaky": 4,
+    "threaded": 2,
+    "transfer": 3,
+    "limited": 2,
+}
+"""How often the body of a job may begin, by its type."""
+
+
+class Recorded(Protocol):
+    """An entry of the log of the bodies."""
+
+    what: str
+    job: int
+    lease: int
+    process: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What callers and bodies know: jobs whose creation or cancel was confirmed, and the log of the bodies."""
+
+    created: list[int]
+    cancelled: list[int]
+    bodies: list[Any]
+    may_overlap: bool
+    """Whether a stopped process may have left a body running beside its successor."""
+
+
+def violations(database: sqlite3.Connection, answers: Answers) -> list[str]:
+    """Return what is broken."""
+    found: list[str] = []
+    for check in (_jobs, _history, _at_a_time, _bodies, _effects, _schedules, _ticks, _nominal_times, _left):
+        found += [f"{check.__name__.strip('_')}: {text}" for text in check(database, answers)]
+    return found
+
+
+def _jobs(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
+    """No job is lost, and a confirmed cancel is final."""
+    states = dict(database.execute("SELECT id, state FROM horae_jobs"))
+    yield from (f"job {job} is lost" for job in answers.created if job not in states)
+    yield from (
+        f"job {job} was cancelled and is {states.get(job)}"
+        for job in answers.cancelled
+        if states.get(job) != "cancelled"
+    )
+
+
+def _history(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
+    """Ended jobs never change, leases only grow, progress does not fall."""
+    del answers
+    progress: dict[tuple[int, int], int] = {}
+    ended: Counter[int] = Counter()
+    for row in _changes(database):
+        job, old, new = row["job_id"], row["old_state"], row["state"]
+        if old in ENDED and new != old:
+            yield f"job {job} went from {old} to {new}"
+        if old is not None and row["lease"] < row["old_lease"]:
+            yield f"the lease of job {job} fell from {row['old_lease']} to {row['lease']}"
+        if new == "started" and old != "started" and row["lease"] != (row["old_lease"] or 0) + 1:
+            yield f"job {job} was started under the old lease {row['lease']}"
+        ended[job] += new in ENDED and old not in ENDED
+        seen = progress.get((job, row["lease"]), 0)
+        if row["progress"] < seen and new != "pending":
+            yield f"the progress of job {job} fell from {seen} to {row['progress']}"
+        progress[job, row["lease"]] = row["progress"]
+    yield from (f"job {job} ended {times} times" for job, times in ended.items() if times > 1)
+
+
+def _at_a_time(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
+    """The limit of a queue is never exceeded, and runs of a schedule do not overlap where that is forbidden."""
+    del answers
+    names = dict(database.execute("SELECT id, name FROM horae_schedules"))
+    narrow: set[int] = set()
+    open_runs: defaultdict[str, set[int]] = defaultdict(set)
+    for row in _changes(database):
+        job, ended = row["job_id"], row["state"] in ENDED
+        holds = row["state"] == "started" or row["node_id"] is not None
+        if row["queue"] == "narrow":
+            (narrow.add if holds else narrow.discard)(job)
+            if len(narrow) > LIMIT:
+                yield f"{len(narrow)} jobs of the limited queue are started"
+        if (name := names.get(row["schedule_id"])) in NO_OVERLAP:
+            runs = open_runs[name]
+            (runs.discard if ended and not holds else runs.add)(job)
+            if len(runs) > 1:
+                yield f"runs {sorted(runs)} of schedule {name} overlap"
+
+
+def _changes(database: sqlite3.Connection) -> Iterator[Any]:
+    yield from database.execute("SELECT * FROM sim_history ORDER BY number")
+
+
+ENDED: Final = frozenset({"finished", "failed", "cancelled"})
+
+
+def _bodies(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
+    """A body runs once for each lease, not more often than its attempts allow, and not beside another one."""
+    types = dict(database.execute("SELECT id, type FROM horae_jobs"))
+    begins = Counter((entry.job, entry.lease) for entry in answers.bodies if entry.what == "begin")
+    yield from (f"the body of {key} began {times} times" for key, times in begins.items() if times > 1)
+    runs = Counter(job for job, _ in begins)
+    for job, times in runs.items():
+        most = MOST_RUNS.get(types.get(job, ""))
+        if most is not None and times > most:
+            yield f"the body of job {job} ({types[job]}) began {times} times, {most} are allowed"
+    states = dict(database.execute("SELECT id, state FROM horae_jobs"))
+    ends = Counter(entry.job for entry in answers.bodies if entry.what == "end")
+    for job, state in states.items():
+        if state == "finished" and not ends[job]:
+            yield f"job {job} ({types[job]}) is finished although no body came to its end"
+    yield from _beside(answers)
+
+
+def _beside(answers: Answers) -> Iterator[str]:
+    running: defaultdict[int, set[tuple[int, str]]] = defaultdict(set)
+    for entry in answers.bodies:
+        key = (entry.lease, entry.process)
+        if entry.what == "begin":
+            if running[entry.job] and not answers.may_overlap:
+                yield f"two bodies of job {entry.job} run at once: {sorted(running[entry.job])} and {key}"
+            running[entry.job].add(key)
+        elif entry.what in {"end", "stopped"}:
+            running[entry.job].discard(key)
+        elif entry.what == "died":
+            for alive in running.values():
+                alive -= {one for one in alive if one[1] == entry.process}
+
+
+def _effects(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
+    """A transactional job has its effects exactly once if it is finished, and none otherwise."""
+    del answers
+    query = """
+        SELECT j.id, j.state, count(e.part) AS parts, count(DISTINCT e.lease) AS leases
+        FROM horae_jobs AS j LEFT JOIN sim_effects AS e ON e.job_id = j.id WHERE j.type = 'transfer' GROUP BY j.id
+    """
+    for job, state, parts, leases in database.execute(query):
+        if (parts, leases) != ((2, 1) if state == "finished" else (0, 0)):
+            yield f"job {job} is {state} and has {parts} effects of {leases} runs"
+
+
+def _schedules(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
+    """Statistics add up, and agree with the jobs."""
+    del answers
+    query = """
+        SELECT s.name, t.total_runs, t.total_successes, t.total_failures, t.total_crashes,
+            (SELECT count(*) FROM horae_jobs AS j WHERE j.schedule_id = s.id AND j.state = 'finished') AS finished,
+            (SELECT count(*) FROM horae_jobs AS j WHERE j.schedule_id = s.id AND j.state <> 'finished'
+                AND EXISTS (SELECT 1 FROM horae_job_attempts AS a WHERE a.job_id = j.id)) AS failed
+        FROM horae_schedules AS s JOIN horae_schedule_statistics AS t ON t.schedule_id = s.id
+    """
+    for row in database.execute(query):
+        if row["total_runs"] != row["total_successes"] + row["total_failures"] + row["total_crashes"]:
+            yield f"the statistics of {row['name']} do not add up: {dict(row)}"
+        if row["total_successes"] != row["finished"] or row["total_failures"] + row["total_crashes"] != row["failed"]:
+            yield f"the statistics of {row['name']} differ from its jobs: {dict(row)}"
+
+
+def _ticks(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
+    """Each fired tick has one job, and each job of a schedule one tick."""
+    del answers
+    query = """
+        SELECT j.id FROM horae_jobs AS j WHERE j.schedule_id IS NOT NULL AND 1 <> (
+            SELECT count(*) FROM horae_ticks AS t WHERE t.job_id = j.id AND t.schedule_id = j.schedule_id)
+    """
+    yield from (f"job {job} does not have exactly one tick" for (job,) in database.execute(query))
+    query = """
+        SELECT t.schedule_id, t.nominal_time, t.decision FROM horae_ticks AS t WHERE (t.decision = 'fired') <> (
+            EXISTS (SELECT 1 FROM horae_jobs AS j WHERE j.id = t.job_id AND j.schedule_id = t.schedule_id))
+    """
+    yield from (f"a tick has a wrong job: {tuple(row)}" for row in database.execute(query))
+
+
+def _nominal_times(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
+    """Each nominal time between the first and the last decision of a fixed schedule has exactly one decision."""
+    del answers
+    query = """
+        SELECT t.nominal_time, t.until, t.count, t.reason, t.decision FROM horae_ticks AS t
+        JOIN horae_schedules AS s ON s.id = t.schedule_id WHERE s.name = ? ORDER BY t.nominal_time
+    """
+    for name, period in PERIODS.items():
+        last = None
+        for nominal, until, count, reason, _decision in database.execute(query, (name,)):
+            if nominal % period:
+                continue  # by hand, or a repetition after a failure
+            if (until - nominal) // period + 1 != count and count > 1:
+                yield f"an entry of {name} at {nominal} counts {count} times until {until}"
+            if last is not None and nominal <= last:
+                yield f"{name} has two decisions about {nominal}"
+            last = until
+            del reason
+
+
+def _left(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
+    """Nothing is left by nodes that have stopped."""
+    del answers
+    nodes = [row[0] for row in database.execute("SELECT id FROM horae_nodes")]
+    if nodes:
+        yield f"nodes {nodes} are still registered"
+    query = "SELECT id, state, node_id FROM horae_jobs WHERE node_id IS NOT NULL"
+    yield from (f"job {tuple(row)} is still held" for row in database.execute(query))

@@ -1,0 +1,162 @@
+"""What is drawn from a seed: the kind of cluster, what callers do, and which faults happen when."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any, Final
+
+from tests.simulation.application import KINDS
+from tests.simulation.faults import Fault
+
+ACTIVE: Final = 16.0
+"""Virtual seconds in which callers act and faults happen."""
+SCHEDULES: Final = ("every_four", "repeating", "buffered", "replaced")
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What a caller does at a moment."""
+
+    at: float
+    what: str
+    name: str = ""
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that is drawn in advance; each fault and operation can be left out without changing the others."""
+
+    seed: int
+    nodes: int = 2
+    concurrency: int = 3
+    heartbeats: bool = False
+    """Whether nodes show that they live by heartbeats (as on PostgreSQL) or by file locks (as on SQLite)."""
+    one_host: bool = True
+    hints_work: bool = True
+    hints_lost: float = 0.0
+    hints_doubled: float = 0.0
+    hints_late: float = 0.002
+    operations: tuple[Operation, ...] = ()
+    faults: tuple[Fault, ...] = ()
+
+    def without_faults(self, left_out: Sequence[Fault]) -> "Plan":
+        """Return the plan without some faults."""
+        return replace(self, faults=tuple(fault for fault in self.faults if fault not in left_out))
+
+    def without_operations(self, left_out: Sequence[Operation]) -> "Plan":
+        """Return the plan without some operations."""
+        return replace(self, operations=tuple(item for item in self.operations if item not in left_out))
+
+
+def plan_of(seed: int) -> Plan:
+    """Draw a plan."""
+    rng = Random(f"{seed} plan")
+    nodes, heartbeats = rng.choice((2, 2, 3)), rng.random() < 0.5
+    return Plan(
+        seed=seed,
+        nodes=nodes,
+        concurrency=rng.choice((1, 2, 3, 5)),
+        heartbeats=heartbeats,
+        one_host=not heartbeats or rng.random() < 0.5,
+        hints_work=rng.random() < 0.7,
+        hints_lost=rng.choice((0.0, 0.1, 0.5)),
+        hints_doubled=rng.choice((0.0, 0.3)),
+        hints_late=rng.choice((0.002, 0.05, 0.5)),
+        operations=tuple(_operations(Random(f"{seed} operations"))),
+        faults=tuple(_faults(Random(f"{seed} faults"), nodes, heartbeats)),
+    )
+
+
+def _operations(rng: Random) -> list[Operation]:
+    names, weights = list(KINDS), list(KINDS.values())
+    found = [
+        Operation(rng.uniform(0.0, ACTIVE), "start", rng.choices(names, weights)[0]) for _ in range(rng.randint(6, 22))
+    ]
+    found += [
+        Operation(rng.uniform(0.0, ACTIVE), "start later", rng.choices(names, weights)[0], rng.randint(1, 4))
+        for _ in range(rng.randint(0, 3))
+    ]
+    found += [
+        Operation(rng.uniform(0.0, ACTIVE), "start many", "brief", rng.randint(5, 40))
+        for _ in range(rng.choice((0, 0, 1)))
+    ]
+    found += [
+        Operation(rng.uniform(0.5, ACTIVE), "cancel", number=rng.randint(0, 30)) for _ in range(rng.randint(0, 6))
+    ]
+    found += [Operation(rng.uniform(0.0, ACTIVE), "run now", rng.choice(SCHEDULES)) for _ in range(rng.randint(0, 2))]
+    for name in SCHEDULES:
+        if rng.random() < 0.2:
+            begin = rng.uniform(0.5, ACTIVE - 2)
+            found += [Operation(begin, "pause", name), Operation(begin + rng.uniform(0.1, 4), "resume", name)]
+    if rng.random() < 0.3:
+        begin = rng.uniform(0.5, ACTIVE - 2)
+        found += [
+            Operation(begin, "pause queue", "default"),
+            Operation(begin + rng.uniform(0.1, 4), "resume queue", "default"),
+        ]
+    return sorted(found, key=lambda item: item.at)
+
+
+Draw = Callable[[Random, int], Fault]
+
+
+def _at(rng: Random) -> float:
+    return rng.uniform(0.2, ACTIVE)
+
+
+def _crash(rng: Random, node: int) -> Fault:
+    return Fault("crash", _at(rng), node, seconds=rng.uniform(0.1, 4.0))
+
+
+def _crash_at(rng: Random, node: int) -> Fault:
+    kind = rng.choice(("crash at statement", "crash at commit"))
+    return Fault(kind, _at(rng), node, rng.randint(0, 12), rng.choice(("before", "after")), rng.uniform(0.1, 4.0))
+
+
+def _no_answer(rng: Random, node: int) -> Fault:
+    kind = rng.choice(("refused", "answer lost", "answer lost", "late"))
+    return Fault(kind, _at(rng), node, rng.randint(0, 10), seconds=rng.uniform(0.05, 4.0))
+
+
+def _pause(rng: Random, node: int) -> Fault:
+    kind = rng.choice(("pause", "pause at statement", "sleep"))
+    return Fault(kind, _at(rng), node, rng.randint(0, 12), seconds=rng.choice((0.3, 2.0, 8.0)) * rng.uniform(0.5, 1.5))
+
+
+def _cut(rng: Random, node: int) -> Fault:
+    kind = rng.choice(("cut", "cut and refused"))
+    return Fault(
+        kind, _at(rng), rng.choice((node, node, -1)), seconds=rng.choice((0.5, 3.0, 9.0)) * rng.uniform(0.5, 1.5)
+    )
+
+
+def _slow(rng: Random, node: int) -> Fault:
+    return Fault("slow", _at(rng), rng.choice((node, -1)), seconds=rng.uniform(0.5, 4.0))
+
+
+def _step(rng: Random, node: int) -> Fault:
+    kind = rng.choice(("server clock", "server clock", "node clock"))
+    return Fault(
+        kind, _at(rng), node, seconds=rng.choice((-1, 1)) * rng.choice((0.5, 3.0, 20.0)) * rng.uniform(0.5, 1.5)
+    )
+
+
+def _hints(rng: Random, node: int) -> Fault:
+    return Fault(rng.choice(("no hints", "live store lost")), _at(rng), node, seconds=rng.uniform(0.5, 5.0))
+
+
+def _stop(rng: Random, node: int) -> Fault:
+    return Fault("stop", _at(rng), node, seconds=rng.uniform(0.1, 2.0))
+
+
+DRAWS: Final[Sequence[tuple[Draw, int]]] = (
+    (_crash, 5), (_crash_at, 6), (_no_answer, 5), (_pause, 3), (_cut, 3), (_slow, 1), (_step, 2), (_hints, 1), (_stop, 2),
+)  # fmt: skip
+
+
+def _faults(rng: Random, nodes: int, heartbeats: bool) -> list[Fault]:  # noqa: FBT001 - the kind of cluster
+    del heartbeats
+    draws, weights = [draw for draw, _ in DRAWS], [weight for _, weight in DRAWS]
+    found: list[Any] = [rng.choices(draws, weights)[0](rng, rng.randrange(nodes)) for _ in range(rng.randint(3, 9))]
+    return sorted(found, key=lambda fault: fault.at)

@@ -1,0 +1,161 @@
+"""Runs one simulation: a cluster, its faults, and then the time in which everything due must get done."""
+
+import gc
+import logging
+import shutil
+import sqlite3
+from collections import Counter
+from collections.abc import Generator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from tests.simulation import world as worlds
+from tests.simulation.cluster import Cluster
+from tests.simulation.invariants import violations
+from tests.simulation.plan import ACTIVE, Plan
+from tests.simulation.replaced import simulated
+from tests.simulation.storage import server_now
+from tests.simulation.template import memory_folder, template
+from tests.simulation.world import Surroundings, World
+
+PATIENCE: Final = 240.0
+"""Virtual seconds after the last fault in which all work must get done."""
+STOPPING: Final = 30.0
+"""Virtual seconds in which the nodes must have stopped."""
+
+
+@dataclass(slots=True)
+class Result:
+    """What a simulation has shown."""
+
+    plan: Plan
+    violations: list[str]
+    trace: list[str]
+    failovers: int
+    faults: Counter[str] = field(default_factory=Counter)
+    virtual_seconds: float = 0.0
+    jobs: int = 0
+
+
+class Simulator:
+    """Runs simulations one after another, in a folder of its own."""
+
+    def __init__(self, folder: Path, empty: bytes) -> None:
+        self._folder, self._empty = folder, empty
+
+    def run(self, plan: Plan) -> Result:
+        """Run one simulation."""
+        folder = self._folder / "one"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        file = folder / "horae.db"
+        file.write_bytes(self._empty)
+        world = World(str(plan.seed), surroundings_of(plan))
+        worlds.enter(world)
+        gc.disable()
+        try:
+            return self._run(world, plan, file)
+        finally:
+            gc.enable()
+
+    def _run(self, world: World, plan: Plan, file: Path) -> Result:
+        cluster = Cluster(world, plan, file)
+        problems: list[str] = []
+        try:
+            with closing(sqlite3.connect(file)) as reader:
+                cluster.begin()
+                world.run(lambda: False, ACTIVE)
+                world.now = ACTIVE
+                cluster.settle()
+                if not world.run(Watch(world, cluster, reader), ACTIVE + PATIENCE):
+                    problems.append(f"work is left {PATIENCE:g} s after the last fault")
+                cluster.stop()
+                if not world.run(lambda: cluster.is_stopped, world.now + STOPPING):
+                    problems.append(f"a node has not stopped within {STOPPING:g} s")
+        finally:
+            tear_down(world, cluster)
+        with closing(sqlite3.connect(file)) as database:
+            database.row_factory = sqlite3.Row
+            problems += cluster.problems + violations(database, cluster.answers())
+            (jobs,) = database.execute("SELECT count(*) FROM horae_jobs").fetchone()
+        return Result(plan, problems, world.trace, cluster.failovers, cluster.happened, world.now, jobs)
+
+
+class Watch:
+    """Whether everything is done: asked after each event, answered by a query once a virtual second."""
+
+    def __init__(self, world: World, cluster: Cluster, reader: sqlite3.Connection) -> None:
+        self._world, self._cluster, self._reader = world, cluster, reader
+        self._next = 0.0
+        self._phase = 0
+        (self._mark,) = reader.execute("SELECT coalesce(max(number), 0) FROM sim_history").fetchone()
+
+    def __call__(self) -> bool:
+        """Return whether everything is done."""
+        if self._world.now < self._next:
+            return False
+        self._next = self._world.now + 0.5
+        if self._phase == 0:
+            now = server_now()
+            (waiting,) = self._reader.execute(NOT_YET_FIRED, (self._mark, now, now)).fetchone()
+            if not waiting:
+                self._phase = 1
+                self._cluster.pause_schedules()
+            return False
+        (left,) = self._reader.execute(LEFT).fetchone()
+        return not left
+
+
+NOT_YET_FIRED: Final = """
+SELECT count(*) FROM horae_schedules AS s WHERE enabled AND NOT EXISTS (
+    SELECT 1 FROM sim_history AS h WHERE h.schedule_id = s.id AND h.old_state IS NULL AND h.number > ?
+) AND NOT EXISTS (  -- after a crash an interval schedule waits for five minutes
+    SELECT 1 FROM horae_schedule_statistics AS x WHERE x.schedule_id = s.id AND s.trigger_kind = 'interval'
+    AND x.total_crashes > 0 AND s.next_start BETWEEN ? AND ? + 310000000)
+"""
+LEFT: Final = """
+SELECT (SELECT count(*) FROM horae_jobs WHERE state IN ('pending', 'started') OR node_id IS NOT NULL)
+     + (SELECT count(*) FROM horae_jobs WHERE hook_owed IS NOT NULL AND hook_owed <> 'before_delete')
+     + (SELECT count(*) FROM horae_schedules WHERE run_token IS NOT NULL)
+"""
+
+
+def surroundings_of(plan: Plan) -> Surroundings:
+    """Return the surroundings that a plan names."""
+    return Surroundings(
+        heartbeats=plan.heartbeats,
+        hints_work=plan.hints_work,
+        hints_lost=plan.hints_lost,
+        hints_doubled=plan.hints_doubled,
+        hints_late=plan.hints_late,
+    )
+
+
+def tear_down(world: World, cluster: Cluster) -> None:
+    """Release everything that the processes of a world hold."""
+    for process in world.surroundings.processes:
+        process.kill()
+    world.end()
+    for place in cluster.places:
+        for loop in place.loops:
+            loop.unwind()
+
+
+@contextmanager
+def simulator() -> Generator[Simulator]:
+    """Prepare simulations in this process."""
+    empty = template()
+    folder = memory_folder()
+    logger = logging.getLogger("horae")
+    logger.setLevel(logging.CRITICAL + 1)
+    propagate, logger.propagate = logger.propagate, False
+    logger.addHandler(logging.NullHandler())
+    try:
+        with simulated():
+            yield Simulator(folder, empty)
+    finally:
+        logger.setLevel(logging.NOTSET)
+        logger.propagate = propagate
+        shutil.rmtree(folder, ignore_errors=True)

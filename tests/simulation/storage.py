@@ -1,0 +1,226 @@
+"""The one place where the database is simulated: the driver's connection and cursor, through which every statement goes.
+
+Statements run on a real SQLite file in memory (tmpfs). What is added: each call takes virtual time, a thread that finds
+the write lock taken waits in virtual time, and the faults of the process act before and after each statement and commit.
+"""
+
+import re
+import sqlite3
+from collections import deque
+from functools import partial
+from typing import Any, Final
+
+from typing_extensions import override
+
+from horae.storage.engine.sqlite import opening
+from tests.simulation import world
+from tests.simulation.faults import Gate, Unreachable
+from tests.simulation.threads import Waiters
+
+_WRITES: Final = re.compile(r"\s*(?:WITH\b.*\b)?(INSERT|UPDATE|DELETE|REPLACE)\b", re.IGNORECASE | re.DOTALL)
+_TABLE: Final = re.compile(r"\b(?:FROM|INTO|UPDATE)\s+(?:horae_)?(\w+)", re.IGNORECASE)
+BUSY_TIMEOUT: Final = "PRAGMA busy_timeout"
+_kinds: dict[str, tuple[str, str]] = {}
+
+
+def kind_of(statement: str) -> tuple[str, str]:
+    """Return the kind of a statement (setup, begin, write, read), and a short name of it for the trace."""
+    found = _kinds.get(statement)
+    if found is None:
+        found = _kinds[statement] = _classify(statement)
+    return found
+
+
+def _classify(statement: str) -> tuple[str, str]:
+    verb = statement.split(None, 1)[0].upper()
+    if verb in {"PRAGMA", "ATTACH", "SAVEPOINT", "RELEASE", "ROLLBACK"}:
+        return "setup", verb
+    if verb == "BEGIN":
+        return "begin", "BEGIN"
+    write = _WRITES.match(statement)
+    table = _TABLE.search(statement)
+    name = f"{(write.group(1) if write else verb).upper()} {table.group(1) if table else '?'}"
+    return ("write" if write else "read"), name
+
+
+class SimulatedCursor(sqlite3.Cursor):
+    """A cursor whose statements take virtual time; it fetches at once, so no statement stays open while others run."""
+
+    _rows: "deque[Any] | None" = None
+
+    @override
+    def execute(self, statement: str, parameters: Any = (), /) -> "SimulatedCursor":
+        kind, name = kind_of(statement)
+        connection: Any = self.connection
+        gate: Gate | None = connection.gate
+        if statement.startswith(BUSY_TIMEOUT):
+            return self._busy_timeout(connection, statement)
+        if kind == "setup" or gate is None or gate.process.world.lane is None:
+            super().execute(statement, parameters)
+            return self._fetch()
+        connection.check()
+        within = connection.in_transaction
+        late = partial(_land_late, connection, statement, parameters, kind) if kind == "write" and not within else None
+        gate.before(name, within=within, again=late)
+        connection.check()
+        connection.wait_for_lock(partial(super().execute, statement, parameters))
+        self._fetch()
+        if kind == "write" and not within:
+            connection.freed()
+            gate.after_commit(name)
+        else:
+            gate.after(name, within=within)
+        return self
+
+    @override
+    def executemany(self, statement: str, parameters: Any, /) -> "SimulatedCursor":
+        name = kind_of(statement)[1]
+        connection: Any = self.connection
+        gate: Gate | None = connection.gate
+        if gate is not None:
+            gate.before(name, within=True)
+        super().executemany(statement, parameters)
+        return self
+
+    def _busy_timeout(self, connection: "SimulatedConnection", statement: str) -> "SimulatedCursor":
+        """Read or set how long the connection waits for the write lock, in virtual milliseconds."""
+        value = statement.partition("=")[2]
+        if value:
+            connection.patience = int(value) / 1000
+        super().execute("SELECT ?", (int(connection.patience * 1000),))
+        return self._fetch()
+
+    def _fetch(self) -> "SimulatedCursor":
+        self._rows = None if self.description is None else deque(super().fetchall())
+        return self
+
+    @override
+    def fetchall(self) -> list[Any]:
+        rows, self._rows = list(self._rows or ()), deque()
+        return rows
+
+    @override
+    def fetchone(self) -> Any:
+        return self._rows.popleft() if self._rows else None
+
+    @override
+    def fetchmany(self, size: int | None = 1) -> list[Any]:
+        rows = self._rows or deque()
+        return [rows.popleft() for _ in range(min(size or 1, len(rows)))]
+
+
+def _land_late(connection: "SimulatedConnection", statement: str, parameters: Any, kind: str) -> None:
+    """Execute a statement although its caller has long had an error: it was on its way to the server."""
+    late = sqlite3.connect(connection.path, isolation_level=None, timeout=0)
+    try:
+        opening.register_clock(late)
+        late.execute(statement, parameters).fetchall()
+        world.current().note(f"late {kind}")
+    except sqlite3.OperationalError:
+        world.current().note("late statement lost")
+    finally:
+        late.close()
+
+
+class SimulatedConnection(opening.DriverConnection):
+    """A connection of one process."""
+
+    def __init__(self, path: str, **options: Any) -> None:
+        self.gate: Gate | None = None
+        self.path = path
+        self.broken = False
+        self.patience = float(options.pop("timeout", 30.0))
+        super().__init__(path, timeout=0, **options)
+        self.create_function("horae_lock_free", 1, lock_is_free)
+        process = world.current_process()
+        around = world.current().surroundings
+        around.waiting_for_lock = around.waiting_for_lock or Waiters()
+        self._waiters: Waiters = around.waiting_for_lock
+        if process is not None:
+            self.gate = Gate.of(process)
+            self.gate.connections.append(self)
+
+    @override
+    def cursor(self, factory: Any = SimulatedCursor) -> Any:
+        return super().cursor(factory)
+
+    def wait_for_lock(self, call: Any) -> None:
+        """Execute a call; while another connection holds the write lock, wait in virtual time."""
+        here = world.current()
+        end = here.now + self.patience
+        while True:
+            try:
+                call()
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or here.lane is None or here.now >= end:
+                    raise
+                self._waiters.wait_once(end - here.now)
+            else:
+                return
+
+    def check(self) -> None:
+        """Raise if the database has lost this connection within a transaction."""
+        if self.broken:
+            raise Unreachable("the connection was lost")
+
+    def lose(self) -> None:
+        """Roll back what is open; the process learns of it with its next statement."""
+        if self.in_transaction:
+            self.broken = True
+            self._roll_back()
+
+    def freed(self) -> None:
+        """Wake the threads that wait for the write lock."""
+        self._waiters.wake()
+
+    @override
+    def commit(self) -> None:
+        self.check()
+        if not self.in_transaction:
+            return
+        gate = self.gate
+        if gate is None or gate.process.world.lane is None:
+            super().commit()
+            return
+        gate.before_commit()
+        self.check()
+        super().commit()
+        self.freed()
+        gate.after_commit("COMMIT")
+
+    @override
+    def rollback(self) -> None:
+        self.broken = False
+        self._roll_back()
+
+    def _roll_back(self) -> None:
+        if self.in_transaction:
+            super().rollback()
+            self.freed()
+
+    @override
+    def close(self) -> None:
+        if self.gate is not None and self in self.gate.connections:
+            self.gate.connections.remove(self)
+        super().close()
+
+    def end(self) -> None:
+        """Close the connection as the system does when its process is killed; an open transaction is rolled back."""
+        if self.in_transaction:
+            super().rollback()
+        super().close()
+        self.freed()
+
+
+def lock_is_free(key: int | None) -> int | None:
+    """Return whether nobody holds a session lock."""
+    if key is None:
+        return None
+    holder = world.current().surroundings.session_locks.get(key)
+    return int(holder is None or holder.dead)
+
+
+def server_now() -> int:
+    """Return the database's clock: microseconds since 1970."""
+    here = world.current()
+    return int((world.EPOCH + here.now + here.server_offset) * 1e6)

@@ -1,0 +1,43 @@
+"""Some seeds of the simulation, and that a seed replays exactly. `make simulate` runs many more."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.simulation.plan import Operation, Plan, plan_of
+from tests.simulation.run import Simulator, simulator
+
+
+@pytest.fixture(scope="module")
+def simulations() -> Iterator[Simulator]:
+    """Return what runs simulations in this process."""
+    with simulator() as prepared:
+        yield prepared
+
+
+@pytest.mark.parametrize("seed", range(1000, 1012))
+def test_a_cluster_under_faults_keeps_its_promises(simulations: Simulator, seed: int) -> None:
+    assert simulations.run(plan_of(seed)).violations == []
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_seed_gives_the_same_trace_in_each_process(seed: int) -> None:
+    def trace(hash_seed: str) -> str:
+        command = [sys.executable, "-m", "tests.simulation", "--seed", str(seed)]
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        return ended.stdout
+
+    first = trace("1")
+    assert first.count("\n") > 100
+    assert trace("2") == first
+
+
+def test_a_full_node_does_not_spin_when_the_next_job_comes_due(simulations: Simulator) -> None:
+    operations = [Operation(0.5 * moment, "start", "steady") for moment in range(4)]
+    later = [Operation(0.5 * moment, "start later", "brief", 1) for moment in range(20)]
+    plan = Plan(3, nodes=1, concurrency=1, operations=(*operations, *later))
+    assert simulations.run(plan).violations == []
