@@ -79,6 +79,8 @@ def failures_in(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
 async def test_each_failing_attempt_is_logged_with_its_traceback(
     horae: Horae, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.handler.addFilter(JobLogFilter())
+
     @horae.job(max_attempts=2, backoff=Backoff(base=timedelta(0)))
     def threaded() -> None:
         raise ValueError("no luck")
@@ -87,13 +89,14 @@ async def test_each_failing_attempt_is_logged_with_its_traceback(
     async def looped() -> None:
         raise LookupError("no luck either")
 
-    async with running_node(horae):
+    async with running_node(horae) as node:
         first = await horae.aio.jobs.start(threaded)
         await until_state(horae, first.id, "failed")
         again, final = failures_in(caplog)
         assert f"job {first.id} (threaded) failed in attempt 1 of 2, another follows in 0 s" in again.message
         assert final.message == f"job {first.id} (threaded) failed in attempt 2 of 2: ValueError: no luck"
         assert (final.levelno, final.job, final.type, final.lease) == (logging.ERROR, first.id, "threaded", 2)  # type: ignore[attr-defined]
+        assert {record.node for record in (again, final)} == {node.id}  # type: ignore[attr-defined]
         caplog.clear()
         second = await horae.aio.jobs.start(looped)
         await until_state(horae, second.id, "failed")

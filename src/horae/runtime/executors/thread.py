@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections import deque
+from contextvars import copy_context
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -19,6 +20,7 @@ class ThreadExecutor:
     def __init__(self, loop: asyncio.AbstractEventLoop, environment: RunEnvironment) -> None:
         self._loop = loop
         self._environment = environment
+        self._context = copy_context()  # of the node: that of a body's thread would leave the node out of log records
         self._queue: SimpleQueue[tuple[Run, Done] | None] = SimpleQueue()
         self._finished: deque[Finished] = deque()
         self._announced = False
@@ -58,7 +60,7 @@ class ThreadExecutor:
 
     def _announce(self) -> None:
         try:
-            self._loop.call_soon_threadsafe(self._collect)
+            self._loop.call_soon_threadsafe(self._collect, context=self._context)
         except RuntimeError:  # the loop is closed: the node has ended, and another one rescues the job
             self._queue.put(None)
 
