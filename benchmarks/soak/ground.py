@@ -1,5 +1,6 @@
 """Sets up the database, the nodes and the network of one soak, and removes all of it."""
 
+import logging
 import os
 from collections.abc import Generator
 from contextlib import ExitStack, closing, contextmanager
@@ -27,6 +28,7 @@ def soak(plan: Plan, folder: Path) -> Generator[Soak]:
         _create_tables(url)
         engine = create_engine(url, pool_pre_ping=True)
         stack.callback(engine.dispose)
+        stack.enter_context(_log_of_this_process(folder / "load.log"))
         os.environ[LOG_VARIABLE] = str(folder / "bodies.log")
         stack.callback(os.environ.pop, LOG_VARIABLE, None)
         horae = stack.enter_context(closing(_client(url, plan)))
@@ -34,8 +36,22 @@ def soak(plan: Plan, folder: Path) -> Generator[Soak]:
         settings = NodeSettings(application=plan.application, folder=folder, keep=plan.keep)
         nodes = _nodes(url, network, settings)
         for node in nodes:
-            stack.callback(_end, node)
+            stack.callback(node.close)
         yield Soak(plan, folder, engine, horae, nodes, server, network)
+
+
+@contextmanager
+def _log_of_this_process(file: Path) -> Generator[None]:
+    """Write what Horae logs in this process, which runs the load, to a file."""
+    log, handler = logging.getLogger("horae"), logging.FileHandler(file)
+    log.addHandler(handler)
+    log.propagate = False
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.propagate = True
+        handler.close()
 
 
 def _create_tables(url: str) -> None:
@@ -61,8 +77,3 @@ def _nodes(url: str, network: Network | None, settings: NodeSettings) -> list[So
         distant = make_url(url).set(port=network.port).render_as_string(hide_password=False)
         nodes.append(SoakNode("distant", distant, settings, may_be_killed=True))
     return nodes
-
-
-def _end(node: SoakNode) -> None:
-    if node.incarnations and node.current.alive:
-        node.kill()

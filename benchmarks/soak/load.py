@@ -18,8 +18,8 @@ STEP: Final = 0.25
 """Seconds between two batches of jobs."""
 LIMIT: Final = 2
 """Jobs of the limited queue that may run at a time."""
-RECENT: Final = 200
-"""Started jobs of which one may be cancelled, retried or deleted."""
+RECENT: Final = 60
+"""Started jobs of which one may be cancelled or retried."""
 REDEPLOY_EVERY: Final = 20.0
 """Seconds between two deployments of changed schedules."""
 MODULE: Final = application.horae.module

@@ -34,6 +34,10 @@ POSTGRES_SIZES: Final = text(
     "SELECT relname AS name, n_dead_tup AS dead, pg_total_relation_size(relid) AS size FROM pg_stat_user_tables "
     "WHERE relname = ANY(:tables)"
 )
+SQLITE_SIZES: Final = text(
+    "SELECT m.tbl_name AS name, sum(s.pgsize) AS size FROM dbstat AS s JOIN sqlite_master AS m ON m.name = s.name "
+    "WHERE m.tbl_name LIKE 'horae%' GROUP BY m.tbl_name"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +100,19 @@ def table_figures(connection: Connection) -> list[tuple[str, str, float, str]]:
         for row in connection.execute(POSTGRES_SIZES, {"tables": list(CHANGING)}).all():
             found.append(("dead rows", row.name, row.dead, ""))
             found.append(("size", row.name, row.size / MEGABYTE, "MB"))
+    else:
+        with suppress(DBAPIError):  # not every SQLite library can tell
+            sizes = connection.execute(SQLITE_SIZES).all()
+            found += [("size", row.name, row.size / MEGABYTE, "MB") for row in sizes if row.name in CHANGING]
     return found
 
 
 def file_figures(file: Path) -> list[tuple[str, str, float, str]]:
-    """Return the sizes of a SQLite file and its log, and how many files there are beside it."""
+    """Return the size of a SQLite file's write-ahead log, and how many files there are beside the database."""
     found: list[tuple[str, str, float, str]] = []
-    for name in (file.name, f"{file.name}-wal"):
-        with suppress(FileNotFoundError):
-            found.append(("size", name, file.with_name(name).stat().st_size / MEGABYTE, "MB"))
+    log = file.with_name(f"{file.name}-wal")
+    with suppress(FileNotFoundError):
+        found.append(("size", log.name, log.stat().st_size / MEGABYTE, "MB"))
     beside = sum(1 for path in file.parent.rglob(f"{file.name}*/**/*") if path.is_file())
     found.append(("files", "beside the database", beside, ""))
     return found
@@ -131,6 +139,7 @@ class Sampler:
     def _run(self) -> None:
         while not self._ended.wait(self._every):
             at = time.monotonic() - self._began
+            self.measures.add(at, "load average", "machine", os.getloadavg()[0], "")
             for incarnation in self._incarnations():
                 with suppress(OSError):  # it has just been killed
                     for figure, (value, unit) in process_figures(incarnation.pid).items():

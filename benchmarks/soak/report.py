@@ -19,6 +19,7 @@ def table(result: Result) -> str:
     ]
     return "\n".join(
         [
+            f"load average of the machine: median {result.load_averages[0]:.1f}, highest {result.load_averages[1]:.1f}",
             f"jobs: {_counts(result.jobs)}",
             f"faults: {_counts(result.faults)}",
             f"calls: {_counts(result.calls)}",
@@ -36,6 +37,7 @@ def as_json(result: Result) -> dict[str, Any]:
         "seconds": plan.seconds,
         "seed": plan.seed,
         "rate": plan.rate,
+        "load_averages": result.load_averages,
         "jobs": result.jobs,
         "faults": result.faults,
         "calls": result.calls,

@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from operator import itemgetter
 from typing import Any, Final
 
 from benchmarks.figures import percentile
@@ -42,8 +43,8 @@ class Bounds:
     growth: dict[str, Allowance] = field(
         default_factory=lambda: {
             "memory": Allowance(16, 0.1),
-            "descriptors": Allowance(8, 0.1),
-            "threads": Allowance(6, 0.1),
+            "descriptors": Allowance(16, 0.1),
+            "threads": Allowance(8, 0.1),
             "child processes": Allowance(3, 0.0),
             "rows": Allowance(100, 0.15),
             "dead rows": Allowance(5000, 0.5),
@@ -173,15 +174,16 @@ def rate(ended: Sequence[float], window: Window, bounds: Bounds) -> Verdict:
     )
     allowed = bounds.least_rate * first
     figure = f"{first:.1f}/s, then {last:.1f}/s"
-    return Verdict("rate", "ended jobs", figure, f"≥ {allowed:.1f}/s", first > 0 and last >= allowed)
+    return Verdict("rate", "ended jobs", figure, f"≥ {allowed:.1f}/s", last > 0 and last >= allowed)
 
 
-def longest(rule: str, subject: str, seconds: Sequence[float], bound: float) -> Verdict:
-    """Judge the longest of some durations; None to judge if there are none."""
-    if not seconds:
-        return Verdict(rule, subject, "none", f"≤ {bound:g} s", None)
-    median, worst = percentile(seconds, 0.5), max(seconds)
-    figure = f"p50 {median:.2f} s, max {worst:.2f} s, of {len(seconds)}"
+def longest(rule: str, durations: Sequence[tuple[str, float]], bound: float) -> Verdict:
+    """Judge the longest of some durations, each with its subject."""
+    if not durations:
+        return Verdict(rule, "", "none", f"≤ {bound:g} s", None)
+    subject, worst = max(durations, key=itemgetter(1))
+    median = percentile([seconds for _, seconds in durations], 0.5)
+    figure = f"p50 {median:.2f} s, max {worst:.2f} s, of {len(durations)}"
     return Verdict(rule, subject, figure, f"≤ {bound:g} s", worst <= bound)
 
 
