@@ -35,6 +35,7 @@ from horae.types.schedule import (
 
 if TYPE_CHECKING:
     from horae.api.security.actor import Authenticate
+    from horae.client.forecast.forecasting import Forecasting, ForecastKeywords
     from horae.client.jobs.async_jobs import AsyncJobs
     from horae.client.jobs.jobs import Jobs
     from horae.client.schedules.async_schedules import AsyncSchedules
@@ -268,6 +269,23 @@ class Horae:
         interface = LazyInterface(make, may_listen)
         self._interfaces.append(interface)
         return interface
+
+    def forecasting(self, *, with_database: bool = True, **options: Unpack["ForecastKeywords"]) -> "Forecasting":
+        """Forecast the declared schedules: `horae.forecasting(days=30).forecast()`, as `horae simulate` does.
+
+        A period begins at `start`, by default now. What the database knows (durations, pauses, limits) is used if there
+        is one; nothing is written. Raises `InvalidRequest`, and `SchemaMismatch` for a database of another version.
+        """
+        from horae.client.forecast.forecasting import Forecasting, options_of
+        from horae.client.forecast.known import NOTHING, known_to
+        from horae.storage.engine.database import missing_file
+
+        known = NOTHING
+        if with_database and missing_file(self.settings.database) is None:
+            with closing(self._database()) as database:
+                known = known_to(database, self.module)
+        given = options_of({"slots": self.settings.concurrency, **options})
+        return Forecasting(self.module, self.declared, self.registry, known, given)
 
     @contextmanager
     def acting_as(self, actor: str) -> Generator[None]:

@@ -5,7 +5,6 @@ import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import cached_property
-from pathlib import Path
 
 import typer
 
@@ -13,8 +12,7 @@ from horae.app import Horae
 from horae.cli.loading import load
 from horae.client.changes import COMMAND_LINE, Caller, attributed_to, this_host
 from horae.errors import ConfigurationError, NotFound
-from horae.storage.engine.database import normalised
-from horae.storage.engine.dialect import SQLITE
+from horae.storage.engine.database import missing_file
 
 
 class Target:
@@ -94,12 +92,3 @@ def operator() -> str:
     except (KeyError, OSError):  # a container may have no name for the user
         user = f"user {os.getuid()}"
     return f"{user}@{this_host()}"
-
-
-def missing_file(database: str) -> Path | None:
-    """Return the SQLite file of the URL if it does not exist, else None; raises `ConfigurationError`."""
-    url = normalised(database)
-    if url.get_backend_name() != SQLITE or (url.database or "").startswith("file:"):
-        return None
-    file = Path(url.database or "")
-    return None if file.exists() else file

@@ -36,6 +36,7 @@ ENTRIES: Final = (
     Entry("deployments", "deployments", "deployments_app", "List, scale and end deployments of modules."),
     Entry("ring", "deployments", "ring", "Show how the schedules are shared among the nodes."),
     Entry("changes", "changes", "changes", "Show the audit log: who changed what, newest first."),
+    Entry("simulate", "simulate", "simulate", "Forecast what the schedules of an application will do."),
     Entry("doctor", "doctor", "doctor", "Check the database, nodes, queues and schedules."),
     Entry("migrate", "migrate", "migrate_app", "Create the tables of the database and bring them up to date."),
     Entry("cron", "cron", "cron_app", "Evaluate and explain cron expressions."),

@@ -1,5 +1,6 @@
 """A schedule as an application declares it: which job type, and when."""
 
+import hashlib
 import inspect
 import re
 from collections.abc import Callable, Mapping
@@ -170,6 +171,11 @@ def module_schema(module: str, declared: list[Schedule]) -> str:
         lines.append(f"    +{'cron' if trigger.kind == 'cron' else 'every'} {trigger.text}{zone}")
         lines.extend(f"    +{name} {value}" for name, value in _beyond_defaults(schedule))
     return "\n".join([*lines, "}"]) + "\n"
+
+
+def schema_hash(schema: str) -> str:
+    """Return the hash by which a deployment recognises a schema."""
+    return hashlib.sha256(schema.encode()).hexdigest()
 
 
 def _beyond_defaults(schedule: Schedule) -> list[tuple[str, Any]]:

@@ -7,7 +7,7 @@ import typer
 from rich.text import Text
 
 from horae.app import Horae
-from horae.cli.context import missing_file, target_of
+from horae.cli.context import target_of
 from horae.cli.failures import FAILED
 from horae.cli.options import AsJson
 from horae.cli.printing.escaping import printable
@@ -19,7 +19,7 @@ from horae.client.doctor.server import examine_server
 from horae.client.doctor.system import system_findings
 from horae.client.doctor.work import left_findings
 from horae.runtime.node.node_status import look
-from horae.storage.engine.database import Database, shown
+from horae.storage.engine.database import Database, missing_file, shown
 from horae.storage.engine.dialect import SQLITE
 from horae.storage.jobs import owed_hooks
 from horae.storage.operations import queues

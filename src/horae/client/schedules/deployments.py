@@ -6,7 +6,6 @@ are cancelled. A node that starts with a replaced version does not restore it, a
 start again from time to time. Only an explicit `deploy` restores it.
 """
 
-import hashlib
 import logging
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +28,7 @@ from horae.storage.schedules import deployments, plan_writing, reading
 from horae.storage.schedules.deployments import Deployment
 from horae.storage.schedules.rows import StoredSchedule, rules_of
 from horae.types.registry import Registry
-from horae.types.schedule import Schedule, module_schema
+from horae.types.schedule import Schedule, module_schema, schema_hash
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
 DeploymentList: TypeAlias = list[Deployment]
@@ -134,18 +133,18 @@ def deploy(
 ) -> Deployed:
     """Replace the current version of a module, unless it has the same schema."""
     deployments.lock_module(connection, module)
-    schema_hash = hashlib.sha256(schema.encode()).hexdigest()
+    wanted_hash = schema_hash(schema)
     current = deployments.current(connection, module)
-    if current is not None and current.schema_hash == schema_hash:
+    if current is not None and current.schema_hash == wanted_hash:
         return Deployed(current, changed=False)
-    earlier = deployments.with_schema(connection, module, schema_hash)
+    earlier = deployments.with_schema(connection, module, wanted_hash)
     if earlier is not None and not restore:
         log.warning("this version of module %s was replaced or ended; its schedules are left alone", module)
         return Deployed(earlier, changed=False)
     if current is not None:
         deployments.end(connection, current.id)
     key = f"dpl-{module.replace('.', '-')[:LONGEST_IN_KEY]}-{secrets.token_hex(5)}"
-    created = deployments.add(connection, key, module, schema, schema_hash, min_replicas)
+    created = deployments.add(connection, key, module, schema, wanted_hash, min_replicas)
     if current is not None:
         deployments.set_replaced_by(connection, current.id, created.id)
     _replace_schedules(connection, created, wanted)

@@ -318,6 +318,15 @@ def normalised(url: str | URL) -> URL:
     return parsed.set(drivername="sqlite")
 
 
+def missing_file(url: str | URL) -> Path | None:
+    """Return the SQLite file of the URL if it does not exist, else None; raises `ConfigurationError`."""
+    parsed = normalised(url)
+    if parsed.get_backend_name() != SQLITE or (parsed.database or "").startswith("file:"):
+        return None
+    file = Path(parsed.database or "")
+    return None if file.exists() else file
+
+
 def shown(url: str | URL) -> str:
     """Return the URL without passwords, neither of its user nor in its query."""
     return shown_url(normalised(url).render_as_string(hide_password=True))

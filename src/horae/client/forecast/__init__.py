@@ -1,0 +1,1 @@
+"""Forecasts of an application: its declared schedules, and what its database knows about them."""

@@ -1,0 +1,222 @@
+"""Forecasts what an application's schedules will do, and what a change of them would change."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any, Final, TypedDict
+
+from horae.client.forecast.known import Known
+from horae.domain.forecast.comparison import Comparison, compare
+from horae.domain.forecast.result import Forecast
+from horae.domain.forecast.scenario import (
+    DEFAULT_DURATION,
+    Bodies,
+    Body,
+    ForecastSchedule,
+    Load,
+    Outage,
+    Scenario,
+)
+from horae.domain.forecast.simulation import Progress, simulate
+from horae.domain.schedules.plan import plan
+from horae.domain.schedules.planning_state import Activated, ScheduleSnapshot
+from horae.domain.schedules.schedule import DisabledReason, Rules
+from horae.domain.schedules.statistics import Statistics
+from horae.domain.schedules.timeline import Timeline
+from horae.errors import InvalidRequest, quoted
+from horae.storage.schedules.rows import StoredSchedule, rules_of
+from horae.types.arguments import check_moment
+from horae.types.registry import Registry
+from horae.types.schedule import Schedule, module_schema, schema_hash
+
+MOST_COMPARED: Final = 2_000_000
+"""Runs that a comparison lists, on both sides together; they are held in memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForecastOptions:
+    """The questions of a caller: a period, and what happens in it.
+
+    `slots` is the number for each node, None for no limit. `durations` by the name of a schedule take the place of
+    measured ones; `default_duration` is for schedules of which nothing is known.
+    """
+
+    start: datetime
+    length: timedelta = timedelta(days=30)
+    nodes: int = 1
+    slots: int | None = 10
+    outages: tuple[Outage, ...] = ()
+    loads: tuple[Load, ...] = ()
+    durations: Mapping[str, timedelta] = field(default_factory=dict[str, timedelta])
+    default_duration: timedelta = DEFAULT_DURATION
+    seed: int = 0
+    keep: int = 20
+
+
+class ForecastKeywords(TypedDict, total=False):
+    """The options of `Horae.forecasting`; see `ForecastOptions`. `days`: the length of the period, 30 by default."""
+
+    start: datetime
+    days: int
+    nodes: int
+    slots: int | None
+    outages: Sequence[Outage]
+    loads: Sequence[Load]
+    durations: Mapping[str, timedelta]
+    default_duration: timedelta
+    seed: int
+    keep: int
+
+
+def options_of(given: ForecastKeywords) -> ForecastOptions:
+    """Return the options of a caller; the period begins now if no start is given. Raises `InvalidRequest`."""
+    values: dict[str, Any] = {"start": datetime.now(UTC), **given}  # noqa: TID251 - the default of a question
+    values["length"] = timedelta(days=values.pop("days", 30))
+    for name in ("outages", "loads"):
+        values[name] = tuple(values.get(name, ()))
+    check_moment("start", values["start"])
+    return ForecastOptions(**values)
+
+
+class Forecasting:
+    """Makes scenarios of the declared schedules of one module, with what a database knows about them."""
+
+    def __init__(
+        self, module: str, declared: Sequence[Schedule], registry: Registry, known: Known, options: ForecastOptions
+    ) -> None:
+        self._module, self._declared, self._registry = module, declared, registry
+        self._known, self._options = known, options
+        self._check_durations()
+
+    def forecast(self, progress: Progress | None = None) -> Forecast:
+        """Return the forecast of the schedules as they will be once this code is deployed."""
+        return simulate(self._scenario(self._coming), progress)
+
+    def changes(self, progress: Progress | None = None) -> Comparison:
+        """Compare the schedules as they are deployed with those after a deployment of this code."""
+        before, after = self._scenario(self._deployed), self._scenario(self._coming)
+        listed = frozenset(schedule.name for schedule in (*before.schedules, *after.schedules))
+        runs = sum(expected_runs(scenario) for scenario in (before, after))
+        if runs > MOST_COMPARED:
+            raise InvalidRequest(
+                f"the comparison would list about {runs:,.0f} runs, at most {MOST_COMPARED:,} are possible: "
+                "compare fewer days"
+            )
+        old = simulate(replace(before, listed=listed), progress)
+        new = simulate(replace(after, listed=listed), progress)
+        return compare(old, new, differences(before, after))
+
+    @property
+    def measured(self) -> Mapping[str, Bodies]:
+        """The measured bodies that are used, by the name of the schedule."""
+        return {name: bodies for name, bodies in self._known.bodies.items() if name not in self._options.durations}
+
+    def _scenario(self, schedules: Sequence[ForecastSchedule]) -> Scenario:
+        options = self._options
+        return Scenario(
+            start=options.start, end=options.start + options.length, schedules=tuple(schedules),
+            queues=self._known.queues, nodes=options.nodes, slots=options.slots, outages=options.outages,
+            loads=options.loads, seed=options.seed, keep=options.keep,
+        )  # fmt: skip
+
+    @property
+    def _coming(self) -> Sequence[ForecastSchedule]:
+        """The schedules after a deployment of this code; the same schema leaves what was altered at run time."""
+        schema = module_schema(self._module, list(self._declared))
+        if self._known.schema_hash == schema_hash(schema):
+            return self._deployed
+        rows = self._known.schedules
+        # In the order of their ids, in which nodes fire those that are due together; new ones get the next ids.
+        ordered = sorted(self._declared, key=lambda each: rows[each.name].id if each.name in rows else math.inf)
+        return [self._made(each.name, each.rules, rows.get(each.name), each) for each in ordered]
+
+    @property
+    def _deployed(self) -> Sequence[ForecastSchedule]:
+        rows = sorted(self._known.schedules.values(), key=lambda row: row.id)
+        return [self._made(row.name, rules_of(row), row, row) for row in rows]
+
+    def _made(
+        self, name: str, rules: Rules, row: StoredSchedule | None, place: Schedule | StoredSchedule
+    ) -> ForecastSchedule:
+        kind = self._registry.by_name.get(place.job_type)
+        limit = rules.max_runtime or (None if kind is None else kind.limits.soft)
+        return ForecastSchedule(
+            name=name,
+            snapshot=snapshot_at(self._options.start, rules, row),
+            queue=place.queue,
+            priority=place.priority,
+            bodies=self._bodies(name),
+            time_limit=limit,
+        )
+
+    def _bodies(self, name: str) -> Bodies:
+        options = self._options
+        if (given := options.durations.get(name)) is not None:
+            return Bodies((Body(given),))
+        return self._known.bodies.get(name) or Bodies((Body(options.default_duration),))
+
+    def _check_durations(self) -> None:
+        names = {schedule.name for schedule in self._declared} | self._known.schedules.keys()
+        for name in self._options.durations:
+            if name not in names:
+                there = f"there are {', '.join(sorted(names))}" if names else "the application declares none"
+                raise InvalidRequest(f"duration of {quoted(name)}: no such schedule; {there}")
+
+
+def snapshot_at(start: datetime, rules: Rules, row: StoredSchedule | None) -> ScheduleSnapshot:
+    """Return the idle state of a schedule as a forecast begins; one that is paused, or has ended, stays so.
+
+    Of its past only the last finish counts, from which an interval is counted.
+    """
+    finish = None if row is None else row.last_finish
+    statistics = Statistics(last_finish=finish if finish is not None and finish <= start else None)
+    disabled = None if row is None or row.disabled_reason is None else DisabledReason(row.disabled_reason)
+    if disabled is DisabledReason.EXHAUSTED and row is not None and rules_of(row).trigger != rules.trigger:
+        disabled = None  # it has times again
+    snapshot = ScheduleSnapshot(rules=rules, statistics=statistics, disabled=disabled)
+    made = plan(snapshot, Activated(), start, Random(0))  # noqa: S311 - draws nothing
+    return replace(snapshot, last_tick=made.last_tick, next_start=made.next_start, disabled=made.disabled)
+
+
+def expected_runs(scenario: Scenario) -> float:
+    """Estimate how many runs a scenario has, without simulating it."""
+    runs = 0.0
+    for schedule in scenario.schedules:
+        if (trigger := schedule.rules.finish_trigger) is not None:
+            runs += scenario.length / trigger.interval.nominal
+        else:
+            runs += Timeline.of(schedule.rules).count(scenario.start, scenario.end)
+    return runs
+
+
+def differences(before: Scenario, after: Scenario) -> Mapping[str, Sequence[str]]:
+    """Return how the definitions of the schedules differ, by name."""
+    old = {schedule.name: schedule for schedule in before.schedules}
+    new = {schedule.name: schedule for schedule in after.schedules}
+    found: dict[str, Sequence[str]] = {}
+    for name in old.keys() | new.keys():
+        if name not in old:
+            found[name] = (f"new: {_trigger(new[name].rules)}",)
+        elif name not in new:
+            found[name] = (f"removed: {_trigger(old[name].rules)}",)
+        elif texts := tuple(_differences(old[name], new[name])):
+            found[name] = texts
+    return found
+
+
+def _differences(old: ForecastSchedule, new: ForecastSchedule) -> Sequence[str]:
+    texts: list[str] = []
+    if old.rules.trigger != new.rules.trigger:
+        texts.append(f"trigger: {_trigger(old.rules)} → {_trigger(new.rules)}")
+    names = [each.name for each in fields(Rules) if each.name not in {"key", "trigger"}]
+    pairs = [(name, getattr(old.rules, name), getattr(new.rules, name)) for name in names]
+    pairs += [(name, getattr(old, name), getattr(new, name)) for name in ("queue", "priority")]
+    return [*texts, *(f"{name}: {earlier} → {later}" for name, earlier, later in pairs if earlier != later)]
+
+
+def _trigger(rules: Rules) -> str:
+    trigger = rules.trigger
+    zone = "" if trigger.timezone == "UTC" else f" ({trigger.timezone})"
+    return f"{'every ' if trigger.kind == 'interval' else ''}{trigger.text}{zone}"

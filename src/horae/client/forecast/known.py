@@ -1,0 +1,69 @@
+"""What a database knows that a forecast needs: deployed schedules, measured runs, pauses and limits of queues."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from sqlalchemy import Connection
+
+from horae.domain.forecast.scenario import Bodies, Body, QueueRules
+from horae.domain.schedules.schedule import DisabledReason
+from horae.errors import SchemaMismatch
+from horae.storage.engine.database import Database
+from horae.storage.migrations import runner
+from horae.storage.operations import queues
+from horae.storage.schedules import deployments, measured, reading
+from horae.storage.schedules.rows import StoredSchedule
+
+MOST_MEASURED: Final = 100
+"""Runs of each schedule that are read: enough to see how durations vary, few enough to be recent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The deployed schedules of one module by name, the bodies of their latest runs, and the rules of all queues.
+
+    `schema_hash` is that of the current deployment, None if the module is not deployed.
+    """
+
+    schedules: Mapping[str, StoredSchedule] = field(default_factory=dict[str, StoredSchedule])
+    bodies: Mapping[str, Bodies] = field(default_factory=dict[str, Bodies])
+    queues: Mapping[str, QueueRules] = field(default_factory=dict[str, QueueRules])
+    schema_hash: str | None = None
+
+
+NOTHING: Final = Known()
+
+
+def known_to(database: Database, module: str) -> Known:
+    """Read what the database knows about a module; changes nothing. Raises `SchemaMismatch` for other tables."""
+    status = runner.status(database)
+    if status.current is None:
+        return NOTHING
+    if status.ahead or status.pending:
+        raise SchemaMismatch(
+            f"the database is at revision {status.current}, this program needs {status.head}: run `horae migrate up`"
+        )
+    return database.autocommit(_read, module)
+
+
+def _read(connection: Connection, module: str) -> Known:
+    current = deployments.current(connection, module)
+    rows = {row.name: row for row in reading.all_of(connection, module) if _is_deployed(row)}
+    found = measured.measured_runs(connection, [row.id for row in rows.values()], MOST_MEASURED)
+    samples = {
+        name: tuple(Body(run.took, succeeds=run.succeeded) for run in found[row.id]) for name, row in rows.items()
+    }
+    return Known(
+        schedules=rows,
+        bodies={name: Bodies(taken, measured=True) for name, taken in samples.items() if taken},
+        queues={
+            view.name: QueueRules(view.paused_at is not None, view.concurrency_limit)
+            for view in queues.view(connection)
+        },
+        schema_hash=None if current is None else current.schema_hash,
+    )
+
+
+def _is_deployed(row: StoredSchedule) -> bool:
+    return row.deployment_id is not None and row.disabled_reason != DisabledReason.DEPLOYMENT_GONE

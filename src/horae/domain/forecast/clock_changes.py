@@ -1,0 +1,136 @@
+"""Where a change of the clocks leaves out, moves or repeats a time of a cron schedule."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from horae.domain.cron.expression import CronExpression
+from horae.domain.schedules.schedule import Rules
+from horae.domain.schedules.trigger import CronTrigger
+from horae.domain.times.zone import EPOCH, load_zone, span_at
+
+_SHOWN: Final = 3
+"""Wall times that a surprise lists; the others are only counted."""
+_SECOND: Final = timedelta(seconds=1)
+
+
+class ClockChange(StrEnum):
+    """The direction of a change."""
+
+    FORWARD = "forward"
+    BACK = "back"
+
+
+class ChangeOfClocks(NamedTuple):
+    """A moment at which the offset of a zone changes, in seconds since 1970."""
+
+    instant: int
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockSurprise:
+    """Times of a schedule that the clocks leave out or show twice on one day.
+
+    `wall`: the first of them, as the clock on the wall shows them (naive); `times`: how many there are. `runs`: when
+    the first of their runs start, in the zone; `fires`: how many there are.
+    """
+
+    schedule: str
+    change: ClockChange
+    at: datetime
+    zone: str
+    wall: tuple[datetime, ...]
+    times: int
+    runs: tuple[datetime, ...]
+    fires: int
+
+    @property
+    def text(self) -> str:
+        """What happens, in one sentence."""
+        listed = _listed([f"{moment:%H:%M:%S}".removesuffix(":00") for moment in self.wall], self.times)
+        if self.change is ClockChange.FORWARD:
+            return f"{listed} {_verb(self.times, 'is', 'are')} left out: {self._runs}"
+        return f"{listed} {_verb(self.times, 'comes', 'come')} twice: {self._runs}"
+
+    @property
+    def _runs(self) -> str:
+        if not self.fires:
+            return "no run"
+        listed = _listed(
+            [f"{moment:%H:%M:%S}".removesuffix(":00") + f"{moment:%z}"[:3] for moment in self.runs], self.fires
+        )
+        return f"{self.fires} run{'' if self.fires == 1 else 's'}, at {listed}"
+
+
+def surprises_of(name: str, rules: Rules, start: datetime, end: datetime) -> Iterator[ClockSurprise]:
+    """Yield the surprises of a schedule within a period; intervals and UTC have none."""
+    if not isinstance(rules.trigger, CronTrigger) or rules.trigger.timezone == "UTC":
+        return
+    expression = rules.trigger.expression
+    for change in changes_between(expression.timezone, start, end):
+        if (found := _surprise(name, expression, change)) is not None:
+            yield found
+
+
+def changes_between(zone: str, start: datetime, end: datetime) -> Iterator[ChangeOfClocks]:
+    """Yield the changes of a zone's clocks with `start <= change < end`."""
+    instant, last = -(-(start - EPOCH) // _SECOND) - 1, (end - EPOCH) // _SECOND
+    while (span := span_at(zone, instant)).end < last:
+        if span.offset != span.next_offset:
+            yield ChangeOfClocks(span.end, span.offset, span.next_offset)
+        instant = span.end
+
+
+def _surprise(name: str, expression: CronExpression, change: ChangeOfClocks) -> ClockSurprise | None:
+    forward = change.after > change.before
+    first = change.instant + (change.before if forward else change.after)
+    last = change.instant + (change.after if forward else change.before)
+    # On a clock that never changes, the expression fires at each wall time that it names.
+    even = CronExpression.parse(expression.text)
+    opens, closes = _moment(first - 1), _moment(last - 1)
+    times = even.count(opens, closes)
+    if not times:
+        return None
+    wall = tuple(moment.replace(tzinfo=None) for moment in even.upcoming(opens, min(times, _SHOWN)))
+    # What the gap held fires when it ends; what a fold holds fires in either pass.
+    length = last - first
+    begins, ends = (
+        (change.instant - 1, change.instant) if forward else (change.instant - length - 1, change.instant + length - 1)
+    )
+    fires = expression.count(_moment(begins), _moment(ends))
+    if forward and expression.next_after(_moment(begins)) == _moment(change.instant) and _named(even, last):
+        fires = 0  # that run has its own time, the first after the gap
+    zone = load_zone(expression.timezone)
+    runs = tuple(moment.astimezone(zone) for moment in expression.upcoming(_moment(begins), min(fires, 2 * _SHOWN)))
+    return ClockSurprise(
+        schedule=name,
+        change=ClockChange.FORWARD if forward else ClockChange.BACK,
+        at=_moment(change.instant),
+        zone=expression.timezone,
+        wall=wall,
+        times=times,
+        runs=runs,
+        fires=fires,
+    )
+
+
+def _named(even: CronExpression, wall: int) -> bool:
+    """Return whether the expression names this wall time."""
+    return even.count(_moment(wall - 1), _moment(wall)) == 1
+
+
+def _moment(second: int) -> datetime:
+    return EPOCH + second * _SECOND
+
+
+def _listed(texts: list[str], count: int) -> str:
+    more = count - len(texts)
+    return ", ".join(texts) + (f" and {more} more" if more > 0 else "")
+
+
+def _verb(count: int, one: str, many: str) -> str:
+    return one if count == 1 else many
