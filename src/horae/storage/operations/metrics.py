@@ -7,9 +7,9 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, bindparam, case, func, select
 
 from horae.domain.jobs.job import JobState
-from horae.storage.engine.dialect import Instant, seconds_between, seconds_from_now
+from horae.storage.engine.dialect import Instant, seconds_from_now
 from horae.storage.jobs.tables import jobs
-from horae.storage.operations.overview import TICK_OF_JOB
+from horae.storage.operations.overview import DURATION, LATE_BY, PICK_UP, TICK_OF_JOB
 from horae.storage.schedules.tables import ticks
 
 PICK_UP_BOUNDS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0, 300.0)
@@ -48,33 +48,27 @@ def _at_most(value: ColumnElement[float], bounds: tuple[float, ...]) -> list[Col
     return [func.count(case((value <= bound, 1))) for bound in bounds]
 
 
-_pick_up = seconds_between(jobs.c.started_at, jobs.c.run_at)
-_duration = seconds_between(jobs.c.finished_at, jobs.c.started_at)
+_ended = (
+    jobs.c.finished_at > bindparam("since", type_=Instant()), jobs.c.finished_at <= bindparam("until", type_=Instant()),
+)  # fmt: skip
 TALLIES: Final = (
     select(
         jobs.c.type,
         jobs.c.state,
         func.count(),
         func.count(jobs.c.started_at),
-        func.coalesce(func.sum(_pick_up), 0.0),
-        func.coalesce(func.sum(_duration), 0.0),
-        *_at_most(_pick_up, PICK_UP_BOUNDS),
-        *_at_most(_duration, DURATION_BOUNDS),
+        func.coalesce(func.sum(PICK_UP), 0.0),
+        func.coalesce(func.sum(DURATION), 0.0),
+        *_at_most(PICK_UP, PICK_UP_BOUNDS),
+        *_at_most(DURATION, DURATION_BOUNDS),
     )
-    .where(
-        jobs.c.finished_at > bindparam("since", type_=Instant()),
-        jobs.c.finished_at <= bindparam("until", type_=Instant()),
-    )
+    .where(*_ended)
     .group_by(jobs.c.type, jobs.c.state)
 )
-_lateness = seconds_between(ticks.c.decided_at, ticks.c.nominal_time)
 LATENESS: Final = (
-    select(jobs.c.type, func.count(), func.coalesce(func.sum(_lateness), 0.0), *_at_most(_lateness, LATENESS_BOUNDS))
+    select(jobs.c.type, func.count(), func.coalesce(func.sum(LATE_BY), 0.0), *_at_most(LATE_BY, LATENESS_BOUNDS))
     .select_from(jobs.join(ticks, TICK_OF_JOB))
-    .where(
-        jobs.c.finished_at > bindparam("since", type_=Instant()),
-        jobs.c.finished_at <= bindparam("until", type_=Instant()),
-    )
+    .where(*_ended)
     .group_by(jobs.c.type)
 )
 HORIZON: Final = select(seconds_from_now("seconds"))

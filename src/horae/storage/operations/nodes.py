@@ -104,7 +104,8 @@ DIED_ENTRY: Final = {
     "note": "It ended without unregistering; its jobs were taken over.",
 }
 
-SET_TYPES: Final = update(nodes).where(nodes.c.id == bindparam("node")).values(types=bindparam("known"))
+_change = update(nodes).where(nodes.c.id == bindparam("node"))
+SET_TYPES: Final = _change.values(types=bindparam("known"))
 REGISTER: Final = insert(nodes).values(started_at=database_now(), heartbeat_at=database_now())
 
 _other = nodes.alias("other")
@@ -112,15 +113,9 @@ _suspects = select(func.count()).where(
     _other.c.id != nodes.c.id,
     or_(_other.c.heartbeat_at < seconds_from_now(-SUSPECT_AFTER), _other.c.process_ended),
 )
-HEARTBEAT: Final = (
-    update(nodes)
-    .where(nodes.c.id == bindparam("node"))
-    .values(heartbeat_at=database_now())
-    .returning(_suspects.correlate(nodes).scalar_subquery())
-)
-_ended = (
-    update(nodes).where(nodes.c.id == bindparam("node")).values(process_ended=True).returning(nodes.c.id).cte("ended")
-)
+_beat = _change.values(heartbeat_at=database_now())
+HEARTBEAT: Final = _beat.returning(_suspects.correlate(nodes).scalar_subquery())
+_ended = _change.values(process_ended=True).returning(nodes.c.id).cte("ended")
 # Notifies the other nodes at once, rather than with their next heartbeats.
 PROCESS_ENDED: Final = select(func.pg_notify(bindparam("channel"), bindparam("news"))).select_from(_ended)
 # Finds the advisory lock of a living node without taking it; two columns hold the halves of its key.

@@ -25,6 +25,14 @@ TICK_OF_JOB: Final = (
 )
 """Joins a job with the tick that it was started for; a run by hand has no nominal time that it could be late for."""
 
+PICK_UP: Final = seconds_between(jobs.c.started_at, jobs.c.run_at)
+"""For how many seconds a job was due before it started."""
+DURATION: Final = seconds_between(jobs.c.finished_at, jobs.c.started_at)
+"""For how many seconds a job ran."""
+LATE_BY: Final = seconds_between(ticks.c.decided_at, ticks.c.nominal_time)
+"""By how many seconds a run was fired after its nominal time."""
+_lately = jobs.c.finished_at > seconds_from_now("since")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Minute:
@@ -68,17 +76,16 @@ def _minute(dialect: str) -> ColumnElement[datetime]:
 
 def _throughput(dialect: str) -> Any:
     minute = _minute(dialect).label("minute")
-    wait = seconds_between(jobs.c.started_at, jobs.c.run_at)
     return (
         select(
             minute,
             _count(JobState.FINISHED).label("finished"),
             _count(JobState.FAILED).label("failed"),
             _count(JobState.CANCELLED).label("cancelled"),
-            func.avg(wait).label("mean_pick_up"),
-            func.max(wait).label("longest_pick_up"),
+            func.avg(PICK_UP).label("mean_pick_up"),
+            func.max(PICK_UP).label("longest_pick_up"),
         )
-        .where(jobs.c.finished_at > seconds_from_now("since"))
+        .where(_lately)
         .group_by(minute)
         .order_by(minute)
     )
@@ -86,24 +93,21 @@ def _throughput(dialect: str) -> Any:
 
 THROUGHPUT: Final = PerDialect(_throughput)
 SAMPLES: Final = (
-    select(
-        seconds_between(jobs.c.started_at, jobs.c.run_at).label("pick_up"),
-        seconds_between(jobs.c.finished_at, jobs.c.started_at).label("duration"),
-    )
-    .where(jobs.c.finished_at > seconds_from_now("since"), jobs.c.started_at.is_not(None))
+    select(PICK_UP.label("pick_up"), DURATION.label("duration"))
+    .where(_lately, jobs.c.started_at.is_not(None))
     .order_by(jobs.c.finished_at.desc())
     .limit(bindparam("limit"))
 )
 BY_TYPE: Final = (
     select(jobs.c.type, _count(JobState.FINISHED).label("finished"), _count(JobState.FAILED).label("failed"))
-    .where(jobs.c.finished_at > seconds_from_now("since"))
+    .where(_lately)
     .group_by(jobs.c.type)
     .order_by(jobs.c.type)
 )
 LATENESS: Final = (
-    select(seconds_between(ticks.c.decided_at, ticks.c.nominal_time))
+    select(LATE_BY)
     .select_from(jobs.join(ticks, TICK_OF_JOB))
-    .where(jobs.c.finished_at > seconds_from_now("since"))
+    .where(_lately)
     .order_by(jobs.c.finished_at.desc())
     .limit(bindparam("limit"))
 )

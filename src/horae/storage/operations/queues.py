@@ -44,17 +44,15 @@ def _put(new: Mapping[str, Any], changed: Mapping[str, Any]) -> PerDialect[Any]:
 _note: dict[str, Any] = {"note": bindparam("note")}
 _since_when = func.coalesce(queues.c.paused_at, database_now())
 PAUSE: Final = _put({**_note, "paused_at": database_now()}, {**_note, "paused_at": _since_when})
-RESUME: Final = (
-    update(queues)
-    .where(queues.c.name == bindparam("queue"), queues.c.paused_at.is_not(None))
-    .values(paused_at=null(), note=null(), opened_at=database_now())
-)
+_change = update(queues).where(queues.c.name == bindparam("queue"))
+_resume = {"paused_at": null(), "note": null(), "opened_at": database_now()}
+RESUME: Final = _change.where(queues.c.paused_at.is_not(None)).values(_resume)
 _limited: dict[str, Any] = {"concurrency_limit": bindparam("concurrency_limit")}
 LIMIT: Final = _put(_limited, _limited)
 SETTINGS: Final = select(queues.c.paused_at, queues.c.note, queues.c.concurrency_limit).where(
     queues.c.name == bindparam("queue")
 )
-UNLIMIT: Final = update(queues).where(queues.c.name == bindparam("queue")).values(concurrency_limit=null())
+UNLIMIT: Final = _change.values(concurrency_limit=null())
 
 _due = (jobs.c.state == JobState.PENDING) & (jobs.c.run_at <= database_now())
 _busy = (

@@ -27,34 +27,17 @@ class Deployment:
 
 
 LOCK_MODULE: Final = select(func.pg_advisory_xact_lock(func.hashtextextended(bindparam("key", type_=Text()), 1)))
-CURRENT: Final = select(deployments).where(
-    deployments.c.module == bindparam("module"), deployments.c.ended_at.is_(None)
-)
-WITH_SCHEMA: Final = (
-    select(deployments)
-    .where(deployments.c.module == bindparam("module"), deployments.c.schema_hash == bindparam("schema_hash"))
-    .order_by(deployments.c.id.desc())
-    .limit(1)
-)
+_of_module = select(deployments).where(deployments.c.module == bindparam("module"))
+CURRENT: Final = _of_module.where(deployments.c.ended_at.is_(None))
+_same_schema = _of_module.where(deployments.c.schema_hash == bindparam("schema_hash"))
+WITH_SCHEMA: Final = _same_schema.order_by(deployments.c.id.desc()).limit(1)
 BY_KEY: Final = select(deployments).where(deployments.c.key == bindparam("key"))
 LIST: Final = select(deployments).order_by(deployments.c.id.desc())
 ADD: Final = insert(deployments).values(created_at=database_now()).returning(*deployments.c)
-END: Final = (
-    update(deployments)
-    .where(deployments.c.id == bindparam("deployment_id"), deployments.c.ended_at.is_(None))
-    .values(ended_at=database_now())
-)
-REPLACED: Final = (
-    update(deployments)
-    .where(deployments.c.id == bindparam("deployment_id"))
-    .values(replaced_by=bindparam("by", type_=BigInteger()))
-)
-SCALE: Final = (
-    update(deployments)
-    .where(deployments.c.id == bindparam("deployment_id"))
-    .values(min_replicas=bindparam("replicas"))
-    .returning(*deployments.c)
-)
+_change = update(deployments).where(deployments.c.id == bindparam("deployment_id"))
+END: Final = _change.where(deployments.c.ended_at.is_(None)).values(ended_at=database_now())
+REPLACED: Final = _change.values(replaced_by=bindparam("by", type_=BigInteger()))
+SCALE: Final = _change.values(min_replicas=bindparam("replicas")).returning(*deployments.c)
 
 
 def lock_module(connection: Connection, module: str) -> None:
