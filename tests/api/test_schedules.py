@@ -391,7 +391,7 @@ async def test_the_overview_names_what_is_late_fails_or_gave_up(horae: Horae, cl
     assert [level for level, _ in told] == ["problem", "problem", "warning"]
     assert told[0][1].startswith("'late' should have started (the oldest 60")
     assert told[0][1].endswith("no node fires schedules")
-    assert told[1][1] == "'gone' is disabled, for its retries are used up: 3 failures in a row"
+    assert told[1][1] == "'gone' is disabled, because its retries are used up: 3 failures in a row"
     assert told[2][1] == "'weak' keeps failing: 4 failures in a row"
 
 
