@@ -11,7 +11,6 @@ from sqlalchemy import (
     BigInteger,
     Connection,
     Delete,
-    Executable,
     Integer,
     SmallInteger,
     Table,
@@ -111,10 +110,6 @@ def _upsert(dialect: str) -> Insert:
     )
 
 
-def _reported(dialect: str) -> Executable:
-    return select(*_REPORTED).where(member_of(dialect, live_jobs.c.job_id, "job_ids", of=IdList))
-
-
 JOBS_REPORTED: Final = (
     select(live_jobs.c.job_id)
     .where(live_jobs.c.job_id > bindparam("after", type_=BigInteger()))
@@ -136,12 +131,6 @@ def _ask(dialect: str) -> Insert:
     )
 
 
-def _requested(dialect: str) -> Executable:
-    return select(live_cancels.c.job_id, live_cancels.c.requested_by, live_cancels.c.forced).where(
-        member_of(dialect, live_cancels.c.job_id, "job_ids", of=IdList)
-    )
-
-
 def _drop(dialect: str) -> list[Delete]:
     """One statement on PostgreSQL, for one round trip; SQLite has no such form."""
     reports, requests = (
@@ -152,9 +141,13 @@ def _drop(dialect: str) -> list[Delete]:
 
 
 UPSERT: Final = PerDialect(_upsert)
-REPORTED: Final = PerDialect(_reported)
+REPORTED: Final = PerDialect(
+    lambda dialect: select(*_REPORTED).where(member_of(dialect, live_jobs.c.job_id, "job_ids", of=IdList))
+)
 ASK: Final = PerDialect(_ask)
-REQUESTED: Final = PerDialect(_requested)
+REQUESTED: Final = PerDialect(
+    lambda dialect: select(live_cancels).where(member_of(dialect, live_cancels.c.job_id, "job_ids", of=IdList))
+)
 DROP: Final = PerDialect(_drop)
 
 

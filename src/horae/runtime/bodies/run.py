@@ -39,13 +39,9 @@ class Run:
     handle: Any = None
     """The executor's own reference to it."""
 
-    def begin_within(self, start_up: timedelta) -> None:
-        """Count time limits from the begin of its body, or from the end of this time if that comes first."""
-        self.began = time.monotonic() + start_up.total_seconds()
-
-    def has_begun(self) -> None:
-        """Count time limits from now, because the body begins."""
-        self.began = time.monotonic()
+    def begin(self, within: timedelta = timedelta(0)) -> None:
+        """Count time limits from now, or from the end of this time unless the body begins before."""
+        self.began = time.monotonic() + within.total_seconds()
 
     def stop(self, order: BaseException) -> None:
         """Order the body to stop."""
@@ -95,15 +91,11 @@ class Run:
 Done: TypeAlias = Callable[[Run, FinishedRun], None]
 
 
-def must_stop(claim: Claim, level: Isolation) -> bool:
-    """Whether a body must stop because its node has lost contact and others may soon act on the job."""
-    return level is Isolation.ALL or (level is Isolation.RETRYABLE and claim.attempt < claim.max_attempts)
-
-
 def stop_runs(runs: Iterable[Run], order: Callable[[], BaseException], level: Isolation = Isolation.ALL) -> None:
-    """Order bodies to stop: all of them, or those that this loss of contact concerns."""
+    """Order bodies to stop: all of them, or after a loss of contact those whose jobs others may soon run again."""
     for run in runs:
-        if must_stop(run.claim, level):
+        retryable = run.claim.attempt < run.claim.max_attempts
+        if level is Isolation.ALL or (level is Isolation.RETRYABLE and retryable):
             run.stop(order())
 
 

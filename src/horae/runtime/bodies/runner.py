@@ -157,12 +157,8 @@ def outcome_of(job_type: JobType[Any], context: JobContext[Any], error: BaseExce
         case Interrupted():
             return Failed(reason.reason, "This job was interrupted; please start it again.")
         case _:
-            timed_out = isinstance(order, SoftTimeLimitExceeded) and _is_signal(error)
+            timed_out = isinstance(order, SoftTimeLimitExceeded) and not isinstance(error, Exception)
             return _failure(job_type, context.claim, order if timed_out and order is not None else error)
-
-
-def _is_signal(error: BaseException) -> bool:
-    return not isinstance(error, Exception)
 
 
 def _failure(job_type: JobType[Any], claim: Claim, error: BaseException) -> Failed:

@@ -77,7 +77,9 @@ class Claimer:
         """Take up to `room` due jobs; raises what the database raises."""
         self.pause = math.inf
         scope = self._current_scope() if self.avoided else self._scope
-        names = await self._within_reach(scope, room) if self.limited else ()
+        names: Sequence[str] = ()
+        if self.limited:
+            names = await self._database.autocommit_async(limited_claims.limited_queues_with_room, scope, room)
         if not names:
             return await self._claim_unlimited(scope, room)
         result = await self._database.transact_async(limited_claims.claim, scope, room, names)
@@ -102,9 +104,6 @@ class Claimer:
         scope = self._scope.queues
         self.limited = ahead.limited if scope is None else ahead.limited.intersection(scope)
         return ahead.due_in
-
-    async def _within_reach(self, scope: ClaimScope, room: int) -> Sequence[str]:
-        return await self._database.autocommit_async(limited_claims.limited_queues_with_room, scope, room)
 
     def _note_contention(self, taken: LimitedClaims) -> None:
         self.exhausted = taken.contended  # otherwise more jobs may follow those that did not fit

@@ -86,7 +86,7 @@ class ProcessExecutor:
         except Exception as error:  # noqa: BLE001 - the slot must become free, whatever went wrong
             self._loop.call_soon(done, run, self._ended_by(error, run))
             return
-        run.begin_within(START_UP)
+        run.begin(within=START_UP)
         self._assignments[run] = Assignment(job, child, done)
         if child.ready:  # now, so that no order to stop is sent before the job
             child.send("job", **job)
@@ -192,7 +192,7 @@ class ProcessExecutor:
                         child.send("order", **messages.order_as_json(order))
                 case "began":
                     assignment.began = True
-                    run.has_begun()
+                    run.begin()
                 case "progress":
                     with suppress(JobStopped, SoftTimeLimitExceeded):  # reported before the order arrived
                         run.context.progress.set(message["percentage"], message["label"])

@@ -18,7 +18,7 @@ def is_same(one: Any, other: Any) -> bool:
     if type(one) in _COMMON and type(one) is type(other):
         return bool(one == other)
     if isinstance(one, BaseModel):
-        return type(one) is type(other) and _are_same_models(one, other)
+        return type(one) is type(other) and is_same(_parts_of(one), _parts_of(other))
     if dataclasses.is_dataclass(one) and not isinstance(one, type):
         return type(one) is type(other) and is_same(_fields_of(one), _fields_of(other))
     if isinstance(one, Mapping):
@@ -42,9 +42,8 @@ def _moment(value: datetime) -> tuple[datetime, timedelta | None]:
     return value.replace(tzinfo=None, fold=0), offset
 
 
-def _are_same_models(one: BaseModel, other: BaseModel) -> bool:
-    private = (one.__pydantic_private__, other.__pydantic_private__)
-    return is_same(vars(one), vars(other)) and is_same(one.model_extra, other.model_extra) and is_same(*private)
+def _parts_of(one: BaseModel) -> list[Any]:
+    return [vars(one), one.model_extra, one.__pydantic_private__]
 
 
 def _fields_of(one: Any) -> dict[str, Any]:
@@ -66,11 +65,8 @@ def _are_of_one_kind(one: Any, other: Any) -> bool:
     """The same type; or a subclass of a plain one, such as an IntEnum in a field that is declared as an int."""
     if isinstance(one, AbstractSet):
         return isinstance(other, AbstractSet)
-    return type(one) is type(other) or (type(other) in (int, float, str, bytes) and _is_sub(one, type(other)))
-
-
-def _is_sub(one: Any, kind: type) -> bool:
-    return isinstance(one, kind) and not isinstance(one, bool)
+    subclass = type(other) in (int, float, str, bytes) and isinstance(one, type(other)) and not isinstance(one, bool)
+    return type(one) is type(other) or subclass
 
 
 def _are_equal(one: Any, other: Any) -> bool:
