@@ -213,10 +213,12 @@ async def test_the_audit_is_paged_and_filtered(client: Client) -> None:
     assert second["next"] is None
 
 
-async def test_old_entries_go(horae: Horae, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "TIDY_EVERY", 2)
+async def test_old_entries_go(horae: Horae, client: Client) -> None:
     await client("root").post("/api/queues/old/pause/", json={})
-    year = "INTERVAL '366 days'" if horae.components.database.dialect == "postgresql" else "31622400000000"
-    execute(horae, f"UPDATE horae_audit SET at = at - {year}")
-    await client("root").post("/api/queues/new/pause/", json={})
+    on_postgres = horae.components.database.dialect == "postgresql"
+    year = "INTERVAL '366 days'" if on_postgres else "31622400000000"
+    execute(horae, f"UPDATE horae_audit SET at = at - {year}, id = {changes.TIDY_EVERY - 1}")
+    if on_postgres:
+        execute(horae, f"SELECT setval(pg_get_serial_sequence('horae_audit', 'id'), {changes.TIDY_EVERY - 1})")
+    await client("root").post("/api/queues/new/pause/", json={})  # its entry deletes old ones
     assert [each["target"] for each in (await client("auditor").get("/api/audit/")).json()["entries"]] == ["new"]
