@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from horae.api.security.actor import Actor, Role
 from horae.domain.backoff import Backoff
+from horae.domain.jobs.decisions import Discard, Retry, Snooze
 from horae.domain.jobs.job import LEFT_OUT, Job, JobState
 from horae.domain.jobs.owner import EVERYBODY
 from horae.domain.jobs.progress import Progress
@@ -72,6 +73,7 @@ __all__ = [
     "CronSyntaxError",
     "DatabaseBusy",
     "DeploymentDoesNotExist",
+    "Discard",
     "DuplicateJob",
     "EndNotWritten",
     "Horae",
@@ -100,6 +102,7 @@ __all__ = [
     "MaxJobCountExceeded",
     "NotFound",
     "Progress",
+    "Retry",
     "Role",
     "ScheduleAlreadyExists",
     "ScheduleDoesNotExist",
@@ -110,6 +113,7 @@ __all__ = [
     "SchemaMismatch",
     "Secret",
     "Settings",
+    "Snooze",
     "SoftTimeLimitExceeded",
     "StartOptions",
     "Transaction",

@@ -32,7 +32,7 @@ class Runs:
         started = self.going.pop(index)
         self.statistics = self.statistics.ended(outcome, now, began=started, others=len(self.going))
         self.ended.append(outcome)
-        if outcome not in {RunOutcome.CANCELLED, RunOutcome.NEVER_BEGUN}:
+        if outcome not in {RunOutcome.CANCELLED, RunOutcome.UNCOUNTED}:
             self.streak = self.streak + 1 if outcome in BAD else 0
         self.check()
 
@@ -57,7 +57,7 @@ def test_one_run_at_a_time_is_counted_exactly(history: list[tuple[RunOutcome, ti
         runs.end(outcome, now := now + duration)
         assert runs.statistics.streak() == runs.streak
         assert runs.statistics.last_finish == now
-        if outcome is not RunOutcome.NEVER_BEGUN:
+        if outcome is not RunOutcome.UNCOUNTED:
             last_start, last_success = began, outcome is RunOutcome.SUCCEEDED
         assert (runs.statistics.last_start, runs.statistics.last_run_success) == (last_start, last_success)
         durations[outcome] += duration

@@ -66,10 +66,13 @@ async def test_after_the_grace_bodies_are_told_and_settled(horae: Horae, max_att
         node.stop()
     for job_id in ids:
         job = horae.jobs.get(job_id)
-        assert attempts_of(horae, job_id) == ["failed"]
+        assert attempts_of(horae, job_id) == ["interrupted"]
         assert job.state is (JobState.FAILED if max_attempts == 1 else JobState.PENDING)
         if max_attempts == 1:
             assert job.human_readable_error == "This job was interrupted; please start it again."
+            assert "declare on_shutdown='requeue'" in str(job.error)
+        else:
+            assert (job.attempt, job.retry_reason) == (0, "the node stopped before the job ended")
     assert nodes(horae) == []
 
 
@@ -105,7 +108,7 @@ async def test_a_body_that_ignores_every_order_does_not_keep_the_node(horae: Hor
     release.set()
     await until_set(over)
     assert horae.jobs.get(job.id) == left
-    assert attempts_of(horae, job.id) == ["failed"]
+    assert attempts_of(horae, job.id) == ["interrupted"]
 
 
 async def test_a_cancel_during_the_grace_is_a_cancel(horae: Horae) -> None:

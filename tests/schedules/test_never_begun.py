@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from horae.domain.jobs import limits
-from horae.domain.jobs.job import Claim, JobId
+from horae.domain.jobs.job import Claim, JobId, Outcome, Snoozed, StoppedEarly
 from horae.domain.schedules.schedule import Overlap
 from horae.domain.schedules.statistics import Statistics
 from horae.runtime.bodies.finished_run import FinishedRun
@@ -205,3 +205,36 @@ def test_others_go_on_beside_it(driver: Driver) -> None:
     driver.end(last)
     after = stored(driver)
     assert (after.total_runs, after.total_successes, after.total_crashes, after.streak()) == (2, 1, 1, 0)
+
+
+@pytest.mark.parametrize("options", KINDS, ids=["drifting", "fixed", "cron", "allow_all"])
+def test_an_orderly_stop_of_its_node_moves_no_count_and_no_streak(stage: Stage, options: dict[str, Any]) -> None:
+    stage.horae.schedules.add("work", max_retries=3, **options)
+    for outcome in (ENDED_BADLY, CRASHED):
+        stage.until_due("work")
+        stage.run(outcome, age=timedelta(hours=1))
+    before = stored(stage)
+    for _ in range(4):  # more often than it may fail
+        stage.until_due("work")
+        (job_id,) = stage.run(StoppedEarly("the node stopped", again=False), seconds=30)
+        after = stage.get("work")
+        assert stage.horae.jobs.get(job_id).state == "failed"
+        assert (after.enabled, after.open_runs, after.state) == (True, 0, "idle")
+        before = but_for_the_finish(before, stage)
+        assert stored(stage) == before
+
+
+@pytest.mark.parametrize("outcome", [StoppedEarly("the node stopped", again=True), Snoozed(60.0, "later")])
+def test_a_run_that_goes_back_to_the_queue_stays_open(stage: Stage, outcome: Outcome) -> None:
+    stage.horae.schedules.add("work", every="10m", max_retries=0)
+    before = stage.get("work").statistics
+    stage.until_due("work")
+    (job_id,) = stage.run(outcome)
+    waiting = stage.get("work")
+    assert (replace(waiting.statistics, last_start=None), waiting.open_runs) == (before, 1)
+    stage.clock.advance(minutes=2)
+    (claim,) = stage.claim()
+    stage.end(claim)
+    assert claim.id == job_id
+    after = stage.get("work").statistics
+    assert (after.total_runs, after.total_successes, after.streak()) == (1, 1, 0)

@@ -113,6 +113,16 @@ ROWS_AT: Final[dict[str, dict[str, dict[str, Any]]]] = {
     "0006": {
         "horae_sessions": {"key_hash": "k", "token_hash": "t", "created_at": NOW, "expires_at": NOW},
     },
+    "0007": {
+        "horae_job_attempts": {
+            "job_id": 7,
+            "lease": 1,
+            "attempt": 1,
+            "started_at": NOW,
+            "finished_at": NOW,
+            "outcome": "snoozed",
+        },
+    },
 }
 
 

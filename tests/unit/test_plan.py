@@ -30,7 +30,7 @@ from horae.domain.times.interval import Interval
 from horae.errors import InvalidRequest
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-SUCCEEDED, FAILED, CANCELLED, CRASHED, NEVER_BEGUN = RunOutcome
+SUCCEEDED, FAILED, CANCELLED, CRASHED, UNCOUNTED = RunOutcome
 MINUTE = Interval.parse("1m")
 
 

@@ -76,14 +76,14 @@ def test_a_run_that_never_began_was_none(before: list[str]) -> None:
     statistics = FRESH
     for outcome in before:
         statistics = run(statistics, RunOutcome(outcome))
-    assert run(statistics, RunOutcome.NEVER_BEGUN) == replace(statistics, last_finish=LATER)
+    assert run(statistics, RunOutcome.UNCOUNTED) == replace(statistics, last_finish=LATER)
 
 
 def test_one_that_never_began_leaves_those_that_go_on() -> None:
-    two = FRESH.started().started().started().ended(RunOutcome.NEVER_BEGUN, LATER, began=NOON, others=2)
+    two = FRESH.started().started().started().ended(RunOutcome.UNCOUNTED, LATER, began=NOON, others=2)
     assert (two.total_runs, two.total_crashes, two.streak(running=2)) == (2, 2, 0)
     resumed = run(FRESH, RunOutcome.CRASHED).started().resumed()
-    assert resumed.ended(RunOutcome.NEVER_BEGUN, LATER, began=NOON).streak() == 0
+    assert resumed.ended(RunOutcome.UNCOUNTED, LATER, began=NOON).streak() == 0
 
 
 def test_runs_that_go_on_are_no_crashes() -> None:

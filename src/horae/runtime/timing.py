@@ -53,6 +53,8 @@ class WorkerTiming:
     """Between two searches for jobs that are claimed in this node's name and that it does not know."""
     latest_reply: float = 5.0
     """A claim that took longer is handed back: others may have declared this node dead meanwhile."""
+    abandoned_pause: float = 10.0
+    """Before a job runs again whose body ignored the order to stop: by then its process should have ended."""
     suspect_pause: Pauses = Pauses(1.0, 5.0)  # noqa: RUF009 - immutable
     """A job that may have crashed nodes, and has to wait for another such job, is due again after a random time between
     these, so that several nodes take turns."""

@@ -167,6 +167,11 @@ class JobContext(Generic[ParamsT]):
             self._async_session = AsyncSession(self.async_connection, join_transaction_mode="rollback_only")
         return self._async_session
 
+    @property
+    def has_transaction(self) -> bool:
+        """Whether the body runs in a transaction on Horae's database, which commits only if the job finishes."""
+        return self._connection is not None or self._async_connection is not None
+
     def enter(self, connection: Connection | None, session: "Session | None") -> None:
         """Give the body its transaction."""
         self._connection, self._session = connection, session

@@ -8,9 +8,10 @@ from typing import Any
 from pydantic import BaseModel
 
 from horae.domain.backoff import Backoff
+from horae.domain.jobs.decisions import problem_of_rule
 from horae.domain.names import queue_name, type_name
 from horae.domain.times.duration import LONGEST_DURATION, parse_duration
-from horae.errors import InvalidJobType, InvalidRequest
+from horae.errors import InvalidJobType, InvalidRequest, quoted
 from horae.types.arguments import LARGEST_NUMBER
 from horae.types.start_options import START_OPTIONS
 
@@ -87,6 +88,13 @@ def _checks(job_type: Any) -> Iterator[Check]:
         yield _whole("max_count", job_type.max_count, 1, " or None")
     yield isinstance(job_type.backoff, Backoff), f"backoff is {job_type.backoff!r}, expected a Backoff"
     yield job_type.isolation in (None, "process"), f"isolation is {job_type.isolation!r}, expected 'process' or None"
+    yield (
+        job_type.on_shutdown in (None, "requeue", "fail"),
+        (f"on_shutdown is {quoted(job_type.on_shutdown)}, expected 'requeue', 'fail' or None"),
+    )
+    for name in ("retry_on", "give_up_on"):
+        problem = problem_of_rule(rule := getattr(job_type, name))
+        yield problem is None, f"{name} is {quoted(rule)}: {problem}"
     yield from _exceptions("exceptions_map", job_type.exceptions_map)
     yield from _exceptions("api_exceptions_map", job_type.api_exceptions_map)
     yield from _texts(job_type.exceptions_map)

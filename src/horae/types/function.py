@@ -10,10 +10,11 @@ from pydantic import BaseModel, ConfigDict, create_model
 from typing_extensions import Unpack, override
 
 from horae.domain.backoff import Backoff
+from horae.domain.jobs.decisions import ErrorRule
 from horae.domain.times.duration import Duration
 from horae.errors import InvalidJobType
 from horae.types.context import JobContext
-from horae.types.job_type import ISOLATIONS, ApiError, HumanReadable, Isolation, JobType, Transaction
+from horae.types.job_type import ISOLATIONS, ApiError, HumanReadable, Isolation, JobType, OnShutdown, Transaction
 from horae.types.start_options import START_OPTIONS
 
 P = ParamSpec("P")
@@ -29,6 +30,9 @@ class BodyKeywords(TypedDict, total=False):
     soft_time_limit: Duration | None
     grace: Duration
     isolation: Literal["process"] | None
+    retry_on: ErrorRule | None
+    give_up_on: ErrorRule | None
+    on_shutdown: OnShutdown | None
     transaction: Isolation | Callable[[JobContext[Any]], Transaction] | None
     exceptions_map: Mapping[type[BaseException], HumanReadable]
     max_result_bytes: int

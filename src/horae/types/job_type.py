@@ -10,6 +10,7 @@ from typing import Any, Final, Generic, Literal, TypeAlias, get_args
 from sqlalchemy import Connection
 
 from horae.domain.backoff import Backoff
+from horae.domain.jobs.decisions import ErrorRule, RetryRules
 from horae.domain.jobs.job import Job
 from horae.domain.times.duration import Duration
 from horae.errors import InvalidJobType, SoftTimeLimitExceeded
@@ -19,6 +20,7 @@ from horae.types.declaration import TimeLimits, check_declaration, check_paramet
 from horae.types.values.parameters import MappedParameters, ModelParameters, parameters_of
 
 Isolation: TypeAlias = Literal["read committed", "repeatable read", "serializable"]
+OnShutdown: TypeAlias = Literal["requeue", "fail"]
 ISOLATIONS: Final[tuple[str, ...]] = get_args(Isolation)
 Transaction: TypeAlias = Isolation | AbstractContextManager[Any] | AbstractAsyncContextManager[Any] | None
 HumanReadable: TypeAlias = str | Callable[[BaseException], str]
@@ -36,6 +38,10 @@ class JobType(Generic[ParamsT]):
     Durations are a timedelta or a text such as `"5m"`; `limits` holds them parsed.
 
     `max_count`: pending or running jobs that an owner may have, None is no limit; jobs without an owner do not count.
+    `retry_on`, `give_up_on`: exception classes, or a function of the exception; other attempts follow only errors that
+    match `retry_on`, and never those that match `give_up_on`. `on_shutdown`: what becomes of a job that its node
+    interrupts because it stops: "requeue" runs it again without counting the attempt, "fail" fails it; None requeues it
+    if its transaction on Horae's database is rolled back or if it has several attempts.
     `soft_time_limit`: after it `SoftTimeLimitExceeded` is raised in the body; `grace` later the body is stopped by
     force. `pending_timeout`: an owned job that no worker took in this time fails. None is no limit, for each.
     `isolation`: "process" runs the body in a child process that can be terminated. `max_params_bytes`,
@@ -51,6 +57,9 @@ class JobType(Generic[ParamsT]):
     max_count: int | None = 1
     max_attempts: int = 1
     backoff: Backoff = Backoff()
+    retry_on: ErrorRule | None = None
+    give_up_on: ErrorRule | None = None
+    on_shutdown: OnShutdown | None = None
     soft_time_limit: Duration | None = timedelta(minutes=30)
     grace: Duration = timedelta(minutes=1)
     pending_timeout: Duration | None = timedelta(minutes=30)
@@ -68,6 +77,7 @@ class JobType(Generic[ParamsT]):
 
     def __init__(self) -> None:
         check_declaration(self)
+        self.retry_rules = RetryRules(self.retry_on, self.give_up_on)
         self.limits: TimeLimits = time_limits(self)
         if not has_hook(self, "run"):
             raise InvalidJobType(f"job type {self.type!r}: it has no run method")

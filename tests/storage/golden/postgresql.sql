@@ -44,7 +44,7 @@ CREATE TABLE horae_job_attempts (
     outcome character varying(16) NOT NULL,
     error text,
     traceback text,
-    CONSTRAINT horae_job_attempts_outcome CHECK (((outcome)::text = ANY ((ARRAY['finished'::character varying, 'failed'::character varying, 'cancelled'::character varying, 'timed_out'::character varying, 'crashed'::character varying])::text[]))),
+    CONSTRAINT horae_job_attempts_outcome CHECK (((outcome)::text = ANY ((ARRAY['finished'::character varying, 'failed'::character varying, 'cancelled'::character varying, 'timed_out'::character varying, 'crashed'::character varying, 'snoozed'::character varying, 'interrupted'::character varying])::text[]))),
     CONSTRAINT horae_job_attempts_pkey PRIMARY KEY (job_id, lease)
 );
 CREATE TABLE horae_jobs (
@@ -81,6 +81,7 @@ CREATE TABLE horae_jobs (
     retry_of bigint,
     hook_owed character varying(32),
     hook_taken_at timestamp with time zone,
+    retry_reason text,
     CONSTRAINT horae_jobs_attempts CHECK (((attempt >= 0) AND (max_attempts >= 1) AND (lease >= attempt))),
     CONSTRAINT horae_jobs_cancelled_by CHECK (((cancelled_by IS NULL) OR ((state)::text = 'cancelled'::text))),
     CONSTRAINT horae_jobs_ended CHECK (((finished_at IS NOT NULL) = ((state)::text = ANY ((ARRAY['finished'::character varying, 'failed'::character varying, 'cancelled'::character varying])::text[])))),

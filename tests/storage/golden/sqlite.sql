@@ -39,7 +39,7 @@ CREATE TABLE horae_job_attempts (
     outcome VARCHAR(16) NOT NULL,
     error TEXT,
     traceback TEXT,
-    CONSTRAINT horae_job_attempts_outcome CHECK (outcome IN ('finished', 'failed', 'cancelled', 'timed_out', 'crashed')),
+    CONSTRAINT horae_job_attempts_outcome CHECK (outcome IN ('finished', 'failed', 'cancelled', 'timed_out', 'crashed', 'snoozed', 'interrupted')),
     CONSTRAINT horae_job_attempts_pkey PRIMARY KEY (job_id, lease)
 );
 CREATE TABLE horae_jobs (
@@ -76,6 +76,7 @@ CREATE TABLE horae_jobs (
     retry_of INTEGER,
     hook_owed VARCHAR(32) CONSTRAINT horae_jobs_hook_owed CHECK (hook_owed IN ('on_error', 'on_cancelled', 'before_delete', 'on_error,before_delete', 'on_cancelled,before_delete')),
     hook_taken_at BIGINT CONSTRAINT horae_jobs_readable CHECK (lease < 4611686018427387904 AND attempt < 1073741824 AND CASE WHEN json_valid(meta) THEN json_type(meta) = 'object' ELSE 0 END AND run_at BETWEEN -62135510400000000 AND 253402214400000000 AND created_at BETWEEN -62135510400000000 AND 253402214400000000 AND updated_at BETWEEN -62135510400000000 AND 253402214400000000 AND started_at BETWEEN -62135510400000000 AND 253402214400000000 AND finished_at BETWEEN -62135510400000000 AND 253402214400000000 AND nominal_time BETWEEN -62135510400000000 AND 253402214400000000),
+    retry_reason TEXT,
     CONSTRAINT horae_jobs_attempts CHECK (attempt >= 0 AND max_attempts >= 1 AND lease >= attempt),
     CONSTRAINT horae_jobs_cancelled_by CHECK (cancelled_by IS NULL OR state = 'cancelled'),
     CONSTRAINT horae_jobs_ended CHECK ((finished_at IS NOT NULL) = (state IN ('finished', 'failed', 'cancelled'))),

@@ -38,6 +38,8 @@ class JobEvent(StrEnum):
     FAIL = "fail"
     CANCEL = "cancel"
     RETRY = "retry"
+    SNOOZE = "snooze"
+    INTERRUPT = "interrupt"
     RESCUE = "rescue"
     HAND_BACK = "hand_back"
     EXPIRE = "expire"
@@ -64,6 +66,8 @@ NEXT_STATE: Final[Mapping[tuple[JobState, JobEvent], JobState]] = {
     (JobState.STARTED, JobEvent.EXPIRE): JobState.FAILED,
     (JobState.STARTED, JobEvent.CANCEL): JobState.CANCELLED,
     (JobState.STARTED, JobEvent.RETRY): JobState.PENDING,
+    (JobState.STARTED, JobEvent.SNOOZE): JobState.PENDING,
+    (JobState.STARTED, JobEvent.INTERRUPT): JobState.PENDING,
     (JobState.STARTED, JobEvent.RESCUE): JobState.PENDING,
     (JobState.STARTED, JobEvent.HAND_BACK): JobState.PENDING,
 }
@@ -75,6 +79,7 @@ class Job:
 
     `meta` belongs to the caller; Horae does not interpret it. `max_runtime` (seconds) and `run_reason` come from the
     schedule of a scheduled job; `retry_of` is the job that this one repeats.
+    `retry_reason` tells the owner why the job is pending again; its next attempt is due at `run_at`.
     """
 
     id: JobId
@@ -107,6 +112,7 @@ class Job:
     max_runtime: float | None = None
     run_reason: str | None = None
     retry_of: JobId | None = None
+    retry_reason: str | None = None
 
     @property
     def ended(self) -> bool:
@@ -155,6 +161,12 @@ class AttemptOutcome(StrEnum):
     CANCELLED = "cancelled"
     TIMED_OUT = "timed_out"
     CRASHED = "crashed"
+    SNOOZED = "snoozed"
+    INTERRUPTED = "interrupted"
+
+
+UNCOUNTED: Final = frozenset({AttemptOutcome.SNOOZED, AttemptOutcome.INTERRUPTED})
+"""Attempts that do not count against `max_attempts`: the next one has the same number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +178,18 @@ class Succeeded:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The body raised."""
+    """The body raised.
+
+    `final`: no other attempt follows, even if some are left; `after`: seconds until the next attempt, in place of the
+    back-off.
+    """
 
     error: str
     human_readable_error: str = ""
     traceback: str | None = None
     timed_out: bool = False
+    final: bool = False
+    after: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,14 +207,37 @@ class Crashed:
     crashes: int = 1
 
 
-Outcome: TypeAlias = Succeeded | Failed | Cancelled | Crashed
+@dataclass(frozen=True, slots=True)
+class Snoozed:
+    """The body asked to be run again after so many seconds, without counting this attempt."""
+
+    delay: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedEarly:
+    """The node stopped the body, for a reason that lies in the node.
+
+    `again`: it is safe to run the job again, after `delay` seconds and without counting this attempt; else it fails
+    with these texts.
+    """
+
+    reason: str
+    again: bool
+    human_readable_error: str = ""
+    delay: float = 0.0
+
+
+Outcome: TypeAlias = Succeeded | Failed | Cancelled | Crashed | Snoozed | StoppedEarly
 
 
 class Settlement(NamedTuple):
     """How a claim is settled: one row of a settling batch.
 
-    `delay`: seconds until a retry may start. `took`: seconds that the body ran by the monotonic clock of its process;
-    given only where it matters, for the statistics of a schedule or after the wall clock was set.
+    `delay`: seconds until a retry may start; `reason`: why the job is pending again. `took`: seconds that the body ran
+    by the monotonic clock of its process; given only where it matters, for the statistics of a schedule or after the
+    wall clock was set.
     """
 
     id: JobId
@@ -213,6 +254,7 @@ class Settlement(NamedTuple):
     cancelled_by: str | None = None
     took: float | None = None
     hook_owed: str | None = None
+    reason: str | None = None
 
 
 def states_before(event: JobEvent) -> list[JobState]:
@@ -245,9 +287,14 @@ def decide(claim: Claim, outcome: Outcome, backoff: Backoff, rng: Random) -> Set
             )
         case Failed():
             kind = AttemptOutcome.TIMED_OUT if outcome.timed_out else AttemptOutcome.FAILED
-            return _fail_or_retry(claim, outcome, kind, JobEvent.RETRY, retry_delay(claim.attempt, backoff, rng))
+            delay = (
+                retry_delay(claim.attempt, backoff, rng) if outcome.after is None else timedelta(seconds=outcome.after)
+            )
+            return _fail_or_retry(claim, outcome, kind, JobEvent.RETRY, delay)
         case Crashed(error, crashes):
             return _after_crash(claim, error, crashes, retry_delay(claim.attempt, backoff, rng))
+        case Snoozed() | StoppedEarly():
+            return _without_counting(claim, outcome)
         case _:
             assert_never(outcome)
 
@@ -256,7 +303,7 @@ def _fail_or_retry(
     claim: Claim, failure: Failed, kind: AttemptOutcome, retry: JobEvent, delay: timedelta
 ) -> Settlement:
     """Settle a failed attempt; `retry` is the event of another attempt, if there is one left."""
-    retried = claim.attempt < claim.max_attempts
+    retried = claim.attempt < claim.max_attempts and not failure.final
     return Settlement(
         claim.id,
         claim.lease,
@@ -266,7 +313,20 @@ def _fail_or_retry(
         error=failure.error,
         human_readable_error=failure.human_readable_error,
         traceback=failure.traceback,
+        reason=(failure.human_readable_error or failure.error) if retried else None,
     )
+
+
+def _without_counting(claim: Claim, outcome: Snoozed | StoppedEarly) -> Settlement:
+    """Return the job to the queue as if this attempt had not been made; or fail it, if it may not run again."""
+    if isinstance(outcome, Snoozed):
+        event, kind = JobEvent.SNOOZE, AttemptOutcome.SNOOZED
+    elif outcome.again:
+        event, kind = JobEvent.INTERRUPT, AttemptOutcome.INTERRUPTED
+    else:
+        failure = Failed(outcome.reason, outcome.human_readable_error, final=True)
+        return _fail_or_retry(claim, failure, AttemptOutcome.INTERRUPTED, JobEvent.RETRY, timedelta(0))
+    return Settlement(claim.id, claim.lease, state_after(event), kind, outcome.delay, reason=outcome.reason)
 
 
 def _after_crash(claim: Claim, error: str, crashes: int, delay: timedelta) -> Settlement:

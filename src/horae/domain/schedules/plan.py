@@ -157,7 +157,7 @@ def _with_back_off(
     """
     trigger, streak = ended.rules.trigger, ended.statistics.streak(end.others)
     from_finish, bad = ended.rules.finish_trigger is not None, end.outcome in _BAD_ENDS
-    if not bad and not (end.outcome is RunOutcome.NEVER_BEGUN and from_finish and streak):
+    if not bad and not (end.outcome is RunOutcome.UNCOUNTED and from_finish and streak):
         return start
     bound = trigger.interval if isinstance(trigger, IntervalTrigger) else _NO_BOUND
     retry = now + failure_delay(streak, retry_after, bound, ended.rules.backoff, rng)

@@ -6,8 +6,8 @@ left after a restart was one. At every moment
     total_runs = total_successes + total_failures + total_crashes
 
 An open run, whose body runs or waits for a slot, counts as a crash here; readers see it separately
-(`without_open`). A run that ends before its body has begun (cancelled or expired while it waited) does not count: only
-`last_finish` stays, from which the next start is counted. A
+(`without_open`). A run that ends before its body has begun (cancelled or expired while it waited), or because its node
+stopped in an orderly way, does not count: only `last_finish` stays, from which the next start is counted. A
 cancelled run counts as a failure in the totals, but in no streak: it neither adds to
 `consecutive_failures` nor resets them, so that a schedule whose runs are cancelled by design (`cancel_other`) is not
 disabled.
@@ -26,7 +26,7 @@ For SQL, with `crashes = greatest(consecutive_crashes - others, 1)`:
 | failed      | crashes - 1, failures + 1  | + crashes            | = others                       |
 | cancelled   | crashes - 1, failures + 1  | + crashes - 1        | = others                       |
 | crashed     |                            |                      | = greatest(itself, 1 + others) |
-| never begun | crashes - 1, runs - 1      |                      | = greatest(itself - 1, others) |
+| uncounted   | crashes - 1, runs - 1      |                      | = greatest(itself - 1, others) |
 """
 
 from dataclasses import dataclass, replace
@@ -38,13 +38,16 @@ _NO_TIME: Final = timedelta(0)
 
 
 class RunOutcome(StrEnum):
-    """How a run of a schedule ended. A time limit is a failure; `NEVER_BEGUN`: before its body had begun."""
+    """How a run of a schedule ended.
+
+    A time limit is a failure. `UNCOUNTED`: before its body had begun, or because its node stopped in an orderly way.
+    """
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     CANCELLED = "cancelled"
     CRASHED = "crashed"
-    NEVER_BEGUN = "never_begun"
+    UNCOUNTED = "uncounted"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,7 +87,7 @@ class Statistics:
 
     def ended(self, outcome: RunOutcome, now: datetime, *, began: datetime, others: int = 0) -> Self:
         """Count the end of a run whose body began at `began`, while `others` runs still execute."""
-        if outcome is RunOutcome.NEVER_BEGUN:
+        if outcome is RunOutcome.UNCOUNTED:
             return replace(
                 self,
                 last_finish=now,

@@ -4,20 +4,21 @@ import logging
 import traceback
 from collections.abc import Generator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from pydantic_core import PydanticSerializationError, to_json
 from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 from sqlalchemy.orm import Session
 
-from horae.domain.jobs.job import Cancelled, Claim, Failed, NodeId, Outcome, finished
+from horae.domain.jobs.decisions import BodyDecision, Discard, Retry, Snooze
+from horae.domain.jobs.job import Cancelled, Claim, Failed, NodeId, Outcome, Snoozed, StoppedEarly, finished
 from horae.domain.jobs.limits import Limit
 from horae.domain.storable import fits, is_storable_json, shortened, spelled_out, storable, too_long, unreadable_json
 from horae.errors import InvalidRequest, JobCancelled, JobStopped, LeaseLost, SoftTimeLimitExceeded
-from horae.redaction import Redactor, text_of
+from horae.redaction import Redactor, text_of, traceback_text
 from horae.runtime.bodies.finished_run import FinishedRun, finish
 from horae.runtime.bodies.forked_body import end_child, forks
 from horae.runtime.journal.journal import Journal
@@ -36,6 +37,9 @@ from horae.types.values.secret import secret_values
 log = logging.getLogger("horae.runtime")
 
 
+INTERRUPTED_TEXT: Final = "This job was interrupted; please start it again."
+
+
 class Overtaken(LeaseLost):
     """The transaction of a body is rolled back because another node owns the job."""
 
@@ -52,6 +56,11 @@ class Interrupted(JobStopped):
     """The node is shutting down and its grace period is over."""
 
     reason = "the node stopped before the job ended"
+
+
+NOT_REQUEUED: Final = (
+    f"{Interrupted.reason}; to have such jobs run again, declare on_shutdown='requeue', max_attempts, or a transaction"
+)
 
 
 class OutOfContact(Interrupted):
@@ -150,15 +159,70 @@ def outcome_of(job_type: JobType[Any], context: JobContext[Any], error: BaseExce
             return Cancelled(reason.by)
         case LeaseLost() if reason is order or isinstance(reason, Overtaken):  # not by the body itself
             return None
+        case OutOfTime() | Exited() | Interrupted():
+            return _stopped(job_type, context, reason)
+        case _:
+            timed_out = isinstance(order, SoftTimeLimitExceeded) and not isinstance(error, Exception)
+            return _raised_outcome(job_type, context.claim, order if timed_out and order is not None else error)
+
+
+def _stopped(
+    job_type: JobType[Any], context: JobContext[Any], order: OutOfTime | Exited | Interrupted
+) -> Failed | StoppedEarly:
+    """Return the outcome of a body that its node has stopped."""
+    match order:
         case OutOfTime(limit=limit):
             return Failed(limit.error, limit.human_readable_error, timed_out=True)
         case Exited():
-            return Failed(str(reason), "This job tried to end the process that it ran in.")
+            return Failed(str(order), "This job tried to end the process that it ran in.")
+        case OutOfContact():
+            return Failed(order.reason, INTERRUPTED_TEXT)
         case Interrupted():
-            return Failed(reason.reason, "This job was interrupted; please start it again.")
+            return _interrupted(job_type, context)
+
+
+def _interrupted(job_type: JobType[Any], context: JobContext[Any]) -> StoppedEarly:
+    """Return the outcome of a body that an orderly stop of its node has interrupted."""
+    if job_type.on_shutdown is None:
+        again = context.claim.max_attempts > 1 or _is_rolled_back(job_type, context)
+    else:
+        again = job_type.on_shutdown == "requeue"
+    return StoppedEarly(Interrupted.reason if again else NOT_REQUEUED, again, INTERRUPTED_TEXT)
+
+
+def _is_rolled_back(job_type: JobType[Any], context: JobContext[Any]) -> bool:
+    """Return whether the body ran in a transaction on Horae's database, which is lost with the body."""
+    if context.has_transaction:
+        return True
+    if job_type.isolation != "process":
+        return False
+    try:  # only the child process knows, and it may have been killed
+        return isinstance(job_type.transaction(context), str)
+    except Exception:  # noqa: BLE001 - code of the application
+        return False
+
+
+def _raised_outcome(job_type: JobType[Any], claim: Claim, error: BaseException) -> Outcome:
+    """Return the outcome of what a body raised by itself, by its own decision or by the rules of its type."""
+    match error:
+        case Snooze():
+            redactor = Redactor(error, secret_values(job_type.parameters.model, claim.params))
+            return Snoozed(error.delay.total_seconds(), storable(shortened(redactor.clean(str(error)))))
+        case Discard():
+            return replace(_failure(job_type, claim, error), final=True)
+        case Retry():
+            after = None if error.after is None else error.after.total_seconds()
+            return replace(_failure(job_type, claim, error), after=after)
         case _:
-            timed_out = isinstance(order, SoftTimeLimitExceeded) and not isinstance(error, Exception)
-            return _failure(job_type, context.claim, order if timed_out and order is not None else error)
+            return replace(_failure(job_type, claim, error), final=not _may_be_retried(job_type, error))
+
+
+def _may_be_retried(job_type: JobType[Any], error: BaseException) -> bool:
+    try:
+        return job_type.retry_rules.allow(error)
+    except Exception as failure:  # noqa: BLE001 - a rule of the application may raise anything
+        log.error("a retry rule of job type %r raised:\n%s", job_type.type, traceback_text(failure))  # noqa: TRY400
+        return True
 
 
 def _failure(job_type: JobType[Any], claim: Claim, error: BaseException) -> Failed:
@@ -166,7 +230,7 @@ def _failure(job_type: JobType[Any], claim: Claim, error: BaseException) -> Fail
     redactor = Redactor(error, secret_values(job_type.parameters.model, claim.params))
     texts = (
         f"{type(error).__name__}: {text_of(error)}",
-        job_type.explain(error),
+        job_type.explain(error.__cause__ if isinstance(error, BodyDecision) and error.__cause__ else error),
         "".join(traceback.format_exception(error)),
     )
     technical, human_readable, trace = (storable(shortened(redactor.clean(text))) for text in texts)

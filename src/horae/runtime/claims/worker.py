@@ -19,7 +19,7 @@ from random import Random
 from typing import Any
 
 from horae.domain.cluster.liveness import Isolation
-from horae.domain.jobs.job import Claim, JobId
+from horae.domain.jobs.job import Claim, JobId, JobState
 from horae.errors import LeaseLost
 from horae.runtime.bodies.finished_run import FinishedRun, with_report
 from horae.runtime.bodies.reporter import Reporter
@@ -285,7 +285,12 @@ class Worker:
         """Settle bodies that ignore every order as interrupted; without the lease they can change nothing more."""
         for run in list(self.running.values()):
             log.error("job %d (%s) ignores the order to stop; its body is abandoned", run.claim.id, run.claim.type)
-            self._done(run, ended_by(Interrupted(), run.job_type, run.context, self._environment))
+            ended = ended_by(Interrupted(), run.job_type, run.context, self._environment)
+            if ended.settlement is not None and ended.settlement.state is JobState.PENDING:
+                # Its body may run on until this process has ended.
+                later = ended.settlement._replace(delay=max(ended.settlement.delay, self._timing.abandoned_pause))
+                ended = ended._replace(settlement=later)
+            self._done(run, ended)
 
     def abandon(self) -> None:
         """Stop everything without settling it: the node was declared dead, and its jobs belong to others."""

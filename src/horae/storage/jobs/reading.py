@@ -157,6 +157,8 @@ def job_of(row: Mapping[Any, Any]) -> Job:
     values["state"] = JobState(values["state"])
     if not isinstance(values["meta"], dict):
         raise TypeError("its meta is not a JSON object")
+    if values["state"] is not JobState.PENDING:
+        values["retry_reason"] = None  # the claim leaves it, and so writes less
     if not (values["lease"] < MOST_LEASES and values["attempt"] < MOST_ATTEMPTS):
         raise ValueError("its lease or attempt is too large")
     return Job(**values)

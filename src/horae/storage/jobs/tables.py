@@ -98,6 +98,7 @@ jobs = Table(
         # A CHECK of the whole row, added here because SQLite can add one to a table only with a column.
         CheckConstraint(JOB_IS_READABLE, name="readable"),
     ),
+    Column("retry_reason", Text),  # why the job is pending again; meaningless once it is claimed
     CheckConstraint("state IN ('pending', 'started', 'finished', 'failed', 'cancelled')", name="state"),
     CheckConstraint("(finished_at IS NOT NULL) = (state IN ('finished', 'failed', 'cancelled'))", name="ended"),
     # A node holds started jobs, and jobs that were cancelled or failed until their bodies have stopped.
@@ -145,7 +146,10 @@ job_attempts = Table(
     Column("outcome", String(16), nullable=False),
     Column("error", Text),
     Column("traceback", Text),
-    CheckConstraint("outcome IN ('finished', 'failed', 'cancelled', 'timed_out', 'crashed')", name="outcome"),
+    CheckConstraint(
+        "outcome IN ('finished', 'failed', 'cancelled', 'timed_out', 'crashed', 'snoozed', 'interrupted')",
+        name="outcome",
+    ),
 )
 
 nodes = Table(

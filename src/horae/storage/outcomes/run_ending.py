@@ -49,8 +49,8 @@ _OUTCOMES: Final = {
     JobState.FAILED: RunOutcome.FAILED,
     JobState.CANCELLED: RunOutcome.CANCELLED,
 }
-_NEVER_BEGUN: Final[Mapping[RunOutcome, RunOutcome]] = dict.fromkeys(
-    (RunOutcome.FAILED, RunOutcome.CANCELLED), RunOutcome.NEVER_BEGUN
+_UNCOUNTED: Final[Mapping[RunOutcome, RunOutcome]] = dict.fromkeys(
+    (RunOutcome.FAILED, RunOutcome.CANCELLED), RunOutcome.UNCOUNTED
 )
 
 
@@ -106,7 +106,7 @@ def _ends_of(connection: Connection, outcomes: Mapping[JobId, RunOutcome]) -> li
         RunEnd(
             row.schedule_id,
             JobId(row.id),
-            outcomes[row.id] if row.begun else _NEVER_BEGUN.get(outcomes[row.id], outcomes[row.id]),
+            outcomes[row.id] if row.begun else _UNCOUNTED.get(outcomes[row.id], outcomes[row.id]),
             row.created_at,
             row.run_reason == Reason.MANUAL,
             timedelta(0) if row.started_at is None else row.finished_at - row.started_at,

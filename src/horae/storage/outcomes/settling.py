@@ -6,7 +6,7 @@ Settling is idempotent: the row of the attempt proves that an earlier commit, wh
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
@@ -22,7 +22,11 @@ from horae.storage.outcomes.settling_statements import FINISH, KEEP_ATTEMPT, REC
 from horae.storage.schedules import writing
 from horae.storage.schedules.plan_writing import AppliedPlan
 
-_TEXTS: Final = ("error", "human_readable_error", "traceback", "label")
+_RUN_OUTCOMES: Final = {
+    AttemptOutcome.CRASHED: RunOutcome.CRASHED,
+    AttemptOutcome.INTERRUPTED: RunOutcome.UNCOUNTED,
+}
+_TEXTS: Final = ("error", "human_readable_error", "traceback", "label", "reason")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +65,8 @@ def settle(
         return Settled(finished)
     rows = _write(connection, SETTLE, node, _as_json(settlements)).all()
     result = Settled({JobId(row.id) for row in rows})
-    crashed = {item.id for item in settlements if item.outcome is AttemptOutcome.CRASHED}
-    result.runs.extend(_end_runs(connection, node, rows, crashed, scheduler_age))
+    special = {item.id: _RUN_OUTCOMES[item.outcome] for item in settlements if item.outcome in _RUN_OUTCOMES}
+    result.runs.extend(_end_runs(connection, node, rows, special, scheduler_age))
     rest = [item for item in settlements if item.id not in result.settled]
     if rest:
         recorded = _recorded_before(connection, rest)
@@ -109,21 +113,21 @@ def release(
     if attempts:
         connection.execute(KEEP_ATTEMPT, attempts)
     released = {JobId(row.id): JobState(row.state) for row in rows}
-    return Settled(released=released, runs=_end_runs(connection, node, rows, (), None))
+    return Settled(released=released, runs=_end_runs(connection, node, rows, {}, None))
 
 
 def _end_runs(
     connection: Connection,
     node: NodeId,
     rows: Sequence[Any],
-    crashed: Collection[JobId],
+    special: Mapping[JobId, RunOutcome],
     scheduler_age: timedelta | None,
 ) -> list[AppliedPlan]:
     scheduled = [row for row in rows if row.schedule_id is not None]
     if repeating := [JobId(row.id) for row in scheduled if row.state == JobState.PENDING]:
         writing.mark_repeating(connection, repeating)
     outcomes = {
-        JobId(row.id): RunOutcome.CRASHED if row.id in crashed else run_ending.outcome_of(row.state)
+        JobId(row.id): special.get(row.id) or run_ending.outcome_of(row.state)
         for row in scheduled
         if row.state != JobState.PENDING
     }

@@ -32,7 +32,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-from horae.domain.jobs.job import AttemptOutcome, JobState
+from horae.domain.jobs.job import UNCOUNTED, AttemptOutcome, JobState
 from horae.storage.engine.dialect import (
     POSTGRESQL,
     Json,
@@ -60,12 +60,15 @@ _BATCH: Final[Mapping[str, TypeEngine[Any]]] = {
     "cancelled_by": Text(),
     "took": BigInteger(),
     "hook_owed": String(),
+    "reason": Text(),
 }
 _ENDED_AS: Final = ("outcome", "error", "traceback")
 _ATTEMPT: Final = ("job_id", "lease", "attempt", "node_id", "started_at", "finished_at", *_ENDED_AS)
 _NODE: Final = cast(bindparam("node"), Text())
 _ENDED_AT: Final = now_or_later(jobs.c.started_at)  # the clock may have been set back
 _SETTLED: Final = (jobs.c.id, jobs.c.lease, jobs.c.state, jobs.c.schedule_id)
+_LONGEST_REASON: Final = 500
+"""Characters of a reason that are kept with the job; the attempt has the whole text."""
 
 
 def _finish(dialect: str) -> Sequence[Executable]:
@@ -96,6 +99,7 @@ def _settle(dialect: str) -> Sequence[Executable]:
     batch = _batch(dialect, **_BATCH)
     retried = batch.c.state == JobState.PENDING
     finished = batch.c.state == JobState.FINISHED
+    uncounted = case((and_(retried, batch.c.outcome.in_(list(UNCOUNTED))), 1), else_=0)
     changes = {
         "state": batch.c.state,
         "finished_at": case((retried, null()), else_=_ENDED_AT),
@@ -112,12 +116,14 @@ def _settle(dialect: str) -> Sequence[Executable]:
         "cancelled_by": batch.c.cancelled_by,
         "started_at": _began_at(batch),
         "hook_owed": batch.c.hook_owed,
+        "retry_reason": func.substr(batch.c.reason, 1, _LONGEST_REASON),
+        "attempt": jobs.c.attempt - uncounted,
     }
     ended = (batch.c.outcome, batch.c.error, batch.c.traceback)
     held = _held(batch)
     if dialect != POSTGRESQL:
         return _kept_before(held, _began_at(batch), ended), _changed(held, changes).returning(*_SETTLED)
-    settled, kept = _changed_and_kept(dialect, batch, _changed(held, changes), ended)
+    settled, kept = _changed_and_kept(dialect, batch, _changed(held, changes), ended, jobs.c.attempt + uncounted)
     return (select(*(settled.c[column.name] for column in _SETTLED)).add_cte(kept),)
 
 
@@ -145,13 +151,16 @@ def _kept_before(held: ColumnElement[bool], began: Any, ended: Sequence[Any]) ->
     return _kept(select(jobs.c.id, jobs.c.lease, jobs.c.attempt, _NODE, *moments, *ended).where(held))
 
 
-def _changed_and_kept(dialect: str, batch: Any, changed: Update, ended: Sequence[Any]) -> tuple[CTE, CTE]:
-    """Change the jobs and keep the attempts in one statement on PostgreSQL."""
+def _changed_and_kept(
+    dialect: str, batch: Any, changed: Update, ended: Sequence[Any], attempt: ColumnElement[int] = jobs.c.attempt
+) -> tuple[CTE, CTE]:
+    """Change the jobs and keep the attempts in one statement on PostgreSQL; `attempt`: its number, after the change."""
     named = [column.label(f"attempt_{name}") for name, column in zip(_ENDED_AS, ended, strict=True)]
     found = changed.where(one_of(dialect, jobs.c.id, select(batch.c.id).correlate(None)))
-    settled = found.returning(*_SETTLED, jobs.c.attempt, jobs.c.started_at, jobs.c.updated_at, *named).cte("settled")
+    number = attempt.label("number")
+    settled = found.returning(*_SETTLED, number, jobs.c.started_at, jobs.c.updated_at, *named).cte("settled")
     row = settled.c
-    attempts = select(row.id, row.lease, row.attempt, _NODE, row.started_at, row.updated_at, *list(row)[-len(named) :])
+    attempts = select(row.id, row.lease, row.number, _NODE, row.started_at, row.updated_at, *list(row)[-len(named) :])
     return settled, _kept(attempts).cte("kept")
 
 
