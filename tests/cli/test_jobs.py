@@ -133,7 +133,7 @@ def test_list_for_people(horae: Call, bare: Call, database: Database) -> None:
         "TYPE",
         "STATE",
         "PROGRESS",
-        "LABEL",
+        "NOTE",
         "OWNER",
         "QUEUE",
         "CREATED",

@@ -61,6 +61,9 @@ class JobView(View):
     priority: int = Field(description="Higher starts first.")
     attempt: int = Field(description="Which attempt this is, from 1; 0 before the first.")
     max_attempts: int
+    retry_reason: str | None = Field(
+        None, description="Why the job is pending again; its next attempt is due at `due_on`. Null for other jobs."
+    )
     node: str | None = Field(
         validation_alias="node_id", description="The node that holds the job; briefly also after it was cancelled."
     )
@@ -93,7 +96,9 @@ class AttemptView(View):
     node: str | None = Field(validation_alias="node_id")
     started_on: datetime = Field(validation_alias="started_at")
     finished_on: datetime = Field(validation_alias="finished_at")
-    outcome: str = Field(description="`finished`, `failed`, `cancelled`, `timed_out` or `crashed`.")
+    outcome: str = Field(
+        description="`finished`, `failed`, `cancelled`, `timed_out`, `crashed`, `snoozed` or `interrupted`."
+    )
     error: str | None = Field(description="Shown to staff.")
     traceback: str | None = Field(description="Shown to staff.")
 

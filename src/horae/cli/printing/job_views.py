@@ -17,9 +17,16 @@ def as_values(job: Job) -> dict[str, Any]:
     return asdict(job)
 
 
+def _note(job: Job) -> str | None:
+    """Return what a running job says of itself, or why a pending one waits for another attempt."""
+    if job.retry_reason is not None:
+        return f"again at {local_time(job.run_at)}: {job.retry_reason}"
+    return None if job.ended else job.label
+
+
 COLUMNS: Final[Columns] = {
     "ID": "id", "TYPE": "type", "STATE": "state.value", "PROGRESS": lambda job: f"{job.progress_percentage}%",
-    "LABEL": "label", "OWNER": "owner", "QUEUE": "queue", "CREATED": "created_at",
+    "NOTE": _note, "OWNER": "owner", "QUEUE": "queue", "CREATED": "created_at",
 }  # fmt: skip
 ATTEMPT_COLUMNS: Final[Columns] = {
     "ATTEMPT": "attempt", "LEASE": "lease", "NODE": "node_id", "STARTED": "started_at", "FINISHED": "finished_at",
@@ -51,8 +58,8 @@ def line_of(job: Job) -> str:
     words = [f"job {job.id} ({job.type}): {job.state.value}"]
     if job.state is JobState.STARTED:
         words.append(f"{job.progress_percentage}%")
-    if job.label and not job.ended:
-        words.append(job.label)
+    if (note := _note(job)) is not None:
+        words.append(note)
     if job.state is JobState.FAILED:
         words.append(f"- {job.human_readable_error or job.error or 'no reason given'}")
     return printable(" ".join(words))

@@ -33,7 +33,7 @@ export function timelineOf(
   for (const attempt of attempts) {
     const attemptStart = Date.parse(attempt.started_on)
     addWait(job, at, attemptStart, attemptStart, add)
-    const kind = attempt.outcome === 'finished' ? 'running' : 'failed'
+    const kind = NOT_FAILED.has(attempt.outcome) ? 'running' : 'failed'
     add(
       kind,
       Date.parse(attempt.finished_on),
@@ -84,6 +84,8 @@ function runningSince(job: Job, attempts: readonly JobAttempt[]): number | null 
   const started = Date.parse(job.started_on)
   return attempts.some((attempt) => Date.parse(attempt.started_on) >= started) ? null : started
 }
+
+const NOT_FAILED: ReadonlySet<string> = new Set(['finished', 'snoozed', 'interrupted'])
 
 const OUTCOMES: Readonly<Record<string, string>> = {
   timed_out: 'timed out',

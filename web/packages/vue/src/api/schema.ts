@@ -640,7 +640,7 @@ export interface components {
             node: string | null;
             /**
              * Outcome
-             * @description `finished`, `failed`, `cancelled`, `timed_out` or `crashed`.
+             * @description `finished`, `failed`, `cancelled`, `timed_out`, `crashed`, `snoozed` or `interrupted`.
              */
             outcome: string;
             /**
@@ -921,6 +921,11 @@ export interface components {
              */
             retry_of?: number | null;
             /**
+             * Retry Reason
+             * @description Why the job is pending again; its next attempt is due at `due_on`. Null for other jobs.
+             */
+            retry_reason?: string | null;
+            /**
              * Schedule Id
              * @description The schedule that it was started for.
              */
@@ -1019,6 +1024,11 @@ export interface components {
             progress_percentage: number;
             /** Queue */
             queue: string;
+            /**
+             * Retry Reason
+             * @description Why the job is pending again; its next attempt is due at `due_on`. Null for other jobs.
+             */
+            retry_reason?: string | null;
             /**
              * Schedule Id
              * @description The schedule that it was started for.
