@@ -36,6 +36,7 @@ from horae.domain.jobs.job import (
     ENDED,
     MAX_CRASHES,
     NEXT_STATE,
+    UNCOUNTED,
     AttemptOutcome,
     Cancelled,
     Claim,
@@ -47,6 +48,8 @@ from horae.domain.jobs.job import (
     NodeId,
     Outcome,
     Settlement,
+    Snoozed,
+    StoppedEarly,
     Succeeded,
     decide,
 )
@@ -118,8 +121,21 @@ WISHES: Final = st.builds(
     retry=st.sampled_from([0, 0, STEP]),
 )
 OUTCOMES: Final[st.SearchStrategy[Outcome]] = st.sampled_from(
-    [Succeeded("[1]"), Failed("no", "No."), Failed("late", timed_out=True), Cancelled("carol")]
+    [
+        Succeeded("[1]"),
+        Failed("no", "No."),
+        Failed("never", final=True),
+        Failed("late", timed_out=True),
+        Cancelled("carol"),
+        Snoozed(float(STEP), "later"),
+        StoppedEarly("stopped", again=True),
+        StoppedEarly("stopped", again=False),
+    ]
 )
+UNCOUNTED_EVENTS: Final = {
+    AttemptOutcome.SNOOZED: JobEvent.SNOOZE,
+    AttemptOutcome.INTERRUPTED: JobEvent.INTERRUPT,
+}
 WHICH: Final = st.integers(0, 100)
 
 
@@ -508,8 +524,10 @@ class JobLife(RuleBasedStateMachine):
         job.leave(item.outcome)
         match item.state:
             case JobState.PENDING:
-                job.move(JobEvent.RETRY, self.now)
-                job.run_at, job.progress = self.now + job.wish.retry, 0
+                uncounted = item.outcome in UNCOUNTED
+                job.move(UNCOUNTED_EVENTS.get(item.outcome, JobEvent.RETRY), self.now)
+                job.attempt -= uncounted
+                job.run_at, job.progress = self.now + (round(item.delay) if uncounted else job.wish.retry), 0
             case JobState.FINISHED:
                 job.move(JobEvent.SUCCEED, self.now)
                 job.progress = 100
