@@ -22,7 +22,7 @@ JOB_FIELDS = {
     "id", "type", "queue", "priority", "state", "label", "progress_percentage", "owner", "params", "result", "error",
     "human_readable_error", "attempt", "max_attempts", "lease", "node_id", "unique_key", "run_at", "created_at",
     "updated_at", "started_at", "finished_at", "cancelled_by", "meta", "schedule_id", "nominal_time", "deployment_id",
-    "max_runtime", "run_reason", "retry_of",
+    "max_runtime", "run_reason", "retry_of", "retry_reason",
 }  # fmt: skip
 ATTEMPT_FIELDS = {
     "job_id", "lease", "attempt", "node_id", "started_at", "finished_at", "outcome", "error", "traceback",

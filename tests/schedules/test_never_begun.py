@@ -208,33 +208,33 @@ def test_others_go_on_beside_it(driver: Driver) -> None:
 
 
 @pytest.mark.parametrize("options", KINDS, ids=["drifting", "fixed", "cron", "allow_all"])
-def test_an_orderly_stop_of_its_node_moves_no_count_and_no_streak(stage: Stage, options: dict[str, Any]) -> None:
-    stage.horae.schedules.add("work", max_retries=3, **options)
+def test_an_orderly_stop_of_its_node_moves_no_count_and_no_streak(driver: Driver, options: dict[str, Any]) -> None:
+    driver.horae.schedules.add("work", max_retries=3, **options)
     for outcome in (ENDED_BADLY, CRASHED):
-        stage.until_due("work")
-        stage.run(outcome, age=timedelta(hours=1))
-    before = stored(stage)
+        driver.until_due("work")
+        driver.run(outcome, age=timedelta(hours=1))
+    before = stored(driver)
     for _ in range(4):  # more often than it may fail
-        stage.until_due("work")
-        (job_id,) = stage.run(StoppedEarly("the node stopped", again=False), seconds=30)
-        after = stage.get("work")
-        assert stage.horae.jobs.get(job_id).state == "failed"
+        driver.until_due("work")
+        (job_id,) = driver.run(StoppedEarly("the node stopped", again=False), seconds=30)
+        after = driver.get("work")
+        assert driver.horae.jobs.get(job_id).state == "failed"
         assert (after.enabled, after.open_runs, after.state) == (True, 0, "idle")
-        before = but_for_the_finish(before, stage)
-        assert stored(stage) == before
+        before = but_for_the_finish(before, driver)
+        assert stored(driver) == before
 
 
 @pytest.mark.parametrize("outcome", [StoppedEarly("the node stopped", again=True), Snoozed(60.0, "later")])
-def test_a_run_that_goes_back_to_the_queue_stays_open(stage: Stage, outcome: Outcome) -> None:
-    stage.horae.schedules.add("work", every="10m", max_retries=0)
-    before = stage.get("work").statistics
-    stage.until_due("work")
-    (job_id,) = stage.run(outcome)
-    waiting = stage.get("work")
+def test_a_run_that_goes_back_to_the_queue_stays_open(driver: Driver, outcome: Outcome) -> None:
+    driver.horae.schedules.add("work", every="10m", max_retries=0)
+    before = driver.get("work").statistics
+    driver.until_due("work")
+    (job_id,) = driver.run(outcome)
+    waiting = driver.get("work")
     assert (replace(waiting.statistics, last_start=None), waiting.open_runs) == (before, 1)
-    stage.clock.advance(minutes=2)
-    (claim,) = stage.claim()
-    stage.end(claim)
+    driver.clock.advance(minutes=2)
+    (claim,) = driver.claim()
+    driver.end(claim)
     assert claim.id == job_id
-    after = stage.get("work").statistics
+    after = driver.get("work").statistics
     assert (after.total_runs, after.total_successes, after.streak()) == (1, 1, 0)

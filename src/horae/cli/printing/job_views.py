@@ -7,7 +7,7 @@ from typing import Any, Final
 import typer
 
 from horae.cli.printing.escaping import printable
-from horae.cli.printing.output import Columns, print_fields, print_table
+from horae.cli.printing.output import Columns, local_time, print_fields, print_table
 from horae.domain.jobs.job import Job, JobState
 from horae.storage.jobs.reading import Attempt
 
@@ -21,7 +21,7 @@ def _note(job: Job) -> str | None:
     """Return what a running job says of itself, or why a pending one waits for another attempt."""
     if job.retry_reason is not None:
         return f"again at {local_time(job.run_at)}: {job.retry_reason}"
-    return None if job.ended else job.label
+    return job.label
 
 
 COLUMNS: Final[Columns] = {
@@ -58,7 +58,7 @@ def line_of(job: Job) -> str:
     words = [f"job {job.id} ({job.type}): {job.state.value}"]
     if job.state is JobState.STARTED:
         words.append(f"{job.progress_percentage}%")
-    if (note := _note(job)) is not None:
+    if (note := _note(job)) and not job.ended:
         words.append(note)
     if job.state is JobState.FAILED:
         words.append(f"- {job.human_readable_error or job.error or 'no reason given'}")
