@@ -131,7 +131,7 @@ class Tallies:
                 case RunOutcome.CRASHED:
                     tally.crashes += 1
                     tally.cells[cell] += 1
-                case RunOutcome.CANCELLED | RunOutcome.NEVER_BEGUN:
+                case RunOutcome.CANCELLED | RunOutcome.UNCOUNTED:
                     tally.cancelled += 1
 
     def opened(self, member: int, runs: int) -> None:

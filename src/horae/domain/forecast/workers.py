@@ -86,7 +86,7 @@ class Workers:
         """Cancel a run that makes way for the next one."""
         if run.node is None:
             self._waiting.withdrawn(run)
-            self._schedules.ended(run, RunOutcome.NEVER_BEGUN, now)
+            self._schedules.ended(run, RunOutcome.UNCOUNTED, now)
         elif run in self._running:  # otherwise its node is down, and another finds that later
             self._release(run)
             self._schedules.ended(run, RunOutcome.CANCELLED, now)
