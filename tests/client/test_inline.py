@@ -1,14 +1,21 @@
 """Running a job here and now, under the rules of a node."""
 
+import asyncio
+import sqlite3
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import partial
+from typing import Any
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from horae import Backoff, Horae, JobContext, JobState, MaxJobCountExceeded, SoftTimeLimitExceeded
+from horae.storage.engine.database import Database
+from horae.storage.operations import nodes
 from tests.harness.applications import attempts_of, live_rows, rows
-from tests.harness.nodes import until, until_set, until_state
+from tests.harness.nodes import running_node, until, until_set, until_state
 from tests.harness.waiting import until_ended
 
 
@@ -192,3 +199,60 @@ async def test_its_process_is_a_node_that_others_see_alive(horae: Horae) -> None
     [job] = (await horae.aio.jobs.list()).jobs
     assert (await until_state(horae, job.id, "finished", "failed")).state is JobState.FINISHED
     caller.join(20)
+
+
+def test_a_process_registers_again_after_a_registration_without_an_answer(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The row was written, and the process does not know; the second attempt neither fails nor waits for the first."""
+
+    @horae.job
+    def answer() -> int:
+        return 42
+
+    register, transact = nodes.register, Database.transact
+
+    def without_answer(database: Database, statement: Any, *args: Any, **kwargs: Any) -> Any:
+        result = transact(database, statement, *args, **kwargs)
+        if statement is register:
+            monkeypatch.setattr(Database, "transact", transact)
+            raise OperationalError("COMMIT", {}, sqlite3.OperationalError("no answer"))
+        return result
+
+    monkeypatch.setattr(Database, "transact", without_answer)
+    with pytest.raises(OperationalError, match="no answer"):
+        horae.jobs.start(answer, sync=True)
+    assert horae.jobs.start(answer, sync=True).result == 42
+
+
+async def test_a_job_whose_claim_got_no_answer_is_handed_back(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This process holds it and does not know; another job that it runs meanwhile is not mistaken for it."""
+    begun, release = threading.Event(), threading.Event()
+
+    @horae.job(max_count=None)
+    def answer() -> int:
+        return 42
+
+    @horae.job
+    def slow() -> str:
+        begun.set()
+        release.wait(20)
+        return "done"
+
+    beside = asyncio.get_running_loop().run_in_executor(None, partial(horae.jobs.start, slow, sync=True))
+    await until_set(begun)
+    transact = Database.transact
+
+    def without_answer(database: Database, statement: Any, *args: Any, **kwargs: Any) -> Any:
+        transact(database, statement, *args, **kwargs)
+        monkeypatch.setattr(Database, "transact", transact)
+        raise OperationalError("COMMIT", {}, sqlite3.OperationalError("no answer"))
+
+    monkeypatch.setattr(Database, "transact", without_answer)
+    with pytest.raises(OperationalError, match="no answer"):
+        await asyncio.to_thread(horae.jobs.start, answer, sync=True)
+    async with running_node(horae):
+        [job] = horae.jobs.list(types=["answer"]).jobs
+        assert await horae.aio.jobs.wait(job.id, timeout="20s") == 42
+    release.set()
+    assert (await beside).result == "done"

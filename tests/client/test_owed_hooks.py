@@ -1,13 +1,15 @@
 """A hook is owed by the row until somebody who knows the type has called it, once, and holds nothing else up."""
 
 import asyncio
+import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from horae import Horae, Job, JobContext, JobState, JobType
 from horae.client.doctor.work import left_findings
@@ -19,7 +21,7 @@ from horae.types.hooks.hooks import Hooks
 from horae.types.hooks.threads import HookThreads
 from tests.client.test_keeping import age
 from tests.harness.applications import application, claim_as_another_node, execute, rows
-from tests.harness.nodes import running_node, until_state
+from tests.harness.nodes import running_node, until, until_state
 from tests.harness.waiting import Record, until_acquired, until_stored
 
 
@@ -290,6 +292,49 @@ class TestOnce:
         async with running_node(horae):
             await calls.made.reaches(1)
         assert calls.made == [f"on_cancelled {job.id}"]
+
+
+LATER: Final = "UPDATE horae_jobs SET hook_taken_at = NULL"
+"""As if the time were over after which a hook is called that was taken and not called."""
+
+
+class TestUnavailableDatabase:
+    """A hook needs the job's parameters, which may be in another table."""
+
+    @pytest.fixture
+    def fail_once(self, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+        """Let the next reading of parameters fail."""
+        load = Hooks.with_parameters
+
+        def unavailable(hooks: Hooks, job: Job) -> Job:
+            monkeypatch.setattr(Hooks, "with_parameters", load)
+            raise OperationalError("SELECT", {}, sqlite3.OperationalError("unable to open database file"))
+
+        return lambda: monkeypatch.setattr(Hooks, "with_parameters", unavailable)
+
+    async def test_the_hook_stays_due(self, horae: Horae, calls: Calls, fail_once: Callable[[], None]) -> None:
+        hooked(horae, calls)
+        fail_once()
+        job = horae.jobs.start("hooked", sync=True)
+        assert (calls.made, owed(horae)) == ([], [(job.id, "on_error")])
+        execute(horae, LATER)
+        async with running_node(horae):
+            await until(lambda: calls.made)
+            await until(lambda: not owed(horae))
+        assert len(calls.made) == 1
+
+    def test_a_deletion_is_repeated(self, horae: Horae, calls: Calls, fail_once: Callable[[], None]) -> None:
+        hooked(horae, calls)
+        job = horae.jobs.start("hooked", sync=True)
+        calls.made.clear()
+        age(horae, job.id)
+        fail_once()
+        with pytest.raises(OperationalError):
+            horae.jobs.clean_up()
+        assert calls.made == []
+        execute(horae, LATER)
+        assert horae.jobs.clean_up() == 1
+        assert calls.made == [f"before_delete {job.id}"]
 
 
 class TestNothingIsHeldUp:

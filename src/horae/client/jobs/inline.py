@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final, Protocol
+from functools import partial
+from typing import Final, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
@@ -11,6 +12,8 @@ from horae.domain.jobs.job import Claim, Job, JobId, JobState
 from horae.errors import JobDoesNotExist, WaitTimeout
 from horae.storage.engine.database import Database
 from horae.wakeup.channel import WakeupChannel
+
+T = TypeVar("T")
 
 LONGEST_WAIT: Final = 60.0
 """Seconds to wait for the next attempt; one that is due later is left to the nodes."""
@@ -27,6 +30,10 @@ class RunsInline(Protocol):
 
     def claim(self, connection: Connection, job_id: JobId) -> Claim:
         """Claim the job."""
+        ...
+
+    def claimed(self, transaction: Callable[[], T], claim_of: Callable[[T], Claim | None]) -> T:
+        """Run a transaction that claims a job; if its answer is lost, the job is handed back."""
         ...
 
     def run(self, claim: Claim) -> None:
@@ -46,6 +53,10 @@ def retried_inline(database: Database, wakeup: WakeupChannel, inline: RunsInline
             continue
         waited = True
         with suppress(JobDoesNotExist):  # a node claimed it first, or it is not due yet
-            inline.run(database.transact(inline.claim, job.id))
+            inline.run(inline.claimed(partial(database.transact, inline.claim, job.id), _itself))
             waited = False
     return job
+
+
+def _itself(claim: Claim) -> Claim:
+    return claim

@@ -310,7 +310,8 @@ class Jobs:
         if session is not None:
             raise InvalidRequest("sync=True runs the job at once, so it cannot wait for the session's commit")
         self._inline.join()
-        job, claim = self._alone(partial(self._create_and_claim, wanted=wanted))
+        create = partial(self._alone, partial(self._create_and_claim, wanted=wanted))
+        job, claim = self._inline.claimed(create, lambda created: created[1])
         if claim is None:  # an active job with the same key
             return self.get(job.id)
         self._inline.run(claim)

@@ -7,10 +7,11 @@ retry is left to other nodes.
 import asyncio
 import logging
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
@@ -24,6 +25,7 @@ from horae.runtime.bodies.run import Run, stop_runs
 from horae.runtime.bodies.run_monitor import RunMonitor
 from horae.runtime.bodies.runner import OutOfContact, RunEnvironment, ended_by, perform, perform_async
 from horae.runtime.components import Components, NodeOptions
+from horae.runtime.inline.claims import InlineClaims
 from horae.runtime.inline.ends import InlineEnds
 from horae.runtime.liveness.heartbeat import Watcher
 from horae.runtime.liveness.membership import Membership, membership_of
@@ -35,6 +37,8 @@ from horae.storage.outcomes.settling import Settled
 from horae.types.context import JobContext
 from horae.types.hooks.hooks import Hooks
 from horae.wakeup.channel import Hint, HintKind
+
+T = TypeVar("T")
 
 log = logging.getLogger("horae.runtime")
 
@@ -68,6 +72,7 @@ class InlineNode:
             self._options.timing.run_monitor,
         )
         self._ends = InlineEnds(self._environment, self._settled, self._options.timing)
+        self._claims = InlineClaims(self._environment, self._send_work, self._options.timing.worker)
         self._joining = threading.Lock()
         self._membership = None
         self._closed = threading.Event()
@@ -79,6 +84,10 @@ class InlineNode:
         if claim is None:
             raise JobDoesNotExist(job_id)
         return claim
+
+    def claimed(self, transaction: Callable[[], T], claim_of: Callable[[T], Claim | None]) -> T:
+        """Run a transaction that claims a job; if its answer is lost, the job is handed back."""
+        return self._claims.make(transaction, claim_of)
 
     def run(self, claim: Claim) -> None:
         """Run the body in this thread and settle the job.
@@ -106,6 +115,7 @@ class InlineNode:
         self._closed.set()
         self._busy.set()
         self._ends.close()
+        self._claims.close()
         if self._membership is not None:
             self._membership.leave()
 
@@ -138,8 +148,12 @@ class InlineNode:
     def _expired(self, job: Job) -> None:
         self._components.wakeup.send(Hint(HintKind.ENDED, (job.id,)))
 
+    def _send_work(self) -> None:
+        self._components.wakeup.send(Hint(HintKind.WORK))
+
     def _settled(self, finished: FinishedRun, settled: Settled) -> None:
         claim = finished.claim
+        self._claims.release(claim.id)
         state = settled.released.get(claim.id)
         if claim.id in settled.settled:
             state = JobState.FINISHED if finished.settlement is None else finished.settlement.state

@@ -145,7 +145,11 @@ class FileMembership(Membership):
         """Take the lock, then insert the row, so that no row is ever seen without a lock."""
         make_folder(self._directory)
         self._lock.take()
-        self._database.transact(nodes.register, self._record)
+        try:
+            self._database.transact(nodes.register, self._record)
+        except BaseException:
+            self._lock.release()  # or a second attempt of this process would wait for it without end
+            raise
 
     @override
     def _judge(self, others: Sequence[NodeView], took: float) -> Mapping[NodeId, Death | None]:

@@ -17,7 +17,6 @@ from sqlalchemy import (
     cast,
     delete,
     func,
-    insert,
     literal_column,
     null,
     or_,
@@ -28,6 +27,7 @@ from sqlalchemy.dialects import postgresql
 
 from horae.domain.jobs.job import NodeId
 from horae.storage.engine.dialect import (
+    INSERT,
     POSTGRESQL,
     PerDialect,
     TextList,
@@ -106,7 +106,15 @@ DIED_ENTRY: Final = {
 
 _change = update(nodes).where(nodes.c.id == bindparam("node"))
 SET_TYPES: Final = _change.values(types=bindparam("known"))
-REGISTER: Final = insert(nodes).values(started_at=database_now(), heartbeat_at=database_now())
+# The row may exist already: a process that got no answer to its first registration registers again.
+REGISTER: Final = PerDialect(
+    lambda dialect: (
+        INSERT[dialect](nodes)
+        .values({name: bindparam(name) for name in NodeRecord.__annotations__})
+        .values(started_at=database_now(), heartbeat_at=database_now())
+        .on_conflict_do_nothing(index_elements=[nodes.c.id])
+    )
+)
 
 _other = nodes.alias("other")
 _suspects = select(func.count()).where(
@@ -165,7 +173,7 @@ def schedulers(connection: Connection) -> list[NodeId]:
 
 def register(connection: Connection, record: NodeRecord) -> None:
     """Add the row of a new incarnation."""
-    connection.execute(REGISTER, asdict(record))
+    connection.execute(REGISTER.on(connection), asdict(record))
 
 
 def set_types(connection: Connection, node: NodeId, types: Collection[str]) -> None:

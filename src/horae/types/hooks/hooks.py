@@ -68,14 +68,18 @@ class Hooks:
         return self._database.transact(owed_hooks.take, [type_name], TAKEN_AGAIN, job_id)
 
     def call(self, owed: OwedHook) -> None:
-        """Call a hook that was taken, and record that; an error of the hook is logged."""
+        """Call a hook that was taken, and record that; an error of the hook is logged.
+
+        Raises an error of the database that prevents the call: the hook stays due.
+        """
         job, hook = owed
         if hook == BEFORE_DELETE and self._delete_taken(job):
             return
+        loaded = self._loaded(job) if self.wanted(job.type, hook) else None
         error = self._errors.pop(job.id, None)
         try:
-            if self.wanted(job.type, hook):
-                self._call(self._registry.get(job.type), hook, self.with_parameters(job), error)
+            if loaded is not None:
+                self._call(self._registry.get(job.type), hook, loaded, error)
         except Exception:
             log.exception("a hook of job %d failed", job.id)
         self.done(owed)
@@ -211,9 +215,23 @@ class Hooks:
     def _before_delete(self, job: Job) -> None:
         self._registry.get(job.type).before_delete(self.with_parameters(job))
 
-    def _may_go(self, job: Job) -> bool:
+    def _loaded(self, job: Job) -> Job | None:
+        """Return the job with its parameters, None if they are unreadable; raises if the database is unavailable."""
         try:
-            self._before_delete(job)
+            return self.with_parameters(job)
+        except Exception as error:
+            if is_transient(error):
+                raise
+            log.exception("the parameters of job %d cannot be read, so its hook is not called", job.id)
+            return None
+
+    def _may_go(self, job: Job) -> bool:
+        """Call `before_delete`, and return whether it allows the deletion."""
+        loaded = self._loaded(job)
+        if loaded is None:
+            return False
+        try:
+            self._registry.get(job.type).before_delete(loaded)
         except Exception:
             log.exception("before_delete of job %d (%s) failed; its row stays", job.id, job.type)
             return False
