@@ -1,12 +1,18 @@
-"""A proxy between a client and a server that simulates network faults: silence, refused and reset connections."""
+"""A proxy between a client and a PostgreSQL server that simulates network faults.
+
+It can be silent, refuse and reset connections, and lose the answer to a commit that the server has made.
+"""
 
 import selectors
 import socket
 import struct
 import threading
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Final, Self
+
+from tests.harness.postgres_protocol import Commit, Dialogue
 
 CHUNK: Final = 65_536
 RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER with zero seconds: closing the socket resets the connection
@@ -24,6 +30,9 @@ class Network:
         self._ended = False
         self._sockets: set[socket.socket] = set()
         self._lock = threading.Lock()
+        self._is_lost: Callable[[Commit], bool] = lambda _: False
+        self.lost = 0
+        """Answers to commits that were lost."""
 
     def __enter__(self) -> Self:
         self._start(self._accept)
@@ -66,6 +75,18 @@ class Network:
                 end.shutdown(socket.SHUT_RDWR)
             end.close()
 
+    @contextmanager
+    def losing_answers(self, is_lost: Callable[[Commit], bool]) -> Generator[None]:
+        """Lose the answers to commits for which the function returns true, and reset their connections.
+
+        The server has committed by then. The function is called on the threads of the connections.
+        """
+        self._is_lost = is_lost
+        try:
+            yield
+        finally:
+            self._is_lost = lambda _: False
+
     def _start(self, target: object, *args: object) -> None:
         assert callable(target)
         threading.Thread(target=target, args=args, daemon=True).start()
@@ -86,6 +107,7 @@ class Network:
                 self._start(self._pass_on, client, server)
 
     def _pass_on(self, client: socket.socket, server: socket.socket) -> None:
+        dialogue, lost = Dialogue(client.getpeername()[1]), False
         with suppress(OSError, ValueError), selectors.DefaultSelector() as selector:
             selector.register(client, selectors.EVENT_READ, server)
             selector.register(server, selectors.EVENT_READ, client)
@@ -96,8 +118,19 @@ class Network:
                     data = source.recv(CHUNK)
                     if not data:
                         return self._hang_up(client, server)
-                    key.data.sendall(data)
+                    if source is client:
+                        commits = dialogue.client_sent(data)
+                        lost = lost or any(self._is_lost(commit) for commit in commits)
+                    elif dialogue.server_sent(data) and lost:
+                        return self._lose(client, server)
+                    if source is client or not lost:
+                        key.data.sendall(data)
         return self._hang_up(client, server)
+
+    def _lose(self, client: socket.socket, server: socket.socket) -> None:
+        self.lost += 1
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+        self._hang_up(client, server)
 
     def _hang_up(self, *ends: socket.socket) -> None:
         with self._lock:

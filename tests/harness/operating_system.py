@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, Self
 
 # Below the range that Linux assigns to outgoing connections, so that none can take the port while
@@ -16,6 +17,8 @@ from typing import Final, Self
 PORTS: Final = range(15_000, 32_000)
 
 DEBIAN_VERSIONS: Final = Path("/usr/lib/postgresql")
+
+NO_VARIABLES: Final[Mapping[str, str]] = MappingProxyType({})
 
 ON_END_OF_INPUT: Final = 'cat >/dev/null; kill -QUIT "$1" 2>/dev/null; rm -rf "$2"'
 
@@ -84,13 +87,15 @@ class Workplace:
             os.chown(folder, user.uid, user.gid)
         return cls(folder, user)
 
-    def start(self, command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+    def start(
+        self, command: Sequence[str], log: Path, environment: Mapping[str, str] = NO_VARIABLES
+    ) -> subprocess.Popen[bytes]:
         """Start a program in a new session: an interrupt of the terminal must only reach the tests."""
         with log.open("ab") as output:
             return subprocess.Popen(
                 command,
                 cwd=self.folder,
-                env=environment_without_postgres_settings(os.environ),
+                env={**environment_without_postgres_settings(os.environ), **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

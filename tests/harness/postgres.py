@@ -54,8 +54,15 @@ class PostgresFailed(RuntimeError):
 class PostgresServer:
     """A server that runs inside `with`; its databases are named by SQLAlchemy URLs."""
 
-    def __init__(self, settings: Mapping[str, str] = AS_SHIPPED) -> None:
-        self._settings = settings
+    def __init__(
+        self,
+        settings: Mapping[str, str] = AS_SHIPPED,
+        *,
+        disk: Path | None = None,
+        environment: Mapping[str, str] = AS_SHIPPED,
+    ) -> None:
+        """`disk`: the folder in which the data directory is made; `environment`: additional variables of its processes."""
+        self._settings, self._disk, self._environment = settings, disk, environment
         self._programs = find_postgres_programs()
         self._process: subprocess.Popen[bytes] | None = None
         self._guard: EndGuard | None = None
@@ -63,7 +70,7 @@ class PostgresServer:
         self.folder = Path()
 
     def __enter__(self) -> Self:
-        self.folder = Path(tempfile.mkdtemp(prefix="horae-postgres-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="horae-postgres-", dir=self._disk))
         self._workplace = Workplace.prepare(self.folder)
         self.port = free_loopback_port()
         try:
@@ -91,6 +98,18 @@ class PostgresServer:
     def url(self, database: str = "postgres") -> str:
         """Return the SQLAlchemy URL of a database by name."""
         return f"postgresql+psycopg://postgres@127.0.0.1:{self.port}/{database}"
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the server has ended by itself, as it does if its disk is full while it writes its log of changes."""
+        return self._process is not None and self._process.poll() is not None
+
+    def processes(self) -> list[int]:
+        """Return the ids of the main process and all that it has started."""
+        assert self._process is not None
+        main = self._process.pid
+        children = Path(f"/proc/{main}/task/{main}/children").read_text().split()
+        return [main, *map(int, children)]
 
     def start(self) -> None:
         """Start the server again after `halt` or `kill`, on the same port, and wait for it."""
@@ -168,7 +187,7 @@ class PostgresServer:
 
     def _run(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
         command = [str(self._programs / program), "-D", str(self.folder / "data"), *arguments]
-        return self._workplace.start(command, self.folder / "server.log")
+        return self._workplace.start(command, self.folder / "server.log", self._environment)
 
     def _answers(self) -> bool:
         try:

@@ -1,16 +1,37 @@
 """The application of the measured faults: each body logs its begin and its end to a file."""
 
 import asyncio
+import os
 import re
 import sys
 import threading
 import time
+from contextlib import ExitStack
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Final
 
-from horae import Horae, JobContext
-from tests.harness.body_log import logged
+from horae import Backoff, Horae, JobContext
+from tests.harness.body_log import LOG_VARIABLE, logged
+from tests.harness.clocks import CONTROL_VARIABLE, obey
+from tests.harness.node_process import SILENCE_VARIABLE, shrunk
 
 horae = Horae()
-SLOW_TO_MATCH = "a" * 27 + "b"
+RELEASE: Final = Path(os.environ.get(LOG_VARIABLE, os.devnull) + ".release")
+"""A file whose existence ends the bodies of `leaving`."""
+SLOW_TO_MATCH: Final = "a" * 27 + "b"
+MANY_ATTEMPTS: Final = 1_000
+"""More than any scenario needs, so that only success ends these jobs."""
+POOL: Final = 24
+"""Connections of one pool of a node, with those that it may open beyond its size."""
+
+holding = threading.Event()
+
+if CONTROL_VARIABLE in os.environ:
+    obey(Path(os.environ[CONTROL_VARIABLE]))
+if SILENCE_VARIABLE in os.environ:
+    horae.node = partial(horae.node, liveness=shrunk(float(os.environ[SILENCE_VARIABLE])))  # type: ignore[method-assign]
 
 
 @horae.job(max_count=None)
@@ -28,6 +49,29 @@ async def once_async(job: JobContext, seconds: float = 0.0) -> None:
     """A coroutine body that is tried once."""
     with logged(job):
         await asyncio.sleep(seconds)
+
+
+@horae.job(max_count=None, queue="leaving", max_attempts=MANY_ATTEMPTS, backoff=Backoff(base=timedelta(0), jitter=0))
+def leaving(job: JobContext) -> None:
+    """A body that ends only when it is stopped, or once the scenario is over."""
+    with logged(job):
+        while not RELEASE.exists():
+            time.sleep(0.02)
+            job.check()
+
+
+@horae.job(max_count=None, queue="pool", max_attempts=MANY_ATTEMPTS, backoff=Backoff(base=timedelta(seconds=0.1)))
+def hold_the_pool(job: JobContext, seconds: float) -> None:
+    """Take all connections that the services of this node share, and keep them; once on each node."""
+    with logged(job):
+        if holding.is_set():
+            raise RuntimeError("the pool of this node is held already")
+        holding.set()
+        with ExitStack() as connections:
+            for _ in range(POOL):
+                connections.enter_context(horae.components.database.engine.connect())
+            time.sleep(seconds)
+        holding.clear()
 
 
 @horae.job(max_count=None, transaction="read committed")

@@ -1,146 +1,132 @@
-"""The faults, one function each: what happens to the nodes or the server while they work."""
+"""The faults that nodes suffer under a steady load, and how long each of them lasts."""
 
-import signal
-import subprocess
-import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import partial
 from typing import Final
 
-import psycopg
-
+from tests.faults.measure import faults
 from tests.faults.measure.scene import Scene
-from tests.harness.postgres import PostgresServer
 
-Scenario = Callable[[Scene, PostgresServer | None], str]
-
-
-def killed_in_a_backlog(scene: Scene, _server: PostgresServer | None, *, seconds: float = 0.0, jobs: int = 4000) -> str:
-    """Kill one of two nodes with SIGKILL while it runs jobs that are tried once."""
-    victim = scene.node()
-    scene.horae.jobs.start_many("once" if seconds else "once_async", [{"seconds": seconds}] * jobs)
-    scene.until_begun(jobs // 10)
-    victim.kill()
-    held = scene.node()
-    scene.until_over()
-    held.terminate()
-    return ""
+Fault = Callable[[Scene], AbstractContextManager[object]]
+Lasting = Callable[[Scene, float], AbstractContextManager[object]]
+BOTH: Final = ("sqlite", "postgresql")
+POSTGRESQL: Final = ("postgresql",)
+SQLITE: Final = ("sqlite",)
 
 
-def killed_in_short_bodies(scene: Scene, server: PostgresServer | None) -> str:
-    """Kill a node with bodies of 20 ms on threads."""
-    return killed_in_a_backlog(scene, server, seconds=0.02, jobs=600)
+class Need(Enum):
+    """What a scenario needs besides nodes and a database."""
+
+    NETWORK = "a network between nodes and server that can fail"
+    DISK = "a small disk for the database"
+    SERVER_CLOCK = "a server whose clock can be stepped"
 
 
-def read_only(scene: Scene, server: PostgresServer | None, *, seconds: float) -> str:
-    """Let the server refuse every write for a while, as in a fail-over."""
-    assert server is not None
-    scene.node()
-    scene.node()
-    scene.horae.jobs.start_many("once", [{"seconds": 0.3}] * 100)
-    scene.until_begun(20)
-    _set(server, "on")
-    time.sleep(seconds)
-    _set(server, "off")
-    return f"over {scene.until_over():.1f} s later"
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """A fault under a steady load.
+
+    `seconds`: how long it lasts; `briefly`: how long with shortened limits; `may_fail`: how many bodies it may fail that
+    are tried once, because their process was killed; `recovers_within`: seconds until 90 % of the former rate is back;
+    `stops_a_node`: whether a node is told to end during the fault, which a stopped process cannot hear.
+    """
+
+    fault: Lasting
+    seconds: float
+    briefly: float
+    on: tuple[str, ...] = BOTH
+    needs: frozenset[Need] = frozenset()
+    may_fail: int = 0
+    recovers_within: float = 30.0
+    stops_a_node: bool = True
+    settings: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def _set(server: PostgresServer, read_only_: str) -> None:
-    with psycopg.connect(server.url().replace("+psycopg", ""), autocommit=True) as connection:
-        connection.execute("SET default_transaction_read_only = off")
-        connection.execute(f"ALTER SYSTEM SET default_transaction_read_only = {read_only_}".encode())
-        connection.execute("SELECT pg_reload_conf()")
+def lasting(fault: Fault) -> Lasting:
+    """Return a fault that does not need to know how long it will last."""
+    return lambda scene, _seconds: fault(scene)
 
 
-def frozen_server(scene: Scene, server: PostgresServer | None) -> str:
-    """Stop every process of the server for 13 s, then continue it."""
-    assert server is not None
-    for _ in range(3):
-        scene.node()
-    scene.horae.jobs.start_many("once", [{"seconds": 1.0}] * 45)
-    scene.until_begun(15)
-    pids = _processes_of(server)
-    _signal(pids, signal.SIGSTOP)
-    time.sleep(13)
-    _signal(pids, signal.SIGCONT)
-    return f"over {scene.until_over():.1f} s later, {scene.node_count()} of 3 nodes listed"
-
-
-def restarted_server(scene: Scene, server: PostgresServer | None) -> str:
-    """Restart the server in order, with 12 s between."""
-    assert server is not None
-    for _ in range(3):
-        scene.node()
-    scene.horae.jobs.start_many("once", [{"seconds": 1.0}] * 15)
-    scene.until_begun(15)
-    server.halt("fast")
-    time.sleep(12)
-    server.start()
-    return f"over {scene.until_over():.1f} s later"
-
-
-def stopped_without_a_server(scene: Scene, server: PostgresServer | None) -> str:
-    """Send SIGTERM to a node with a grace of 3 s while the server is stopped."""
-    assert server is not None
-    node = scene.node(grace="3s")
-    scene.horae.jobs.start_many("once", [{"seconds": 1.0}] * 5)
-    scene.until_begun(5)
-    server.halt("immediate")
-    began = time.monotonic()
-    node.terminate()
-    try:
-        node.wait(30)
-    except subprocess.TimeoutExpired:
-        return "NOT ENDED within 30 s"
-    finally:
-        server.start()
-    took = time.monotonic() - began
-    scene.node()
-    scene.until_over()
-    return f"ended after {took:.1f} s"
-
-
-def interpreter_held(scene: Scene, _server: PostgresServer | None) -> str:
-    """Run a body that blocks all other threads for 15 s; it and the other bodies must finish as usual."""
-    scene.node()
-    scene.node()
-    scene.horae.jobs.start_many("hold_the_interpreter", [{"seconds": 15.0}])
-    scene.horae.jobs.start_many("once", [{"seconds": 0.2}] * 40)
-    return f"over after {scene.until_over():.1f} s"
-
-
-def attacked(scene: Scene, _server: PostgresServer | None) -> str:
-    """Run bodies that try to end their node; every other job must finish, on the same node."""
-    node = scene.node()
-    for kind in ("SystemExit", "KeyboardInterrupt", "loop.stop", "cancel all"):
-        scene.horae.jobs.start("attack", kind=kind)
-        scene.horae.jobs.start_many("once_async", [{"seconds": 0.05}] * 10)
-        time.sleep(0.5)
-    over = scene.until_over()
-    return f"node {'lives' if node.poll() is None else 'HAS ENDED'}, over {over:.1f} s later"
-
-
-def _processes_of(server: PostgresServer) -> list[int]:
-    postmaster = int((server.folder / "data" / "postmaster.pid").read_text().splitlines()[0])
-    children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
-    return [*map(int, children), postmaster]
-
-
-def _signal(pids: list[int], number: signal.Signals) -> None:
-    for pid in pids:
-        subprocess.run(["kill", f"-{number.value}", str(pid)], check=False)
-
-
-EVERYWHERE: Final[Mapping[str, Scenario]] = {
-    "killed in a backlog": killed_in_a_backlog,
-    "killed in short bodies": killed_in_short_bodies,
-    "interpreter held for 15 s": interpreter_held,
-    "attacked by bodies": attacked,
-}
-ON_POSTGRESQL: Final[Mapping[str, Scenario]] = {
-    "read-only for 1 s": lambda scene, server: read_only(scene, server, seconds=1.0),
-    "read-only for 6 s": lambda scene, server: read_only(scene, server, seconds=6.0),
-    "frozen for 13 s": frozen_server,
-    "away for 12 s": restarted_server,
-    "SIGTERM without a server": stopped_without_a_server,
-}
+SCENARIOS: Final[Mapping[str, Scenario]] = {
+    "node killed": Scenario(fault=lasting(faults.node_killed), seconds=1, briefly=1, may_fail=10),
+    "nodes killed every 3 s": Scenario(
+        fault=lasting(partial(faults.nodes_killed, every=3.0)), seconds=20, briefly=5, may_fail=100
+    ),
+    "node stopped, longer than the death limit": Scenario(
+        fault=lasting(faults.node_stopped), seconds=13, briefly=2.5
+    ),
+    "interpreter held by a body": Scenario(fault=faults.interpreter_held, seconds=15, briefly=2),
+    "machine slept, clocks 8 h later": Scenario(
+        fault=lasting(partial(faults.machine_slept, seconds=8 * faults.HOURS)),
+        seconds=13, briefly=2.5, needs=frozenset({Need.SERVER_CLOCK}), stops_a_node=False,
+    ),
+    "server restarted, fast": Scenario(
+        fault=lasting(partial(faults.server_restarted, mode="fast")), seconds=1, briefly=1, on=POSTGRESQL
+    ),
+    "server restarted, immediate": Scenario(
+        fault=lasting(partial(faults.server_restarted, mode="immediate")), seconds=1, briefly=1, on=POSTGRESQL
+    ),
+    "server away": Scenario(fault=lasting(faults.server_away), seconds=12, briefly=2.5, on=POSTGRESQL),
+    "server frozen": Scenario(fault=lasting(faults.server_frozen), seconds=13, briefly=2.5, on=POSTGRESQL),
+    "backends terminated once": Scenario(
+        fault=lasting(partial(faults.backends_terminated, every=1000.0)), seconds=1, briefly=1, on=POSTGRESQL
+    ),
+    "backends terminated every 0.5 s": Scenario(
+        fault=lasting(partial(faults.backends_terminated, every=0.5)), seconds=15, briefly=2, on=POSTGRESQL
+    ),
+    "connections of the server used up": Scenario(
+        fault=lasting(faults.connections_used_up),
+        seconds=15, briefly=2, on=POSTGRESQL, settings={"max_connections": "60"},
+    ),
+    "connection pools exhausted": Scenario(fault=faults.pool_exhausted, seconds=15, briefly=2, on=POSTGRESQL),
+    "server read-only": Scenario(fault=lasting(faults.server_read_only), seconds=15, briefly=2, on=POSTGRESQL),
+    "disk full": Scenario(
+        fault=lasting(faults.disk_full), seconds=15, briefly=2, needs=frozenset({Need.DISK}),
+        settings={"min_wal_size": "32MB", "max_wal_size": "48MB"},
+    ),
+    "table of jobs locked": Scenario(
+        fault=lasting(partial(faults.table_locked, table="horae_jobs")), seconds=30, briefly=2, on=POSTGRESQL
+    ),
+    "table of schedules locked": Scenario(
+        fault=lasting(partial(faults.table_locked, table="horae_schedules")), seconds=30, briefly=2, on=POSTGRESQL
+    ),
+    "table of nodes locked": Scenario(
+        fault=lasting(partial(faults.table_locked, table="horae_nodes")), seconds=30, briefly=2, on=POSTGRESQL
+    ),
+    "transaction idle": Scenario(fault=lasting(faults.transaction_idle), seconds=120, briefly=2, on=POSTGRESQL),
+    "network silent": Scenario(
+        fault=lasting(faults.network_silent), seconds=30, briefly=2.5, on=POSTGRESQL, needs=frozenset({Need.NETWORK})
+    ),
+    "network cut": Scenario(
+        fault=lasting(faults.network_cut), seconds=15, briefly=2, on=POSTGRESQL, needs=frozenset({Need.NETWORK})
+    ),
+    "server's clock 3 h ahead for a while": Scenario(
+        fault=lasting(partial(faults.server_clock_wrong, seconds=3 * faults.HOURS)),
+        seconds=15, briefly=2, on=POSTGRESQL, needs=frozenset({Need.SERVER_CLOCK}),
+    ),
+    "server's clock 3 h behind for a while": Scenario(
+        fault=lasting(partial(faults.server_clock_wrong, seconds=-3 * faults.HOURS)),
+        seconds=15, briefly=2, on=POSTGRESQL, needs=frozenset({Need.SERVER_CLOCK}),
+    ),
+    "nodes' clocks 3 h ahead for a while": Scenario(
+        fault=lasting(partial(faults.node_clock_stepped, seconds=3 * faults.HOURS)),
+        seconds=15, briefly=2, on=POSTGRESQL,
+    ),
+    "nodes' clocks 3 h behind for a while": Scenario(
+        fault=lasting(partial(faults.node_clock_stepped, seconds=-3 * faults.HOURS)),
+        seconds=15, briefly=2, on=POSTGRESQL,
+    ),
+    "clocks 3 h ahead for a while": Scenario(
+        fault=lasting(partial(faults.clocks_stepped, seconds=3 * faults.HOURS)), seconds=15, briefly=2, on=SQLITE
+    ),
+    "clocks 3 h behind for a while": Scenario(
+        fault=lasting(partial(faults.clocks_stepped, seconds=-3 * faults.HOURS)), seconds=15, briefly=2, on=SQLITE
+    ),
+    "write lock held by another process": Scenario(
+        fault=lasting(faults.write_lock_held), seconds=30, briefly=2, on=SQLITE
+    ),
+    "writes refused": Scenario(fault=lasting(faults.writes_refused), seconds=15, briefly=2, on=SQLITE),
+}  # fmt: skip

@@ -5,83 +5,143 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Generator
-from contextlib import closing, contextmanager
+from collections import Counter, defaultdict
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
+from typing import Final
 
-from sqlalchemy import text
+from sqlalchemy import make_url, text
 
 from horae import Horae
 from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
-from tests.checker.body_log import BodyLog, read
-from tests.faults.measure import bodies
+from tests.checker.body_log import Body, BodyLog, read
+from tests.faults.measure import bodies as application
 from tests.harness.body_log import LOG_VARIABLE
 from tests.harness.checked import findings
+from tests.harness.clocks import CONTROL_VARIABLE, ProcessControl, ServerClock
+from tests.harness.network import Network
+from tests.harness.node_process import SILENCE_VARIABLE
 from tests.harness.node_processes import BODY_LOG, ROOT, wait_until
+from tests.harness.postgres import PostgresServer
 
-JOBS = text("SELECT id, state FROM horae_jobs")
-ACTIVE = text("SELECT count(*) FROM horae_jobs WHERE finished_at IS NULL OR node_id IS NOT NULL")
-NODES = text("SELECT count(*) FROM horae_nodes")
+JOBS: Final = text("SELECT id, state, attempt, max_attempts, node_id FROM horae_jobs")
+ACTIVE: Final = text("SELECT count(*) FROM horae_jobs WHERE finished_at IS NULL OR node_id IS NOT NULL")
+NODES: Final = text("SELECT count(*) FROM horae_nodes")
+GRACE: Final = 3.0
+"""Seconds that bodies have after a node was told to end."""
+MAIN_NODES: Final = 2
+"""Nodes that work for the load."""
+STOP_WITHIN: Final = GRACE + 5.0
+"""Seconds after which such a node must have ended, also without a database."""
 
 
 @dataclass
 class Verdict:
-    """How many jobs failed, of these how many whose bodies never began, and what the outside checker found."""
+    """What the tables and the bodies' log show; each number but the first must be 0, as must the findings' number.
+
+    `findings`: what the outside checker found.
+    """
 
     jobs: int
     failed: int
     failed_never_begun: int
+    begun_twice: int
+    side_by_side: int
+    lost: int
     findings: list[str]
 
     def __str__(self) -> str:
-        found = f"{len(self.findings)} findings, such as: {self.findings[0]}" if self.findings else "no findings"
-        return f"{self.jobs} jobs: failed {self.failed} (never begun {self.failed_never_begun}), {found}"
+        return (
+            f"{self.jobs} jobs: failed {self.failed} (never begun {self.failed_never_begun}), "
+            f"begun twice {self.begun_twice}, side by side {self.side_by_side}, lost {self.lost}"
+        )
+
+    def problems(self, may_fail: int) -> list[str]:
+        """Return the rules that are broken. `may_fail`: how many bodies that were under way may have failed."""
+        counts = {
+            "failed although never begun": self.failed_never_begun,
+            f"failed, more than {may_fail}": self.failed if self.failed > may_fail else 0,
+            "begun twice": self.begun_twice,
+            "run side by side": self.side_by_side,
+            "lost": self.lost,
+        }
+        return [f"{count} jobs {rule}" for rule, count in counts.items() if count] + self.findings[:3]
 
 
 @dataclass
 class Scene:
-    """One run of one scenario."""
+    """One run of one scenario.
+
+    `network`: what the nodes connect through; `disk`: the folder of a small disk that holds the database; `silence`: the
+    seconds after which a node counts as dead, if shortened.
+    """
 
     url: str
     folder: Path
+    server: PostgresServer | None = None
+    network: Network | None = None
+    disk: Path | None = None
+    server_clock: ServerClock | None = None
+    silence: float | None = None
+    main_queues: str | None = None
     nodes: list[subprocess.Popen[bytes]] = field(default_factory=list[subprocess.Popen[bytes]])
 
     def __post_init__(self) -> None:
         self.log = self.folder / BODY_LOG
+        self.control = ProcessControl(self.folder / "control")
         with closing(Database(self.url)) as database:
             upgrade(database)
         self.horae = Horae(self.url)
-        self.horae.registry = bodies.horae.registry
+        self.horae.registry = application.horae.registry
         self.watching = Database(self.url)
+        self.lasting = ExitStack()
 
-    def node(self, *, url: str | None = None, concurrency: int = 10, grace: str = "3s") -> subprocess.Popen[bytes]:
-        """Start a node and wait until it is ready."""
+    @property
+    def file(self) -> Path:
+        """The database file, on SQLite."""
+        return Path(make_url(self.url).database or "")
+
+    def node(
+        self, *, concurrency: int = 10, queues: str | None = None, control: bool = True
+    ) -> subprocess.Popen[bytes]:
+        """Start a node and wait until it is ready. `control`: whether `self.control` applies to it."""
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
-            "HORAE_DATABASE": url or self.url,
+            "HORAE_DATABASE": self._nodes_url,
             LOG_VARIABLE: str(self.log),
         }
+        if control:
+            environment[CONTROL_VARIABLE] = str(self.control.file)
+        if self.silence is not None:
+            environment[SILENCE_VARIABLE] = str(self.silence)
         command = [sys.executable, "-m", "horae", "run", "tests.faults.measure.bodies:horae", "--no-api"]
-        command += ["--concurrency", str(concurrency), "--grace", grace]
+        command += ["--concurrency", str(concurrency), "--grace", f"{GRACE:g}s"]
+        command += ["--queues", queues] if queues else []
         log = self.folder / f"node-{len(self.nodes)}.log"
         with log.open("wb") as output:
             process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=output)
         self.nodes.append(process)
-        wait_until(lambda: b"is ready" in log.read_bytes() or process.poll() is not None)
+        wait_until(lambda: b"is ready" in log.read_bytes() or process.poll() is not None, 60)
         if process.poll() is not None:
-            raise RuntimeError(f"the node did not start:\n{log.read_text()}")
+            raise RuntimeError(f"the node did not start:\n{log.read_text()[-2000:]}")
         return process
 
-    def begun(self) -> set[int]:
-        """Return the jobs whose bodies have begun."""
-        return BodyLog.of(read(self.log)).jobs("begin")
+    def main_nodes(self) -> list[subprocess.Popen[bytes]]:
+        """Return the nodes that work for the load, as the scenario started them."""
+        return self.nodes[:MAIN_NODES]
+
+    def bodies(self) -> list[Body]:
+        """Return all bodies that have begun."""
+        return BodyLog.of(read(self.log)).bodies()
 
     def until_begun(self, count: int, within: float = 60.0) -> None:
         """Wait until this number of bodies has begun."""
-        wait_until(lambda: len(self.begun()) >= count, within)
+        wait_until(lambda: len(self.bodies()) >= count, within)
 
     def until_over(self, within: float = 120.0) -> float:
         """Wait until no job is active, and return the seconds that it took."""
@@ -93,14 +153,34 @@ class Scene:
         """Return how many nodes are listed."""
         return self._one(NODES)
 
+    def release(self) -> None:
+        """Let the bodies end that wait for the end of the scenario."""
+        Path(f"{self.log}.release").touch()
+
+    @property
+    def _nodes_url(self) -> str:
+        if self.network is None:
+            return self.url
+        return make_url(self.url).set(port=self.network.port).render_as_string(hide_password=False)
+
     def _one(self, statement: object) -> int:
         return int(self.watching.autocommit(lambda connection: connection.execute(statement).scalar_one()))  # type: ignore[call-overload]
 
-    def verdict(self) -> Verdict:
-        """Let the outside checker examine the log and the tables."""
+    def verdict(self, **settings: bool) -> Verdict:
+        """Examine the log and the tables, without Horae's own logic. `settings`: those of the outside checker."""
         rows = self.watching.autocommit(lambda connection: connection.execute(JOBS).all())
-        failed = {row.id for row in rows if row.state == "failed"}
-        return Verdict(len(rows), len(failed), len(failed - self.begun()), findings(self.watching, self.log))
+        bodies = self.bodies()
+        begun = Counter(body.job for body in bodies)
+        failed = [row.id for row in rows if row.state == "failed"]
+        return Verdict(
+            jobs=len(rows),
+            failed=len(failed),
+            failed_never_begun=sum(not begun[job] for job in failed),
+            begun_twice=sum(begun[row.id] > 1 for row in rows if row.max_attempts == 1),
+            side_by_side=_side_by_side(bodies),
+            lost=sum(row.state in ("pending", "started") or row.node_id is not None for row in rows),
+            findings=findings(self.watching, self.log, **settings),
+        )
 
     def end(self) -> None:
         """End all processes and remove all files."""
@@ -109,16 +189,37 @@ class Scene:
                 process.send_signal(signal.SIGCONT)
                 process.kill()
             process.wait()
+        self.lasting.close()
         self.horae.close()
         self.watching.close()
 
 
-@contextmanager
-def scene(url: str, folder: Path) -> Generator[Scene]:
-    """Open a scene, and close it in any case."""
-    folder.mkdir(parents=True)
-    one = Scene(url, folder)
+def stop(process: subprocess.Popen[bytes], within: float = 30.0) -> float | None:
+    """Send SIGTERM, and return the seconds until the process has ended; None if it has not within the time."""
+    began = time.monotonic()
+    process.terminate()
     try:
-        yield one
+        process.wait(within)
+    except subprocess.TimeoutExpired:
+        return None
+    return time.monotonic() - began
+
+
+def _side_by_side(bodies: Sequence[Body]) -> int:
+    """Return the number of jobs of which two bodies ran at the same time."""
+    by_job: dict[int, list[Body]] = defaultdict(list)
+    for body in bodies:
+        by_job[body.job].append(body)
+    return sum(
+        any(before.end is not None and after.begin < before.end for before, after in pairwise(runs))
+        for runs in by_job.values()
+    )
+
+
+@contextmanager
+def opened(scene: Scene) -> Generator[Scene]:
+    """End the scene in any case."""
+    try:
+        yield scene
     finally:
-        one.end()
+        scene.end()

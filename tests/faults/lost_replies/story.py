@@ -1,0 +1,259 @@
+"""One day of an application, in a few seconds: its callers and one node run every statement at least once."""
+
+import asyncio
+import time
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, closing, contextmanager
+from datetime import timedelta
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import pytest
+from sqlalchemy.exc import DBAPIError
+
+from horae import Conflict, Horae, JobNotCancellable, JobState, NotFound
+from horae.client.changes import ChangeRequest
+from horae.client.operations.audit import Audit
+from horae.client.operations.queues import Queues
+from horae.client.schedules.pages import page_of
+from horae.client.schedules.ring import first_shares, ring_of
+from horae.domain.jobs.job import JobId, NodeId
+from horae.live.store import LiveReport
+from horae.runtime.node.node_status import look
+from horae.storage.jobs import claims
+from horae.storage.jobs.claims import ClaimScope
+from horae.types import hooks
+from horae.types.hooks import Hooks
+from tests.faults.lost_replies.application import FREQUENT, LIMITS, Base, Ran, declare
+from tests.harness.applications import execute, rows
+from tests.harness.fault_application import SCHEMA
+from tests.harness.node_processes import wait_until
+
+T = TypeVar("T")
+
+TRIES: Final = 20
+"""How often a caller repeats a call that raised an error of the database: other faults may follow the first one."""
+QUEUES: Final = ("default", "limited")
+FAR: Final = "0 0 1 1 *"
+"""Times that do not come during the test, except on 1 January."""
+ACTIVE: Final = "SELECT id, type, state FROM horae_jobs WHERE finished_at IS NULL OR node_id IS NOT NULL"
+CRASHED: Final = """
+INSERT INTO horae_job_attempts (job_id, lease, attempt, node_id, started_at, finished_at, outcome)
+SELECT id, :number, :number, 'former', created_at, created_at, 'crashed' FROM horae_jobs WHERE id = :id
+"""
+
+
+def again(call: Callable[[], T], *done: type[Exception]) -> T:
+    """Call, and repeat the call after an error of the database, as a careful caller would.
+
+    `done`: errors which mean that an earlier call had its effect although it raised; they are returned.
+    """
+    for _ in range(TRIES):
+        try:
+            return call()
+        except done as error:
+            return error  # type: ignore[return-value]
+        except DBAPIError:
+            continue
+    raise AssertionError("the database did not recover")
+
+
+class Story:
+    """An application on a migrated database, one node, and what users do."""
+
+    def __init__(self, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(hooks, "TAKEN_AGAIN", 0.5)  # seconds until a hook is called that was taken and not called
+        self.ran = Ran()
+        self.horae = Horae(url)
+        declare(self.horae, self.ran)
+        self.url = url
+        self.queues = Queues(self.horae.components.database, self.horae.components.wakeup)
+
+    def run(self) -> None:
+        """Let everything happen, and wait until all jobs have ended."""
+        with closing(self.horae):
+            Base.metadata.create_all(self.horae.components.database.engine)
+            execute(self.horae, SCHEMA)
+            self._before_the_node()
+            with self._started_node():
+                self._jobs()
+                self._ends()
+                self._schedules()
+                self._operations()
+                self._until_over()
+                self._deletions()
+                self._last_run()
+        self.problems = self._problems()
+
+    @contextmanager
+    def _started_node(self) -> Generator[None]:
+        """Start a node, and start it again if it ends with an error of the database, as a supervisor would."""
+        for _ in range(TRIES):
+            node = self.horae.node(
+                concurrency=16, queues=QUEUES, liveness=LIMITS, timing=FREQUENT, grace=timedelta(seconds=0.3)
+            )
+            with ExitStack() as stack:
+                try:
+                    stack.enter_context(node.running())
+                except (DBAPIError, ExceptionGroup):
+                    continue
+                yield
+                return
+        raise AssertionError("the node did not start")
+
+    def _before_the_node(self) -> None:
+        """Run jobs without a node, and leave what a dead node would: a job that it ran, and two that crashed nodes."""
+        jobs, database = self.horae.jobs, self.horae.components.database
+        again(lambda: jobs.start("threaded", sync=True))
+        again(lambda: jobs.start("repeated", sync=True))
+        again(lambda: jobs.start("repeated"))
+        with database.engine.begin() as connection:
+            claims.claim(connection, ClaimScope(node=NodeId("dead"), types=("repeated",), queues=QUEUES), 100)
+        for job_id in again(lambda: jobs.start_many("suspect", [{}] * 2)):
+            for number in (1, 2):
+                execute(self.horae, CRASHED, id=job_id, number=number)
+            execute(self.horae, "UPDATE horae_jobs SET attempt = 2, lease = 2 WHERE id = :id", id=job_id)
+
+    def _jobs(self) -> None:
+        jobs = self.horae.jobs
+        again(lambda: self.queues.limit("limited", 2))
+        for name in ("looped", "threaded", "bound", "repeated"):
+            again(partial(jobs.start, name))
+        again(lambda: jobs.start_many("bound", [{}] * 3))
+        again(lambda: jobs.start_many("limited", [{}] * 5))
+        again(lambda: jobs.start("looped", unique_key="only", on_duplicate="return"))
+        again(lambda: jobs.start("never", owner="alice"))
+        done = again(lambda: jobs.start("looped"))
+        again(lambda: jobs.wait(done.id, timeout="20s"))
+        again(lambda: asyncio.run(self._wait(done.id)))
+        for read in (lambda: jobs.get(done.id), jobs.list, lambda: jobs.attempts(done.id), jobs.count, jobs.left_over):
+            again(read)
+        for letter in ("hello", "precious"):
+            again(partial(jobs.start, "writing", text=letter))
+        ended = LiveReport(JobId(done.id), 1, 50)  # as a node leaves it that is killed
+        again(lambda: self.horae.components.live.publish([ended]))
+
+    async def _wait(self, job_id: int) -> Any:
+        try:
+            return await self.horae.aio.jobs.wait(job_id, timeout="20s")
+        finally:
+            await self.horae.components.database.close_async()
+
+    def _ends(self) -> None:
+        """Let jobs fail, be cancelled, and run for too long."""
+        jobs = self.horae.jobs
+        failing = again(lambda: jobs.start("writing", text="unsendable"))
+        self._until_ended(failing.id)
+        again(lambda: jobs.retry(failing.id), Conflict)
+        again(lambda: jobs.cancel(failing.id), JobNotCancellable)
+        again(lambda: jobs.start("deaf"))
+        endless = again(lambda: jobs.start("endless"))
+        wait_until(lambda: self.ran.begun["endless", endless.id])
+        again(lambda: jobs.cancel(endless.id))
+        for job_id in again(lambda: jobs.start_many("threaded", [{}], options=None)):
+            again(partial(jobs.cancel, job_id), JobNotCancellable)
+        for (job_id,) in rows(self.horae, "SELECT id FROM horae_jobs WHERE type = 'endless'"):
+            again(partial(jobs.cancel, job_id), JobNotCancellable)
+
+    def _schedules(self) -> None:
+        schedules, database = self.horae.schedules, self.horae.components.database
+        for name in ("one", "two"):
+            again(partial(schedules.add, "threaded", name=name, cron="* * * * * *"), Conflict)
+        again(lambda: schedules.add("late", cron="* * * * * *", overlap="cancel_other"), Conflict)
+        again(lambda: schedules.add("threaded", name="far", cron=FAR), Conflict)
+        again(lambda: schedules.run_now("far"), Conflict)
+        again(lambda: schedules.alter("far", cron="0 1 1 1 *"))
+        again(lambda: schedules.pause("far"))
+        again(lambda: schedules.resume("far"))
+        again(lambda: (schedules.list(), schedules.ticks("far"), schedules.errors(), schedules.get("far")))
+        again(lambda: (page_of(database), ring_of(database), first_shares(database)))
+        wait_until(lambda: again(lambda: schedules.statistics("one")).total_runs >= 1)
+        wait_until(lambda: rows(self.horae, "SELECT 1 FROM horae_jobs WHERE type = 'late' AND state = 'cancelled'"))
+        for name in ("one", "two", "late"):
+            again(partial(schedules.pause, name))
+        self.ran.gate.set()
+        again(lambda: schedules.delete("far"), NotFound)
+
+    def _operations(self) -> None:
+        deployments, database = self.horae.deployments, self.horae.components.database
+        again(lambda: self.queues.pause("other"))
+        again(self.queues.list)
+        again(lambda: self.queues.resume("other"), NotFound)
+        again(self.horae.deploy)
+        current = again(lambda: deployments.current(self.horae.module))
+        assert current is not None
+        again(lambda: (deployments.list(), deployments.get(current.key)))
+        again(lambda: deployments.scale(current.key, 0))
+        again(lambda: deployments.end(current.key))
+        audit = Audit(database)
+        again(lambda: audit.settle(ChangeRequest("alice", "job.cancel", "1"), "refused"))
+        again(audit.page)
+        again(lambda: look(database))
+        letters = again(lambda: self.horae.jobs.list(types=["writing"])).jobs
+        again(lambda: Hooks(database, self.horae.registry).with_parameters_of_all(letters))
+        self.horae.job(max_count=None)(later)
+
+    def _until_over(self) -> None:
+        try:
+            wait_until(lambda: not rows(self.horae, ACTIVE), within=30)
+        except TimeoutError:
+            raise AssertionError(f"still active: {rows(self.horae, ACTIVE)}") from None
+        last = again(lambda: self.horae.jobs.start("looped"))
+        again(lambda: self.horae.jobs.wait(last.id, timeout="20s"))
+
+    def _deletions(self) -> None:
+        jobs = self.horae.jobs
+        for job in again(lambda: jobs.list(types=["writing"])).jobs:
+            again(partial(jobs.delete, job.id), NotFound, Conflict, PermissionError)
+        gone = again(lambda: jobs.list(types=["looped"])).jobs[:2]
+        for job in gone:
+            execute(self.horae, "UPDATE horae_jobs SET type = 'gone' WHERE id = :id", id=job.id)
+        again(lambda: jobs.delete(gone[0].id), NotFound)
+        again(lambda: jobs.clean_up("0s", unknown=["gone"]))
+
+    def _last_run(self) -> None:
+        """Let the node stop while a run of a schedule is under way."""
+        schedules = self.horae.schedules
+        self.ran.gate.clear()
+        again(lambda: schedules.add("late", name="last", cron=FAR), Conflict)
+        again(lambda: schedules.run_now("last"), Conflict)
+        wait_until(lambda: rows(self.horae, "SELECT 1 FROM horae_jobs WHERE type = 'late' AND state = 'started'"))
+        time.sleep(0.05)
+
+    def _until_ended(self, job_id: int) -> None:
+        ended = (JobState.FAILED, JobState.FINISHED, JobState.CANCELLED)
+        wait_until(lambda: again(lambda: self.horae.jobs.get(job_id)).state in ended)
+
+    def _problems(self) -> list[str]:
+        """Return the rules that are broken, from the tables and from what the bodies have noted."""
+        found = [
+            f"{name} {job_id} began {times} times" for (name, job_id), times in self.ran.begun.items() if times > 1
+        ]
+        with closing(Horae(self.url)) as reader:
+            for rule, query in RULES.items():
+                found += [f"{rule}: {row}" for row in rows(reader, query)]
+        return found
+
+
+RULES: Final = {
+    "a job is active after its node has ended": ACTIVE,
+    "a node is listed after it has ended": "SELECT id FROM horae_nodes",
+    "the effects of a job do not match its end": (
+        "SELECT id, state, (SELECT count(*) FROM effects WHERE job = id) FROM horae_jobs WHERE type = 'bound' "
+        "AND (SELECT count(*) FROM effects WHERE job = id) <> CASE state WHEN 'finished' THEN 1 ELSE 0 END"
+    ),
+    "a job finished twice": (
+        "SELECT job_id FROM horae_job_attempts WHERE outcome = 'finished' GROUP BY job_id HAVING count(*) > 1"
+    ),
+    "the totals of a schedule do not add up": (
+        "SELECT schedule_id FROM horae_schedule_statistics "
+        "WHERE total_runs <> total_successes + total_failures + total_crashes"
+    ),
+    "a schedule is executing after everything has ended": (
+        "SELECT name, state FROM horae_schedules WHERE state NOT IN ('idle', 'disabled')"
+    ),
+}
+
+
+def later() -> None:
+    """A job type that is declared while the node runs."""

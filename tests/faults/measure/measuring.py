@@ -1,0 +1,93 @@
+"""Runs a scenario under a steady load, and compares the rates before, during and after its fault."""
+
+import subprocess
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final
+
+from tests.faults.measure.load import MAIN_QUEUE, WINDOWS, Feeder, Rates, Recovery, until_recovered
+from tests.faults.measure.scenarios import Scenario
+from tests.faults.measure.scene import MAIN_NODES, STOP_WITHIN, Scene, Verdict, stop
+
+SLOTS: Final = 10
+LEAVING: Final = 3
+"""Bodies of the node that is told to end during the fault."""
+QUEUES: Final = f"{MAIN_QUEUE},pool"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Durations:
+    """How long a scenario is measured, in seconds."""
+
+    warm_up: float = 3.0
+    before: float = 5.0
+    body: float = 0.2
+    over_within: float = 120.0
+
+
+USUAL: Final = Durations()
+BRIEF: Final = Durations(warm_up=1.0, before=1.5, body=0.1)
+
+
+@dataclass
+class Outcome:
+    """What a fault did to the nodes. `stopped`: how long nodes took to end when told to, first during the fault."""
+
+    recovery: Recovery
+    verdict: Verdict
+    stopped: list[float | None]
+    problems: list[str]
+    errors: Counter[str] = field(default_factory=Counter[str])
+
+    def __str__(self) -> str:
+        stopped = ", ".join("NOT ENDED" if took is None else f"{took:.1f}" for took in self.stopped)
+        verdict = "BROKEN: " + "; ".join(self.problems) if self.problems else "holds"
+        return f"{self.recovery}  stopped in {stopped} s  {self.verdict}  {verdict}"
+
+
+def measure(scene: Scene, scenario: Scenario, fault_seconds: float, durations: Durations = USUAL) -> Outcome:
+    """Cause the fault under a steady load, and wait until everything has recovered and ended."""
+    leaver = _start_nodes(scene)
+    feeder = Feeder(scene.horae, seconds=durations.body, backlog=20 * SLOTS)
+    with Rates(scene.url) as rates, feeder:
+        scene.until_begun(4 * SLOTS)
+        time.sleep(durations.warm_up)
+        begin = time.monotonic()
+        time.sleep(durations.before)
+        fault_at = time.monotonic()
+        with scenario.fault(scene, fault_seconds):
+            time.sleep(fault_seconds * 0.3)
+            stopped = [stop(leaver)] if scenario.stops_a_node else []
+            time.sleep(max(fault_at + fault_seconds - time.monotonic(), 0.0))
+        over_at = time.monotonic()
+        former = rates.between(begin, fault_at)
+        seconds = until_recovered(rates, over_at, former, scenario.recovers_within)
+        again = over_at + (scenario.recovers_within if seconds is None else seconds)
+        after = rates.between(again, again + WINDOWS[-1])
+        recovery = Recovery(former, rates.between(fault_at, over_at), after, seconds)
+    stopped += _end(scene, durations)
+    verdict = scene.verdict()
+    problems = verdict.problems(scenario.may_fail)
+    problems += [] if seconds is not None else [f"not recovered within {scenario.recovers_within:g} s"]
+    problems += [f"a node ended after {took} s" for took in stopped if took is None or took > STOP_WITHIN]
+    return Outcome(recovery, verdict, stopped, problems, feeder.errors)
+
+
+def _start_nodes(scene: Scene) -> subprocess.Popen[bytes]:
+    """Start the nodes for the load and one that will be told to end; return that one."""
+    scene.main_queues = QUEUES
+    for _ in range(MAIN_NODES):
+        scene.node(concurrency=SLOTS, queues=QUEUES)
+    leaver = scene.node(concurrency=SLOTS, queues="leaving")
+    scene.horae.jobs.start_many("leaving", [{}] * LEAVING)
+    scene.until_begun(LEAVING)
+    return leaver
+
+
+def _end(scene: Scene, durations: Durations) -> list[float | None]:
+    """Let all jobs end, and then the nodes; return how long the nodes took."""
+    scene.release()
+    scene.node()
+    scene.until_over(durations.over_within)
+    return [stop(node) for node in scene.nodes if node.poll() is None]

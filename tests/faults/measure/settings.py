@@ -1,0 +1,49 @@
+"""Makes the scene that a scenario needs: the database, and the network, disk or clock that will fail."""
+
+import tempfile
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+from tests.faults.measure.scenarios import Need, Scenario
+from tests.faults.measure.scene import Scene, opened
+from tests.harness.clocks import FAKETIME, LibraryClock, SchemaClock, ServerClock
+from tests.harness.file_faults import small_disk
+from tests.harness.network import Network
+from tests.harness.postgres import THROW_AWAY, PostgresServer
+
+DISK: Final = {"sqlite": 24, "postgresql": 160}
+"""Megabytes of a small disk."""
+
+
+@contextmanager
+def prepared(kind: str, scenario: Scenario, folder: Path, *, silence: float | None = None) -> Generator[Scene]:
+    """Open a scene for the scenario, on its own database of this kind."""
+    folder.mkdir(parents=True)
+    with ExitStack() as stack:
+        disk = stack.enter_context(small_disk(DISK[kind])) if Need.DISK in scenario.needs else None
+        if kind == "sqlite":
+            url = f"sqlite:///{disk or folder}/horae.db"
+            yield stack.enter_context(opened(Scene(url, folder, disk=disk, silence=silence)))
+            return
+        clock: ServerClock | None = None
+        environment = dict[str, str]()
+        if Need.SERVER_CLOCK in scenario.needs and FAKETIME.exists():
+            clock = LibraryClock(_readable_folder(stack))
+            environment.update(clock.environment)
+        settings = {**THROW_AWAY, **scenario.settings}
+        server = stack.enter_context(PostgresServer(settings, disk=disk, environment=environment))
+        url = server.create_database()
+        if Need.SERVER_CLOCK in scenario.needs and clock is None:
+            clock = SchemaClock(url)
+        network = stack.enter_context(Network(server.port)) if Need.NETWORK in scenario.needs else None
+        scene = Scene(url, folder, server, network, disk, clock, silence)
+        yield stack.enter_context(opened(scene))
+
+
+def _readable_folder(stack: ExitStack) -> Path:
+    """Return a folder that other users can read, and that is removed in the end."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="horae-clock-")))
+    folder.chmod(0o755)
+    return folder

@@ -1,0 +1,95 @@
+"""Every statement of nodes and callers is committed, and its caller gets an error instead of the answer.
+
+On SQLite the driver's error is raised after the commit; on PostgreSQL a proxy loses the answer of the server and resets
+the connection. `HORAE_EVERY_CALL=1` loses one answer in each run instead of many.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from random import Random
+from typing import Final
+
+import pytest
+from sqlalchemy import make_url
+
+from horae.storage.engine.database import Database
+from horae.storage.engine.dialect import POSTGRESQL, SQLITE
+from tests.faults.lost_replies.call_sites import CallSite, Sites
+from tests.faults.lost_replies.story import Story
+from tests.faults.lost_replies.striking import Striking
+from tests.harness.applications import url_of
+from tests.harness.network import Network
+
+SEED: Final = int(os.environ.get("HORAE_SEED", "20260101"))
+SITES: Final = list(Sites())
+GROUPS: Final = len(SITES) if "HORAE_EVERY_CALL" in os.environ else 3
+"""Runs, over which the calls are distributed at random."""
+
+NOT_REACHED: Final = {
+    "InlineClaims._hand_back_lost": "only after the answer to another call was lost: tests/client/test_inline.py",
+    "Heartbeat._beat_here": "only while the server accepts no new connection: tests/runtime/test_used_up_connections.py",
+}
+ONLY_ON: Final = {"DatabaseMembership": POSTGRESQL, "FileMembership": SQLITE}
+"""Classes of which each kind of database uses one."""
+
+
+def shuffled() -> list[CallSite]:
+    """Return all call sites in an order that the seed decides."""
+    sites = list(SITES)
+    Random(SEED).shuffle(sites)
+    return sites
+
+
+@pytest.fixture
+def network(database: Database, request: pytest.FixtureRequest) -> Iterator[Network | None]:
+    """A network between the application and its server, if it has one."""
+    with ExitStack() as stack:
+        if database.dialect == SQLITE:
+            yield None
+        else:
+            yield stack.enter_context(Network(request.getfixturevalue("postgres_server").port))
+
+
+def url_through(network: Network | None, database: Database) -> str:
+    url = url_of(database)
+    return url if network is None else make_url(url).set(port=network.port).render_as_string(hide_password=False)
+
+
+def expected(database: Database) -> set[str]:
+    """Return the call sites that the story must reach on this kind of database."""
+    return {
+        str(site)
+        for site in SITES
+        if site.function not in NOT_REACHED
+        and ONLY_ON.get(site.function.split(".")[0], database.dialect) == database.dialect
+    }
+
+
+@pytest.mark.slow
+def test_every_call_in_the_source_is_reached(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    striking = Striking(Sites(), (), None)
+    striking.install(monkeypatch)
+    story = Story(url_of(database), monkeypatch)
+    story.run()
+    assert story.problems == []
+    assert expected(database) - {str(site) for site in striking.calls} == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_a_lost_answer_loses_and_repeats_nothing(
+    database: Database, network: Network | None, monkeypatch: pytest.MonkeyPatch, group: int
+) -> None:
+    chosen = set(shuffled()[group::GROUPS])
+    striking = Striking(Sites(), chosen, network)
+    striking.install(monkeypatch)
+    with ExitStack() as stack:
+        if network is not None:
+            stack.enter_context(network.losing_answers(striking.is_lost))
+        story = Story(url_through(network, database), monkeypatch)
+        story.run()
+    assert story.problems == []
+    wanted = expected(database) & {str(site) for site in chosen}
+    assert wanted - {str(site) for site in striking.struck} == set()
+    assert network is None or network.lost >= 0.9 * len(wanted)
