@@ -67,7 +67,7 @@ def measure(scene: Scene, scenario: Scenario, fault_seconds: float, durations: D
         after = rates.between(again, again + WINDOWS[-1])
         recovery = Recovery(former, rates.between(fault_at, over_at), after, seconds)
     stopped += _end(scene, durations)
-    verdict = scene.verdict()
+    verdict = scene.verdict(**scenario.checked)
     problems = verdict.problems(scenario.may_fail)
     problems += [] if seconds is not None else [f"not recovered within {scenario.recovers_within:g} s"]
     problems += [f"a node ended after {took} s" for took in stopped if took is None or took > STOP_WITHIN]

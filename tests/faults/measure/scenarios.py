@@ -31,7 +31,8 @@ class Scenario:
 
     `seconds`: how long it lasts; `briefly`: how long with shortened limits; `may_fail`: how many bodies it may fail that
     are tried once, because their process was killed; `recovers_within`: seconds until 90 % of the former rate is back;
-    `stops_a_node`: whether a node is told to end during the fault, which a stopped process cannot hear.
+    `stops_a_node`: whether a node is told to end during the fault, which a stopped process cannot hear;
+    `checked`: what the outside checker must know, as in its `Settings`.
     """
 
     fault: Lasting
@@ -42,6 +43,7 @@ class Scenario:
     may_fail: int = 0
     recovers_within: float = 30.0
     stops_a_node: bool = True
+    checked: Mapping[str, bool] = field(default_factory=dict[str, bool])
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -50,27 +52,28 @@ def lasting(fault: Fault) -> Lasting:
     return lambda scene, _seconds: fault(scene)
 
 
+CLOCK_SET: Final = {"steady_clock": False}
+FROZEN: Final = {"frozen_processes": True}
+
 SCENARIOS: Final[Mapping[str, Scenario]] = {
     "node killed": Scenario(fault=lasting(faults.node_killed), seconds=1, briefly=1, may_fail=10),
     "nodes killed every 3 s": Scenario(
         fault=lasting(partial(faults.nodes_killed, every=3.0)), seconds=20, briefly=5, may_fail=100
     ),
     "node stopped, longer than the death limit": Scenario(
-        fault=lasting(faults.node_stopped), seconds=13, briefly=2.5
-    ),
-    "interpreter held by a body": Scenario(fault=faults.interpreter_held, seconds=15, briefly=2),
+        fault=lasting(faults.node_stopped), seconds=13, briefly=2.5, checked=FROZEN),
+    "interpreter held by a body": Scenario(fault=faults.interpreter_held, seconds=15, briefly=2, checked=FROZEN),
     "machine slept, clocks 8 h later": Scenario(
         fault=lasting(partial(faults.machine_slept, seconds=8 * faults.HOURS)),
-        seconds=13, briefly=2.5, needs=frozenset({Need.SERVER_CLOCK}), stops_a_node=False,
-    ),
+        seconds=13, briefly=2.5, needs=frozenset({Need.SERVER_CLOCK}), stops_a_node=False, checked={**CLOCK_SET, **FROZEN}),
     "server restarted, fast": Scenario(
         fault=lasting(partial(faults.server_restarted, mode="fast")), seconds=1, briefly=1, on=POSTGRESQL
     ),
     "server restarted, immediate": Scenario(
         fault=lasting(partial(faults.server_restarted, mode="immediate")), seconds=1, briefly=1, on=POSTGRESQL
     ),
-    "server away": Scenario(fault=lasting(faults.server_away), seconds=12, briefly=2.5, on=POSTGRESQL),
-    "server frozen": Scenario(fault=lasting(faults.server_frozen), seconds=13, briefly=2.5, on=POSTGRESQL),
+    "server away": Scenario(fault=lasting(faults.server_away), seconds=12, briefly=2.5, on=POSTGRESQL, checked=FROZEN),
+    "server frozen": Scenario(fault=lasting(faults.server_frozen), seconds=13, briefly=2.5, on=POSTGRESQL, checked=FROZEN),
     "backends terminated once": Scenario(
         fault=lasting(partial(faults.backends_terminated, every=1000.0)), seconds=1, briefly=1, on=POSTGRESQL
     ),
@@ -94,23 +97,18 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
         fault=lasting(partial(faults.table_locked, table="horae_schedules")), seconds=30, briefly=2, on=POSTGRESQL
     ),
     "table of nodes locked": Scenario(
-        fault=lasting(partial(faults.table_locked, table="horae_nodes")), seconds=30, briefly=2, on=POSTGRESQL
-    ),
+        fault=lasting(partial(faults.table_locked, table="horae_nodes")), seconds=30, briefly=2, on=POSTGRESQL, checked=FROZEN),
     "transaction idle": Scenario(fault=lasting(faults.transaction_idle), seconds=120, briefly=2, on=POSTGRESQL),
     "network silent": Scenario(
-        fault=lasting(faults.network_silent), seconds=30, briefly=2.5, on=POSTGRESQL, needs=frozenset({Need.NETWORK})
-    ),
+        fault=lasting(faults.network_silent), seconds=30, briefly=2.5, on=POSTGRESQL, needs=frozenset({Need.NETWORK}), checked=FROZEN),
     "network cut": Scenario(
-        fault=lasting(faults.network_cut), seconds=15, briefly=2, on=POSTGRESQL, needs=frozenset({Need.NETWORK})
-    ),
+        fault=lasting(faults.network_cut), seconds=15, briefly=2, on=POSTGRESQL, needs=frozenset({Need.NETWORK}), checked=FROZEN),
     "server's clock 3 h ahead for a while": Scenario(
         fault=lasting(partial(faults.server_clock_wrong, seconds=3 * faults.HOURS)),
-        seconds=15, briefly=2, on=POSTGRESQL, needs=frozenset({Need.SERVER_CLOCK}),
-    ),
+        seconds=15, briefly=2, on=POSTGRESQL, needs=frozenset({Need.SERVER_CLOCK}), checked=CLOCK_SET),
     "server's clock 3 h behind for a while": Scenario(
         fault=lasting(partial(faults.server_clock_wrong, seconds=-3 * faults.HOURS)),
-        seconds=15, briefly=2, on=POSTGRESQL, needs=frozenset({Need.SERVER_CLOCK}),
-    ),
+        seconds=15, briefly=2, on=POSTGRESQL, needs=frozenset({Need.SERVER_CLOCK}), checked=CLOCK_SET),
     "nodes' clocks 3 h ahead for a while": Scenario(
         fault=lasting(partial(faults.node_clock_stepped, seconds=3 * faults.HOURS)),
         seconds=15, briefly=2, on=POSTGRESQL,
@@ -120,11 +118,9 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
         seconds=15, briefly=2, on=POSTGRESQL,
     ),
     "clocks 3 h ahead for a while": Scenario(
-        fault=lasting(partial(faults.clocks_stepped, seconds=3 * faults.HOURS)), seconds=15, briefly=2, on=SQLITE
-    ),
+        fault=lasting(partial(faults.clocks_stepped, seconds=3 * faults.HOURS)), seconds=15, briefly=2, on=SQLITE, checked=CLOCK_SET),
     "clocks 3 h behind for a while": Scenario(
-        fault=lasting(partial(faults.clocks_stepped, seconds=-3 * faults.HOURS)), seconds=15, briefly=2, on=SQLITE
-    ),
+        fault=lasting(partial(faults.clocks_stepped, seconds=-3 * faults.HOURS)), seconds=15, briefly=2, on=SQLITE, checked=CLOCK_SET),
     "write lock held by another process": Scenario(
         fault=lasting(faults.write_lock_held), seconds=30, briefly=2, on=SQLITE
     ),

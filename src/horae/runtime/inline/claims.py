@@ -12,8 +12,8 @@ from typing import TypeVar
 from sqlalchemy.exc import DBAPIError
 
 from horae.domain.jobs.job import Claim, JobId
+from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.runner import RunEnvironment
-from horae.runtime.bodies.verdict import FinishedRun
 from horae.runtime.claims.settler import settle_batch
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import WorkerTiming
