@@ -22,8 +22,8 @@ from horae.live.store import LiveReport
 from horae.runtime.node.node_status import look
 from horae.storage.jobs import claims
 from horae.storage.jobs.claims import ClaimScope
-from horae.types import hooks
-from horae.types.hooks import Hooks
+from horae.types.hooks import hooks
+from horae.types.hooks.hooks import Hooks
 from tests.faults.lost_replies.application import FREQUENT, LIMITS, Base, Ran, declare
 from tests.harness.applications import execute, rows
 from tests.harness.checked import findings
