@@ -9,14 +9,13 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from sqlalchemy.exc import DBAPIError
-
 from horae.domain.jobs.job import Claim, JobId
 from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.runner import RunEnvironment
 from horae.runtime.claims.settler import settle_batch
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import WorkerTiming
+from horae.storage.engine.failures import is_transient
 from horae.storage.jobs import claims
 
 T = TypeVar("T")
@@ -51,8 +50,9 @@ class InlineClaims:
             claim = claim_of(result)
             if claim is not None:
                 self._held.add(claim.id)
-        except DBAPIError:
-            self._search_for_lost()
+        except Exception as error:
+            if is_transient(error):
+                self._search_for_lost()
             raise
         finally:
             with self._lock:
