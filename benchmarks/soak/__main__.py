@@ -16,6 +16,7 @@ from random import SystemRandom
 
 from benchmarks.soak.ground import soak
 from benchmarks.soak.report import as_json, table
+from benchmarks.soak.rules import Bounds
 from benchmarks.soak.run import Plan, Result
 from horae.cli.serving.process import tune_garbage_collector
 
@@ -30,7 +31,7 @@ def main() -> int:
     for number, kind in enumerate(kinds):
         plan = Plan(
             kind=kind, seconds=given.minutes * 60 / len(kinds), seed=seed + number, rate=given.rate,
-            fault_pause=(given.pause * 0.5, given.pause * 1.5),
+            fault_pause=(given.pause * 0.5, given.pause * 1.5), bounds=Bounds().with_patience(given.patience),
         )  # fmt: skip
         _say(given, f"{kind}: {plan.seconds:g} s with seed {plan.seed}, {plan.rate:g} jobs/s")
         result = _soak(plan)
@@ -52,6 +53,9 @@ def _arguments() -> argparse.Namespace:
         "--rate", type=float, default=10.0, help="jobs per second that are started, beside schedules (10)"
     )
     parser.add_argument("--pause", type=float, default=15.0, help="seconds between two faults, on average (15)")
+    parser.add_argument(
+        "--patience", type=float, default=1.0, help="multiplies all time limits, for a busy machine (1)"
+    )
     parser.add_argument("--only", choices=["sqlite", "postgresql"], help="leave the other database out")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of tables")
     return parser.parse_args()

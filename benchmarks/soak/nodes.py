@@ -20,6 +20,8 @@ ENDS_WITHIN: Final = GRACE + 5.0
 READY_WITHIN: Final = 600.0
 """Seconds that a node may take to start: it is no subject here, and other work may keep the machine busy."""
 READY: Final = re.compile(r"is ready: .*?(http://[\w.:]+)", re.DOTALL)
+POLL: Final = 0.02
+"""Seconds between two checks whether a process has ended."""
 KILL_AT_END: Final = 'cat >/dev/null; kill -KILL "$1" 2>/dev/null'
 """A shell script that kills a node when this process has ended, however it ended."""
 
@@ -37,7 +39,10 @@ class NodeSettings:
 
 @dataclass
 class EndedInOrder:
-    """How a node ended that was asked to: after how many seconds, and with which exit code (None: it was killed)."""
+    """How a node ended that was asked to: after how many seconds, and with which exit code (None: it was killed).
+
+    Seconds in which it could have run but had no processor, because of other programs, are not counted.
+    """
 
     node: str
     seconds: float
@@ -130,16 +135,19 @@ class SoakNode:
 
     def end(self) -> EndedInOrder:
         """Send SIGTERM and wait; kill it if it does not end."""
-        began = time.monotonic()
-        code: int | None = None
-        self.current.process.terminate()
-        try:
-            code = self.current.process.wait(ENDS_WITHIN + 10)
-        except subprocess.TimeoutExpired:
-            self.current.process.kill()
-            self.current.process.wait()
+        process, began = self.current.process, time.monotonic()
+        before = latest = waited_for_processor(process.pid)
+        process.terminate()
+        while process.poll() is None:
+            latest = max(latest, waited_for_processor(process.pid))
+            if time.monotonic() - began - (latest - before) > 2 * ENDS_WITHIN:
+                process.kill()
+                process.wait()
+                _dismiss(self.current)
+                return EndedInOrder(self.current.name, time.monotonic() - began, None)
+            time.sleep(POLL)
         _dismiss(self.current)
-        return EndedInOrder(self.current.name, time.monotonic() - began, code)
+        return EndedInOrder(self.current.name, time.monotonic() - began - (latest - before), process.returncode)
 
     def close(self) -> None:
         """End whatever is left of it."""
@@ -147,6 +155,14 @@ class SoakNode:
             incarnation.process.kill()
             incarnation.process.wait()
             _dismiss(incarnation)
+
+
+def waited_for_processor(pid: int) -> float:
+    """Return for how many seconds the main thread of a process was ready to run and had no processor."""
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, IndexError):  # it has ended, or the system does not tell
+        return 0.0
 
 
 def _dismiss(incarnation: Incarnation) -> None:

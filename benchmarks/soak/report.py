@@ -44,6 +44,15 @@ def as_json(result: Result) -> dict[str, Any]:
         "refused": result.refused,
         "held": not result.broken,
         "rules": [verdict.as_json() for verdict in result.verdicts],
+        "measures": [
+            {
+                "figure": series.figure,
+                "subject": series.subject,
+                "unit": series.unit,
+                "points": [(round(point.at, 1), point.value) for point in series.points],
+            }
+            for series in result.measures.series.values()
+        ],
     }
 
 

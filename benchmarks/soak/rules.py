@@ -6,10 +6,10 @@ median of the slopes between pairs of values (Theil and Sen), so that a short pe
 
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from benchmarks.figures import percentile
 from benchmarks.soak.measures import Measures, Point, Series
@@ -34,6 +34,9 @@ class Allowance:
 
     def at(self, median: float) -> float:
         return max(self.absolute, self.share * median)
+
+    def times(self, factor: float) -> Self:
+        return replace(self, absolute=self.absolute * factor, share=self.share * factor)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +69,17 @@ class Bounds:
     """Seconds from SIGTERM until a node has ended: its grace period and five seconds."""
     drained_within: float = 90.0
     """Seconds from the end of the load until no job is open."""
+
+    def with_patience(self, factor: float) -> Self:
+        """Return the same with longer times, for a machine that is busy with other work."""
+        return replace(
+            self,
+            median_pick_up=self.median_pick_up.times(factor),
+            late_pick_up=self.late_pick_up.times(factor),
+            rescued_within=self.rescued_within * factor,
+            ends_within=self.ends_within * factor,
+            drained_within=self.drained_within * factor,
+        )
 
 
 @dataclass(frozen=True, slots=True)

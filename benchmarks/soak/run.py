@@ -16,7 +16,7 @@ from benchmarks.soak.calls import Calls
 from benchmarks.soak.clients import Clients
 from benchmarks.soak.faults import Disturbance, Faults
 from benchmarks.soak.load import Load
-from benchmarks.soak.measures import Sampler
+from benchmarks.soak.measures import Measures, Sampler
 from benchmarks.soak.nodes import Incarnation, SoakNode
 from benchmarks.soak.rules import Bounds, PickUp, Verdict, Window
 from horae import Horae
@@ -78,6 +78,7 @@ class Result:
     jobs: dict[str, int]
     load_averages: tuple[float, float]
     """The median and the highest load average of the machine meanwhile."""
+    measures: Measures
 
     @property
     def broken(self) -> list[Verdict]:
@@ -181,6 +182,7 @@ class Soak:
             refused=dict(self.calls.refused),
             jobs=history.jobs(self.engine),
             load_averages=self._load_averages(),
+            measures=self.sampler.measures,
         )
 
     def _load_averages(self) -> tuple[float, float]:

@@ -101,6 +101,14 @@ def test_durations(seconds: Sequence[float], kept: bool | None) -> None:  # noqa
     assert verdict.subject == (f"node {max(seconds)}" if seconds else "")
 
 
+def test_patience_multiplies_times_and_nothing_else() -> None:
+    patient = BOUNDS.with_patience(3.0)
+    assert (patient.ends_within, patient.rescued_within) == (30.0, 45.0)
+    assert patient.growth == BOUNDS.growth
+    assert [verdict.kept for verdict in rules.pick_ups(waits(0.01, 0.065), WINDOW, BOUNDS)] == [False, True]
+    assert [verdict.kept for verdict in rules.pick_ups(waits(0.01, 0.065), WINDOW, patient)] == [True, True]
+
+
 @pytest.mark.parametrize(("problems", "kept"), [([], True), (["job 7 is lost"], False)])
 def test_findings(problems: Sequence[str], kept: bool) -> None:  # noqa: FBT001
     verdict = rules.none_of("outside checker", problems)
