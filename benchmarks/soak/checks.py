@@ -14,14 +14,14 @@ def outside(url: str, log: Path) -> list[str]:
     )
 
 
-def audit(url: str) -> list[str] | None:
-    """Return what `horae audit` finds; None if there is no such command."""
+def audit(url: str, keep: float) -> list[str] | None:
+    """Return what `horae audit` finds; None if there is no such command. `keep`: seconds for which jobs are kept."""
     if importlib.util.find_spec("horae.cli.commands.audit") is None:
         return None
-    return _problems([sys.executable, "-m", "horae", "audit", "--database", url])
+    return _problems([sys.executable, "-m", "horae", "audit", "--database", url], HORAE_KEEP=str(keep))
 
 
-def _problems(command: list[str]) -> list[str]:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=dict(os.environ))
+def _problems(command: list[str], **variables: str) -> list[str]:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **variables})
     lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
     return [] if done.returncode == 0 else lines or [f"exit code {done.returncode}"]

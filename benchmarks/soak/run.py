@@ -155,7 +155,7 @@ class Soak:
 
     def _judge(self, drained: float) -> Result:
         plan, bounds = self.plan, self.plan.bounds
-        audited = checks.audit(self.horae.settings.database)
+        audited = checks.audit(self.horae.settings.database, plan.keep)
         put_back = history.put_back(self.engine)
         verdicts = [
             *rules.growths(self.sampler.measures, plan.window, bounds, self._changes()),

@@ -55,6 +55,7 @@ from horae.errors import (
 
 if TYPE_CHECKING:
     from horae.app import Horae
+    from horae.client.invariants.finding import AuditFinding, AuditReport
     from horae.client.schedules.views import ScheduleView
     from horae.settings import Settings
     from horae.storage.jobs.tables import jobs as jobs_table
@@ -67,6 +68,8 @@ __all__ = [
     "EVERYBODY",
     "LEFT_OUT",
     "Actor",
+    "AuditFinding",
+    "AuditReport",
     "Backoff",
     "ConfigurationError",
     "Conflict",
@@ -125,6 +128,8 @@ __all__ = [
 ]
 
 _IMPORTED_WHEN_USED = {
+    "AuditFinding": ("horae.client.invariants.finding", "AuditFinding"),
+    "AuditReport": ("horae.client.invariants.finding", "AuditReport"),
     "Horae": ("horae.app", "Horae"),
     "JobContext": ("horae.types.context", "JobContext"),
     "JobType": ("horae.types.job_type", "JobType"),

@@ -8,7 +8,7 @@ import asyncio
 import sys
 from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import closing, contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from weakref import WeakSet
@@ -36,6 +36,7 @@ from horae.types.schedule import (
 if TYPE_CHECKING:
     from horae.api.security.actor import Authenticate
     from horae.client.forecast.forecasting import Forecasting, ForecastKeywords
+    from horae.client.invariants.finding import AuditReport
     from horae.client.jobs.async_jobs import AsyncJobs
     from horae.client.jobs.jobs import Jobs
     from horae.client.schedules.async_schedules import AsyncSchedules
@@ -212,6 +213,19 @@ class Horae:
         from horae.runtime.inline.inline_node import InlineNode
 
         return InlineNode(self.components)
+
+    def audit(self, since: "datetime | timedelta | None" = None) -> "AuditReport":
+        """Recompute every invariant from the tables and report what contradicts it, as `horae audit` does.
+
+        Changes nothing. `since`: a moment, or how far back to look; by default everything that is kept is checked.
+        """
+        from horae.client.invariants.audit import audit
+        from horae.runtime.node.node_status import look
+
+        database = self.components.database
+        alive = [node.view for node in look(database) if node.alive]
+        with database.snapshot() as connection:
+            return audit(connection, alive, self.settings.keep, since)
 
     def node(self, *, slots: "Slots | None" = None, **options: "Unpack[NodeKeywords]") -> "Node":
         """A node of this application: it runs jobs and fires schedules, as `horae run` does.

@@ -38,6 +38,7 @@ ENTRIES: Final = (
     Entry("changes", "changes", "changes", "Show the audit log: who changed what, newest first."),
     Entry("simulate", "simulate", "simulate", "Forecast what the schedules of an application will do."),
     Entry("doctor", "doctor", "doctor", "Check the database, nodes, queues and schedules."),
+    Entry("audit", "audit", "audit", "Recompute what must always hold from the tables, and print what contradicts it."),
     Entry("migrate", "migrate", "migrate_app", "Create the tables of the database and bring them up to date."),
     Entry("cron", "cron", "cron_app", "Evaluate and explain cron expressions."),
 )  # fmt: skip

@@ -173,6 +173,23 @@ class Database:
         self.check_file()
         return self._body_engine.execution_options(**_isolated(self.dialect, isolation)).begin()
 
+    @contextlib.contextmanager
+    def snapshot(self) -> Generator[Connection]:
+        """Open a transaction for reads, which all see the same state and make no other transaction wait."""
+        self.check_file()
+        sqlite = {opening.BEGIN_OPTION: opening.SNAPSHOT}
+        options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        chosen: dict[str, Any] = sqlite if self.dialect == SQLITE else options
+        with self.engine.execution_options(**chosen).connect() as connection, connection.begin():
+            if self.dialect != SQLITE:
+                yield connection
+                return
+            connection.exec_driver_sql("PRAGMA query_only = ON")
+            try:
+                yield connection
+            finally:
+                connection.exec_driver_sql("PRAGMA query_only = OFF")
+
     def without_transaction(self) -> Engine:
         """Return an engine for reads of a body outside its transaction; each statement commits by itself."""
         own = {opening.BEGIN_OPTION: opening.NONE} if self.dialect == SQLITE else {"isolation_level": "AUTOCOMMIT"}

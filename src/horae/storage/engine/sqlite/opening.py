@@ -3,7 +3,8 @@
 The driver's own transaction control is off. An option of the connection decides how a transaction begins. `IMMEDIATE`
 takes the write lock at the start and waits for it up to the timeout; a lock taken later may be refused without waiting,
 if the snapshot is stale. `AT_ONCE` takes the lock only if it is free. `LAZY` takes it before the first statement that
-is not a plain read, so that a job's transaction does not block others before it writes. `NONE` makes each statement a
+is not a plain read, so that a job's transaction does not block others before it writes. `SNAPSHOT` takes no lock: all
+reads see the state at the start. `NONE` makes each statement a
 transaction of its own.
 """
 
@@ -19,6 +20,7 @@ BEGIN_OPTION: Final = "horae_begin"
 IMMEDIATE: Final = "IMMEDIATE"
 AT_ONCE: Final = "AT_ONCE"
 LAZY: Final = "LAZY"
+SNAPSHOT: Final = "SNAPSHOT"
 NONE: Final = "NONE"
 WAL_TIMEOUT: Final = 30.0
 """Seconds to switch a file to WAL mode, while other processes open the new file at the same time."""
@@ -82,6 +84,9 @@ def begin(connection: Connection) -> None:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
             finally:
                 connection.exec_driver_sql(f"PRAGMA busy_timeout = {timeout}")
+        case "SNAPSHOT":
+            connection.exec_driver_sql("BEGIN")
+            connection.exec_driver_sql("SELECT 1 FROM sqlite_master")  # the first read decides what is seen
         case _:
             pass
 

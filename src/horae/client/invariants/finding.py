@@ -1,0 +1,99 @@
+"""The result of an audit."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+MOST_KEPT: Final = 1_000
+"""Findings of each invariant that are reported; the others are only counted."""
+TOLERANCE: Final = 1.0
+"""Seconds by which moments of different statements may differ before they contradict each other."""
+
+
+class Invariant(StrEnum):
+    """What must hold at all times."""
+
+    DECISIONS = "decisions"
+    RUNS = "runs"
+    OVERLAP = "overlap"
+    ATTEMPTS = "attempts"
+    ENDED_JOBS = "ended jobs"
+    STATISTICS = "statistics"
+    STUCK = "stuck"
+    LIMITS = "limits"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditFinding:
+    """A broken invariant, in a sentence that names the rows; their ids also apart, for programs."""
+
+    invariant: Invariant
+    message: str
+    job_id: int | None = None
+    schedule_id: int | None = None
+    queue: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditReport:
+    """The result of an audit.
+
+    `since`: only times, attempts and ends from then on were checked; None: all. `checked`: how many rows of each kind.
+    `not_shown`: findings beyond the first thousand of each invariant. `notes`: what could not be judged, and why.
+    """
+
+    since: datetime | None
+    checked: Mapping[str, int]
+    findings: Sequence[AuditFinding]
+    not_shown: Mapping[str, int]
+    notes: Sequence[str] = ()
+
+    @property
+    def clean(self) -> bool:
+        """Return whether all invariants hold."""
+        return not self.findings
+
+
+class Findings:
+    """Collects findings, and keeps no more of them than a reader needs."""
+
+    def __init__(self) -> None:
+        self.kept: list[AuditFinding] = []
+        self.checked: Counter[str] = Counter()
+        self.notes: list[str] = []
+        self._found: Counter[Invariant] = Counter()
+
+    def add(
+        self,
+        invariant: Invariant,
+        message: str,
+        *,
+        job: int | None = None,
+        schedule: int | None = None,
+        queue: str | None = None,
+    ) -> None:
+        """Add a finding."""
+        self._found[invariant] += 1
+        if self._found[invariant] <= MOST_KEPT:
+            self.kept.append(
+                AuditFinding(invariant=invariant, message=message, job_id=job, schedule_id=schedule, queue=queue)
+            )
+
+    def report(self, since: datetime | None) -> AuditReport:
+        """Return the report, in the order of the invariants."""
+        order = list(Invariant)
+        return AuditReport(
+            since=since,
+            checked=dict(self.checked),
+            findings=sorted(self.kept, key=lambda finding: order.index(finding.invariant)),
+            not_shown={name.value: count - MOST_KEPT for name, count in self._found.items() if count > MOST_KEPT},
+            notes=self.notes,
+        )
+
+
+def shown(moment: datetime) -> str:
+    """Return a moment as findings show it."""
+    return moment.isoformat()

@@ -1,0 +1,120 @@
+"""Check the runs of a schedule: that they do not overlap, and that the statistics count them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import groupby
+from typing import Any, Final
+
+from horae.client.invariants.finding import TOLERANCE, Findings, Invariant, shown
+from horae.client.invariants.history import RulesOverTime
+from horae.client.invariants.jobs import attempts_of
+from horae.domain.jobs.job import AttemptOutcome, JobState
+from horae.domain.schedules.schedule import Overlap
+
+CRASH_SLACK: Final = timedelta(milliseconds=100)
+"""How far apart the end of a crashed attempt and that of its job are at most, if the crash ended the job."""
+SLACK: Final = timedelta(seconds=TOLERANCE)
+_NO_TIME: Final = timedelta(0)
+
+
+@dataclass
+class Runs:
+    """The jobs of a schedule that are kept, counted as the statistics count runs.
+
+    A run that ended before its body began does not count; an open one counts as a crash. `perhaps`: runs that crashed
+    last and failed later, which may have been counted as either.
+    """
+
+    jobs: int = 0
+    open: int = 0
+    finished: int = 0
+    failed: int = 0
+    crashed: int = 0
+    perhaps: int = 0
+    success_time: timedelta = _NO_TIME
+    failure_time: timedelta = _NO_TIME
+    unreported: bool = False
+    """The run that the schedule waits for has ended, so its end is not counted yet."""
+    last_end: datetime | None = None
+
+    @property
+    def counted(self) -> int:
+        """Return how many runs the statistics must have counted."""
+        return self.open + self.finished + self.failed + self.crashed + self.perhaps
+
+
+@dataclass
+class RunCheck:
+    """The check of the runs of one schedule."""
+
+    row: Any
+    rules: RulesOverTime
+    findings: Findings
+    since: datetime
+
+    def check(self, rows: Iterable[Any]) -> Runs:
+        """Check that runs do not overlap, in the order of their jobs, and count them."""
+        runs = Runs()
+        latest: Any = None
+        latest_end: tuple[datetime, int] | None = None
+        for _, grouped in groupby(rows, key=lambda row: row.id):
+            found = list(grouped)
+            job, attempts = found[0], attempts_of(found)
+            self._count(runs, job, attempts)
+            if self._excludes_others(job):
+                self._compare(latest, job)
+                if latest_end and attempts and attempts[0].its_start < latest_end[0]:
+                    self._add(
+                        job,
+                        f"its body began at {shown(attempts[0].its_start)}, before job {latest_end[1]} had ended",
+                    )
+            latest = job if latest is None or _end(job) >= _end(latest) else latest
+            if attempts:
+                latest_end = max((attempts[-1].its_end, job.id), latest_end or (attempts[-1].its_end, job.id))
+        return runs
+
+    def _excludes_others(self, job: Any) -> bool:
+        possible = self.rules.around(job.created_at)
+        return all(rules is not None and rules.overlap is not Overlap.ALLOW_ALL for rules in possible) and (
+            job.finished_at is None or job.finished_at >= self.since
+        )
+
+    def _compare(self, before: Any, job: Any) -> None:
+        if before is not None and job.created_at < _end(before):
+            when = "has not ended" if before.finished_at is None else f"ended at {shown(before.finished_at)}"
+            self._add(job, f"it was created at {shown(job.created_at)}, but job {before.id} {when}")
+
+    def _count(self, runs: Runs, job: Any, attempts: Sequence[Any]) -> None:
+        runs.jobs += 1
+        ended = job.finished_at is not None and job.node_id is None
+        if not ended:
+            runs.open += 1
+            return
+        runs.unreported |= job.id == self.row.run_token
+        runs.last_end = max(job.finished_at, runs.last_end or job.finished_at)
+        if not attempts:
+            return
+        took = max(job.finished_at - job.started_at, _NO_TIME) if job.started_at is not None else _NO_TIME
+        if job.state == JobState.FINISHED:
+            runs.finished += 1
+            runs.success_time += took
+        elif job.state == JobState.FAILED and attempts[-1].its_outcome == AttemptOutcome.CRASHED:
+            by_it = attempts[-1].its_lease == job.lease and job.finished_at - attempts[-1].its_end <= CRASH_SLACK
+            runs.crashed += by_it
+            runs.perhaps += not by_it
+        else:
+            runs.failed += 1
+            runs.failure_time += took
+
+    def _add(self, job: Any, message: str) -> None:
+        self.findings.add(
+            Invariant.OVERLAP,
+            f"schedule {self.row.id} ({self.row.name}), job {job.id}: {message}",
+            job=job.id,
+            schedule=self.row.id,
+        )
+
+
+def _end(job: Any) -> datetime:
+    return datetime.max.replace(tzinfo=job.created_at.tzinfo) if job.finished_at is None else job.finished_at

@@ -1,0 +1,107 @@
+"""Check all schedules with their decisions and runs: three streams in the order of schedules, read side by side."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection
+
+from horae.client.invariants import statistics
+from horae.client.invariants.finding import Findings, Invariant, shown
+from horae.client.invariants.history import History
+from horae.client.invariants.ledger import Ledger
+from horae.client.invariants.runs import RunCheck
+from horae.domain.schedules.schedule import ScheduleState
+from horae.domain.schedules.timeline import Timeline
+from horae.storage.engine.value_limits import EARLIEST
+from horae.storage.operations import invariants
+
+
+@dataclass
+class ScheduleAudit:
+    """One pass over all schedules."""
+
+    connection: Connection
+    findings: Findings
+    history: History
+    since: datetime | None
+    keep: timedelta
+
+    def check(self) -> None:
+        """Check every schedule, then the pairs of decisions and jobs."""
+        ticks = Grouped(self._stream(invariants.TICKS), lambda row: row.schedule_id)
+        runs = Grouped(self._stream(invariants.RUNS), lambda row: row.schedule_id)
+        for row in self._stream(invariants.SCHEDULES):
+            self._check(row, ticks.of(row.id), runs.of(row.id))
+        self._check_pairs()
+
+    def _stream(self, statement: Any) -> Iterator[Any]:
+        given = {"since": self.since or EARLIEST} if "since" in statement.compile().params else {}
+        return invariants.stream(self.connection, statement, **given)
+
+    def _check(self, row: Any, ticks: Iterable[Any], rows: Iterable[Any]) -> None:
+        rules = self.history.rules_of(row)
+        now = self.history.now
+        if rules.current is None:
+            self.findings.notes.append(f"the rules of schedule {row.id} ({row.name}) cannot be read here")
+        runs = RunCheck(row, rules, self.findings, self.since or EARLIEST).check(rows)
+        young = row.created_at > now - self.keep
+        counted = row.counted is not None and row.total_runs == runs.counted
+        ledger = Ledger(row, rules, self.findings, now)
+        ledger.check(ticks, since=self.since, nothing_deleted=young and counted and not runs.unreported)
+        all_kept = ledger.complete and ledger.fired == runs.jobs
+        statistics.check(row, runs, self.findings, all_kept=all_kept)
+        for problem in _plan(row, rules.current, now):
+            self.findings.add(Invariant.STUCK, f"schedule {row.id} ({row.name}): {problem}", schedule=row.id)
+
+    def _check_pairs(self) -> None:
+        """Check that decisions and jobs name each other."""
+        deleted = {row.target for row in self._stream(invariants.DELETIONS)}
+        for row in self._stream(invariants.WRONG_JOBS):
+            self._pair(
+                row, f"the decision about {shown(row.nominal_time)} names job {row.job_id}, which is another run"
+            )
+        for row in self._stream(invariants.GONE_JOBS):
+            if str(row.job_id) not in deleted:
+                decision = f"the decision about {shown(row.nominal_time)}"
+                self._pair(row, f"job {row.job_id} of {decision} is gone, but what is older is kept")
+        for row in self._stream(invariants.UNDECIDED_JOBS):
+            self._pair(row, f"job {row.id} runs for {shown(row.nominal_time)}, but no decision names it")
+        for row in self._stream(invariants.DOUBLE_RUNS):
+            self._pair(row, f"{row.number} jobs run for {shown(row.nominal_time)}")
+
+    def _pair(self, row: Any, message: str) -> None:
+        self.findings.add(Invariant.RUNS, f"schedule {row.schedule_id}: {message}", schedule=row.schedule_id)
+
+
+class Grouped:
+    """The rows of a stream that is ordered by a key, to be taken key by key in the same order."""
+
+    def __init__(self, rows: Iterator[Any], key: Callable[[Any], int]) -> None:
+        self._rows, self._key = rows, key
+        self._next: Any = next(rows, None)
+
+    def of(self, wanted: int) -> Iterator[Any]:
+        """Yield the rows of a key; those of smaller keys, whose schedules are gone, are passed over."""
+        while self._next is not None and self._key(self._next) <= wanted:
+            row, self._next = self._next, next(self._rows, None)
+            if self._key(row) == wanted:
+                yield row
+
+
+def _plan(row: Any, rules: Any, now: datetime) -> Iterator[str]:
+    """Yield what keeps a schedule from running, or lets it pass over times."""
+    if row.enabled and row.next_start is None and row.run_token is None:
+        yield "it is enabled, but has no next start"
+    if not row.enabled and row.next_start is not None:
+        yield f"it is disabled ({row.disabled_reason}), but has a next start"
+    if (row.run_token is not None) != (row.state in {ScheduleState.EXECUTING, ScheduleState.TERMINATING}):
+        yield f"it is {row.state}, but {'waits for a run' if row.run_token is not None else 'waits for no run'}"
+    if row.state != ScheduleState.IDLE or not row.enabled or None in (rules, row.next_start, row.last_tick):
+        return
+    if rules.finish_trigger is not None or row.consecutive_crashes:  # a crash puts off the next start of an interval
+        return
+    expected = Timeline.of(rules).next_start(row.last_tick)
+    if expected is not None and row.next_start > max(expected, now):
+        yield f"its next start is {shown(row.next_start)}, which passes over {shown(expected)}"

@@ -1,0 +1,80 @@
+"""Check the statistics of a schedule: that they add up, and that they count the runs that are kept."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any, Final
+
+from horae.client.invariants.finding import TOLERANCE, Findings, Invariant, shown
+from horae.client.invariants.runs import Runs
+
+SLACK: Final = timedelta(seconds=TOLERANCE)
+PER_RUN: Final = 0.001
+"""Seconds by which the stored sum of durations may differ, for each run."""
+
+
+def check(row: Any, runs: Runs, findings: Findings, *, all_kept: bool) -> None:
+    """Check the statistics of a schedule. `all_kept`: none of its jobs was deleted."""
+    findings.checked["schedules"] += 1
+    problems = ["it has none"] if row.counted is None else [*_alone(row), *_with_runs(row, runs, all_kept=all_kept)]
+    for problem in problems:
+        findings.add(Invariant.STATISTICS, f"schedule {row.id} ({row.name}): {problem}", schedule=row.id)
+
+
+def _alone(row: Any) -> Iterator[str]:
+    """Yield what contradicts itself, whatever the runs were."""
+    totals = (row.total_runs, row.total_successes, row.total_failures, row.total_crashes)
+    if totals[0] != sum(totals[1:]):
+        yield "total_runs is {}, but there were {} successes, {} failures and {} crashes".format(*totals)
+    if min(totals) < 0 or min(row.consecutive_failures, row.consecutive_crashes) < 0:
+        yield "a count is negative"
+    yield from _streaks(row)
+    if min(row.total_duration, row.total_duration_failures) < 0:
+        yield "a duration is negative"
+    yield from _moments(row)
+
+
+def _moments(row: Any) -> Iterator[str]:
+    if row.last_successful_finish is None:
+        if row.last_run_success:
+            yield "the last run succeeded, but there is no last success"
+        return
+    ahead = None if row.last_finish is None else row.last_successful_finish - row.last_finish
+    if ahead is None or ahead > SLACK:
+        yield f"the last success was at {shown(row.last_successful_finish)}, after the last finish"
+    elif row.last_run_success and -ahead > SLACK:  # SQLite reads its clock for each of the two
+        yield "the last run succeeded, but the last success is not the last finish"
+
+
+def _streaks(row: Any) -> Iterator[str]:
+    if row.consecutive_crashes > row.total_crashes:
+        yield f"{row.consecutive_crashes} crashes in a row are more than the {row.total_crashes} crashes in total"
+    if row.consecutive_failures > row.total_failures + row.total_crashes:
+        yield f"{row.consecutive_failures} failures in a row are more than there were in total"
+    if row.last_run_success and row.consecutive_failures:
+        yield f"the last run succeeded, but {row.consecutive_failures} failures in a row are counted"
+
+
+def _with_runs(row: Any, runs: Runs, *, all_kept: bool) -> Iterator[str]:
+    """Yield what contradicts the runs; if older ones were deleted, the counts can only be larger."""
+    if runs.unreported:
+        return
+    if runs.last_end is not None and (row.last_finish is None or row.last_finish < runs.last_end - SLACK):
+        last = "none" if row.last_finish is None else shown(row.last_finish)
+        yield f"last_finish is {last}, but a run ended at {shown(runs.last_end)}"
+    counts = [
+        ("runs", row.total_runs, runs.counted, runs.counted),
+        ("successes", row.total_successes, runs.finished, runs.finished),
+        ("failures", row.total_failures, runs.failed, runs.failed + runs.perhaps),
+        ("crashes or open runs", row.total_crashes, runs.crashed + runs.open, runs.crashed + runs.open + runs.perhaps),
+    ]
+    for name, counted, least, most in counts:
+        if counted < least or (all_kept and counted > most):
+            yield f"{counted} {name} are counted, but there were {least if counted < least else most}"
+    durations = [
+        ("total_duration", row.total_duration, runs.success_time, runs.finished),
+        ("total_duration_failures", row.total_duration_failures, runs.failure_time, runs.failed),
+    ]
+    for name, stored, kept, number in durations:
+        seconds, slack = kept.total_seconds(), PER_RUN * (number + 1)
+        if stored < seconds - slack or (all_kept and not runs.perhaps and stored > seconds + slack):
+            yield f"{name} is {stored:.3f} s, but the runs took {seconds:.3f} s"

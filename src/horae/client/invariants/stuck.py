@@ -1,0 +1,91 @@
+"""Check that nothing waits for ever: due jobs, jobs of nodes that are gone, owed hooks, and due schedules."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import Connection
+
+from horae.client.invariants.finding import Findings, Invariant, shown
+from horae.storage.operations import invariants
+from horae.storage.operations.nodes import NodeView
+
+DUE_FOR: Final = timedelta(minutes=10)
+"""How long a due job may wait while a node that could run it has a free slot; and how long a hook may be owed."""
+RESCUED_WITHIN: Final = timedelta(minutes=2)
+"""How long a job may stay with a node that is gone: longer than a silent node keeps jobs on their last attempt."""
+STARTED_WITHIN: Final = timedelta(minutes=2)
+"""How late a schedule may start while a node fires schedules, and how late the end of a run may be noticed."""
+
+
+def check(connection: Connection, findings: Findings, now: datetime, alive: Sequence[NodeView]) -> None:
+    """Check what waits. Without live nodes nothing is expected to happen, except that ended runs are recorded."""
+    workers = [node for node in alive if "worker" in node.roles]
+    _check_due(connection, findings, now, workers)
+    _check_held(connection, findings, now, alive)
+    _check_hooks(connection, findings, now, workers)
+    if any("scheduler" in node.roles for node in alive):
+        _check_schedules(connection, findings, now)
+    elif not alive:
+        findings.notes.append("no node is alive, so due work is not reported as stuck")
+    if alive:
+        _check_runs(connection, findings, now)
+
+
+def _check_due(connection: Connection, findings: Findings, now: datetime, workers: Sequence[NodeView]) -> None:
+    queues = {row.name: row for row in invariants.stream(connection, invariants.LIMITS)}
+    occupied = {row.queue: row.number for row in invariants.stream(connection, invariants.OCCUPIED)}
+    for row in invariants.stream(connection, invariants.DUE, before=now - DUE_FOR):
+        queue = queues.get(row.queue)
+        if queue is not None and _is_closed(queue, occupied.get(row.queue, 0)):
+            continue
+        idle = [node for node in workers if _serves(node, row) and node.running < node.concurrency]
+        if idle:
+            message = (
+                f"{row.number} jobs of type {row.type} in queue {row.queue} are due, the oldest since "
+                f"{shown(row.oldest)}, although node {idle[0].id} has free slots"
+            )
+            findings.add(Invariant.STUCK, message, queue=row.queue)
+
+
+def _is_closed(queue: Any, occupied: int) -> bool:
+    full = queue.concurrency_limit is not None and occupied >= queue.concurrency_limit
+    return queue.paused_at is not None or full
+
+
+def _serves(node: NodeView, row: Any) -> bool:
+    return row.type in node.types and (node.queues is None or row.queue in node.queues)
+
+
+def _check_held(connection: Connection, findings: Findings, now: datetime, alive: Sequence[NodeView]) -> None:
+    living = {node.id for node in alive}
+    for row in invariants.stream(connection, invariants.HELD, before=now - RESCUED_WITHIN):
+        if row.node_id not in living:
+            more = f" and {row.number - 1} more" if row.number > 1 else ""
+            rescue = "was not rescued" if alive else "waits for a node to start and rescue it"
+            findings.add(
+                Invariant.STUCK, f"job {row.first}{more} of node {row.node_id}, which is gone, {rescue}", job=row.first
+            )
+
+
+def _check_hooks(connection: Connection, findings: Findings, now: datetime, workers: Sequence[NodeView]) -> None:
+    known = {name for node in workers for name in node.types}
+    for row in invariants.stream(connection, invariants.HOOKS, before=now - DUE_FOR):
+        if row.type in known:
+            message = f"{row.number} ended jobs of type {row.type} still owe a hook, such as job {row.first}"
+            findings.add(Invariant.STUCK, message, job=row.first)
+
+
+def _check_schedules(connection: Connection, findings: Findings, now: datetime) -> None:
+    for row in invariants.stream(connection, invariants.SCHEDULES):
+        late = row.enabled and row.run_token is None and row.next_start and row.next_start < now - STARTED_WITHIN
+        if late:
+            message = f"schedule {row.id} ({row.name}) was to start at {shown(row.next_start)} and has not"
+            findings.add(Invariant.STUCK, message, schedule=row.id)
+
+
+def _check_runs(connection: Connection, findings: Findings, now: datetime) -> None:
+    for row in invariants.stream(connection, invariants.ENDED_RUNS, before=now - STARTED_WITHIN):
+        end = "has no row" if row.job_state is None else f"is {row.job_state}"
+        message = f"schedule {row.id} ({row.name}) is {row.state} and waits for job {row.run_token}, which {end}"
+        findings.add(Invariant.STUCK, message, schedule=row.id, job=row.run_token)

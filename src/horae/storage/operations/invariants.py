@@ -1,0 +1,222 @@
+"""What `horae audit` reads: all rows that an invariant concerns, streamed, each statement within the same snapshot."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import (
+    Connection,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    func,
+    or_,
+    select,
+    tuple_,
+)
+
+from horae.domain.jobs.job import JobState
+from horae.storage.engine.dialect import Instant, database_now
+from horae.storage.engine.unreadable_rows import UNREADABLE
+from horae.storage.jobs.tables import job_attempts, jobs, queues
+from horae.storage.operations.audit_tables import audit
+from horae.storage.schedules.tables import deployments, schedule_statistics, schedules, ticks
+
+BATCH: Final = 1_000
+"""Rows that are fetched at a time, so that memory does not grow with the tables."""
+
+_since: Any = bindparam("since", type_=Instant())
+_ended: Final = jobs.c.state.in_([JobState.FINISHED, JobState.FAILED, JobState.CANCELLED])
+_recent: Final = or_(jobs.c.finished_at.is_(None), jobs.c.finished_at >= _since)
+
+NOW: Final = select(database_now())
+
+columns_of_schedules: Any = (
+    schedules,
+    *(column for column in schedule_statistics.c if column.name != "schedule_id"),
+    schedule_statistics.c.schedule_id.label("counted"),
+)
+SCHEDULES: Final = (
+    select(*columns_of_schedules)
+    .select_from(schedules.outerjoin(schedule_statistics, schedule_statistics.c.schedule_id == schedules.c.id))
+    .order_by(schedules.c.id)
+)
+TICKS: Final = (
+    select(ticks, ticks.c.count.label("times"))
+    .where(ticks.c.until >= _since)
+    .order_by(ticks.c.schedule_id, ticks.c.nominal_time, ticks.c.decided_at)
+)
+
+_JOB: Final[tuple[Any, ...]] = tuple(
+    jobs.c[name]
+    for name in (
+        "id", "type", "queue", "state", "attempt", "max_attempts", "lease", "node_id", "schedule_id", "nominal_time",
+        "created_at", "updated_at", "started_at", "finished_at", "cancelled_by", "hook_owed",
+    )
+)  # fmt: skip
+_ATTEMPT: Final[tuple[Any, ...]] = (
+    job_attempts.c.lease.label("its_lease"),
+    job_attempts.c.attempt.label("its_number"),
+    job_attempts.c.outcome.label("its_outcome"),
+    job_attempts.c.started_at.label("its_start"),
+    job_attempts.c.finished_at.label("its_end"),
+)
+_with_attempts: Final = jobs.outerjoin(job_attempts, job_attempts.c.job_id == jobs.c.id)
+JOBS: Final = (
+    select(*_JOB, *_ATTEMPT).select_from(_with_attempts).where(_recent).order_by(jobs.c.id, job_attempts.c.lease)
+)
+RUNS: Final = (
+    select(*_JOB, *_ATTEMPT)
+    .select_from(_with_attempts)
+    .where(jobs.c.schedule_id.is_not(None))
+    .order_by(jobs.c.schedule_id, jobs.c.id, job_attempts.c.lease)
+)
+LIMITED: Final = (
+    select(jobs.c.queue, jobs.c.id, job_attempts.c.started_at, job_attempts.c.finished_at)
+    .join(job_attempts, job_attempts.c.job_id == jobs.c.id)
+    .where(
+        jobs.c.queue.in_(
+            select(queues.c.name)
+            .where(queues.c.concurrency_limit.is_not(None))
+            .union(select(audit.c.target).where(audit.c.action == "queue.limit"))
+        ),
+        job_attempts.c.finished_at >= _since,
+    )
+    .order_by(jobs.c.queue, job_attempts.c.started_at, job_attempts.c.finished_at)
+)
+LIMITS: Final = select(queues.c.name, queues.c.paused_at, queues.c.concurrency_limit)
+
+_fired: Final = and_(ticks.c.decision == "fired", ticks.c.nominal_time >= _since)
+WRONG_JOBS: Final = (
+    select(ticks.c.schedule_id, ticks.c.nominal_time, ticks.c.job_id)
+    .join(jobs, jobs.c.id == ticks.c.job_id)
+    .where(_fired, tuple_(jobs.c.schedule_id, jobs.c.nominal_time) != tuple_(ticks.c.schedule_id, ticks.c.nominal_time))
+)
+_other: Final = jobs.alias("other")
+_newest: Final = ticks.alias("newest")
+_of_it: Final = _other.c.schedule_id == ticks.c.schedule_id
+_ended_before: Final = (  # the clean-up would have deleted it first
+    select(_other.c.id)
+    .where(_of_it, _other.c.finished_at <= ticks.c.decided_at, _other.c.type == schedules.c.job_type)
+    .where(_other.c.hook_owed.is_(None), _other.c.node_id.is_(None))
+    .exists()
+)
+_older_kept: Final = select(_other.c.id).where(_of_it, _other.c.nominal_time <= ticks.c.nominal_time).exists()
+_last: Final = (
+    select(func.max(_newest.c.nominal_time)).where(_newest.c.schedule_id == ticks.c.schedule_id).scalar_subquery()
+)
+GONE_JOBS: Final = (
+    select(ticks.c.schedule_id, ticks.c.nominal_time, ticks.c.job_id)
+    .join(schedules, schedules.c.id == ticks.c.schedule_id)
+    .outerjoin(jobs, jobs.c.id == ticks.c.job_id)
+    # The clean-up deletes jobs in the order of their ends, and with the oldest job the decisions before the next one.
+    .where(jobs.c.id.is_(None), _fired, or_(_ended_before, and_(~_older_kept, ticks.c.nominal_time < _last)))
+)
+_named: Final = and_(
+    ticks.c.schedule_id == jobs.c.schedule_id,
+    ticks.c.nominal_time == jobs.c.nominal_time,
+    ticks.c.job_id == jobs.c.id,
+)
+UNDECIDED_JOBS: Final = (
+    select(jobs.c.id, jobs.c.schedule_id, jobs.c.nominal_time)
+    .join(schedules, schedules.c.id == jobs.c.schedule_id)
+    .outerjoin(ticks, _named)
+    .where(jobs.c.nominal_time.is_not(None), jobs.c.nominal_time >= _since, ticks.c.schedule_id.is_(None))
+)
+DOUBLE_RUNS: Final = (
+    select(jobs.c.schedule_id, jobs.c.nominal_time, func.count().label("number"))
+    .where(jobs.c.schedule_id.is_not(None), jobs.c.nominal_time.is_not(None), jobs.c.nominal_time >= _since)
+    .group_by(jobs.c.schedule_id, jobs.c.nominal_time)
+    .having(func.count() > 1)
+)
+DOUBLE_KEYS: Final = (
+    select(jobs.c.type, jobs.c.unique_key, func.count().label("number"))
+    .where(jobs.c.unique_key.is_not(None), jobs.c.finished_at.is_(None))
+    .group_by(jobs.c.type, jobs.c.unique_key)
+    .having(func.count() > 1)
+)
+ORPHANED_ATTEMPTS: Final = (
+    select(job_attempts.c.job_id, func.count().label("number"))
+    .outerjoin(jobs, jobs.c.id == job_attempts.c.job_id)
+    .where(jobs.c.id.is_(None))
+    .group_by(job_attempts.c.job_id)
+)
+IMPOSSIBLE_JOBS: Final = select(jobs.c.id, jobs.c.state, jobs.c.node_id, jobs.c.finished_at).where(
+    or_(
+        jobs.c.state.not_in([state.value for state in JobState]),
+        and_(_ended, jobs.c.finished_at.is_(None)),
+        and_(~_ended, jobs.c.finished_at.is_not(None)),
+        and_(jobs.c.state == JobState.STARTED, jobs.c.node_id.is_(None)),
+        and_(jobs.c.state.in_([JobState.PENDING, JobState.FINISHED]), jobs.c.node_id.is_not(None)),
+        ~jobs.c.progress_percentage.between(0, 100),
+        and_(jobs.c.cancelled_by.is_not(None), jobs.c.state != JobState.CANCELLED),
+        jobs.c.attempt > jobs.c.lease,
+    )
+)
+CANCELS: Final = (
+    select(audit.c.target).where(audit.c.action == "job.cancel", audit.c.outcome == "done", audit.c.at >= _since)
+)  # fmt: skip
+DELETIONS: Final = select(audit.c.target).where(audit.c.action == "job.delete", audit.c.outcome == "done")
+CHANGES: Final = (
+    select(audit.c.at, audit.c.action, audit.c.target, audit.c.before, audit.c.after)
+    .where(audit.c.action.in_(["schedule.alter", "queue.limit"]), audit.c.outcome == "done")
+    .order_by(audit.c.id)
+)
+DEPLOYMENTS: Final = select(deployments.c.module, deployments.c.created_at, deployments.c.schema).order_by(
+    deployments.c.module, deployments.c.id
+)
+STATES: Final = select(jobs.c.id, jobs.c.state).where(jobs.c.id.in_(bindparam("ids", expanding=True)))
+
+DUE: Final = (
+    select(jobs.c.queue, jobs.c.type, func.count().label("number"), func.min(jobs.c.run_at).label("oldest"))
+    .where(jobs.c.state == JobState.PENDING, jobs.c.run_at <= bindparam("before", type_=Instant()))
+    .group_by(jobs.c.queue, jobs.c.type)
+    .order_by(jobs.c.queue, jobs.c.type)
+)
+HELD: Final = (
+    select(jobs.c.node_id, func.count().label("number"), func.min(jobs.c.id).label("first"))
+    .where(jobs.c.node_id.is_not(None), jobs.c.updated_at <= bindparam("before", type_=Instant()))
+    .group_by(jobs.c.node_id)
+    .order_by(jobs.c.node_id)
+)
+HOOKS: Final = (
+    select(jobs.c.type, func.count().label("number"), func.min(jobs.c.id).label("first"))
+    .where(
+        jobs.c.hook_owed.is_not(None),
+        jobs.c.finished_at <= bindparam("before", type_=Instant()),
+        jobs.c.node_id.is_(None),
+        or_(jobs.c.hook_taken_at.is_(None), jobs.c.hook_taken_at <= bindparam("before", type_=Instant())),
+    )
+    .group_by(jobs.c.type)
+    .order_by(jobs.c.type)
+)
+OCCUPIED: Final = (
+    select(jobs.c.queue, func.count().label("number")).where(jobs.c.node_id.is_not(None)).group_by(jobs.c.queue)
+)
+ENDED_RUNS: Final = (
+    select(schedules.c.id, schedules.c.name, schedules.c.state, schedules.c.run_token, jobs.c.state.label("job_state"))
+    .select_from(schedules.outerjoin(jobs, jobs.c.id == schedules.c.run_token))
+    .where(
+        schedules.c.run_token.is_not(None),
+        or_(
+            jobs.c.id.is_(None),
+            and_(
+                jobs.c.finished_at <= bindparam("before", type_=Instant()),
+                jobs.c.node_id.is_(None),
+            ),
+        ),
+    )
+    .order_by(schedules.c.id)
+)
+
+
+def now(connection: Connection) -> datetime:
+    """Return the time of the database's clock."""
+    return connection.execute(NOW).scalar_one()
+
+
+def stream(connection: Connection, statement: Select[Any], **values: Any) -> Iterator[Row[Any]]:
+    """Yield the rows of a statement, a batch at a time; a row with an unreadable value is left out (see `doctor`)."""
+    rows = connection.execute(statement, values, execution_options={"yield_per": BATCH})
+    return (row for row in rows if not any(value is UNREADABLE for value in row))

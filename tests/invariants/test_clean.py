@@ -1,0 +1,62 @@
+"""A database in which nothing went wrong: the audit has no findings."""
+
+from datetime import timedelta
+
+import pytest
+
+from horae import Horae
+from tests.invariants.history import declare, live
+from tests.schedules.driver import Driver
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_an_eventful_life_has_no_findings(driver: Driver, seed: int) -> None:
+    declare(driver.horae)
+    live(driver, seed)
+    report = driver.horae.audit()
+    assert list(report.findings) == []
+    assert report.checked["decisions"] > 100
+    assert report.checked["attempts"] > 100
+
+
+def declared(expression: str, *, more: bool) -> Horae:
+    """A version of a module with a schedule, and perhaps another one."""
+    horae = Horae(module="reports")
+
+    @horae.cron(expression)
+    def report() -> None: ...
+
+    if more:
+
+        @horae.every("1h")
+        def tidy() -> None: ...
+
+    return horae
+
+
+def test_deployments_that_change_schedules_leave_no_findings(driver: Driver) -> None:
+    """Times before a deployment were decided by rules that are no longer stored."""
+    versions = [
+        declared("*/10 * * * *", more=True),
+        declared("*/15 * * * *", more=False),
+        declared("3 * * * *", more=True),
+    ]
+    for version in versions:
+        learn(driver, version)
+        driver.horae.deployments.deploy("reports", version.declared)
+        for _ in range(12):
+            driver.clock.advance(seconds=601)
+            driver.run()
+        assert list(driver.horae.audit().findings) == []
+    driver.horae.schedules.pause("report")
+    driver.clock.advance(hours=5)
+    driver.horae.schedules.resume("report")
+    driver.run()
+    assert list(driver.horae.audit().findings) == []
+    assert list(driver.horae.audit(timedelta(hours=2)).findings) == []
+
+
+def learn(driver: Driver, version: Horae) -> None:
+    for schedule in version.declared:
+        if driver.horae.registry.find(schedule.job_type) is None:
+            driver.horae.registry.add(version.registry.get(schedule.job_type))
