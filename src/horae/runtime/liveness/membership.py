@@ -9,11 +9,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 from sqlalchemy import Connection
 from typing_extensions import override
 
+from horae.domain.cluster.clock_steps import Silences
 from horae.domain.cluster.liveness import Death, Limits, Signs, death_of
 from horae.domain.jobs.job import NodeId
 from horae.runtime.liveness.heartbeat import Heartbeat, Watcher
@@ -52,9 +54,14 @@ class Membership(ABC):
     def find_dead(self) -> dict[NodeId, Death]:
         """Return the nodes that are dead as far as this node can tell, and why."""
         asked = clock()
-        others = [view for view in self._database.autocommit(nodes.view) if view.id != self._record.id]
-        deaths = self._judge(others, clock() - asked)
+        views = self._database.autocommit(nodes.view)
+        took = clock() - asked
+        self._observe(views, asked, took)
+        deaths = self._judge([view for view in views if view.id != self._record.id], took)
         return {node: death for node, death in deaths.items() if death is not None}
+
+    def _observe(self, views: Sequence[NodeView], asked: float, took: float) -> None:  # noqa: B027 - needless on SQLite
+        """Record what was read about all nodes, and when."""
 
     @abstractmethod
     def _judge(self, others: Sequence[NodeView], took: float) -> Mapping[NodeId, Death | None]:
@@ -82,6 +89,7 @@ class DatabaseMembership(Membership):
         super().__init__(database, record)
         self._limits, self._timing = limits, timing.heartbeat
         self._heartbeat: Heartbeat | None = None
+        self._silences = Silences()
 
     @override
     def join(self, watcher: Watcher) -> None:
@@ -97,11 +105,20 @@ class DatabaseMembership(Membership):
         return _nothing if self._heartbeat is None else self._heartbeat.beat_within(connection)
 
     @override
+    def _observe(self, views: Sequence[NodeView], asked: float, took: float) -> None:
+        if views:
+            database_now = views[0].heartbeat_at + timedelta(seconds=views[0].silence)
+            self._silences.observe(database_now, asked, took, {view.id: view.heartbeat_at for view in views})
+
+    @override
     def _judge(self, others: Sequence[NodeView], took: float) -> Mapping[NodeId, Death | None]:
         """Judge by heartbeats, but no node while this node's own is late."""
+        now = clock()
+        silences = {view.id: self._silences.of(view.id, view.heartbeat_at, view.silence, now) for view in others}
         # Read after the answer: if the server was unavailable until then, all nodes were silent.
         watched = 0.0 if took > self._limits.lock else self._watched()
-        return {view.id: death_of(signs_of(view), watched, self._limits) for view in others}
+        signs = [replace(signs_of(view), silence=silences[view.id]) for view in others]
+        return {each.node: death_of(each, watched, self._limits) for each in signs}
 
     @override
     def stop(self) -> None:
