@@ -1,6 +1,7 @@
 """The program as a whole: its options, its exit codes, and how it finds an application."""
 
 import json
+import os
 import subprocess
 import sys
 from importlib.metadata import version
@@ -32,6 +33,17 @@ def test_a_wrong_call_ends_with_2_and_prints_nothing_on_stdout(command: list[str
 def test_help_tells_the_exit_codes(command: str) -> None:
     shown = call(command, "--help")
     assert "Exit codes: 0 success; 1 the job failed" in " ".join(shown.stdout.split())
+
+
+def test_a_reader_of_the_output_may_leave() -> None:
+    """As in `horae jobs --help | head -1`."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as output:
+        program = subprocess.run(
+            [sys.executable, "-m", "horae", "jobs", "--help"], stdout=output, stderr=subprocess.PIPE, check=False
+        )
+    assert program.stderr == b""
 
 
 @pytest.mark.parametrize(

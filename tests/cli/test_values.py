@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from horae.cli.printing.escaping import printable
+from horae.cli.escaping import printable
 from horae.cli.printing.output import brief
 from horae.cli.values import duration, moment, parameters
 from horae.errors import InvalidInterval, InvalidRequest

@@ -7,7 +7,7 @@ from typing import Final
 
 import typer
 
-from horae.cli.printing.escaping import printable
+from horae.cli.escaping import printable
 from horae.errors import HoraeError, InvalidRequest, NotFound
 
 DONE: Final = 0
@@ -55,6 +55,8 @@ def failures_as_exit_codes() -> Generator[None]:
             raise
         complain("PostgreSQL needs its driver: pip install 'horae[postgres]'")
         raise typer.Exit(FAILED) from error
+    except BrokenPipeError:  # the reader of the output has gone, such as `head`; Typer ends the program quietly
+        raise
     except Exception as error:
         if isinstance(error, typer.Abort) or hasattr(error, "exit_code"):  # Typer reports these itself
             raise

@@ -8,9 +8,9 @@ from rich.text import Text
 
 from horae.app import Horae
 from horae.cli.context import target_of
+from horae.cli.escaping import printable
 from horae.cli.failures import FAILED
 from horae.cli.options import AsJson
-from horae.cli.printing.escaping import printable
 from horae.cli.printing.output import STYLES, console, print_json
 from horae.client.doctor.basics import check_clock, check_hints, check_pooler, check_rows, first_checks
 from horae.client.doctor.file import examine_file

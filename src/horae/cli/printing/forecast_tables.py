@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import typer
 
-from horae.cli.printing.escaping import printable
+from horae.cli.escaping import printable
 from horae.cli.printing.forecast_texts import (
     at,
     change_text,

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import typer
 
-from horae.cli.printing.escaping import printable
+from horae.cli.escaping import printable
 from horae.cli.printing.output import Columns, local_time, print_fields, print_table
 from horae.domain.jobs.job import Job, JobState
 from horae.storage.jobs.reading import Attempt

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from horae.cli.printing.escaping import printable
+from horae.cli.escaping import printable
 
 Columns: TypeAlias = Mapping[str, str | Callable[[Any], object]]
 """The columns of a table by their headings: each an attribute of the items, or a function of an item."""
