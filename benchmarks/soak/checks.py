@@ -1,6 +1,5 @@
 """The checks of the final state: the outside checker and the audit."""
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -14,11 +13,10 @@ def outside(url: str, log: Path) -> list[str]:
     )
 
 
-def audit(url: str, keep: float) -> list[str] | None:
-    """Return what `horae audit` finds; None if there is no such command. `keep`: seconds for which jobs are kept."""
-    if importlib.util.find_spec("horae.cli.commands.audit") is None:
-        return None
-    return _problems([sys.executable, "-m", "horae", "audit", "--database", url], HORAE_KEEP=str(keep))
+def audit(url: str, keep: float | None = None) -> list[str]:
+    """Return what `horae audit` finds. `keep`: seconds for which ended jobs are kept, None if none was deleted."""
+    kept = {} if keep is None else {"HORAE_KEEP": str(keep)}
+    return _problems([sys.executable, "-m", "horae", "audit", "--database", url], **kept)
 
 
 def _problems(command: list[str], **variables: str) -> list[str]:

@@ -31,6 +31,9 @@ UNEXPECTED_IN_LOG: Final = re.compile(
 )
 """Lines that no fault explains."""
 
+SERVED: Final = ("http 200", "stream 200", "events")
+"""What clients of the HTTP API must have got at least once."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
@@ -129,8 +132,9 @@ class Soak:
             self.sampler.stop()
             measuring.dispose()
         drained = self._drain()
+        audited = checks.audit(self.horae.settings.database, self.plan.keep)  # while nodes are alive, as in production
         self.faults.ends += [node.end() for node in self.nodes]
-        return self._judge(drained)
+        return self._judge(drained, audited)
 
     def _make_faults(self) -> None:
         """Make faults until the time is over, the last ones early enough that their effects are measured."""
@@ -153,9 +157,8 @@ class Soak:
             time.sleep(0.2)
         return float("inf")
 
-    def _judge(self, drained: float) -> Result:
-        plan, bounds = self.plan, self.plan.bounds
-        audited = checks.audit(self.horae.settings.database, plan.keep)
+    def _judge(self, drained: float, audited: list[str]) -> Result:
+        plan, bounds, url = self.plan, self.plan.bounds, self.horae.settings.database
         put_back = history.put_back(self.engine)
         verdicts = [
             *rules.growths(self.sampler.measures, plan.window, bounds, self._changes()),
@@ -166,14 +169,15 @@ class Soak:
             rules.none_of("nodes end with code 0", [f"{e.node}: {e.code}" for e in self.faults.ends if e.code != 0]),
             rules.longest("all jobs end", [("after the load", drained)], bounds.drained_within),
             rules.none_of("effects of faults pass", self.faults.failed),
+            rules.none_of("clients are served", [name for name in SERVED if not self.calls.made[name]]),
             rules.none_of("no unexpected error of a call", self.calls.unexpected),
             rules.none_of("no unexpected error in a log", self._log_lines()),
             rules.none_of("deleted rows can be put back", put_back),
             rules.none_of("effects exactly once", history.broken(self.engine)),
-            rules.none_of("outside checker", checks.outside(self.horae.settings.database, self.folder / "bodies.log")),
+            rules.none_of("outside checker", checks.outside(url, self.folder / "bodies.log")),
+            rules.none_of("horae audit", audited),
+            rules.none_of("horae audit of the whole history", checks.audit(url)),
         ]
-        if audited is not None:
-            verdicts.append(rules.none_of("horae audit", audited))
         return Result(
             plan=plan,
             verdicts=verdicts,
