@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from horae import Horae
+from tests.harness.applications import execute, rows
 from tests.invariants.history import declare, live
 from tests.schedules.driver import Driver
 
@@ -54,6 +55,15 @@ def test_deployments_that_change_schedules_leave_no_findings(driver: Driver) -> 
     driver.run()
     assert list(driver.horae.audit().findings) == []
     assert list(driver.horae.audit(timedelta(hours=2)).findings) == []
+
+
+def test_a_wait_between_two_statements_is_no_finding(driver: Driver) -> None:
+    """On SQLite each statement of a transaction reads the clock."""
+    driver.horae.jobs.start("work", sync=True)
+    [attempt] = rows(driver.horae, "SELECT finished_at AS at FROM horae_job_attempts")
+    earlier = attempt.at - 5_000_000 if isinstance(attempt.at, int) else attempt.at - timedelta(seconds=5)
+    execute(driver.horae, "UPDATE horae_job_attempts SET finished_at = :at, started_at = :at", at=earlier)
+    assert list(driver.horae.audit().findings) == []
 
 
 def learn(driver: Driver, version: Horae) -> None:
