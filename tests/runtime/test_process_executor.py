@@ -23,8 +23,8 @@ from sqlalchemy import Connection, text
 from horae.domain.jobs.job import AttemptOutcome, Claim, Failed, JobState, Settlement
 from horae.errors import InvalidJobType, JobCancelled, LeaseLost, SoftTimeLimitExceeded
 from horae.runtime.bodies.finished_run import FinishedRun
+from horae.runtime.bodies.orders import Interrupted
 from horae.runtime.bodies.run import START_UP
-from horae.runtime.bodies.runner import Interrupted
 from horae.runtime.executors import process
 from horae.runtime.executors.address import Address, address_of
 from horae.runtime.executors.process import ProcessLimits

@@ -13,9 +13,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from horae.domain.jobs.job import Job, JobId, JobState
 from horae.errors import JobCancelled, LeaseLost, SoftTimeLimitExceeded
 from horae.live.store import LiveStore
+from horae.runtime.bodies.orders import OutOfTime
 from horae.runtime.bodies.reporter import Reporter
 from horae.runtime.bodies.run import Run
-from horae.runtime.bodies.runner import OutOfTime
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import RunMonitorTiming
 from horae.storage.engine.database import Database

@@ -1,26 +1,24 @@
 """Runs one body: opens its transaction, calls it, and returns what is to be written about it. Never raises."""
 
 import logging
-import traceback
 from collections.abc import Generator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from pydantic_core import PydanticSerializationError, to_json
 from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 from sqlalchemy.orm import Session
 
-from horae.domain.jobs.decisions import BodyDecision, Discard, Retry, Snooze
-from horae.domain.jobs.job import Cancelled, Claim, Failed, NodeId, Outcome, Snoozed, StoppedEarly, finished
-from horae.domain.jobs.limits import Limit
-from horae.domain.storable import fits, is_storable_json, shortened, spelled_out, storable, too_long, unreadable_json
-from horae.errors import InvalidRequest, JobCancelled, JobStopped, LeaseLost, SoftTimeLimitExceeded
-from horae.redaction import Redactor, text_of, traceback_text
+from horae.domain.jobs.job import Claim, NodeId, finished
+from horae.domain.storable import fits, is_storable_json, spelled_out, too_long, unreadable_json
+from horae.errors import InvalidRequest
 from horae.runtime.bodies.finished_run import FinishedRun, finish
 from horae.runtime.bodies.forked_body import end_child, forks
+from horae.runtime.bodies.orders import Overtaken
+from horae.runtime.bodies.outcome import outcome_of
 from horae.runtime.journal.journal import Journal
 from horae.storage.engine.connections.commit_guard import forbid_commit
 from horae.storage.engine.database import Database
@@ -32,45 +30,8 @@ from horae.types.job_type import JobType
 from horae.types.logs.job_fields import logged_as
 from horae.types.values.parameters import MappedParameters, ModelParameters
 from horae.types.values.plain_data import problem_of
-from horae.types.values.secret import secret_values
 
 log = logging.getLogger("horae.runtime")
-
-
-INTERRUPTED_TEXT: Final = "This job was interrupted; please start it again."
-
-
-class Overtaken(LeaseLost):
-    """The transaction of a body is rolled back because another node owns the job."""
-
-
-class OutOfTime(JobStopped):
-    """The hard time limit of the job is over, so its result no longer counts."""
-
-    def __init__(self, limit: Limit) -> None:
-        super().__init__(limit.error)
-        self.limit = limit
-
-
-class Interrupted(JobStopped):
-    """The node is shutting down and its grace period is over."""
-
-    reason = "the node stopped before the job ended"
-
-
-NOT_REQUEUED: Final = (
-    f"{Interrupted.reason}; to have such jobs run again, declare on_shutdown='requeue', max_attempts, or a transaction"
-)
-
-
-class OutOfContact(Interrupted):
-    """The node cannot reach its database, so other nodes may soon run the job."""
-
-    reason = "the node lost contact with its database and stopped the job before others might run it"
-
-
-class Exited(JobStopped):
-    """A task that the body has spawned tried to end the process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,93 +109,6 @@ def load_parameters(job_type: JobType[Any], claim: Claim, database: Database) ->
     if isinstance(job_type.parameters, MappedParameters):
         return database.autocommit(parameters.load, job_type.parameters.mapped, claim.id)
     return job_type.parameters.load(claim.params)
-
-
-def outcome_of(job_type: JobType[Any], context: JobContext[Any], error: BaseException) -> Outcome | None:
-    """Return the outcome of an exception; an order to stop takes precedence over what the body raised after it."""
-    order = context.order
-    reason = order if isinstance(order, JobStopped) else error
-    match reason:
-        case JobCancelled():
-            return Cancelled(reason.by)
-        case LeaseLost() if reason is order or isinstance(reason, Overtaken):  # not by the body itself
-            return None
-        case OutOfTime() | Exited() | Interrupted():
-            return _stopped(job_type, context, reason)
-        case _:
-            timed_out = isinstance(order, SoftTimeLimitExceeded) and not isinstance(error, Exception)
-            return _raised_outcome(job_type, context.claim, order if timed_out and order is not None else error)
-
-
-def _stopped(
-    job_type: JobType[Any], context: JobContext[Any], order: OutOfTime | Exited | Interrupted
-) -> Failed | StoppedEarly:
-    """Return the outcome of a body that its node has stopped."""
-    match order:
-        case OutOfTime(limit=limit):
-            return Failed(limit.error, limit.human_readable_error, timed_out=True)
-        case Exited():
-            return Failed(str(order), "This job tried to end the process that it ran in.")
-        case OutOfContact():
-            return Failed(order.reason, INTERRUPTED_TEXT)
-        case Interrupted():
-            return _interrupted(job_type, context)
-
-
-def _interrupted(job_type: JobType[Any], context: JobContext[Any]) -> StoppedEarly:
-    """Return the outcome of a body that an orderly stop of its node has interrupted."""
-    if job_type.on_shutdown is None:
-        again = context.claim.max_attempts > 1 or _is_rolled_back(job_type, context)
-    else:
-        again = job_type.on_shutdown == "requeue"
-    return StoppedEarly(Interrupted.reason if again else NOT_REQUEUED, again, INTERRUPTED_TEXT)
-
-
-def _is_rolled_back(job_type: JobType[Any], context: JobContext[Any]) -> bool:
-    """Return whether the body ran in a transaction on Horae's database, which is lost with the body."""
-    if context.has_transaction:
-        return True
-    if job_type.isolation != "process":
-        return False
-    try:  # only the child process knows, and it may have been killed
-        return isinstance(job_type.transaction(context), str)
-    except Exception:  # noqa: BLE001 - code of the application
-        return False
-
-
-def _raised_outcome(job_type: JobType[Any], claim: Claim, error: BaseException) -> Outcome:
-    """Return the outcome of what a body raised by itself, by its own decision or by the rules of its type."""
-    match error:
-        case Snooze():
-            redactor = Redactor(error, secret_values(job_type.parameters.model, claim.params))
-            return Snoozed(error.delay.total_seconds(), storable(shortened(redactor.clean(str(error)))))
-        case Discard():
-            return replace(_failure(job_type, claim, error), final=True)
-        case Retry():
-            after = None if error.after is None else error.after.total_seconds()
-            return replace(_failure(job_type, claim, error), after=after)
-        case _:
-            return replace(_failure(job_type, claim, error), final=not _may_be_retried(job_type, error))
-
-
-def _may_be_retried(job_type: JobType[Any], error: BaseException) -> bool:
-    try:
-        return job_type.retry_rules.allow(error)
-    except Exception as failure:  # noqa: BLE001 - a rule of the application may raise anything
-        log.error("a retry rule of job type %r raised:\n%s", job_type.type, traceback_text(failure))  # noqa: TRY400
-        return True
-
-
-def _failure(job_type: JobType[Any], claim: Claim, error: BaseException) -> Failed:
-    """Return the texts of an error to store, without values and without the secret parameters of the job."""
-    redactor = Redactor(error, secret_values(job_type.parameters.model, claim.params))
-    texts = (
-        f"{type(error).__name__}: {text_of(error)}",
-        job_type.explain(error.__cause__ if isinstance(error, BodyDecision) and error.__cause__ else error),
-        "".join(traceback.format_exception(error)),
-    )
-    technical, human_readable, trace = (storable(shortened(redactor.clean(text))) for text in texts)
-    return Failed(technical, human_readable, trace, timed_out=isinstance(error, SoftTimeLimitExceeded))
 
 
 def result_text(result: Any, most_bytes: int) -> str | None:

@@ -22,9 +22,10 @@ from horae.domain.cluster.liveness import Isolation
 from horae.domain.jobs.job import Claim, JobId, JobState
 from horae.errors import LeaseLost
 from horae.runtime.bodies.finished_run import FinishedRun, with_report
+from horae.runtime.bodies.orders import Interrupted, OutOfContact
 from horae.runtime.bodies.reporter import Reporter
 from horae.runtime.bodies.run import Executor, Run, stop_runs
-from horae.runtime.bodies.runner import Interrupted, OutOfContact, RunEnvironment, ended_by
+from horae.runtime.bodies.runner import RunEnvironment, ended_by
 from horae.runtime.claims.claimer import Claimer
 from horae.runtime.claims.settler import Settler
 from horae.runtime.claims.slots import Slots

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 from horae.domain.jobs.job import Claim
 from horae.runtime.bodies.loop_guard import guard_of, hide, show
+from horae.runtime.bodies.orders import Exited
 from horae.runtime.bodies.run import Done, Executor, Run
-from horae.runtime.bodies.runner import Exited, RunEnvironment, perform_async
+from horae.runtime.bodies.runner import RunEnvironment, perform_async
 
 
 class LoopExecutor:

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from horae.domain.jobs.job import AttemptOutcome, Claim, JobState, Settlement
 from horae.errors import JobCancelled, LeaseLost, SoftTimeLimitExceeded
 from horae.runtime.bodies.finished_run import FinishedRun
-from horae.runtime.bodies.runner import Interrupted
+from horae.runtime.bodies.orders import Interrupted
 
 Message: TypeAlias = dict[str, Any]
 

@@ -20,10 +20,11 @@ from horae.domain.jobs.job import Claim, Job, JobId, JobState
 from horae.errors import JobDoesNotExist, LeaseLost
 from horae.forking import register_for_reset
 from horae.runtime.bodies.finished_run import FinishedRun, with_report
+from horae.runtime.bodies.orders import OutOfContact
 from horae.runtime.bodies.reporter import Reporter
 from horae.runtime.bodies.run import Run, stop_runs
 from horae.runtime.bodies.run_monitor import RunMonitor
-from horae.runtime.bodies.runner import OutOfContact, RunEnvironment, ended_by, perform, perform_async
+from horae.runtime.bodies.runner import RunEnvironment, ended_by, perform, perform_async
 from horae.runtime.components import Components, NodeOptions
 from horae.runtime.inline.claims import InlineClaims
 from horae.runtime.inline.ends import InlineEnds

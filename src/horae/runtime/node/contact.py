@@ -9,8 +9,8 @@ from functools import partial
 from horae.domain.cluster.liveness import Isolation
 from horae.domain.jobs.job import JobId
 from horae.errors import LeaseLost
+from horae.runtime.bodies.orders import OutOfContact
 from horae.runtime.bodies.run import Executor, Run, stop_runs
-from horae.runtime.bodies.runner import OutOfContact
 from horae.runtime.liveness.heartbeat import Watcher
 from horae.runtime.signals import Signals
 

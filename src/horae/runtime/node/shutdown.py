@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from horae.domain.jobs.job import NodeId
+from horae.runtime.bodies.orders import Interrupted
 from horae.runtime.bodies.run_monitor import RunMonitor
-from horae.runtime.bodies.runner import Interrupted
 from horae.runtime.claims.settler import Settler
 from horae.runtime.claims.worker import Worker
 from horae.runtime.signals import Signals

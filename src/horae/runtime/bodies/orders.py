@@ -1,0 +1,32 @@
+"""Orders of a node to stop a body, which are raised inside it."""
+
+from horae.domain.jobs.limits import Limit
+from horae.errors import JobStopped, LeaseLost
+
+
+class Overtaken(LeaseLost):
+    """The transaction of a body is rolled back because another node owns the job."""
+
+
+class OutOfTime(JobStopped):
+    """The hard time limit of the job is over, so its result no longer counts."""
+
+    def __init__(self, limit: Limit) -> None:
+        super().__init__(limit.error)
+        self.limit = limit
+
+
+class Interrupted(JobStopped):
+    """The node is shutting down and its grace period is over."""
+
+    reason = "the node stopped before the job ended"
+
+
+class OutOfContact(Interrupted):
+    """The node cannot reach its database, so other nodes may soon run the job."""
+
+    reason = "the node lost contact with its database and stopped the job before others might run it"
+
+
+class Exited(JobStopped):
+    """A task that the body has spawned tried to end the process."""

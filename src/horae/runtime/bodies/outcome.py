@@ -1,0 +1,110 @@
+"""The outcome of a body that raised or was stopped: by its order, its own decision, or the rules of its type."""
+
+import logging
+import traceback
+from dataclasses import replace
+from typing import Any, Final
+
+from horae.domain.jobs.decisions import BodyDecision, Discard, Retry, Snooze
+from horae.domain.jobs.job import Cancelled, Claim, Failed, Outcome, Snoozed, StoppedEarly
+from horae.domain.storable import shortened, storable
+from horae.errors import JobCancelled, JobStopped, LeaseLost, SoftTimeLimitExceeded
+from horae.redaction import Redactor, text_of, traceback_text
+from horae.runtime.bodies.orders import Exited, Interrupted, OutOfContact, OutOfTime, Overtaken
+from horae.types.context import JobContext
+from horae.types.job_type import JobType
+from horae.types.values.secret import secret_values
+
+INTERRUPTED_TEXT: Final = "This job was interrupted; please start it again."
+NOT_REQUEUED: Final = (
+    f"{Interrupted.reason}; to have such jobs run again, declare on_shutdown='requeue', max_attempts, or a transaction"
+)
+
+log = logging.getLogger("horae.runtime")
+
+
+def outcome_of(job_type: JobType[Any], context: JobContext[Any], error: BaseException) -> Outcome | None:
+    """Return the outcome of an exception; an order to stop takes precedence over what the body raised after it."""
+    order = context.order
+    reason = order if isinstance(order, JobStopped) else error
+    match reason:
+        case JobCancelled():
+            return Cancelled(reason.by)
+        case LeaseLost() if reason is order or isinstance(reason, Overtaken):  # not by the body itself
+            return None
+        case OutOfTime() | Exited() | Interrupted():
+            return _stopped(job_type, context, reason)
+        case _:
+            timed_out = isinstance(order, SoftTimeLimitExceeded) and not isinstance(error, Exception)
+            return _raised_outcome(job_type, context.claim, order if timed_out and order is not None else error)
+
+
+def _stopped(
+    job_type: JobType[Any], context: JobContext[Any], order: OutOfTime | Exited | Interrupted
+) -> Failed | StoppedEarly:
+    """Return the outcome of a body that its node has stopped."""
+    match order:
+        case OutOfTime(limit=limit):
+            return Failed(limit.error, limit.human_readable_error, timed_out=True)
+        case Exited():
+            return Failed(str(order), "This job tried to end the process that it ran in.")
+        case OutOfContact():
+            return Failed(order.reason, INTERRUPTED_TEXT)
+        case Interrupted():
+            return _interrupted(job_type, context)
+
+
+def _interrupted(job_type: JobType[Any], context: JobContext[Any]) -> StoppedEarly:
+    """Return the outcome of a body that an orderly stop of its node has interrupted."""
+    if job_type.on_shutdown is None:
+        again = context.claim.max_attempts > 1 or _is_rolled_back(job_type, context)
+    else:
+        again = job_type.on_shutdown == "requeue"
+    return StoppedEarly(Interrupted.reason if again else NOT_REQUEUED, again, INTERRUPTED_TEXT)
+
+
+def _is_rolled_back(job_type: JobType[Any], context: JobContext[Any]) -> bool:
+    """Return whether the body ran in a transaction on Horae's database, which is lost with the body."""
+    if context.has_transaction:
+        return True
+    if job_type.isolation != "process":
+        return False
+    try:  # only the child process knows, and it may have been killed
+        return isinstance(job_type.transaction(context), str)
+    except Exception:  # noqa: BLE001 - code of the application
+        return False
+
+
+def _raised_outcome(job_type: JobType[Any], claim: Claim, error: BaseException) -> Outcome:
+    """Return the outcome of what a body raised by itself, by its own decision or by the rules of its type."""
+    match error:
+        case Snooze():
+            redactor = Redactor(error, secret_values(job_type.parameters.model, claim.params))
+            return Snoozed(error.delay.total_seconds(), storable(shortened(redactor.clean(str(error)))))
+        case Discard():
+            return replace(_failure(job_type, claim, error), final=True)
+        case Retry():
+            after = None if error.after is None else error.after.total_seconds()
+            return replace(_failure(job_type, claim, error), after=after)
+        case _:
+            return replace(_failure(job_type, claim, error), final=not _may_be_retried(job_type, error))
+
+
+def _may_be_retried(job_type: JobType[Any], error: BaseException) -> bool:
+    try:
+        return job_type.retry_rules.allow(error)
+    except Exception as failure:  # noqa: BLE001 - a rule of the application may raise anything
+        log.error("a retry rule of job type %r raised:\n%s", job_type.type, traceback_text(failure))  # noqa: TRY400
+        return True
+
+
+def _failure(job_type: JobType[Any], claim: Claim, error: BaseException) -> Failed:
+    """Return the texts of an error to store, without values and without the secret parameters of the job."""
+    redactor = Redactor(error, secret_values(job_type.parameters.model, claim.params))
+    texts = (
+        f"{type(error).__name__}: {text_of(error)}",
+        job_type.explain(error.__cause__ if isinstance(error, BodyDecision) and error.__cause__ else error),
+        "".join(traceback.format_exception(error)),
+    )
+    technical, human_readable, trace = (storable(shortened(redactor.clean(text))) for text in texts)
+    return Failed(technical, human_readable, trace, timed_out=isinstance(error, SoftTimeLimitExceeded))
