@@ -7,6 +7,7 @@ from typing import Final
 
 import pytest
 
+from benchmarks.soak.rules import Bounds
 from tests.docs.transcripts import ROOT
 
 PAGE: Final = (ROOT / "docs/concepts/proof.md").read_text(encoding="utf-8")
@@ -38,3 +39,11 @@ def test_each_promise_names_a_test() -> None:
 @pytest.mark.parametrize("target", COMMANDS)
 def test_a_named_command_exists(target: str) -> None:
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("figure", Bounds().growth)
+def test_the_bounds_of_the_soak_are_as_described(figure: str) -> None:
+    allowance = Bounds().growth[figure]
+    [bound] = re.findall(rf"^\| growth of {figure}\b[^|]*\| ([^|]*) \|$", PAGE, re.MULTILINE)
+    assert bound.startswith(f"{allowance.absolute:g}")
+    assert (f"{allowance.share * 100:g} %" in bound) == (allowance.share > 0)
