@@ -29,13 +29,14 @@ class Entry:
     job: int
     lease: int
     process: str
+    attempt: int = 0
 
 
-def record(what: str, job_id: int, lease: int) -> None:
+def record(what: str, job_id: int, lease: int, attempt: int = 0) -> None:
     """Add an entry to the log of the bodies."""
     here = world.current()
     log = here.surroundings.bodies
-    log.append(Entry(len(log), here.now, what, job_id, lease, here.running.process.name))
+    log.append(Entry(len(log), here.now, what, job_id, lease, here.running.process.name, attempt))
     here.note(f"{what} {job_id}/{lease}")
 
 
@@ -67,13 +68,13 @@ class Recorded:
 
     def __enter__(self) -> None:
         """Record the begin."""
-        record("begin", self._job.id, self._job.claim.lease)
+        record("begin", self._job.id, self._job.claim.lease, self._job.attempt)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Record the end, unless the process was killed."""
         here = world.current()
         if kind is not GeneratorExit and not here.ended and here.lane is not None and not here.running.process.dead:
-            record("end" if kind is None else "stopped", self._job.id, self._job.claim.lease)
+            record("end" if kind is None else "stopped", self._job.id, self._job.claim.lease, self._job.attempt)
 
 
 class Unlucky(Exception):
@@ -125,14 +126,21 @@ def transfer(job: JobContext) -> None:
     """Write rows in the job's own transaction; fails sometimes after that."""
     with Recorded(job):
         sleep(job, dice(job).uniform(0.0, 0.4))
-        job.connection.execute(EFFECT, {"job": job.id, "lease": job.claim.lease, "part": 1})
+        effect(job, 1)
         sleep(job, dice(job).uniform(0.0, 0.4))
-        job.connection.execute(EFFECT, {"job": job.id, "lease": job.claim.lease, "part": 2})
+        effect(job, 2)
         if dice(job).random() < 0.2:
             raise Unlucky
 
 
-EFFECT: Final = text("INSERT INTO sim_effects (job_id, lease, part) VALUES (:job, :lease, :part)")
+def effect(job: JobContext[Any], part: int) -> None:
+    """Insert a row in the transaction of a job."""
+    values = {"job": job.id, "attempt": job.attempt, "lease": job.claim.lease, "part": part}
+    job.connection.execute(EFFECT, values)
+    record("effect", job.id, job.claim.lease, job.attempt)
+
+
+EFFECT: Final = text("INSERT INTO sim_effects (job, attempt, lease, part) VALUES (:job, :attempt, :lease, :part)")
 
 
 @app.job(max_count=None, queue="narrow", max_attempts=2, backoff=SOON)
@@ -169,7 +177,7 @@ class Hooked(JobType[Any]):
 async def every_four(job: JobContext) -> None:
     """Run at fixed times, sometimes for longer than until the next one."""
     with Recorded(job):
-        await pause(dice(job).choice((0.1, 0.5, 5.0)))
+        await pause(dice(job).choice((0.1, 0.5, 4.5)))
 
 
 @app.every("3s", retry_period="1s")
@@ -185,14 +193,14 @@ async def repeating(job: JobContext) -> None:
 def buffered(job: JobContext) -> None:
     """Run on a grid; what comes due during a run follows it."""
     with Recorded(job):
-        sleep(job, dice(job).choice((0.2, 7.0)))
+        sleep(job, dice(job).choice((0.2, 5.5)))
 
 
 @app.cron("*/5 * * * * *", overlap="cancel_other")
 async def replaced(job: JobContext) -> None:
     """Stop the run before it."""
     with Recorded(job):
-        await pause(dice(job).choice((0.2, 8.0)))
+        await pause(dice(job).choice((0.2, 5.5)))
 
 
 async def pause(seconds: float) -> None:

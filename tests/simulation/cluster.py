@@ -14,6 +14,7 @@ from horae.domain.cluster.liveness import Limits
 from horae.errors import HoraeError
 from horae.runtime.components import Components, NodeOptions
 from horae.runtime.node.node import Node
+from horae.runtime.timing import HookTiming, RunMonitorTiming, Timing
 from horae.storage.engine.database import Database
 from horae.storage.operations import queues
 from tests.simulation import application
@@ -26,6 +27,8 @@ from tests.simulation.replaced import SimulatedChannel, SimulatedLiveStore
 from tests.simulation.world import Clock, Lane, Process, World
 
 LIMITS: Final = Limits(silence=6.0, last_attempts=15.0)
+TIMING: Final = Timing(run_monitor=RunMonitorTiming(round=0.3, reread_every=7), hooks=HookTiming(look_every=4.0))
+"""As usual, but rounds in which usually nothing happens are rarer, because they take most of the time."""
 GRACE: Final = timedelta(seconds=1)
 SLOWNESS: Final = 0.2
 """Seconds that a call takes on average while the database is slow."""
@@ -38,6 +41,12 @@ OVERLAPPING: Final = frozenset({"pause", "pause at statement", "sleep", "server 
 them, and a clock that jumps forward makes every heartbeat old."""
 
 
+SHARED_RULES_EVERY: Final = 4
+"""Every so many seeds the tables are checked by the rules of `tests/checker` as well."""
+STRIKING: Final = frozenset({"pause", "pause at statement", "sleep", "cut", "cut and refused"})
+"""Faults after which others may rightly take a node for dead."""
+
+
 class Cluster:
     """The processes of one simulation."""
 
@@ -48,6 +57,8 @@ class Cluster:
         self.happened: Counter[str] = Counter()
         self.failovers = 0
         self.problems: list[str] = []
+        self.struck: set[str] = set()
+        """The processes that stood still or did not reach the database while others did."""
         self.started: list[int] = []
         """The jobs whose creation was confirmed."""
         self.cancelled: list[int] = []
@@ -121,7 +132,20 @@ class Cluster:
         kinds = {fault.kind for fault in self.plan.faults}
         bodies = self.world.surroundings.bodies
         may_overlap = self.plan.heartbeats and not kinds.isdisjoint(OVERLAPPING)
-        return Answers(self.started, self.cancelled, bodies, may_overlap)
+        stepped = "server clock" in kinds and self.plan.heartbeats
+        well = frozenset(
+            place.process.name for place in self.places if place.process and not place.process.dead and not stepped
+        )
+        return Answers(
+            created=self.started,
+            cancelled=self.cancelled,
+            bodies=bodies,
+            may_overlap=may_overlap,
+            by_shared_rules=self.plan.seed % SHARED_RULES_EVERY == 0,
+            steady_clock="server clock" not in kinds,
+            journals_known=self.plan.one_host,
+            well=well - self.struck,
+        )
 
     @property
     def is_stopped(self) -> bool:
@@ -162,7 +186,11 @@ class NodePlace:
             components = self.cluster.components(process)
             deployments = Deployments(components.database, components.registry, components.wakeup)
             options = NodeOptions(
-                concurrency=self.cluster.plan.concurrency, grace=GRACE, liveness=LIMITS, name=f"place{self.number}"
+                concurrency=self.cluster.plan.concurrency,
+                grace=GRACE,
+                liveness=LIMITS,
+                timing=TIMING,
+                name=f"place{self.number}",
             )
             self.node = node = Node(
                 components,
@@ -190,6 +218,8 @@ class NodePlace:
         process = self.process
         if process is None or process.dead:
             return
+        if fault.node >= 0 and fault.kind in STRIKING:
+            self.cluster.struck.add(process.name)
         trap = self._trap_of(fault)
         if trap is not None:
             Gate.of(process).traps.append(trap)
@@ -209,7 +239,7 @@ class NodePlace:
             case "answer lost":
                 return Trap("commit", fault.skip, "after", unanswered)
             case "pause at statement":
-                return Trap("statement", fault.skip, "after", partial(self._pause_within, fault.seconds))
+                return Trap("statement", fault.skip, fault.phase, partial(self._pause_within, fault.seconds))
             case _:
                 return None
 

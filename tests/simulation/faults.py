@@ -114,11 +114,17 @@ class Gate:
         self._reach("the answer")
 
     def cut(self, seconds: float, *, fails: bool) -> None:
-        """Make the database unreachable for a while; what the process has open there is rolled back."""
+        """Make the database unreachable for a while; what the process has open there is rolled back.
+
+        With `fails` the connections are closed, and with them the session locks end.
+        """
         here = self.process.world
+        locks = here.surroundings.session_locks
+        for key in [key for key, holder in locks.items() if fails and holder is self.process]:
+            del locks[key]
         self.cut_until, self.cut_fails = here.now + seconds, fails
         for connection in list(self.connections):
-            connection.lose()
+            connection.lose(closed=fails)
         here.at(self.cut_until, self._waiting.wake)
 
     def hang_up(self) -> None:

@@ -3,11 +3,16 @@
 Nothing here uses Horae's own code: `sim_history` is written by triggers, and the log by the bodies themselves.
 """
 
+import json
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
+
+from tests.checker.body_log import Record
+from tests.checker.checks import check
+from tests.checker.settings import Settings
 
 LIMIT: Final = 2
 """Jobs of the queue `narrow` that may be started at a time."""
@@ -28,15 +33,6 @@ MOST_RUNS: Final = {
 """How often the body of a job may begin, by its type."""
 
 
-class Recorded(Protocol):
-    """An entry of the log of the bodies."""
-
-    what: str
-    job: int
-    lease: int
-    process: str
-
-
 @dataclass(frozen=True, slots=True)
 class Answers:
     """What callers and bodies know: jobs whose creation or cancel was confirmed, and the log of the bodies."""
@@ -46,14 +42,47 @@ class Answers:
     bodies: list[Any]
     may_overlap: bool
     """Whether a stopped process may have left a body running beside its successor."""
+    by_shared_rules: bool
+    """Whether to check the rules of the shared checker as well, which takes a fifth of the time of a simulation."""
+    steady_clock: bool
+    """Whether the clock of the database was never set."""
+    journals_known: bool
+    """Whether the node that rescues a job can read what the dead node had begun."""
+    well: frozenset[str]
+    """The processes that lived to the end and always reached the database whenever any did."""
 
 
 def violations(database: sqlite3.Connection, answers: Answers) -> list[str]:
-    """Return what is broken."""
-    found: list[str] = []
-    for check in (_jobs, _history, _at_a_time, _bodies, _effects, _schedules, _ticks, _nominal_times, _left):
-        found += [f"{check.__name__.strip('_')}: {text}" for text in check(database, answers)]
+    """Return what is broken, also by the rules of the checker that all fault tests share."""
+    found = _shared_rules(database, answers) if answers.by_shared_rules else []
+    for rule in (
+        _jobs,
+        _history,
+        _at_a_time,
+        _bodies,
+        _effects,
+        _schedules,
+        _ticks,
+        _nominal_times,
+        _left,
+        _hooks,
+        _deaths,
+    ):
+        found += [f"{rule.__name__.strip('_')}: {text}" for text in rule(database, answers)]
     return found
+
+
+def _shared_rules(database: sqlite3.Connection, answers: Answers) -> list[str]:
+    """Check by the rules of the checker that all fault tests share."""
+    settings = Settings(steady_clock=answers.steady_clock, frozen_processes=answers.may_overlap)
+    return [str(finding) for finding in check(database, records(answers), settings, effects_table="sim_effects")]
+
+
+def records(answers: Answers) -> list[Record]:
+    """Return the log of bodies and calls in the form of the checker."""
+    found = [Record(each.what, each.job, each.attempt, each.lease, None, each.at) for each in answers.bodies]
+    found += [Record("created", job) for job in answers.created]
+    return found + [Record("cancelled", job) for job in answers.cancelled]
 
 
 def _jobs(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
@@ -153,7 +182,7 @@ def _effects(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
     del answers
     query = """
         SELECT j.id, j.state, count(e.part) AS parts, count(DISTINCT e.lease) AS leases
-        FROM horae_jobs AS j LEFT JOIN sim_effects AS e ON e.job_id = j.id WHERE j.type = 'transfer' GROUP BY j.id
+        FROM horae_jobs AS j LEFT JOIN sim_effects AS e ON e.job = j.id WHERE j.type = 'transfer' GROUP BY j.id
     """
     for job, state, parts, leases in database.execute(query):
         if (parts, leases) != ((2, 1) if state == "finished" else (0, 0)):
@@ -179,7 +208,6 @@ def _schedules(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
 
 def _ticks(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
     """Each fired tick has one job, and each job of a schedule one tick."""
-    del answers
     query = """
         SELECT j.id FROM horae_jobs AS j WHERE j.schedule_id IS NOT NULL AND 1 <> (
             SELECT count(*) FROM horae_ticks AS t WHERE t.job_id = j.id AND t.schedule_id = j.schedule_id)
@@ -190,6 +218,9 @@ def _ticks(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
             EXISTS (SELECT 1 FROM horae_jobs AS j WHERE j.id = t.job_id AND j.schedule_id = t.schedule_id))
     """
     yield from (f"a tick has a wrong job: {tuple(row)}" for row in database.execute(query))
+    early = "SELECT schedule_id, nominal_time FROM horae_ticks WHERE decided_at < nominal_time AND reason <> 'manual'"
+    if answers.steady_clock:
+        yield from (f"a tick was decided before its time: {tuple(row)}" for row in database.execute(early))
 
 
 def _nominal_times(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
@@ -220,3 +251,26 @@ def _left(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
         yield f"nodes {nodes} are still registered"
     query = "SELECT id, state, node_id FROM horae_jobs WHERE node_id IS NOT NULL"
     yield from (f"job {tuple(row)} is still held" for row in database.execute(query))
+
+
+def _hooks(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
+    """The hook of a job is called if it failed or was cancelled, and not otherwise."""
+    calls = Counter((entry.job, entry.what) for entry in answers.bodies)
+    deaths = sum(entry.what == "died" for entry in answers.bodies)
+    for job, state in database.execute("SELECT id, state FROM horae_jobs WHERE type = 'hooked'"):
+        for hook, expected in (("on_error", state == "failed"), ("on_cancelled", state == "cancelled")):
+            if not expected <= calls[job, hook] <= expected * (1 + deaths):
+                yield f"job {job} is {state}, and {hook} was called {calls[job, hook]} times"
+
+
+def _deaths(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
+    """No job crashes whose body had not begun, and no node is declared dead that is well."""
+    begun = {(entry.job, entry.lease) for entry in answers.bodies if entry.what == "begin"}
+    crashes = database.execute("SELECT job_id, lease FROM horae_job_attempts WHERE outcome = 'crashed'")
+    for job, lease in crashes if answers.journals_known else ():
+        if (job, lease) not in begun:
+            yield f"job {job} counts as crashed under lease {lease}, but its body had not begun"
+    for (before,) in database.execute("SELECT before FROM horae_audit WHERE action = 'node.died'"):
+        node = json.loads(before)["id"]
+        if node.rpartition(".")[0] in answers.well:
+            yield f"node {node} was declared dead, but it was well"

@@ -8,7 +8,7 @@ from typing import Any, Final
 from tests.simulation.application import KINDS
 from tests.simulation.faults import Fault
 
-ACTIVE: Final = 16.0
+ACTIVE: Final = 8.0
 """Virtual seconds in which callers act and faults happen."""
 SCHEDULES: Final = ("every_four", "repeating", "buffered", "replaced")
 
@@ -52,7 +52,7 @@ class Plan:
 def plan_of(seed: int) -> Plan:
     """Draw a plan."""
     rng = Random(f"{seed} plan")
-    nodes, heartbeats = rng.choice((2, 2, 3)), rng.random() < 0.5
+    nodes, heartbeats = rng.choice((2, 2, 2, 3)), rng.random() < 0.5
     return Plan(
         seed=seed,
         nodes=nodes,
@@ -71,14 +71,14 @@ def plan_of(seed: int) -> Plan:
 def _operations(rng: Random) -> list[Operation]:
     names, weights = list(KINDS), list(KINDS.values())
     found = [
-        Operation(rng.uniform(0.0, ACTIVE), "start", rng.choices(names, weights)[0]) for _ in range(rng.randint(6, 22))
+        Operation(rng.uniform(0.0, ACTIVE), "start", rng.choices(names, weights)[0]) for _ in range(rng.randint(5, 14))
     ]
     found += [
         Operation(rng.uniform(0.0, ACTIVE), "start later", rng.choices(names, weights)[0], rng.randint(1, 4))
         for _ in range(rng.randint(0, 3))
     ]
     found += [
-        Operation(rng.uniform(0.0, ACTIVE), "start many", "brief", rng.randint(5, 40))
+        Operation(rng.uniform(0.0, ACTIVE), "start many", "brief", rng.randint(5, 30))
         for _ in range(rng.choice((0, 0, 1)))
     ]
     found += [
@@ -121,13 +121,14 @@ def _no_answer(rng: Random, node: int) -> Fault:
 
 def _pause(rng: Random, node: int) -> Fault:
     kind = rng.choice(("pause", "pause at statement", "sleep"))
-    return Fault(kind, _at(rng), node, rng.randint(0, 12), seconds=rng.choice((0.3, 2.0, 8.0)) * rng.uniform(0.5, 1.5))
+    phase = rng.choice(("before", "after"))
+    return Fault(kind, _at(rng), node, rng.randint(0, 12), phase, rng.choice((0.3, 2.0, 7.0)) * rng.uniform(0.5, 1.5))
 
 
 def _cut(rng: Random, node: int) -> Fault:
     kind = rng.choice(("cut", "cut and refused"))
     return Fault(
-        kind, _at(rng), rng.choice((node, node, -1)), seconds=rng.choice((0.5, 3.0, 9.0)) * rng.uniform(0.5, 1.5)
+        kind, _at(rng), rng.choice((node, node, -1)), seconds=rng.choice((0.5, 3.0, 7.0)) * rng.uniform(0.5, 1.5)
     )
 
 
@@ -158,5 +159,22 @@ DRAWS: Final[Sequence[tuple[Draw, int]]] = (
 def _faults(rng: Random, nodes: int, heartbeats: bool) -> list[Fault]:  # noqa: FBT001 - the kind of cluster
     del heartbeats
     draws, weights = [draw for draw, _ in DRAWS], [weight for _, weight in DRAWS]
-    found: list[Any] = [rng.choices(draws, weights)[0](rng, rng.randrange(nodes)) for _ in range(rng.randint(3, 9))]
+    found: list[Any] = [rng.choices(draws, weights)[0](rng, rng.randrange(nodes)) for _ in range(rng.randint(3, 8))]
+    return sorted(found, key=lambda fault: fault.at)
+
+
+LASTING: Final = {
+    "pause": (5.0, 10.0), "pause at statement": (8.0, 10.0), "cut": (5.0, 9.0), "cut and refused": (2.0, 9.0), "cut everywhere": (7.0, 9.0),
+}  # fmt: skip
+"""How long such a fault lasts if it is chosen on purpose, in seconds; others for up to four."""
+
+
+def faults_of(rng: Random, nodes: int, kinds: Sequence[str]) -> list[Fault]:
+    """Draw faults of some kinds only."""
+    found: list[Fault] = []
+    for _ in range(rng.randint(4, 8)):
+        kind, phase = rng.choice(kinds), rng.choice(("before", "after"))
+        seconds = rng.uniform(*LASTING.get(kind, (0.1, 4.0)))
+        node = -1 if kind == "cut everywhere" else rng.randrange(nodes)
+        found.append(Fault(kind.removesuffix(" everywhere"), _at(rng), node, rng.randint(0, 12), phase, seconds))
     return sorted(found, key=lambda fault: fault.at)

@@ -95,7 +95,7 @@ def _of_modules() -> list[Any]:
 def _of_storage() -> list[Any]:
     return [
         mock.patch.object(opening, "now", storage.server_now),
-        mock.patch.object(opening, "DriverConnection", storage.SimulatedConnection),
+        mock.patch.object(opening, "DriverConnection", storage.connect),
         mock.patch.object(database, "create_engine", shared_engine),
         mock.patch.object(Database, "hang_up", hang_up),
         mock.patch.object(Database, "check_file", check_nothing),

@@ -71,6 +71,7 @@ class Simulator:
                 cluster.settle()
                 if not world.run(Watch(world, cluster, reader), ACTIVE + PATIENCE):
                     problems.append(f"work is left {PATIENCE:g} s after the last fault")
+                answers = cluster.answers()
                 cluster.stop()
                 if not world.run(lambda: cluster.is_stopped, world.now + STOPPING):
                     problems.append(f"a node has not stopped within {STOPPING:g} s")
@@ -78,7 +79,7 @@ class Simulator:
             tear_down(world, cluster)
         with closing(sqlite3.connect(file)) as database:
             database.row_factory = sqlite3.Row
-            problems += cluster.problems + violations(database, cluster.answers())
+            problems += cluster.problems + violations(database, answers)
             (jobs,) = database.execute("SELECT count(*) FROM horae_jobs").fetchone()
         return Result(plan, problems, world.trace, cluster.failovers, cluster.happened, world.now, jobs)
 
@@ -138,6 +139,8 @@ def tear_down(world: World, cluster: Cluster) -> None:
     for process in world.surroundings.processes:
         process.kill()
     world.end()
+    for connection in world.surroundings.connections:
+        connection.close_for_good()
     for place in cluster.places:
         for loop in place.loops:
             loop.unwind()

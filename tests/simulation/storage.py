@@ -20,6 +20,7 @@ from tests.simulation.threads import Waiters
 _WRITES: Final = re.compile(r"\s*(?:WITH\b.*\b)?(INSERT|UPDATE|DELETE|REPLACE)\b", re.IGNORECASE | re.DOTALL)
 _TABLE: Final = re.compile(r"\b(?:FROM|INTO|UPDATE)\s+(?:horae_)?(\w+)", re.IGNORECASE)
 BUSY_TIMEOUT: Final = "PRAGMA busy_timeout"
+DURABLE: Final = "PRAGMA synchronous = FULL"
 _kinds: dict[str, tuple[str, str]] = {}
 
 
@@ -33,7 +34,7 @@ def kind_of(statement: str) -> tuple[str, str]:
 
 def _classify(statement: str) -> tuple[str, str]:
     verb = statement.split(None, 1)[0].upper()
-    if verb in {"PRAGMA", "ATTACH", "SAVEPOINT", "RELEASE", "ROLLBACK"}:
+    if verb == "PRAGMA":
         return "setup", verb
     if verb == "BEGIN":
         return "begin", "BEGIN"
@@ -53,8 +54,12 @@ class SimulatedCursor(sqlite3.Cursor):
         kind, name = kind_of(statement)
         connection: Any = self.connection
         gate: Gate | None = connection.gate
+        if statement == DURABLE:
+            return self
         if statement.startswith(BUSY_TIMEOUT):
             return self._busy_timeout(connection, statement)
+        if kind == "setup" and connection.is_prepared:
+            return self
         if kind == "setup" or gate is None or gate.process.world.lane is None:
             super().execute(statement, parameters)
             return self._fetch()
@@ -122,23 +127,48 @@ def _land_late(connection: "SimulatedConnection", statement: str, parameters: An
         late.close()
 
 
+def connect(path: str, **options: Any) -> "SimulatedConnection":
+    """Open a connection for the running process, or reuse one that another process has closed.
+
+    Opening a file and preparing statements anew takes more time than running them.
+    """
+    around = world.current().surroundings
+    around.waiting_for_lock = around.waiting_for_lock or Waiters()
+    patience = float(options.pop("timeout", 30.0))
+    if around.free_connections:
+        connection: SimulatedConnection = around.free_connections.pop()
+    else:
+        connection = SimulatedConnection(path, timeout=0, **options)
+        connection.path = path
+        sqlite3.Cursor(connection).execute("PRAGMA synchronous = OFF")  # simulated machines do not lose power
+        around.connections.append(connection)
+    connection.begin(around.waiting_for_lock, patience)
+    return connection
+
+
 class SimulatedConnection(opening.DriverConnection):
     """A connection of one process."""
 
-    def __init__(self, path: str, **options: Any) -> None:
-        self.gate: Gate | None = None
-        self.path = path
-        self.broken = False
-        self.patience = float(options.pop("timeout", 30.0))
-        super().__init__(path, timeout=0, **options)
+    path = ""
+    gate: Gate | None = None
+    broken = closed_by_server = is_prepared = False
+    patience = 0.0
+    """Virtual seconds to wait for the write lock."""
+
+    def begin(self, waiters: Waiters, patience: float) -> None:
+        """Belong to the running process from now on."""
         self.create_function("horae_lock_free", 1, lock_is_free)
+        self.broken = self.closed_by_server = False
+        self.patience, self._waiters = patience, waiters
         process = world.current_process()
-        around = world.current().surroundings
-        around.waiting_for_lock = around.waiting_for_lock or Waiters()
-        self._waiters: Waiters = around.waiting_for_lock
-        if process is not None:
-            self.gate = Gate.of(process)
+        self.gate = None if process is None else Gate.of(process)
+        if self.gate is not None:
             self.gate.connections.append(self)
+
+    @override
+    def create_function(self, name: str, narg: int, func: Any, *, deterministic: bool = False) -> None:
+        if not self.is_prepared:  # it would make all prepared statements invalid
+            super().create_function(name, narg, func, deterministic=deterministic)
 
     @override
     def cursor(self, factory: Any = SimulatedCursor) -> Any:
@@ -159,12 +189,14 @@ class SimulatedConnection(opening.DriverConnection):
                 return
 
     def check(self) -> None:
-        """Raise if the database has lost this connection within a transaction."""
-        if self.broken:
+        """Raise if the database has closed this connection, or rolled back its transaction."""
+        if self.broken or self.closed_by_server:
+            self.closed_by_server = False  # for the next use it is opened again
             raise Unreachable("the connection was lost")
 
-    def lose(self) -> None:
+    def lose(self, *, closed: bool) -> None:
         """Roll back what is open; the process learns of it with its next statement."""
+        self.closed_by_server = closed
         if self.in_transaction:
             self.broken = True
             self._roll_back()
@@ -190,26 +222,35 @@ class SimulatedConnection(opening.DriverConnection):
 
     @override
     def rollback(self) -> None:
-        self.broken = False
-        self._roll_back()
+        if self._is_mine():
+            self.broken = False
+            self._roll_back()
 
     def _roll_back(self) -> None:
         if self.in_transaction:
             super().rollback()
             self.freed()
 
+    def _is_mine(self) -> bool:
+        """Whether the running process has this connection; what is left of another one must not use it any more."""
+        process = world.current_process()
+        return self.gate is not None and process is not None and process.gate is self.gate
+
     @override
     def close(self) -> None:
-        if self.gate is not None and self in self.gate.connections:
+        if self._is_mine() and self.gate is not None:
             self.gate.connections.remove(self)
-        super().close()
+            self.end()
 
     def end(self) -> None:
         """Close the connection as the system does when its process is killed; an open transaction is rolled back."""
-        if self.in_transaction:
-            super().rollback()
+        self._roll_back()
+        self.gate, self.is_prepared = None, True
+        world.current().surroundings.free_connections.append(self)
+
+    def close_for_good(self) -> None:
+        """Close the file."""
         super().close()
-        self.freed()
 
 
 def lock_is_free(key: int | None) -> int | None:

@@ -14,7 +14,7 @@ from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
 
 OWN_TABLES: Final = """
-CREATE TABLE sim_effects (job_id INTEGER NOT NULL, lease INTEGER NOT NULL, part INTEGER NOT NULL);
+CREATE TABLE sim_effects (job INTEGER NOT NULL, attempt INTEGER NOT NULL, lease INTEGER NOT NULL, part INTEGER NOT NULL);
 CREATE TABLE sim_history (
     number INTEGER PRIMARY KEY AUTOINCREMENT, job_id INTEGER NOT NULL, type TEXT, queue TEXT, schedule_id INTEGER,
     old_state TEXT, state TEXT, old_lease INTEGER, lease INTEGER, node_id TEXT, attempt INTEGER, progress INTEGER

@@ -23,10 +23,9 @@ def test_a_cluster_under_faults_keeps_its_promises(simulations: Simulator, seed:
     assert simulations.run(plan_of(seed)).violations == []
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_seed_gives_the_same_trace_in_each_process(seed: int) -> None:
+def test_a_seed_gives_the_same_trace_in_each_process() -> None:
     def trace(hash_seed: str) -> str:
-        command = [sys.executable, "-m", "tests.simulation", "--seed", str(seed)]
+        command = [sys.executable, "-m", "tests.simulation", "--seed", "1"]
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
         ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         return ended.stdout

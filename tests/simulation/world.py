@@ -50,6 +50,10 @@ class Surroundings:
     """Who receives hints."""
     bodies: list[Any] = field(default_factory=list)
     """The log of the bodies."""
+    connections: list[Any] = field(default_factory=list)
+    """All connections to the database that were opened."""
+    free_connections: list[Any] = field(default_factory=list)
+    """Those that no process has at present."""
     waiting_for_lock: Any = None
     """The threads that wait for SQLite's write lock."""
 

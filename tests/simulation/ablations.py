@@ -1,0 +1,175 @@
+"""Guards that are removed one at a time: each removal must be caught by the simulation, or by a test of the suite.
+
+`make ablations` removes each guard in a process of its own and prints what caught it. A removal that nothing catches
+shows a guard without a test, or one that guards nothing. The page `docs/concepts/proof.md` has the table.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Any, Final
+
+from horae.client.jobs import cancelling as client_cancelling
+from horae.domain.cluster.liveness import Contact
+from horae.runtime.bodies import finished_run, runner
+from horae.runtime.claims.settler import Repetition, Settler
+from horae.runtime.claims.worker import Worker
+from horae.runtime.journal.files import Begun, Journals
+from horae.runtime.journal.journal import Journal
+from horae.runtime.liveness.sweeper import Sweeper
+from horae.runtime.node.contact import ContactReports
+from horae.storage.engine.connections import commit_guard
+from horae.storage.jobs import claims, limited_claims
+from horae.storage.jobs.tables import jobs
+from horae.storage.operations import nodes
+from horae.storage.outcomes import run_ending, settling, settling_statements
+from horae.storage.schedules import writing
+from tests.simulation import removals
+from tests.simulation.plan import Operation, Plan, faults_of, plan_of
+from tests.simulation.removals import Patch, instead, statement, together
+
+HEARTBEATS: Final[Mapping[str, Any]] = {"heartbeats": True, "one_host": False}
+FILES: Final[Mapping[str, Any]] = {"heartbeats": False, "one_host": True}
+
+
+@dataclass(frozen=True, slots=True)
+class Ablation:
+    """A guard, and its removal.
+
+    `faults`: the kinds of faults under which its absence shows, so that few seeds suffice; none for the usual mixture.
+    `change`: what else is different from the plan of a seed. `start`: job types that callers start in addition.
+    `test`: the test of the suite that fails without the guard; None for the simulation.
+    """
+
+    name: str
+    guard: str
+    patch: Patch
+    faults: Sequence[str] = ()
+    change: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    start: str | None = None
+    test: str | None = None
+
+    def plan(self, seed: int) -> Plan:
+        """Return the plan of a seed, with the faults under which the absence shows."""
+        plan = replace(plan_of(seed), **self.change)
+        if self.faults:
+            plan = replace(plan, faults=tuple(faults_of(Random(f"{seed} ablation"), plan.nodes, self.faults)))
+        if self.start is not None:
+            more = tuple(Operation(0.4 * number, "start", self.start) for number in range(20))
+            plan = replace(plan, operations=plan.operations + more)
+        return plan
+
+
+IN_SIMULATION: Final = (
+    Ablation(
+        "unfenced-settle", "a result is written only under the current lease",
+        removals.UNFENCED_SETTLE, ("pause at statement",), HEARTBEATS, "steady",
+    ),
+    Ablation(
+        "lease-not-raised", "each claim has a new lease", removals.claiming_with({"lease": jobs.c.lease + 0}),
+    ),
+    Ablation(
+        "retry-not-counted", "each claim counts an attempt", removals.claiming_with({"attempt": jobs.c.attempt + 0}),
+        start="flaky",
+    ),
+    Ablation(
+        "prefetch-is-a-start", "a job of a dead node that had not begun is no crash",
+        instead(Journals, "begun_by", lambda *_: Begun(None)), ("crash",), FILES, "brief",
+    ),
+    Ablation(
+        "journal-ignored", "a job of a dead node that had begun is a crash",
+        instead(Journals, "begun_by", lambda *_: Begun(frozenset())), ("crash",), FILES, "once",
+    ),
+    Ablation(
+        "begun-before-noted", "a body begins after it is noted in the journal",
+        instead(Journal, "begin", removals.ignore), ("crash",), FILES, "once",
+    ),
+    Ablation(
+        "settle-before-commit", "a result is forgotten only after its commit",
+        instead(Settler, "_write", removals.acknowledge_first), ("refused", "answer lost"),
+    ),
+    Ablation(
+        "result-not-repeated", "a result that cannot be written is written again",
+        instead(Repetition, "after", lambda *_args, **_named: ([], 0.0)), ("refused", "cut and refused"),
+    ),
+    Ablation(
+        "lost-claims-kept", "jobs whose claim was answered into the void are found and handed back",
+        instead(Worker, "_hand_back_orphaned", removals.do_nothing), ("answer lost",), FILES, "brief",
+    ),
+    Ablation(
+        "cancel-in-live-store-only", "a cancel changes the row, not only the entry beside the progress",
+        instead(client_cancelling.JobCanceller, "cancel", removals.cancel_live_only),
+    ),
+    Ablation("cancel-of-anything", "an ended job cannot be cancelled", removals.cancelling_anything),
+    Ablation(
+        "heartbeat-by-own-clock", "heartbeats have the time of the database",
+        instead(nodes, "heartbeat", removals.beat_by_own_clock), change=HEARTBEATS,
+    ),
+    Ablation(
+        "watch-not-reset", "after a gap in its own contact a node declares no other dead",
+        instead(Contact, "answer", removals.answer_without_reset), ("cut everywhere",), HEARTBEATS,
+    ),
+    Ablation(
+        "no-isolation", "a node without contact stops its bodies before others run the jobs",
+        instead(ContactReports, "_isolated", removals.ignore), ("cut",), HEARTBEATS, "steady",
+    ),
+    Ablation(
+        "no-rescue", "jobs of dead nodes are rescued", instead(Sweeper, "rescue", removals.do_nothing), ("crash",),
+    ),
+    Ablation(
+        "overlap-unlocked", "a schedule fires by its locked row, which shows that its last run has ended",
+        instead(writing, "lock", removals.lock_as_idle),
+    ),
+    Ablation(
+        "ring-is-truth", "a schedule fires when it is due by the database's clock, whatever the owner expects",
+        instead(writing, "lock", removals.lock_as_due), ("stop", "crash", "cut"),
+    ),
+    Ablation(
+        "run-ended-lost", "the end of a job ends the run of its schedule",
+        together(
+            instead(settling, "_end_runs", removals.end_no_runs),
+            instead(run_ending, "end_unreported", removals.end_no_runs),
+        ),
+    ),
+    Ablation(
+        "hook-not-owed", "the row of a failed job owes its hook",
+        instead(finished_run, "owing", lambda settlement, _job_type: settlement), start="hooked",
+    ),
+    Ablation(
+        "late-transaction-commits", "the transaction of a body is rolled back if its lease is lost",
+        instead(runner, "settle_within", removals.settle_anyway), ("pause", "pause at statement"), HEARTBEATS, "transfer",
+    ),
+    Ablation(
+        "limit-not-counted", "a queue's limit counts the jobs that run",
+        statement(limited_claims, "CLAIM", removals.unlimited), start="limited",
+    ),
+)  # fmt: skip
+
+IN_SUITE: Final = (
+    Ablation(
+        "unfenced-hand-back", "a job is handed back only under its lease",
+        statement(claims, "HAND_BACK", removals.without_conditions_on("lease", claims._hand_back)),  # noqa: SLF001
+        test="tests/storage/test_claims.py::test_handing_back_with_a_stale_lease_changes_nothing[sqlite]",
+    ),
+    Ablation(
+        "unfenced-release", "a job is released only under its lease",
+        statement(settling, "RELEASE", removals.without_conditions_on("lease", settling_statements._release)),  # noqa: SLF001
+        test="tests/storage/test_settling.py::test_a_release_needs_the_lease_the_node_and_an_end[sqlite]",
+    ),
+    Ablation(
+        "settled-twice", "a settled batch is recognised when the answer to its commit was lost",
+        instead(settling, "_recorded_before", lambda *_: set[int]()),
+        test="tests/storage/test_settling.py::test_settling_again_after_a_lost_answer",
+    ),
+    Ablation(
+        "hint-inside-transaction", "a hint about new work is sent after the commit of the caller's transaction",
+        removals.hinting_at_once,
+        test="tests/client/test_within.py::test_a_rollback_leaves_nothing_and_announces_nothing",
+    ),
+    Ablation(
+        "body-may-commit", "a body cannot commit its own transaction",
+        instead(commit_guard, "_refuse_commit", removals.ignore),
+        test="tests/runtime/test_transactions.py::test_a_body_cannot_commit_its_own_transaction",
+    ),
+)  # fmt: skip
+ABLATIONS: Final[Mapping[str, Ablation]] = {each.name: each for each in (*IN_SIMULATION, *IN_SUITE)}
