@@ -34,7 +34,7 @@ def soak(plan: Plan, folder: Path) -> Generator[Soak]:
         horae = stack.enter_context(closing(_client(url, plan)))
         network = stack.enter_context(Network(server.port)) if server else None
         settings = NodeSettings(application=plan.application, folder=folder, keep=plan.keep)
-        nodes = _nodes(url, network, settings)
+        nodes = _nodes(url, network, settings)[: plan.most_nodes]
         for node in nodes:
             stack.callback(node.close)
         yield Soak(plan, folder, engine, horae, nodes, server, network)

@@ -47,6 +47,8 @@ class Plan:
     """Seconds between two faults, at least and at most."""
     bounds: Bounds = field(default_factory=Bounds)
     application: str = "benchmarks.soak.application:horae"
+    most_nodes: int = 3
+    """Nodes, at most: two share a SQLite file, and the first is never killed."""
 
     @property
     def keep(self) -> float:

@@ -3,6 +3,7 @@
 The bounds that depend on the speed of the machine are wide here: other tests run at the same time.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -30,13 +31,10 @@ WIDE: Final = Bounds(
     rescued_within=60.0,
     ends_within=60.0,
 )
+PLAN: Final = Plan(kind="sqlite", seconds=SHORT, seed=20260101, rate=12.0, fault_pause=(1.0, 1.0), bounds=WIDE)
 
 
-def run(kind: str, folder: Path, *, pause: float, application: str = "benchmarks.soak.application:horae") -> Result:
-    plan = Plan(
-        kind=kind, seconds=SHORT, seed=20260101, rate=12.0, fault_pause=(pause, pause), bounds=WIDE,
-        application=application,
-    )  # fmt: skip
+def run(plan: Plan, folder: Path) -> Result:
     with soak(plan, folder) as one:
         return one.run()
 
@@ -45,7 +43,7 @@ def run(kind: str, folder: Path, *, pause: float, application: str = "benchmarks
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def test_all_rules_hold_for_some_seconds(kind: str, tmp_path: Path) -> None:
-    result = run(kind, tmp_path, pause=1.0)
+    result = run(replace(PLAN, kind=kind), tmp_path)
     assert "BROKEN" not in table(result), table(result)
     assert result.jobs["finished"] > 0
     assert sum(result.faults.values()) > 0
@@ -56,6 +54,7 @@ def test_all_rules_hold_for_some_seconds(kind: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_leaks_in_the_nodes_are_reported(tmp_path: Path) -> None:
-    result = run("sqlite", tmp_path, pause=100.0, application="tests.soak.leaking:horae")
+    plan = replace(PLAN, application="tests.soak.leaking:horae", most_nodes=1, fault_pause=(60.0, 60.0))
+    result = run(plan, tmp_path)
     leaking = {"growth of memory", "growth of descriptors", "growth of threads"}
     assert {verdict.rule for verdict in result.broken} == leaking
