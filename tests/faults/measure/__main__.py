@@ -10,12 +10,15 @@ import shutil
 import sys
 import tempfile
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Final
 
 from tests.faults.measure.measuring import measure
-from tests.faults.measure.scenarios import SCENARIOS, Scenario
+from tests.faults.measure.scenarios import SCENARIOS, Scenario, lasting
+from tests.faults.measure.scene import Scene
 from tests.faults.measure.settings import prepared
+from tests.faults.measure.stories import STORIES
 
 HEADING: Final = f"{'database':10} {'fault':42} {'jobs ended per second':>20}\n{'':53} before during after  recovered"
 
@@ -32,10 +35,10 @@ def main() -> int:
     print(HEADING, flush=True)
     broken = 0
     for kind in ("sqlite", "postgresql"):
-        for name, scenario in SCENARIOS.items():
+        for name in [*SCENARIOS, *STORIES]:
             chosen = not arguments.names or any(part in name for part in arguments.names)
-            if chosen and kind in scenario.on and arguments.only in (None, kind):
-                broken += not _run(kind, name, scenario, folder / f"{kind} {name}".replace(" ", "-").replace(",", ""))
+            if chosen and arguments.only in (None, kind):
+                broken += not _run(kind, name, folder / f"{kind} {name}".replace(" ", "-").replace(",", ""))
     if arguments.keep:
         print(f"logs: {folder}")
     else:
@@ -43,19 +46,26 @@ def main() -> int:
     return int(broken > 0)
 
 
-def _run(kind: str, name: str, scenario: Scenario, folder: Path) -> bool:
-    """Run a scenario, print its line, and return whether all rules held."""
+def _run(kind: str, name: str, folder: Path) -> bool:
+    """Run a scenario or story on this kind of database, print its line, and return whether all rules held."""
+    scenario = SCENARIOS.get(name, Scenario(fault=lasting(nullcontext), seconds=0, briefly=0))
+    if kind not in scenario.on:
+        return True
     began = time.monotonic()
     try:
         with prepared(kind, scenario, folder) as scene:
-            outcome = measure(scene, scenario, scenario.seconds)
+            line, problems = STORIES[name](scene) if name in STORIES else _measured(scene, scenario)
     except Exception as error:  # noqa: BLE001 - the table shows which scenarios failed
-        print(f"{kind:10} {name:42} BROKEN: {type(error).__name__}: {error}", flush=True)
-        return False
+        line, problems = "", [f"{type(error).__name__}: {error}"]
+    verdict = "BROKEN: " + "; ".join(problems) if problems else "holds"
+    print(f"{kind:10} {name:42} {line}  {verdict}; {time.monotonic() - began:.0f} s in all", flush=True)
+    return not problems
+
+
+def _measured(scene: Scene, scenario: Scenario) -> tuple[str, list[str]]:
+    outcome = measure(scene, scenario, scenario.seconds)
     errors = ", ".join(f"{count} {error}" for error, count in outcome.errors.items())
-    took = f"{time.monotonic() - began:.0f} s in all"
-    print(f"{kind:10} {name:42} {outcome}{f'; callers saw {errors}' if errors else ''}; {took}", flush=True)
-    return not outcome.problems
+    return f"{outcome}{f'; callers saw {errors}' if errors else ''}", outcome.problems
 
 
 if __name__ == "__main__":

@@ -3,12 +3,13 @@
 import subprocess
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from tests.faults.measure.load import MAIN_QUEUE, WINDOWS, Feeder, Rates, Recovery, until_recovered
 from tests.faults.measure.scenarios import Scenario
-from tests.faults.measure.scene import MAIN_NODES, STOP_WITHIN, Scene, Verdict, stop
+from tests.faults.measure.scene import AFTER_GRACE, MAIN_NODES, Scene, Verdict, stop
 
 SLOTS: Final = 10
 LEAVING: Final = 3
@@ -42,8 +43,7 @@ class Outcome:
 
     def __str__(self) -> str:
         stopped = ", ".join("NOT ENDED" if took is None else f"{took:.1f}" for took in self.stopped)
-        verdict = "BROKEN: " + "; ".join(self.problems) if self.problems else "holds"
-        return f"{self.recovery}  stopped in {stopped} s  {self.verdict}  {verdict}"
+        return f"{self.recovery}  stopped in {stopped} s  {self.verdict}"
 
 
 def measure(scene: Scene, scenario: Scenario, fault_seconds: float, durations: Durations = USUAL) -> Outcome:
@@ -61,33 +61,40 @@ def measure(scene: Scene, scenario: Scenario, fault_seconds: float, durations: D
             stopped = [stop(leaver)] if scenario.stops_a_node else []
             time.sleep(max(fault_at + fault_seconds - time.monotonic(), 0.0))
         over_at = time.monotonic()
+        last = scene.launch(queues="leaving")
         former = rates.between(begin, fault_at)
         seconds = until_recovered(rates, over_at, former, scenario.recovers_within)
         again = over_at + (scenario.recovers_within if seconds is None else seconds)
         after = rates.between(again, again + WINDOWS[-1])
         recovery = Recovery(former, rates.between(fault_at, over_at), after, seconds)
-    stopped += _end(scene, durations)
+    stopped += _end(scene, last, durations)
     verdict = scene.verdict(**scenario.checked)
     problems = verdict.problems(scenario.may_fail)
     problems += [] if seconds is not None else [f"not recovered within {scenario.recovers_within:g} s"]
-    problems += [f"a node ended after {took} s" for took in stopped if took is None or took > STOP_WITHIN]
+    problems += _late(stopped, scene.grace + AFTER_GRACE)
     return Outcome(recovery, verdict, stopped, problems, feeder.errors)
+
+
+def _late(stopped: Sequence[float | None], limit: float) -> list[str]:
+    late = [took for took in stopped if took is None or took > limit]
+    return [f"a node ended after {took} s, more than {limit:g}" for took in late]
 
 
 def _start_nodes(scene: Scene) -> subprocess.Popen[bytes]:
     """Start the nodes for the load and one that will be told to end; return that one."""
     scene.main_queues = QUEUES
-    for _ in range(MAIN_NODES):
-        scene.node(concurrency=SLOTS, queues=QUEUES)
-    leaver = scene.node(concurrency=SLOTS, queues="leaving")
+    started = [scene.launch(concurrency=SLOTS, queues=QUEUES) for _ in range(MAIN_NODES)]
+    leaver = scene.launch(concurrency=SLOTS, queues="leaving")
+    for process in (*started, leaver):
+        scene.until_ready(process)
     scene.horae.jobs.start_many("leaving", [{}] * LEAVING)
     scene.until_begun(LEAVING)
     return leaver
 
 
-def _end(scene: Scene, durations: Durations) -> list[float | None]:
-    """Let all jobs end, and then the nodes; return how long the nodes took."""
+def _end(scene: Scene, last: subprocess.Popen[bytes], durations: Durations) -> list[float | None]:
+    """Let all jobs end, and then the nodes; return how long the nodes took. `last`: one for the jobs of `leaving`."""
     scene.release()
-    scene.node()
+    scene.until_ready(last)
     scene.until_over(durations.over_within)
     return [stop(node) for node in scene.nodes if node.poll() is None]

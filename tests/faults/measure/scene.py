@@ -35,8 +35,8 @@ GRACE: Final = 3.0
 """Seconds that bodies have after a node was told to end."""
 MAIN_NODES: Final = 2
 """Nodes that work for the load."""
-STOP_WITHIN: Final = GRACE + 5.0
-"""Seconds after which such a node must have ended, also without a database."""
+AFTER_GRACE: Final = 5.0
+"""Seconds after the grace period within which such a node must have ended, also without a database."""
 
 
 @dataclass
@@ -77,7 +77,8 @@ class Scene:
     """One run of one scenario.
 
     `network`: what the nodes connect through; `disk`: the folder of a small disk that holds the database; `silence`: the
-    seconds after which a node counts as dead, if shortened.
+    seconds after which a node counts as dead, if shortened; `grace`: seconds that bodies have after their node was told to
+    end.
     """
 
     url: str
@@ -87,6 +88,7 @@ class Scene:
     disk: Path | None = None
     server_clock: ServerClock | None = None
     silence: float | None = None
+    grace: float = GRACE
     main_queues: str | None = None
     nodes: list[subprocess.Popen[bytes]] = field(default_factory=list[subprocess.Popen[bytes]])
 
@@ -109,6 +111,14 @@ class Scene:
         self, *, concurrency: int = 10, queues: str | None = None, control: bool = True
     ) -> subprocess.Popen[bytes]:
         """Start a node and wait until it is ready. `control`: whether `self.control` applies to it."""
+        process = self.launch(concurrency=concurrency, queues=queues, control=control)
+        self.until_ready(process)
+        return process
+
+    def launch(
+        self, *, concurrency: int = 10, queues: str | None = None, control: bool = True
+    ) -> subprocess.Popen[bytes]:
+        """Start a node as `node` does, without waiting for it."""
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
@@ -120,16 +130,22 @@ class Scene:
         if self.silence is not None:
             environment[SILENCE_VARIABLE] = str(self.silence)
         command = [sys.executable, "-m", "horae", "run", "tests.faults.measure.bodies:horae", "--no-api"]
-        command += ["--concurrency", str(concurrency), "--grace", f"{GRACE:g}s"]
+        command += ["--concurrency", str(concurrency), "--grace", f"{self.grace:g}s"]
         command += ["--queues", queues] if queues else []
-        log = self.folder / f"node-{len(self.nodes)}.log"
-        with log.open("wb") as output:
+        with self._log_of(len(self.nodes)).open("wb") as output:
             process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=output)
         self.nodes.append(process)
+        return process
+
+    def until_ready(self, process: subprocess.Popen[bytes]) -> None:
+        """Wait until a node is ready."""
+        log = self._log_of(self.nodes.index(process))
         wait_until(lambda: b"is ready" in log.read_bytes() or process.poll() is not None, 60)
         if process.poll() is not None:
             raise RuntimeError(f"the node did not start:\n{log.read_text()[-2000:]}")
-        return process
+
+    def _log_of(self, number: int) -> Path:
+        return self.folder / f"node-{number}.log"
 
     def main_nodes(self) -> list[subprocess.Popen[bytes]]:
         """Return the nodes that work for the load, as the scenario started them."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.faults.measure.scenarios import Need, Scenario
-from tests.faults.measure.scene import Scene, opened
+from tests.faults.measure.scene import GRACE, Scene, opened
 from tests.harness.clocks import FAKETIME, LibraryClock, SchemaClock, ServerClock
 from tests.harness.file_faults import small_disk
 from tests.harness.network import Network
@@ -18,14 +18,16 @@ DISK: Final = {"sqlite": 24, "postgresql": 160}
 
 
 @contextmanager
-def prepared(kind: str, scenario: Scenario, folder: Path, *, silence: float | None = None) -> Generator[Scene]:
-    """Open a scene for the scenario, on its own database of this kind."""
+def prepared(
+    kind: str, scenario: Scenario, folder: Path, *, silence: float | None = None, grace: float = GRACE
+) -> Generator[Scene]:
+    """Open a scene for the scenario, on its own database of this kind; see `Scene` for the options."""
     folder.mkdir(parents=True)
     with ExitStack() as stack:
         disk = stack.enter_context(small_disk(DISK[kind])) if Need.DISK in scenario.needs else None
         if kind == "sqlite":
             url = f"sqlite:///{disk or folder}/horae.db"
-            yield stack.enter_context(opened(Scene(url, folder, disk=disk, silence=silence)))
+            yield stack.enter_context(opened(Scene(url, folder, disk=disk, silence=silence, grace=grace)))
             return
         clock: ServerClock | None = None
         environment = dict[str, str]()
@@ -38,7 +40,7 @@ def prepared(kind: str, scenario: Scenario, folder: Path, *, silence: float | No
         if Need.SERVER_CLOCK in scenario.needs and clock is None:
             clock = SchemaClock(url)
         network = stack.enter_context(Network(server.port)) if Need.NETWORK in scenario.needs else None
-        scene = Scene(url, folder, server, network, disk, clock, silence)
+        scene = Scene(url, folder, server, network, disk, clock, silence, grace)
         yield stack.enter_context(opened(scene))
 
 
