@@ -91,10 +91,10 @@ first-view: install system web ## Measure how fast the first view of the dashboa
 soak: install system ## Run a mixed load under faults for MINUTES (15) and judge memory, tables, latency and results (SEED=1)
 	$(BIN)/python -m benchmarks.soak $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
-chaos: install system ## Run schedules under random faults (SECONDS=60 SEED=1 ARGS="--database sqlite")
+chaos: install system ## Run schedules under random faults of nodes and database (SECONDS=60 SEED=1 ARGS="--database sqlite")
 	$(BIN)/python -m tests.chaos $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
-faults: install system ## Cause faults one by one and report the results (ARGS="read-only --only postgresql")
+faults: install system ## Cause faults one by one under load, and print rates and verdicts (ARGS="read-only --only postgresql")
 	$(BIN)/python -m tests.faults.measure $(ARGS)
 
 simulate: install ## Simulate clusters under faults: SEEDS (1000) on all cores, or one SEED with its trace

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random, SystemRandom
 from typing import Final
@@ -18,8 +19,10 @@ from horae import Horae
 from horae.storage.engine.database import Database
 from horae.storage.migrations import runner
 from tests.chaos.app import beat
-from tests.chaos.fault_injector import FaultInjector
+from tests.chaos.fault_injector import NO_FAULTS, DatabaseFaults, FaultInjector
+from tests.harness import server_faults
 from tests.harness.checked import findings
+from tests.harness.file_faults import write_lock_held
 from tests.harness.postgres import THROW_AWAY, PostgresServer
 
 DECISIONS: Final = text("SELECT decision, sum(count) FROM horae_ticks GROUP BY decision")
@@ -44,8 +47,9 @@ class Verdict:
 
 
 def run(  # noqa: PLR0913 - the options of the program
-    url: str, folder: Path, *, seconds: float, seed: int, schedules: int, nodes: int, skewed: bool
-) -> Verdict:
+    url: str, folder: Path, *, seconds: float, seed: int, schedules: int, nodes: int, skewed: bool,
+    of_database: DatabaseFaults = NO_FAULTS,
+) -> Verdict:  # fmt: skip
     """Add the schedules, inject faults, let the nodes recover, pause the schedules and call the checker."""
     random, body_log = Random(seed), folder / "bodies.jsonl"
     with closing(Database(url)) as database:
@@ -55,8 +59,9 @@ def run(  # noqa: PLR0913 - the options of the program
         for number in range(schedules):
             pause = random.choice([0.0, 0.05, 0.4, 1.5])
             horae.schedules.add(beat, name=f"beat-{number}", cron="* * * * * *", config={"pause": pause})
-        injector = FaultInjector(url, body_log, random, nodes, skewed)
-        injector.inject_for(seconds)
+    injector = FaultInjector(url, body_log, random, nodes, skewed, of_database)
+    injector.inject_for(seconds)
+    with closing(Horae(url)) as horae:  # new, because faults of the server may have ended the former's connections
         recover(horae)
         injector.stop_all()
         database = horae.components.database
@@ -107,11 +112,30 @@ def main() -> int:
         if given.database == "postgresql":
             with PostgresServer(THROW_AWAY) as server:
                 url = server.create_database()
-                verdict = run(url, Path(folder), **options, nodes=given.nodes or 3, skewed=True)
+                faults = faults_of_server(server, url)
+                verdict = run(url, Path(folder), **options, nodes=given.nodes or 3, skewed=True, of_database=faults)
         else:
-            url = f"sqlite:///{Path(folder) / 'horae.db'}"
-            verdict = run(url, Path(folder), **options, nodes=given.nodes or 2, skewed=False)
+            file = Path(folder) / "horae.db"
+            faults = {"write lock held": partial(write_lock_held, file)}
+            options["nodes"] = given.nodes or 2
+            verdict = run(f"sqlite:///{file}", Path(folder), **options, skewed=False, of_database=faults)
     return report(verdict, given.seed)
+
+
+def faults_of_server(server: PostgresServer, url: str) -> DatabaseFaults:
+    """Return what can happen to a server and the database of the schedules."""
+    tables = {
+        f"{table} locked": partial(server_faults.table_locked, url, table)
+        for table in ("horae_jobs", "horae_schedules", "horae_nodes")
+    }
+    return {
+        **tables,
+        "server away": partial(server_faults.server_away, server, "immediate"),
+        "server frozen": partial(server_faults.frozen, server),
+        "server read-only": partial(server_faults.read_only, server),
+        "backends terminated": partial(server_faults.backends_terminated, server, 0.5),
+        "transaction idle": partial(server_faults.idle_transaction, url),
+    }
 
 
 def report(verdict: Verdict, seed: int) -> int:

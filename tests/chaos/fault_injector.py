@@ -1,4 +1,4 @@
-"""Nodes as real processes, and faults for them: kill -9, a long stop, an orderly restart, a wrong clock."""
+"""Nodes as real processes, and faults for them: kill -9, a long stop, an orderly restart, a wrong clock, a bad database."""
 
 import os
 import signal
@@ -6,13 +6,19 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from types import MappingProxyType
 from typing import Final
 
 from tests.harness.body_log import LOG_VARIABLE
+
+DatabaseFaults = Mapping[str, Callable[[], AbstractContextManager[None]]]
+"""Faults of a database by name, each of which lasts as long as a block."""
+NO_FAULTS: Final[DatabaseFaults] = MappingProxyType({})
 
 CLOCK_OFFSETS: Final = (0.0, 7200.0, -7200.0)
 """Seconds by which the clocks of the nodes are wrong, in turn."""
@@ -39,6 +45,7 @@ class FaultInjector:
     random: Random
     nodes: int
     skewed: bool
+    of_database: DatabaseFaults = field(default_factory=lambda: NO_FAULTS)
     injected: Counter[str] = field(default_factory=Counter[str])
 
     def __post_init__(self) -> None:
@@ -58,10 +65,19 @@ class FaultInjector:
     def inject_for(self, seconds: float) -> None:
         """Inject one fault after another for so many seconds."""
         faults: list[Callable[[int], None]] = [self.kill, self.kill, self.stop_for_a_while, self.restart]
+        faults += [self.disturb_database] * 2 if self.of_database else []
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             time.sleep(min(self.random.uniform(0.5, 3.0), max(until - time.monotonic(), 0.0)))
             self.random.choice(faults)(self.random.randrange(self.nodes))
+            self.restart_ended()
+
+    def restart_ended(self) -> None:
+        """Start the nodes again that ended because they started while the database was away, as a supervisor would."""
+        for index, process in enumerate(self.processes):
+            if process.poll() is not None:
+                self.injected["ended by itself"] += 1
+                self.processes[index] = self.start(index)
 
     def kill(self, index: int) -> None:
         """Kill a node with SIGKILL and replace it."""
@@ -76,6 +92,13 @@ class FaultInjector:
         self.processes[index].send_signal(signal.SIGSTOP)
         time.sleep(self.random.choice([0.3, 1.0, 3.0, 12.0]))
         self.processes[index].send_signal(signal.SIGCONT)
+
+    def disturb_database(self, _index: int) -> None:
+        """Cause a fault of the database for a while."""
+        name = self.random.choice(sorted(self.of_database))
+        self.injected[name] += 1
+        with self.of_database[name]():
+            time.sleep(self.random.choice([0.3, 1.0, 3.0]))
 
     def restart(self, index: int) -> None:
         """End a node in order and replace it."""

@@ -28,7 +28,7 @@ def drawn(kind: str) -> list[str]:
         for name, scenario in SCENARIOS.items()
         if kind in scenario.on and (Need.DISK not in scenario.needs or os.geteuid() == 0)
     ]
-    return sorted(Random(SEED).sample(possible, SHARE[kind]))
+    return sorted(Random(f"{SEED} {kind}").sample(possible, SHARE[kind]))
 
 
 @pytest.mark.slow
