@@ -92,7 +92,8 @@ class RunCheck:
             runs.open += 1
             return
         runs.unreported |= job.id == self.row.run_token
-        runs.last_end = max(job.finished_at, runs.last_end or job.finished_at)
+        end: datetime = job.finished_at
+        runs.last_end = end if runs.last_end is None else max(end, runs.last_end)
         if not attempts:
             return
         took = max(job.finished_at - job.started_at, _NO_TIME) if job.started_at is not None else _NO_TIME

@@ -12,7 +12,7 @@ from horae.client.invariants.finding import Findings, Invariant, shown
 from horae.client.invariants.history import History
 from horae.client.invariants.ledger import Ledger
 from horae.client.invariants.runs import RunCheck
-from horae.domain.schedules.schedule import ScheduleState
+from horae.domain.schedules.schedule import Rules, ScheduleState
 from horae.domain.schedules.timeline import Timeline
 from horae.storage.engine.value_limits import EARLIEST
 from horae.storage.operations import invariants
@@ -90,7 +90,7 @@ class Grouped:
                 yield row
 
 
-def _plan(row: Any, rules: Any, now: datetime) -> Iterator[str]:
+def _plan(row: Any, rules: Rules | None, now: datetime) -> Iterator[str]:
     """Yield what keeps a schedule from running, or lets it pass over times."""
     if row.enabled and row.next_start is None and row.run_token is None:
         yield "it is enabled, but has no next start"
@@ -98,10 +98,10 @@ def _plan(row: Any, rules: Any, now: datetime) -> Iterator[str]:
         yield f"it is disabled ({row.disabled_reason}), but has a next start"
     if (row.run_token is not None) != (row.state in {ScheduleState.EXECUTING, ScheduleState.TERMINATING}):
         yield f"it is {row.state}, but {'waits for a run' if row.run_token is not None else 'waits for no run'}"
-    if row.state != ScheduleState.IDLE or not row.enabled or None in (rules, row.next_start, row.last_tick):
-        return
-    if rules.finish_trigger is not None or row.consecutive_crashes:  # a crash puts off the next start of an interval
+    waits = row.state == ScheduleState.IDLE and row.enabled and row.last_tick is not None
+    start: datetime | None = row.next_start
+    if not waits or start is None or rules is None or rules.finish_trigger is not None:
         return
     expected = Timeline.of(rules).next_start(row.last_tick)
-    if expected is not None and row.next_start > max(expected, now):
-        yield f"its next start is {shown(row.next_start)}, which passes over {shown(expected)}"
+    if row.consecutive_crashes == 0 and expected is not None and start > max(expected, now):  # a crash may put it off
+        yield f"its next start is {shown(start)}, which passes over {shown(expected)}"

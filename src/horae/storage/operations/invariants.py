@@ -216,7 +216,7 @@ def now(connection: Connection) -> datetime:
     return connection.execute(NOW).scalar_one()
 
 
-def stream(connection: Connection, statement: Select[Any], **values: Any) -> Iterator[Row[Any]]:
+def stream(connection: Connection, statement: Select[*tuple[Any, ...]], **values: Any) -> Iterator[Row[Any]]:
     """Yield the rows of a statement, a batch at a time; a row with an unreadable value is left out (see `doctor`)."""
     rows = connection.execute(statement, values, execution_options={"yield_per": BATCH})
     return (row for row in rows if not any(value is UNREADABLE for value in row))

@@ -1,0 +1,208 @@
+"""A temporary database on which a job is started, run, killed, rescued and run again."""
+
+import asyncio
+import inspect
+import shutil
+import threading
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from typing import Any, Final, cast
+
+from typing_extensions import override
+
+from horae.app import Horae
+from horae.domain.backoff import Backoff
+from horae.domain.jobs.job import Claim, JobId, JobState, NodeId
+from horae.errors import HoraeError
+from horae.runtime.bodies.finished_run import FinishedRun
+from horae.runtime.bodies.runner import RunEnvironment, perform, perform_async
+from horae.runtime.liveness.rescue import Rescuer
+from horae.storage.engine.sqlite.crash_copy import copy_after_crash
+from horae.storage.engine.statement_watch import watched_statements
+from horae.storage.jobs import claims
+from horae.storage.outcomes import settling
+from horae.testing.points import Tracer
+from horae.types.context import JobContext
+from horae.types.job_type import JobType
+
+Callback = Callable[..., Any]
+NODE: Final = NodeId("node-that-is-killed")
+LEAST_ATTEMPTS: Final = 5
+"""So that a job of a type with a single attempt is run again as well, as if somebody had started it once more."""
+AT_ONCE: Final = Backoff(base=timedelta(0), jitter=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """The job to run and how to look at its effects. `application`: whose database is replaced, if any."""
+
+    job_type: JobType[Any]
+    params: Mapping[str, Any]
+    effects: Callback
+    prepare: Callback | None
+    application: Horae | None
+    timeout: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The effects of a run and of those that followed it; `error`: why the job has not finished."""
+
+    effects: Any
+    error: str | None
+
+
+@contextmanager
+def _application(scenario: Scenario, file: Path) -> Generator[Horae]:
+    """Yield the application on a database file: the given one for the block, or one with this job alone."""
+    url = f"sqlite:///{file}"
+    given = scenario.application
+    if given is None:
+        horae = Horae(url, hints=False)
+        horae.registry.add(scenario.job_type)
+        try:
+            yield horae
+        finally:
+            horae.close()
+        return
+    before = given.settings
+    given.close()
+    given.settings = before.model_copy(update={"database": url, "hints": False})
+    try:
+        yield given
+    finally:
+        given.close()
+        given.settings = before
+
+
+def run_once(scenario: Scenario, folder: Path, tracer: Tracer) -> Outcome:
+    """Start the job on a fresh database, run it and perhaps kill it, and run it again until it has ended."""
+    file = folder / f"run-{tracer.kill_at or 0}.db"  # a killed body keeps its lock on the file
+    shutil.copy(folder / "empty.db", file)
+    with _application(scenario, file) as horae:
+        job_id = _started(scenario, horae)
+        _attempt(scenario, horae, job_id, tracer)
+        if not tracer.killed:
+            return _ended(scenario, horae, job_id)
+        survivor = folder / f"after-{tracer.kill_at}.db"
+        copy_after_crash(file, survivor)
+    with _application(scenario, survivor) as horae:
+        _rescue(horae)
+        return _ended(scenario, horae, job_id)
+
+
+def make_empty(folder: Path) -> None:
+    """Make a file with all tables and no rows, to be copied for each run."""
+    horae = Horae(f"sqlite:///{folder / 'empty.db'}", hints=False)
+    horae.open()
+    horae.close()
+
+
+def _started(scenario: Scenario, horae: Horae) -> JobId:
+    if scenario.prepare is not None:
+        _call(horae, scenario.prepare)
+    attempts = max(scenario.job_type.max_attempts, LEAST_ATTEMPTS)
+    start = cast("Callable[..., Any]", horae.jobs.start)
+    return JobId(start(scenario.job_type.type, max_attempts=attempts, backoff=AT_ONCE, **scenario.params).id)
+
+
+def _ended(scenario: Scenario, horae: Horae, job_id: JobId) -> Outcome:
+    """Run what is left of the job, and return its effects."""
+    while horae.jobs.get(job_id).state is JobState.PENDING:
+        _attempt(scenario, horae, job_id, Tracer(own_file=""))
+    job = horae.jobs.get(job_id)
+    error = None if job.state is JobState.FINISHED else f"it is {job.state}: {job.error}"
+    return Outcome(_call(horae, scenario.effects), error)
+
+
+def _rescue(horae: Horae) -> None:
+    rescuer = Rescuer(horae.registry, Random(0))  # noqa: S311 - there is no delay to vary
+    horae.components.database.transact(rescuer.rescue, [NODE])
+
+
+def _call(horae: Horae, callback: Callback) -> Any:
+    """Call a function of the user, with a connection if it takes an argument."""
+    needed = (each for each in inspect.signature(callback).parameters.values() if each.default is each.empty)
+    if any(each.kind in {each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD} for each in needed):
+        return horae.components.database.transact(callback)
+    return callback()
+
+
+def _attempt(scenario: Scenario, horae: Horae, job_id: JobId, tracer: Tracer) -> None:
+    """Run one attempt on a thread of its own until it has ended or was killed; raises `HoraeError` if neither."""
+    claim = horae.components.database.autocommit(claims.claim_one, job_id, NODE)
+    if claim is None:
+        raise HoraeError(f"job {job_id} cannot be run again")
+    thread = threading.Thread(target=_run, args=(scenario, horae, claim, tracer), name="crash-test", daemon=True)
+    database = horae.components.database
+    with watched_statements(tracer.statement, tracer.commit, (database.engine, database.autocommit_engine)):
+        thread.start()
+        stopped = tracer.stopped.wait(scenario.timeout)
+    if not stopped:
+        raise HoraeError(f"the body of {scenario.job_type.type!r} has not ended within {scenario.timeout:g} s")
+    if tracer.failure is not None:
+        raise tracer.failure
+
+
+def _run(scenario: Scenario, horae: Horae, claim: Claim, tracer: Tracer) -> None:
+    database = horae.components.database
+    context = _TracedContext(claim, tracer)
+    environment = RunEnvironment(database, NODE)
+    kind = _traced(scenario.job_type, tracer)
+    try:
+        tracer.begin()
+        if scenario.job_type.is_async:
+            finished = asyncio.run(_perform_async(kind, context, environment))
+        else:
+            finished = perform(kind, context, environment)
+        tracer.end("before its end is written" if finished.settlement is not None else "after its end was committed")
+        _settle(horae, finished)
+    except BaseException as error:  # noqa: BLE001 - raised where the attempt was started
+        tracer.failure = error
+    finally:
+        tracer.stopped.set()
+
+
+async def _perform_async(kind: Any, context: JobContext[Any], environment: RunEnvironment) -> FinishedRun:
+    try:
+        return await perform_async(kind, context, environment)
+    finally:
+        await environment.database.close_async()
+
+
+def _settle(horae: Horae, finished: FinishedRun) -> None:
+    if finished.unbegun:
+        raise HoraeError(f"the body cannot begin: {finished.error}") from finished.error
+    if finished.settlement is not None:
+        horae.components.database.transact(settling.settle, NODE, [finished.settlement])
+
+
+class _TracedContext(JobContext[Any]):
+    """A context whose progress calls are points."""
+
+    def __init__(self, claim: Claim, tracer: Tracer) -> None:
+        super().__init__(claim, None, _ignore)
+        self._tracer = tracer
+
+    @override
+    def check(self) -> None:
+        self._tracer.progress()
+        super().check()
+
+
+def _traced(kind: JobType[Any], tracer: Tracer) -> JobType[Any]:
+    """Return the job type with a point wherever its coroutine body waits."""
+    if not kind.is_async:
+        return kind
+    twin, run = copy(kind), kind.run
+    vars(twin)["run"] = lambda context: tracer.awaited(run(context))
+    return twin
+
+
+def _ignore(_percentage: int, _label: str | None) -> None:
+    """Progress is shown to nobody."""
