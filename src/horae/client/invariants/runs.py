@@ -87,21 +87,20 @@ class RunCheck:
 
     def _count(self, runs: Runs, job: Any, attempts: Sequence[Any]) -> None:
         runs.jobs += 1
-        ended = job.finished_at is not None and job.node_id is None
-        if not ended:
+        end: datetime | None = job.finished_at
+        if end is None or job.node_id is not None:
             runs.open += 1
             return
         runs.unreported |= job.id == self.row.run_token
-        end: datetime = job.finished_at
         runs.last_end = end if runs.last_end is None else max(end, runs.last_end)
         if not attempts:
             return
-        took = max(job.finished_at - job.started_at, _NO_TIME) if job.started_at is not None else _NO_TIME
+        took = max(end - job.started_at, _NO_TIME) if job.started_at is not None else _NO_TIME
         if job.state == JobState.FINISHED:
             runs.finished += 1
             runs.success_time += took
         elif job.state == JobState.FAILED and attempts[-1].its_outcome == AttemptOutcome.CRASHED:
-            by_it = attempts[-1].its_lease == job.lease and job.finished_at - attempts[-1].its_end <= CRASH_SLACK
+            by_it = attempts[-1].its_lease == job.lease and end - attempts[-1].its_end <= CRASH_SLACK
             runs.crashed += by_it
             runs.perhaps += not by_it
         else:

@@ -98,10 +98,11 @@ def _plan(row: Any, rules: Rules | None, now: datetime) -> Iterator[str]:
         yield f"it is disabled ({row.disabled_reason}), but has a next start"
     if (row.run_token is not None) != (row.state in {ScheduleState.EXECUTING, ScheduleState.TERMINATING}):
         yield f"it is {row.state}, but {'waits for a run' if row.run_token is not None else 'waits for no run'}"
-    waits = row.state == ScheduleState.IDLE and row.enabled and row.last_tick is not None
+    waits = row.state == ScheduleState.IDLE and row.enabled
     start: datetime | None = row.next_start
-    if not waits or start is None or rules is None or rules.finish_trigger is not None:
+    mark: datetime | None = row.last_tick
+    if not waits or start is None or mark is None or rules is None or rules.finish_trigger is not None:
         return
-    expected = Timeline.of(rules).next_start(row.last_tick)
+    expected = Timeline.of(rules).next_start(mark)
     if row.consecutive_crashes == 0 and expected is not None and start > max(expected, now):  # a crash may put it off
         yield f"its next start is {shown(start)}, which passes over {shown(expected)}"
