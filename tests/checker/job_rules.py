@@ -10,6 +10,8 @@ from tests.checker.settings import Settings
 from tests.checker.tables import Attempt, Job, Tables, shown
 
 ENDED: Final = frozenset({"finished", "failed", "cancelled"})
+UNCOUNTED: Final = frozenset({"snoozed", "interrupted"})
+"""Outcomes of attempts that do not count: the job is tried again under the same number."""
 
 
 def lost(tables: Tables, log: BodyLog, settings: Settings) -> Iterator[str]:
@@ -89,15 +91,16 @@ def bodies(tables: Tables, log: BodyLog, settings: Settings) -> Iterator[str]:
         found.setdefault(body.job, []).append(body)
     for job_id in found.keys() & tables.jobs.keys():
         job = tables.jobs[job_id]
-        yield from _in_order(job, found[job_id], settings)
         recorded = {each.lease: each for each in tables.attempts[job_id]}
+        counted = [body for body in found[job_id] if body.lease not in recorded or _counts(recorded[body.lease])]
+        if len(counted) > job.max_attempts:
+            yield f"{job} began {len(counted)} times, at most {job.max_attempts} are allowed"
+        yield from _in_order(job, found[job_id], settings)
         for body in found[job_id]:
             yield from _as_recorded(job, body, recorded.get(body.lease), settings)
 
 
 def _in_order(job: Job, bodies: Sequence[Body], settings: Settings) -> Iterator[str]:
-    if len(bodies) > job.max_attempts:
-        yield f"{job} began {len(bodies)} times, at most {job.max_attempts} are allowed"
     for before, after in pairwise(bodies):
         if after.lease <= before.lease:
             yield f"{job}: a body began with lease {after.lease} after one with lease {before.lease}"
@@ -124,6 +127,10 @@ def cancel_final(tables: Tables, log: BodyLog, _settings: Settings) -> Iterator[
         job = tables.jobs[job_id]
         if job.state != "cancelled":
             yield f"{job} is {job.state}, although its cancel was confirmed"
+
+
+def _counts(attempt: Attempt) -> bool:
+    return attempt.outcome not in UNCOUNTED
 
 
 def _leases(attempts: Sequence[Attempt]) -> str:

@@ -131,8 +131,10 @@ def _against_the_runs(tables: Tables, schedule: Schedule, jobs: Sequence[Job]) -
     counted = tables.statistics[schedule.id]
     begun = [job for job in jobs if tables.attempts[job.id]]
     successes = sum(job.state == "finished" for job in begun)
-    ended_by_a_crash = sum(job.state == "failed" and _last_crashed(job, tables) for job in begun)
-    if counted.total_runs != len(begun):
+    ended_by_a_crash = sum(job.state == "failed" and _last(job, tables) == "crashed" for job in begun)
+    # A run that was stopped with its node does not count, unless its job was failed by a limit later.
+    stopped = sum(job.state == "failed" and _last(job, tables) == "interrupted" for job in begun)
+    if not len(begun) - stopped <= counted.total_runs <= len(begun):
         yield f"{schedule}: {counted.total_runs} runs are counted, but {len(begun)} began"
     if counted.total_successes != successes:
         yield f"{schedule}: {counted.total_successes} successes are counted, but {successes} runs finished"
@@ -141,8 +143,8 @@ def _against_the_runs(tables: Tables, schedule: Schedule, jobs: Sequence[Job]) -
         yield f"{schedule}: {counted.total_crashes} crashes are counted, but only {ended_by_a_crash} runs crashed"
 
 
-def _last_crashed(job: Job, tables: Tables) -> bool:
-    return tables.attempts[job.id][-1].outcome == "crashed"
+def _last(job: Job, tables: Tables) -> str:
+    return tables.attempts[job.id][-1].outcome
 
 
 def waiting(tables: Tables, _log: BodyLog, settings: Settings) -> Iterator[str]:

@@ -316,6 +316,17 @@ def test_what_a_fault_has_made_legal_is_no_finding(
     assert check(connection, records(), settings) == []
 
 
+def test_a_snoozed_or_interrupted_attempt_does_not_count(connection: sqlite3.Connection) -> None:
+    connection.executescript(
+        "UPDATE horae_job_attempts SET outcome = 'snoozed', attempt = 1 WHERE job_id = 1 AND lease = 1;"
+        "UPDATE horae_job_attempts SET attempt = 1 WHERE job_id = 1; UPDATE horae_jobs SET attempt = 1, max_attempts = 1 WHERE id = 1;"
+        "UPDATE effects SET attempt = 1 WHERE job = 1; UPDATE horae_job_attempts SET outcome = 'interrupted' WHERE job_id = 5;"
+        "UPDATE horae_schedule_statistics SET total_runs = 1, total_crashes = 0"
+    )
+    log = [{**record, "attempt": 1} if record["job"] == 1 and "attempt" in record else record for record in records()]
+    assert check(connection, log) == []
+
+
 def test_an_altered_schedule_is_compared_only_since_then(connection: sqlite3.Connection) -> None:
     connection.executescript("UPDATE horae_schedules SET trigger = '0 * * * *'")
     assert check(connection)

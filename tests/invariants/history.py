@@ -6,12 +6,15 @@ from random import Random
 from typing import Final
 
 from horae import Horae
-from horae.domain.jobs.job import Claim, Failed, Outcome
+from horae.domain.jobs.job import Claim, Failed, Outcome, Snoozed, StoppedEarly
 from horae.errors import ScheduleIsRunning
 from horae.storage.jobs import claims
 from tests.schedules.driver import CRASHED, ENDED_BADLY, Driver
 
-OUTCOMES: Final[list[Outcome | None]] = [None, None, None, None, ENDED_BADLY, Failed("late", timed_out=True), CRASHED]
+OUTCOMES: Final[list[Outcome | None]] = [
+    *(None,) * 6, ENDED_BADLY, Failed("late", timed_out=True), CRASHED, Snoozed(90.0, "later"),
+    StoppedEarly("the node stopped", again=True), StoppedEarly("the node stopped", again=False),
+]  # fmt: skip
 NAMES: Final = ("quarter", "late", "all", "buffered", "every", "grid", "cancels", "free", "nightly")
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from horae.client.invariants.finding import TOLERANCE, Findings, Invariant, shown
-from horae.domain.jobs.job import ENDED, AttemptOutcome, JobState
+from horae.domain.jobs.job import ENDED, UNCOUNTED, AttemptOutcome, JobState
 from horae.storage.operations import invariants
 
 SLACK: Final = timedelta(seconds=TOLERANCE)
@@ -68,7 +68,7 @@ def _leases(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
                 f"the attempt with lease {after.its_lease} began at {shown(after.its_start)}, before that with lease "
                 f"{before.its_lease} had ended: it was not fenced"
             )
-        if after.its_number <= before.its_number:
+        if after.its_number < before.its_number + (before.its_outcome not in UNCOUNTED):
             yield f"attempt {after.its_number} follows attempt {before.its_number}"
 
 

@@ -13,7 +13,7 @@ from horae.domain.jobs.job import AttemptOutcome, JobState
 from horae.domain.schedules.schedule import Overlap
 
 CRASH_SLACK: Final = timedelta(milliseconds=100)
-"""How far apart the end of a crashed attempt and that of its job are at most, if the crash ended the job."""
+"""How far apart the ends of an attempt and of its job are at most, if the attempt ended the job."""
 SLACK: Final = timedelta(seconds=TOLERANCE)
 _NO_TIME: Final = timedelta(0)
 
@@ -22,7 +22,8 @@ _NO_TIME: Final = timedelta(0)
 class Runs:
     """The jobs of a schedule that are kept, counted as the statistics count runs.
 
-    A run that ended before its body began does not count; an open one counts as a crash. `perhaps`: runs that crashed
+    A run does not count if it ended before its body began, or was stopped with its node; an open one counts as a crash.
+    `perhaps`: runs that crashed
     last and failed later, which may have been counted as either.
     """
 
@@ -100,9 +101,11 @@ class RunCheck:
             runs.finished += 1
             runs.success_time += took
         elif job.state == JobState.FAILED and attempts[-1].its_outcome == AttemptOutcome.CRASHED:
-            by_it = attempts[-1].its_lease == job.lease and end - attempts[-1].its_end <= CRASH_SLACK
+            by_it = _ended_by(attempts[-1], job, end)
             runs.crashed += by_it
             runs.perhaps += not by_it
+        elif attempts[-1].its_outcome == AttemptOutcome.INTERRUPTED and _ended_by(attempts[-1], job, end):
+            return  # stopped with its node and not run again, which does not count
         else:
             runs.failed += 1
             runs.failure_time += took
@@ -114,6 +117,11 @@ class RunCheck:
             job=job.id,
             schedule=self.row.id,
         )
+
+
+def _ended_by(attempt: Any, job: Any, end: datetime) -> bool:
+    """Return whether an attempt ended its job, which was not ended by something else later."""
+    return bool(attempt.its_lease == job.lease and end - attempt.its_end <= CRASH_SLACK)
 
 
 def _end(job: Any) -> datetime:
