@@ -15,7 +15,7 @@ export NO_MKDOCS_2_WARNING := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install system test fuzz lint docs check demo bench first-view soak chaos faults simulate ablations screenshots web web-check dist changelog lock clean
+.PHONY: help install system test fuzz lint docs check demo bench first-view soak chaos faults model simulate ablations screenshots web web-check dist changelog lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -102,6 +102,9 @@ simulate: install ## Simulate clusters under faults: SEEDS (1000) on all cores, 
 
 ablations: install system ## Remove one guard at a time, and report which simulation or test catches it (ARGS=name)
 	@$(BIN)/python -m tests.simulation.ablate $(ARGS)
+
+model: install ## Check every state of the models of leases and ticks, and that each mutation of them is caught
+	@$(BIN)/python -m tests.model
 
 changelog: install ## Write CHANGELOG.md from the news fragments (VERSION=0.2.0 makes the section of a release)
 	$(BIN)/python scripts/write-changelog $(VERSION)

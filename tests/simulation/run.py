@@ -44,13 +44,14 @@ class Simulator:
 
     def __init__(self, folder: Path, empty: bytes) -> None:
         self._folder, self._empty = folder, empty
+        self.file = folder / "one" / "horae.db"
+        """The database of the last simulation."""
 
     def run(self, plan: Plan) -> Result:
         """Run one simulation."""
-        folder = self._folder / "one"
+        folder, file = self.file.parent, self.file
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        file = folder / "horae.db"
         file.write_bytes(self._empty)
         world = World(str(plan.seed), surroundings_of(plan))
         worlds.enter(world)

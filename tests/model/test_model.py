@@ -1,0 +1,36 @@
+"""The models hold within their bounds, and each mutation of them violates the invariant that it is meant to."""
+
+from dataclasses import fields
+
+import pytest
+
+from tests.model.checker import check
+from tests.model.leases import Guards
+from tests.model.suite import LEASE_MODELS, LEASES, TICK_MODELS, TICKS, Mutation, mutated
+from tests.model.ticks import TickGuards
+
+
+@pytest.mark.parametrize("bounds", LEASE_MODELS)
+def test_every_state_of_leases_is_right(bounds: str) -> None:
+    found = check(LEASE_MODELS[bounds])
+    assert found.violation is None
+    assert found.states > 10_000
+
+
+@pytest.mark.parametrize("bounds", TICK_MODELS)
+def test_every_state_of_ticks_is_right(bounds: str) -> None:
+    found = check(TICK_MODELS[bounds])
+    assert found.violation is None
+    assert found.states > 5_000
+
+
+@pytest.mark.parametrize("mutation", [*LEASES, *TICKS], ids=lambda mutation: mutation.guard)
+def test_without_a_guard_the_invariant_does_not_hold(mutation: Mutation) -> None:
+    found = mutated(mutation)
+    assert found.violation is not None
+    assert found.violation.what == mutation.violates, found.violation
+
+
+def test_each_guard_has_a_mutation() -> None:
+    for guards, mutations in ((Guards, LEASES), (TickGuards, TICKS)):
+        assert {guard.name for guard in fields(guards)} == {mutation.guard for mutation in mutations}
