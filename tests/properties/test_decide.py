@@ -143,6 +143,8 @@ def test_only_a_claim_starts_a_job() -> None:
     assert starts == {(JobState.PENDING, JobEvent.CLAIM)}
 
 
-def test_a_started_job_becomes_pending_only_by_retry_rescue_and_handing_back() -> None:
+def test_a_started_job_becomes_pending_only_in_these_ways() -> None:
     backs = {event for (_, event), state in NEXT_STATE.items() if state is JobState.PENDING}
-    assert backs == {JobEvent.RETRY, JobEvent.RESCUE, JobEvent.HAND_BACK}
+    assert backs == {
+        JobEvent.RETRY, JobEvent.SNOOZE, JobEvent.INTERRUPT, JobEvent.RESCUE, JobEvent.HAND_BACK,
+    }  # fmt: skip
