@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from horae.app import Horae
     from horae.client.invariants.finding import AuditFinding, AuditReport
     from horae.client.schedules.views import ScheduleView
+    from horae.domain.forecast.result import Forecast
+    from horae.domain.forecast.scenario import Load, Outage
     from horae.settings import Settings
     from horae.storage.jobs.tables import jobs as jobs_table
     from horae.types.context import JobContext
@@ -79,6 +81,7 @@ __all__ = [
     "Discard",
     "DuplicateJob",
     "EndNotWritten",
+    "Forecast",
     "Horae",
     "HoraeError",
     "InvalidInterval",
@@ -102,8 +105,10 @@ __all__ = [
     "JobTypeAlreadyRegistered",
     "JobWasCancelled",
     "LeaseLost",
+    "Load",
     "MaxJobCountExceeded",
     "NotFound",
+    "Outage",
     "Progress",
     "Retry",
     "Role",
@@ -130,9 +135,12 @@ __all__ = [
 _IMPORTED_WHEN_USED = {
     "AuditFinding": ("horae.client.invariants.finding", "AuditFinding"),
     "AuditReport": ("horae.client.invariants.finding", "AuditReport"),
+    "Forecast": ("horae.domain.forecast.result", "Forecast"),
     "Horae": ("horae.app", "Horae"),
     "JobContext": ("horae.types.context", "JobContext"),
     "JobType": ("horae.types.job_type", "JobType"),
+    "Load": ("horae.domain.forecast.scenario", "Load"),
+    "Outage": ("horae.domain.forecast.scenario", "Outage"),
     "ScheduleView": ("horae.client.schedules.views", "ScheduleView"),
     "Secret": ("horae.types.values.secret", "Secret"),
     "Settings": ("horae.settings", "Settings"),
