@@ -124,6 +124,11 @@ def test_a_killed_node_takes_its_bodies_and_its_slots_away() -> None:
     assert found.storms == ()
 
 
+def test_without_its_only_node_nothing_runs() -> None:
+    found = forecast(schedule("hourly", "0 * * * *"), outages=(Outage(START + 5 * HOUR, None, node=1),))
+    assert (found["hourly"].fired, found.down_since, found.storms) == (4, START + 5 * HOUR, ())
+
+
 def test_without_a_free_slot_runs_wait_in_the_order_of_priority_and_due_time() -> None:
     first, second, third = (
         schedule(name, "0 * * * *", took=20 * MINUTE, priority=priority)

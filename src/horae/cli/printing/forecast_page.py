@@ -78,7 +78,7 @@ def forecast_page(
     return environment.from_string(source).render(
         counted=texts.counted,
         note=texts.note,
-        storm=texts.storm_sentence,
+        outages=texts.outage_sentences(forecast, zone),
         zone=zone,
         forecast=forecast,
         comparison=comparison,
@@ -87,7 +87,7 @@ def forecast_page(
         rows=[(schedule, list(_cells(forecast, schedule, zone))) for schedule in shown[:MOST_ROWS]],
         charts=charts_of(forecast),
         ticks=list(_ticks(forecast, zone)),
-        bands=[_band(forecast, storm.start, storm.back) for storm in forecast.storms],
+        bands=_bands(forecast),
         clock_marks=_clock_marks(forecast, zone),
         colours=[colour.value for colour in Colour if colour is not Colour.NOTHING],
         decisions=Decision,
@@ -176,6 +176,12 @@ def _clock_marks(forecast: Forecast, zone: str) -> list[Mark]:
         Mark(_x(forecast, moment), f"{texts.at(moment, zone)}: the clocks of {place} change")
         for moment, place in moments
     ]
+
+
+def _bands(forecast: Forecast) -> list[Band]:
+    bands = [_band(forecast, storm.start, storm.back) for storm in forecast.storms]
+    down = forecast.down_since
+    return bands if down is None else [*bands, _band(forecast, down, forecast.end)]
 
 
 def _band(forecast: Forecast, start: datetime, end: datetime) -> Band:

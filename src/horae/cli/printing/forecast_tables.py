@@ -11,8 +11,8 @@ from horae.cli.printing.forecast_texts import (
     counted,
     durations_sentence,
     note,
+    outage_sentences,
     slots_sentence,
-    storm_sentence,
     trouble,
     verdict,
 )
@@ -41,7 +41,7 @@ def print_forecast(forecast: Forecast, zone: str, limit: int, *, measured: Mappi
     }
     print_table(columns, shown[:limit], empty="The application declares no schedules.")
     _rest(len(shown), limit, "schedule")
-    _part("Outages", [storm_sentence(storm, zone) for storm in forecast.storms], limit, "outage")
+    _part("Outages", outage_sentences(forecast, zone), limit, "outage")
     _part(
         "Changes of the clocks",
         [

@@ -76,6 +76,13 @@ def storm_sentence(storm: Storm, zone: str) -> str:
     return f"{down}: {late}{lasts if storm.late else ''}{dropped}"
 
 
+def outage_sentences(forecast: Forecast, zone: str) -> list[str]:
+    """Return what follows each outage, and from when no node is up until the end."""
+    sentences = [storm_sentence(storm, zone) for storm in forecast.storms]
+    down = forecast.down_since
+    return sentences if down is None else [*sentences, f"no node is up from {at(down, zone)} until the end"]
+
+
 def change_text(change: RunChange, zone: str) -> str:
     """Return what happens to a run."""
     match change.effect:

@@ -25,6 +25,7 @@ def forecast_values(forecast: Forecast, limit: int) -> dict[str, Any]:
         "other_jobs_waited": forecast.others_waited,
         "runs": forecast.fired,
         "schedules": [schedule_values(schedule, limit) for schedule in forecast.schedules],
+        "down_since": forecast.down_since,
         "outages": [_storm(storm) for storm in forecast.storms],
         "clock_changes": [
             {

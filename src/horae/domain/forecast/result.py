@@ -126,7 +126,7 @@ class Forecast:
 
     `slots`: of all nodes together, None for no limit. `slots_needed`: with as many no run would wait for one,
     if there were no outages. `levels` are the columns of the load chart, of equal width;
-    `column` is the length of each of the schedules' stretches.
+    `column` is the length of each of the schedules' stretches. `down_since`: from when no node is up until the end.
     """
 
     start: datetime
@@ -139,6 +139,7 @@ class Forecast:
     waiting: Peak = Peak()
     slots_needed: int = 0
     storms: tuple[Storm, ...] = ()
+    down_since: datetime | None = None
     surprises: tuple[ClockSurprise, ...] = ()
     levels: tuple[Level, ...] = ()
     column: timedelta = timedelta(days=1)

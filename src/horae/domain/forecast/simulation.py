@@ -277,6 +277,7 @@ class Simulation:
             running=self._gauge.running,
             waiting=self._gauge.waiting,
             storms=self._storms.storms(),
+            down_since=self._storms.down_since,
             surprises=tuple(
                 surprise
                 for schedule in scenario.schedules

@@ -204,20 +204,21 @@ class Gauge:
 
 
 class StormWatch:
-    """Counts what follows each outage of all nodes."""
+    """Counts what follows each outage of all nodes. `down_since`: when the last node went down, while none is up."""
 
     def __init__(self) -> None:
         self._storms: list[Storm] = []
-        self._down_since: datetime | None = None
+        self.down_since: datetime | None = None
         self._active = False
 
     def down(self, now: datetime) -> None:
         """Note that the last node has gone down."""
-        self._down_since = now
+        self.down_since = now
 
     def back(self, now: datetime) -> None:
         """Note that the first node is back."""
-        self._storms.append(Storm(self._down_since or now, now, 0, 0, 0, now))
+        self._storms.append(Storm(self.down_since or now, now, 0, 0, 0, now))
+        self.down_since = None
         self._active = True
 
     def decided(self, ticks: Ticks, schedules: int) -> None:
