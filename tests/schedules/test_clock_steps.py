@@ -6,14 +6,14 @@ from typing import Any, Final
 
 import pytest
 
-from horae import Job
+from horae import Backoff, Job
 from horae.domain.jobs.job import AttemptOutcome, Claim, Failed, JobState, Settlement
 from horae.domain.jobs.limits import HARD
 from horae.runtime.liveness import sweeper
 from horae.runtime.timing import SweeperTiming, Timing
 from horae.storage.jobs import claims
 from horae.storage.outcomes import cancelling, settling, time_limits
-from tests.harness.nodes import running_node, until_set, until_state
+from tests.harness.nodes import running_node, until, until_set, until_state
 from tests.harness.waiting import Record
 from tests.schedules.driver import CRASHED, HERE, Driver
 
@@ -160,3 +160,31 @@ def counted_looks(monkeypatch: pytest.MonkeyPatch) -> Record[int]:
 
     monkeypatch.setattr(sweeper.Sweeper, "enforce_limits", counted)
     return looks
+
+
+async def test_no_job_waits_for_a_moment_that_the_clock_had_shown(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Written while the clock was ahead: due at once, after a delay, and after the back-off of a failed attempt."""
+    looks, failed = counted_looks(monkeypatch), list[int]()
+
+    @driver.horae.job(max_attempts=2, max_count=None, backoff=Backoff(base=timedelta(seconds=30), jitter=0))
+    def fragile(*, fail: bool = False) -> None:
+        if fail and not failed:
+            failed.append(1)
+            raise ValueError("not yet")
+
+    jobs = driver.horae.aio.jobs
+    driver.clock.advance(seconds=HOUR)
+    async with running_node(driver.horae, timing=OFTEN):
+        retried = await jobs.start("fragile", fail=True)
+        await until(lambda: failed)
+        await until_state(driver.horae, retried.id, "pending")
+    at_once, delayed = await jobs.start("fragile"), await jobs.start("fragile", delay="30s")
+    before = len(looks)
+    async with running_node(driver.horae, queues=("other",), timing=OFTEN):
+        await looks.reaches(before + 1)
+        driver.clock.advance(seconds=-HOUR)
+        await until(lambda: driver.horae.jobs.get(at_once.id).run_at <= driver.clock.now)
+    moments = [driver.horae.jobs.get(job.id).run_at - driver.clock.now for job in (retried, delayed)]
+    assert moments == [timedelta(seconds=30), timedelta(hours=1, seconds=30)]

@@ -18,15 +18,17 @@ class Elapsed:
     def __init__(self) -> None:
         self._steps: list[tuple[datetime, float]] = []
 
-    def observe(self, wall: datetime, monotonic: float) -> None:
-        """Record that both clocks were read at the same moment."""
+    def observe(self, wall: datetime, monotonic: float) -> bool:
+        """Record that both clocks were read at the same moment; return whether the wall clock was set before that."""
+        known = bool(self._steps)
         if self._steps:
             since, began = self._steps[-1]
             if abs((wall - since).total_seconds() - (monotonic - began)) <= TOLERANCE:
-                return
+                return False
         # A clock that was set back shows these times a second time, so the earlier readings no longer count.
         self._steps = [step for step in self._steps if step[0] < wall]
         self._steps.append((wall, monotonic))
+        return known
 
     def age(self, moment: datetime, monotonic: float) -> float:
         """Return a lower bound of the seconds since the wall clock showed `moment`.

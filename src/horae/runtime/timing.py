@@ -180,6 +180,8 @@ class SweeperTiming(CleaningTiming):
     """Jobs rescued in one transaction, at most."""
     ends_batch: int = 500
     """Lost runs of schedules ended in one transaction, at most."""
+    due_batch: int = 1000
+    """Jobs made due in one statement, at most, after the database's clock was set back."""
     reports_batch: int = 1000
     """Reports of the live store checked at a time."""
     journal_wait: float = 1.0

@@ -29,7 +29,7 @@ from horae.runtime.liveness.rescue import Rescued, Rescuer
 from horae.runtime.timing import SweeperTiming
 from horae.storage.engine.database import Database
 from horae.storage.engine.failures import is_transient
-from horae.storage.jobs import reading
+from horae.storage.jobs import premature, reading
 from horae.storage.operations import doctor, nodes
 from horae.storage.outcomes import run_ending, time_limits
 from horae.storage.outcomes.time_limits import OverdueJob
@@ -183,7 +183,8 @@ class Sweeper:
 
     async def enforce_limits(self) -> None:
         """Fail jobs that their nodes cannot stop, and jobs with an owner that no node has claimed in time."""
-        self._elapsed.observe(await self._database.autocommit_async(doctor.clock), time.monotonic())
+        if self._elapsed.observe(await self._database.autocommit_async(doctor.clock), time.monotonic()):
+            await self._make_due()
         hard = {kind.type: kind.limits.hard for kind in self._registry}
         extra = {kind.type: self._timing.latitude + _start_up(kind) for kind in self._registry}
         graces = {kind.type: kind.limits.grace.total_seconds() + extra[kind.type] for kind in self._registry}
@@ -199,6 +200,14 @@ class Sweeper:
         for job in await self._expire(limits.PENDING, waiting):
             log.error("job %d (%s) was not claimed in time and was failed", job.id, job.type)
             self._on_expiry(job)
+
+    async def _make_due(self) -> None:
+        """After the database's clock was set: let no job wait for a moment that it had shown before."""
+        limit = self._timing.due_batch
+        while (made := await self._database.autocommit_async(premature.make_due, limit)) > 0:
+            log.warning("%d jobs waited for a moment before the database's clock was set back; they are due now", made)
+            if made < limit:
+                return
 
     async def _expire(self, limit: Limit, seconds: Mapping[str, float]) -> Sequence[Job]:
         found = await self._database.autocommit_async(time_limits.overdue, limit, seconds)
