@@ -105,7 +105,7 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
         fault=lasting(faults.network_cut), seconds=15, briefly=2, on=POSTGRESQL, needs=frozenset({Need.NETWORK}), checked=FROZEN),
     "server's clock 3 h ahead for a while": Scenario(
         fault=lasting(partial(faults.server_clock_wrong, seconds=3 * faults.HOURS)),
-        seconds=15, briefly=2, on=POSTGRESQL, needs=frozenset({Need.SERVER_CLOCK}), checked=CLOCK_SET),
+        seconds=15, briefly=5, on=POSTGRESQL, needs=frozenset({Need.SERVER_CLOCK}), checked=CLOCK_SET),
     "server's clock 3 h behind for a while": Scenario(
         fault=lasting(partial(faults.server_clock_wrong, seconds=-3 * faults.HOURS)),
         seconds=15, briefly=2, on=POSTGRESQL, needs=frozenset({Need.SERVER_CLOCK}), checked=CLOCK_SET),
@@ -118,7 +118,7 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
         seconds=15, briefly=2, on=POSTGRESQL,
     ),
     "clocks 3 h ahead for a while": Scenario(
-        fault=lasting(partial(faults.clocks_stepped, seconds=3 * faults.HOURS)), seconds=15, briefly=2, on=SQLITE, checked=CLOCK_SET),
+        fault=lasting(partial(faults.clocks_stepped, seconds=3 * faults.HOURS)), seconds=15, briefly=5, on=SQLITE, checked=CLOCK_SET),
     "clocks 3 h behind for a while": Scenario(
         fault=lasting(partial(faults.clocks_stepped, seconds=-3 * faults.HOURS)), seconds=15, briefly=2, on=SQLITE, checked=CLOCK_SET),
     "write lock held by another process": Scenario(

@@ -28,6 +28,7 @@ from horae.runtime.liveness.membership import Membership
 from horae.runtime.liveness.rescue import Rescued, Rescuer
 from horae.runtime.timing import SweeperTiming
 from horae.storage.engine.database import Database
+from horae.storage.engine.dialect import SQLITE
 from horae.storage.engine.failures import is_transient
 from horae.storage.jobs import premature, reading
 from horae.storage.operations import doctor, nodes
@@ -99,6 +100,8 @@ class Sweeper:
         routine = self._rounds % self._timing.look_every == 0
         look = routine or self._suspected
         dead = await self._database.in_service(self._membership.find_dead) if look else {}
+        if look or self._database.dialect == SQLITE:  # on PostgreSQL a step forward makes other nodes seem silent
+            await self._watch_clock()
         if look:
             self._announce(dead)
         if dead or routine:
@@ -183,8 +186,7 @@ class Sweeper:
 
     async def enforce_limits(self) -> None:
         """Fail jobs that their nodes cannot stop, and jobs with an owner that no node has claimed in time."""
-        if self._elapsed.observe(await self._database.autocommit_async(doctor.clock), time.monotonic()):
-            await self._make_due()
+        await self._watch_clock()
         hard = {kind.type: kind.limits.hard for kind in self._registry}
         extra = {kind.type: self._timing.latitude + _start_up(kind) for kind in self._registry}
         graces = {kind.type: kind.limits.grace.total_seconds() + extra[kind.type] for kind in self._registry}
@@ -201,8 +203,10 @@ class Sweeper:
             log.error("job %d (%s) was not claimed in time and was failed", job.id, job.type)
             self._on_expiry(job)
 
-    async def _make_due(self) -> None:
-        """After the database's clock was set: let no job wait for a moment that it had shown before."""
+    async def _watch_clock(self) -> None:
+        """Compare the database's clock with this process's; if it was set back, let no job wait until it catches up."""
+        if not self._elapsed.observe(await self._database.autocommit_async(doctor.clock), time.monotonic()):
+            return
         limit = self._timing.due_batch
         while (made := await self._database.autocommit_async(premature.make_due, limit)) > 0:
             log.warning("%d jobs waited for a moment before the database's clock was set back; they are due now", made)

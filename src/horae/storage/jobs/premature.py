@@ -8,7 +8,8 @@ from horae.domain.jobs.job import JobState
 from horae.storage.engine.dialect import database_now, seconds_between, seconds_from_now
 from horae.storage.jobs.tables import jobs
 
-_at_once = jobs.c.run_at <= jobs.c.created_at
+# As started, and as handed back by a node that stopped.
+_at_once = jobs.c.run_at <= jobs.c.updated_at
 # The due time of a further attempt is a delay, counted from the last change; that of a new job may be a date that its
 # caller chose, which is left alone.
 _retried: Any = and_(jobs.c.attempt > 0, jobs.c.updated_at > database_now())
