@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, text
 
-from horae import Horae, HoraeError, JobContext, JobType
+from horae import Horae, HoraeError, JobContext, JobType, Snooze
 from horae.testing import CrashReport, crash_everywhere
 
 HERE = __file__
@@ -199,6 +199,16 @@ def test_a_subclass_of_a_job_type() -> None:
 
     report = crash_everywhere(Pay, prepare=gateway.forget, effects=lambda: list(gateway.charged))
     assert [(bad.point.kind, bad.twice) for bad in report.bad] == [("end", (3,))]
+
+
+def test_a_job_that_snoozes_is_run_again_at_once(horae: Horae) -> None:
+    @horae.job
+    def patient(job: JobContext) -> None:
+        gateway.charge(1, key=f"job {job.id}")
+        if job.claim.lease < 3:
+            raise Snooze("1h")
+
+    crash_everywhere(patient, prepare=gateway.forget, effects=lambda: list(gateway.charged)).check()
 
 
 def test_effects_that_cannot_be_counted_are_compared(horae: Horae) -> None:

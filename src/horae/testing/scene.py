@@ -34,6 +34,8 @@ Callback = Callable[..., Any]
 NODE: Final = NodeId("node-that-is-killed")
 LEAST_ATTEMPTS: Final = 5
 """So that a job of a type with a single attempt is run again as well, as if somebody had started it once more."""
+MOST_ATTEMPTS: Final = 100
+"""Attempts after which a job that snoozes each time is given up."""
 AT_ONCE: Final = Backoff(base=timedelta(0), jitter=0)
 
 
@@ -113,7 +115,9 @@ def _started(scenario: Scenario, horae: Horae) -> JobId:
 
 def _ended(scenario: Scenario, horae: Horae, job_id: JobId) -> Outcome:
     """Run what is left of the job, and return its effects."""
-    while horae.jobs.get(job_id).state is JobState.PENDING:
+    for _ in range(MOST_ATTEMPTS):
+        if horae.jobs.get(job_id).state is not JobState.PENDING:
+            break
         _attempt(scenario, horae, job_id, Tracer(own_file=""))
     job = horae.jobs.get(job_id)
     error = None if job.state is JobState.FINISHED else f"it is {job.state}: {job.error}"
@@ -179,7 +183,7 @@ def _settle(horae: Horae, finished: FinishedRun) -> None:
     if finished.unbegun:
         raise HoraeError(f"the body cannot begin: {finished.error}") from finished.error
     if finished.settlement is not None:
-        horae.components.database.transact(settling.settle, NODE, [finished.settlement])
+        horae.components.database.transact(settling.settle, NODE, [finished.settlement._replace(delay=0.0)])
 
 
 class _TracedContext(JobContext[Any]):
