@@ -62,10 +62,6 @@ class Ablation:
 
 IN_SIMULATION: Final = (
     Ablation(
-        "unfenced-settle", "a result is written only under the current lease",
-        removals.UNFENCED_SETTLE, ("pause at statement",), HEARTBEATS, "steady",
-    ),
-    Ablation(
         "lease-not-raised", "each claim has a new lease", removals.claiming_with({"lease": jobs.c.lease + 0}),
     ),
     Ablation(
@@ -93,7 +89,7 @@ IN_SIMULATION: Final = (
         instead(Repetition, "after", lambda *_args, **_named: ([], 0.0)), ("refused", "cut and refused"),
     ),
     Ablation(
-        "lost-claims-kept", "jobs whose claim was answered into the void are found and handed back",
+        "lost-claims-kept", "jobs that were claimed although the answer was lost are found and handed back",
         instead(Worker, "_hand_back_orphaned", removals.do_nothing), ("answer lost",), FILES, "brief",
     ),
     Ablation(
@@ -146,6 +142,10 @@ IN_SIMULATION: Final = (
 )  # fmt: skip
 
 IN_SUITE: Final = (
+    Ablation(
+        "unfenced-settle", "a result is written only under the current lease", removals.UNFENCED_SETTLE,
+        test="tests/storage/test_settling.py::test_a_stale_lease_changes_nothing_of_a_job_that_runs_again",
+    ),
     Ablation(
         "unfenced-hand-back", "a job is handed back only under its lease",
         statement(claims, "HAND_BACK", removals.without_conditions_on("lease", claims._hand_back)),  # noqa: SLF001

@@ -100,7 +100,7 @@ async def once(job: JobContext) -> int:
 async def steady(job: JobContext) -> None:
     """Take long and report progress; runs again after a crash."""
     with Recorded(job):
-        length = dice(job).uniform(0.1, 0.8)
+        length = dice(job).choice((0.1, 0.3, 0.6, 2.0))
         for _ in job.progress.track(range(5)):
             await pause(length)
 

@@ -22,11 +22,11 @@ from tests.simulation.application import app
 from tests.simulation.faults import Fault, Gate, Trap, unanswered
 from tests.simulation.invariants import Answers
 from tests.simulation.loop import SimulatedLoop
-from tests.simulation.plan import SCHEDULES, Operation, Plan
+from tests.simulation.plan import Operation, Plan
 from tests.simulation.replaced import SimulatedChannel, SimulatedLiveStore
 from tests.simulation.world import Clock, Lane, Process, World
 
-LIMITS: Final = Limits(silence=6.0, last_attempts=15.0)
+LIMITS: Final = Limits(silence=4.0, margin=1.5, last_attempts=10.0)
 TIMING: Final = Timing(run_monitor=RunMonitorTiming(round=0.3, reread_every=7), hooks=HookTiming(look_every=4.0))
 """As usual, but rounds in which usually nothing happens are rarer, because they take most of the time."""
 GRACE: Final = timedelta(seconds=1)
@@ -112,14 +112,23 @@ class Cluster:
                 for place in places:
                     place.suffer(fault)
 
+    def strike_those_out_of_reach(self) -> None:
+        """A node starts that reaches the database: it may rightly take those for dead that do not."""
+        for process in self.world.surroundings.processes:
+            if not process.dead and Gate.of(process).cut_until > self.world.now:
+                self.struck.add(process.name)
+
     def settle(self) -> None:
         """End all faults: what is set to happen later does not, and each place has a node."""
         for place in self.places:
             place.recover()
 
     def pause_schedules(self) -> None:
-        """Pause all schedules, so that the work comes to an end."""
-        for name in SCHEDULES:
+        """Pause all schedules and resume the queue, so that the work comes to an end."""
+        self.caller.do(
+            Operation(self.world.now, "resume queue", "default")
+        )  # an earlier resume may have come too early
+        for name in self.plan.schedules:
             self.caller.do(Operation(self.world.now, "pause", name))
 
     def stop(self) -> None:
@@ -162,6 +171,8 @@ class NodePlace:
         self.node: Node | None = None
         self.loop: SimulatedLoop | None = None
         self._incarnations = 0
+        self._start_again_in: float | None = None
+        """Seconds after which another node starts here when this one has ended in order."""
         self.loops: list[SimulatedLoop] = []
 
     def start(self) -> None:
@@ -169,6 +180,8 @@ class NodePlace:
         if self.process is not None and not self.process.dead:
             return
         self._incarnations += 1
+        self._start_again_in = None
+        self.cluster.strike_those_out_of_reach()
         name = f"n{self.number}.{self._incarnations}"
         host = "one" if self.cluster.plan.one_host else f"host{self.number}"
         self.process = process = self.cluster.new_process(name, host)
@@ -195,7 +208,7 @@ class NodePlace:
             self.node = node = Node(
                 components,
                 options,
-                lambda: deployments.deploy(app.module, app.declared, restore=False).schedules,
+                partial(self._deploy, deployments),
             )
             await node.run()
         except Exception as error:  # noqa: BLE001 - judged here
@@ -204,8 +217,14 @@ class NodePlace:
             self.world.note(f"ended by {error!r}")
             if not _is_excused(error, self.world):
                 self.cluster.problems.append(f"{process.name} ended by {error!r}")
-            self.world.at(self.world.now + 0.5, self.start)
+            self._start_again_in = 0.5
         process.kill()
+        if self._start_again_in is not None:
+            self.world.at(self.world.now + self._start_again_in, self.start)
+
+    def _deploy(self, deployments: Deployments) -> tuple[int, ...]:
+        declared = [schedule for schedule in app.declared if schedule.name in self.cluster.plan.schedules]
+        return deployments.deploy(app.module, declared, restore=False).schedules
 
     def _loop_failed(self, name: str, context: dict[str, Any]) -> None:
         error = context.get("exception")
@@ -285,23 +304,22 @@ class NodePlace:
         process, node = self.process, self.node
         if process is None or process.dead:
             return
-        if node is None:  # it has only just begun
-            process.kill()
-        else:
+        self._start_again_in = again
+        self.cluster.failovers += again is not None
+        if node is not None:
             node.stop()
+            return
+        process.kill()  # it has only just begun
         if again is not None:
-            self.cluster.failovers += 1
-            self.world.at(self.world.now + again + 6.0, self.start)
+            self.world.at(self.world.now + again, self.start)
 
     def recover(self) -> None:
-        """End the faults of this node, and start one if none runs."""
+        """Let no more faults happen to this node, and start one if none runs; a fault that lasts ends by itself."""
         process = self.process
         if process is None or process.dead:
             self.start()
             return
-        gate = Gate.of(process)
-        gate.traps.clear()
-        gate.cut_until, gate.slow_until = min(gate.cut_until, self.world.now), 0.0
+        Gate.of(process).traps.clear()
 
 
 def _is_excused(error: BaseException, world: World) -> bool:

@@ -116,7 +116,7 @@ class Gate:
     def cut(self, seconds: float, *, fails: bool) -> None:
         """Make the database unreachable for a while; what the process has open there is rolled back.
 
-        With `fails` the connections are closed, and with them the session locks end.
+        With `fails` calls fail at once, and the session locks end with the connections.
         """
         here = self.process.world
         locks = here.surroundings.session_locks
@@ -124,7 +124,7 @@ class Gate:
             del locks[key]
         self.cut_until, self.cut_fails = here.now + seconds, fails
         for connection in list(self.connections):
-            connection.lose(closed=fails)
+            connection.lose()
         here.at(self.cut_until, self._waiting.wake)
 
     def hang_up(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from tests.simulation.application import KINDS
 from tests.simulation.faults import Fault
 
-ACTIVE: Final = 8.0
+ACTIVE: Final = 5.0
 """Virtual seconds in which callers act and faults happen."""
 SCHEDULES: Final = ("every_four", "repeating", "buffered", "replaced")
 
@@ -37,6 +37,8 @@ class Plan:
     hints_lost: float = 0.0
     hints_doubled: float = 0.0
     hints_late: float = 0.002
+    schedules: tuple[str, ...] = SCHEDULES
+    """The schedules that are deployed."""
     operations: tuple[Operation, ...] = ()
     faults: tuple[Fault, ...] = ()
 
@@ -52,7 +54,8 @@ class Plan:
 def plan_of(seed: int) -> Plan:
     """Draw a plan."""
     rng = Random(f"{seed} plan")
-    nodes, heartbeats = rng.choice((2, 2, 2, 3)), rng.random() < 0.5
+    nodes, heartbeats = rng.choice((2, 2, 2, 2, 3)), rng.random() < 0.5
+    schedules = tuple(sorted(rng.sample(SCHEDULES, rng.choice((1, 1, 2, 2, 3)))))
     return Plan(
         seed=seed,
         nodes=nodes,
@@ -63,37 +66,38 @@ def plan_of(seed: int) -> Plan:
         hints_lost=rng.choice((0.0, 0.1, 0.5)),
         hints_doubled=rng.choice((0.0, 0.3)),
         hints_late=rng.choice((0.002, 0.05, 0.5)),
-        operations=tuple(_operations(Random(f"{seed} operations"))),
+        schedules=schedules,
+        operations=tuple(_operations(Random(f"{seed} operations"), schedules)),
         faults=tuple(_faults(Random(f"{seed} faults"), nodes, heartbeats)),
     )
 
 
-def _operations(rng: Random) -> list[Operation]:
+def _operations(rng: Random, schedules: Sequence[str]) -> list[Operation]:
     names, weights = list(KINDS), list(KINDS.values())
     found = [
-        Operation(rng.uniform(0.0, ACTIVE), "start", rng.choices(names, weights)[0]) for _ in range(rng.randint(5, 14))
+        Operation(rng.uniform(0.0, ACTIVE), "start", rng.choices(names, weights)[0]) for _ in range(rng.randint(3, 8))
     ]
     found += [
         Operation(rng.uniform(0.0, ACTIVE), "start later", rng.choices(names, weights)[0], rng.randint(1, 4))
         for _ in range(rng.randint(0, 3))
     ]
     found += [
-        Operation(rng.uniform(0.0, ACTIVE), "start many", "brief", rng.randint(5, 30))
+        Operation(rng.uniform(0.0, ACTIVE), "start many", "brief", rng.randint(5, 15))
         for _ in range(rng.choice((0, 0, 1)))
     ]
     found += [
-        Operation(rng.uniform(0.5, ACTIVE), "cancel", number=rng.randint(0, 30)) for _ in range(rng.randint(0, 6))
+        Operation(rng.uniform(0.5, ACTIVE), "cancel", number=rng.randint(0, 30)) for _ in range(rng.randint(0, 3))
     ]
-    found += [Operation(rng.uniform(0.0, ACTIVE), "run now", rng.choice(SCHEDULES)) for _ in range(rng.randint(0, 2))]
-    for name in SCHEDULES:
+    found += [Operation(rng.uniform(0.0, ACTIVE), "run now", rng.choice(schedules)) for _ in range(rng.randint(0, 2))]
+    for name in schedules:
         if rng.random() < 0.2:
-            begin = rng.uniform(0.5, ACTIVE - 2)
-            found += [Operation(begin, "pause", name), Operation(begin + rng.uniform(0.1, 4), "resume", name)]
+            begin = rng.uniform(0.5, ACTIVE - 1)
+            found += [Operation(begin, "pause", name), Operation(begin + rng.uniform(0.1, 2), "resume", name)]
     if rng.random() < 0.3:
-        begin = rng.uniform(0.5, ACTIVE - 2)
+        begin = rng.uniform(0.5, ACTIVE - 1)
         found += [
             Operation(begin, "pause queue", "default"),
-            Operation(begin + rng.uniform(0.1, 4), "resume queue", "default"),
+            Operation(begin + rng.uniform(0.1, 2), "resume queue", "default"),
         ]
     return sorted(found, key=lambda item: item.at)
 
@@ -159,7 +163,7 @@ DRAWS: Final[Sequence[tuple[Draw, int]]] = (
 def _faults(rng: Random, nodes: int, heartbeats: bool) -> list[Fault]:  # noqa: FBT001 - the kind of cluster
     del heartbeats
     draws, weights = [draw for draw, _ in DRAWS], [weight for _, weight in DRAWS]
-    found: list[Any] = [rng.choices(draws, weights)[0](rng, rng.randrange(nodes)) for _ in range(rng.randint(3, 8))]
+    found: list[Any] = [rng.choices(draws, weights)[0](rng, rng.randrange(nodes)) for _ in range(rng.randint(2, 6))]
     return sorted(found, key=lambda fault: fault.at)
 
 

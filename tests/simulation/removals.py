@@ -139,10 +139,14 @@ def cancel_live_only(self: JobCanceller, job: Job, who: str | None) -> Job:
 
 
 def answer_without_reset(self: Contact, sent: float) -> bool:
-    """Record an answer, and keep watching others as if there had been no gap."""
-    self._answered = max(sent, self._answered)
-    self._lost = self._cut = False
-    return False
+    """Record an answer, and count the time of contact as if there had been no gap."""
+    since = self._since
+    regained = _answer(self, sent)
+    self._since = since
+    return regained
+
+
+_answer: Final = Contact.answer
 
 
 def beat_by_own_clock(connection: Connection, node: NodeId) -> int | None:

@@ -92,6 +92,7 @@ class Watch:
         self._world, self._cluster, self._reader = world, cluster, reader
         self._next = 0.0
         self._phase = 0
+        self._faults_over = max((fault.at + abs(fault.seconds) for fault in cluster.plan.faults), default=0.0)
         (self._mark,) = reader.execute("SELECT coalesce(max(number), 0) FROM sim_history").fetchone()
 
     def __call__(self) -> bool:
@@ -107,7 +108,7 @@ class Watch:
                 self._cluster.pause_schedules()
             return False
         (left,) = self._reader.execute(LEFT).fetchone()
-        return not left
+        return not left and self._world.now >= self._faults_over
 
 
 NOT_YET_FIRED: Final = """

@@ -151,14 +151,15 @@ class SimulatedConnection(opening.DriverConnection):
 
     path = ""
     gate: Gate | None = None
-    broken = closed_by_server = is_prepared = False
+    broken = is_prepared = False
     patience = 0.0
     """Virtual seconds to wait for the write lock."""
 
     def begin(self, waiters: Waiters, patience: float) -> None:
         """Belong to the running process from now on."""
         self.create_function("horae_lock_free", 1, lock_is_free)
-        self.broken = self.closed_by_server = False
+        vars(self).pop("commit", None)  # left by a body whose process was killed
+        self.broken = False
         self.patience, self._waiters = patience, waiters
         process = world.current_process()
         self.gate = None if process is None else Gate.of(process)
@@ -189,14 +190,12 @@ class SimulatedConnection(opening.DriverConnection):
                 return
 
     def check(self) -> None:
-        """Raise if the database has closed this connection, or rolled back its transaction."""
-        if self.broken or self.closed_by_server:
-            self.closed_by_server = False  # for the next use it is opened again
+        """Raise if the database has rolled back the transaction of this connection."""
+        if self.broken:
             raise Unreachable("the connection was lost")
 
-    def lose(self, *, closed: bool) -> None:
-        """Roll back what is open; the process learns of it with its next statement."""
-        self.closed_by_server = closed
+    def lose(self) -> None:
+        """Roll back what is open; the process learns of it with its next statement. Idle connections are replaced."""
         if self.in_transaction:
             self.broken = True
             self._roll_back()

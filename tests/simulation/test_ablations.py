@@ -1,0 +1,27 @@
+"""Some of the removals are caught, and the page lists all of them. `make ablations` tries each."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.simulation.ablate import caught
+from tests.simulation.ablations import ABLATIONS
+
+PAGE: Final = (Path(__file__).parents[2] / "docs/concepts/proof.md").read_text(encoding="utf-8")
+QUICK: Final = ("lease-not-raised", "cancel-in-live-store-only", "overlap-unlocked", "hook-not-owed")
+"""Removals that a few seeds catch."""
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_removal_is_caught(name: str) -> None:
+    assert caught(ABLATIONS[name]).by
+
+
+def test_the_page_lists_every_guard() -> None:
+    rows = [line for line in PAGE.splitlines() if line.startswith("| ")]
+    assert [each.guard for each in ABLATIONS.values() if not any(each.guard in row for row in rows)] == []
+
+
+def test_there_are_at_least_twenty() -> None:
+    assert len(ABLATIONS) >= 20
