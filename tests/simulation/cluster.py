@@ -361,6 +361,8 @@ class Caller:
             self._act(operation)
         except HoraeError as error:
             self.world.note(f"{operation.what} {operation.name}: {type(error).__name__}")
+        except Exception as error:  # noqa: BLE001 - no call may fail in another way
+            self.cluster.problems.append(f"{operation.what} {operation.name}: {error!r}")
 
     def _act(self, operation: Operation) -> None:  # noqa: C901, PLR0912 - one case for each operation
         components, jobs, schedules = self.clients()
