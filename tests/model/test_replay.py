@@ -43,7 +43,7 @@ def test_each_change_of_a_simulated_job_is_a_step_of_the_model(simulations: Simu
     assert simulations.run(plan_of(seed)).violations == []
     allowed, jobs = attempts(simulations), histories(simulations)
     assert {job: refused for job, changes in jobs.items() if (refused := replay(changes, allowed[job]))} == {}
-    assert sum(map(len, jobs.values())) > 50
+    assert sum(map(len, jobs.values())) > 20
 
 
 def started(lease: int, node: str, attempt: int = 1) -> Change:
@@ -88,4 +88,4 @@ def test_a_history_is_wrong_from_the_change_on_that_is_planted(simulations: Simu
             found = replay([*changes, again], allowed[job])
             assert found == Refused(len(changes), changes[-1], again)
             planted += 1
-    assert planted > 10
+    assert planted > 5

@@ -152,8 +152,7 @@ _answer: Final = Contact.answer
 def beat_by_own_clock(connection: Connection, node: NodeId) -> int | None:
     """Send a heartbeat with the time of the node's own clock."""
     moment = datetime.fromtimestamp(world.current().running.process.clock.wall(), UTC)
-    with mock.patch.object(replaced, "BEAT", replaced.BEAT.values(heartbeat_at=moment)):
-        return replaced.send_heartbeat(connection, node)
+    return replaced.send_heartbeat(connection, node, replaced.BEAT.values(heartbeat_at=moment))
 
 
 _lock: Final = writing.lock

@@ -253,9 +253,9 @@ def membership_of_world(db: Database, record: Any, limits: Any, timing: Any) -> 
 BEAT: Final = update(nodes).values(heartbeat_at=database_now()).returning(nodes.c.id)
 
 
-def send_heartbeat(connection: Connection, node: NodeId) -> int | None:
+def send_heartbeat(connection: Connection, node: NodeId, beat: Any = BEAT) -> int | None:
     """Renew a heartbeat by two statements, because SQLite's RETURNING cannot use the table in two roles."""
-    if connection.execute(BEAT.where(nodes.c.id == node)).scalar_one_or_none() is None:
+    if connection.execute(beat.where(nodes.c.id == node)).scalar_one_or_none() is None:
         return None
     suspects = select(func.count()).where(
         nodes.c.id != node,
