@@ -37,7 +37,7 @@ PICK_UPS: Final = text(
     "SELECT run_at, created_at, (SELECT min(horae_job_attempts.started_at) FROM horae_job_attempts WHERE job_id = id) "
     "AS began FROM horae_jobs WHERE type = 'quick'"
 )
-ENDED: Final = text("SELECT finished_at FROM horae_jobs WHERE finished_at IS NOT NULL")
+MOMENTS: Final = text("SELECT created_at, finished_at FROM horae_jobs")
 OPEN: Final = text("SELECT count(*) FROM horae_jobs WHERE finished_at IS NULL OR node_id IS NOT NULL")
 
 
@@ -89,10 +89,11 @@ def pick_ups(engine: Engine) -> list[tuple[float, float]]:
     return [(max(_unix(row.run_at), _unix(row.created_at)), _unix(row.began)) for row in rows if row.began is not None]
 
 
-def ended(engine: Engine) -> list[float]:
-    """Return when each job ended, as Unix times."""
+def moments(engine: Engine) -> tuple[list[float], list[float]]:
+    """Return when jobs were created, and when they ended, as Unix times."""
     with engine.connect() as connection:
-        return [_unix(at) for at in connection.execute(ENDED).scalars()]
+        rows = connection.execute(MOMENTS).all()
+    return [_unix(row.created_at) for row in rows], [_unix(row.finished_at) for row in rows if row.finished_at]
 
 
 def jobs(engine: Engine) -> dict[str, int]:

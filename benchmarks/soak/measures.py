@@ -80,13 +80,20 @@ def process_figures(pid: int) -> dict[str, tuple[float, str]]:
     folder = Path(f"/proc/{pid}")
     pages = int((folder / "statm").read_text().split()[1])
     threads = list((folder / "task").iterdir())
-    children = sum(len((thread / "children").read_text().split()) for thread in threads)
+    children = sum(_children_of(thread) for thread in threads)
     return {
         "memory": (pages * PAGE_SIZE / MEGABYTE, "MB"),
         "descriptors": (len(list((folder / "fd").iterdir())), ""),
         "threads": (len(threads), ""),
         "child processes": (children, ""),
     }
+
+
+def _children_of(thread: Path) -> int:
+    try:
+        return len((thread / "children").read_text().split())
+    except FileNotFoundError:  # it has just ended
+        return 0
 
 
 def table_figures(connection: Connection) -> list[tuple[str, str, float, str]]:

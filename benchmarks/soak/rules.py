@@ -62,7 +62,7 @@ class Bounds:
     late_pick_up: Allowance = Allowance(0.25, 2.0)
     """The same for the 99th percentile."""
     least_rate: float = 0.75
-    """Jobs that end per second in the last third, as a share of those in the first."""
+    """The share of created jobs that end in the last third, compared with that in the first."""
     rescued_within: float = 15.0
     """Seconds from the death of a node until none of its jobs names it."""
     ends_within: float = 10.0
@@ -181,14 +181,18 @@ def pick_ups(found: Sequence[PickUp], window: Window, bounds: Bounds) -> Iterato
         yield Verdict(rule, subject, figure, f"≤ {allowed * 1000:.0f} ms", after <= allowed)
 
 
-def rate(ended: Sequence[float], window: Window, bounds: Bounds) -> Verdict:
-    """Compare how many jobs ended per second in the first and in the last third."""
-    first, last = (
-        sum(start <= at < end for at in ended) / (end - start) for start, end in (window.third(0), window.third(2))
-    )
+def rate(created: Sequence[float], ended: Sequence[float], window: Window, bounds: Bounds) -> Verdict:
+    """Compare which share of the created jobs ended at the time, in the first and in the last third.
+
+    The load itself may slow down with the machine, so the rates alone would not tell whether the nodes keep up.
+    """
+    spans = window.third(0), window.third(2)
+    came, went = ([sum(start <= at < end for at in moments) for start, end in spans] for moments in (created, ended))
+    first, last = (ends / max(1, starts) for starts, ends in zip(came, went, strict=True))
+    seconds = window.length / 3
+    figure = f"{went[0] / seconds:.1f}/s of {came[0] / seconds:.1f}/s, then {went[1] / seconds:.1f}/s of {came[1] / seconds:.1f}/s"
     allowed = bounds.least_rate * first
-    figure = f"{first:.1f}/s, then {last:.1f}/s"
-    return Verdict("rate", "ended jobs", figure, f"≥ {allowed:.1f}/s", last > 0 and last >= allowed)
+    return Verdict("rate", "ended of created jobs", figure, f"≥ {allowed:.0%}", went[1] > 0 and last >= allowed)
 
 
 def longest(rule: str, durations: Sequence[tuple[str, float]], bound: float) -> Verdict:

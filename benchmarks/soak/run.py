@@ -165,7 +165,7 @@ class Soak:
         verdicts = [
             *rules.growths(self.sampler.measures, plan.window, bounds, self._changes()),
             *rules.pick_ups(self._pick_ups(), plan.window, bounds),
-            rules.rate(self._ended(), plan.window, bounds),
+            rules.rate(*self._moments(), plan.window, bounds),
             rules.longest("rescue of jobs after kill -9", self.faults.rescues, bounds.rescued_within),
             rules.longest("end after SIGTERM", [(e.node, e.seconds) for e in self.faults.ends], bounds.ends_within),
             rules.none_of("nodes end with code 0", [f"{e.node}: {e.code}" for e in self.faults.ends if e.code != 0]),
@@ -213,8 +213,10 @@ class Soak:
             if not disturbed(due, self.faults.disturbances)
         ]
 
-    def _ended(self) -> list[float]:
-        return [at - self.began_at for at in history.ended(self.engine)]
+    def _moments(self) -> tuple[list[float], list[float]]:
+        """Return when jobs were created and when they ended, in seconds since the begin."""
+        created, ended = history.moments(self.engine)
+        return [at - self.began_at for at in created], [at - self.began_at for at in ended]
 
     def _log_lines(self) -> list[str]:
         return [line for incarnation in self._all_incarnations() for line in unexpected_lines(incarnation.log)]

@@ -87,9 +87,17 @@ def ends(first: int, last: int) -> list[float]:
     return [start + number * (end - start) / count for count, (start, end) in spans for number in range(count)]
 
 
-@pytest.mark.parametrize(("first", "last", "kept"), [(100, 100, True), (100, 74, False), (0, 0, False)])
-def test_the_rate(first: int, last: int, kept: bool) -> None:  # noqa: FBT001
-    assert rules.rate(ends(first, last), WINDOW, BOUNDS).kept is kept
+@pytest.mark.parametrize(
+    ("created", "ended", "kept"),
+    [
+        ((100, 100), (100, 100), True),
+        ((100, 50), (100, 50), True),
+        ((100, 100), (100, 74), False),
+        ((9, 9), (9, 0), False),
+    ],
+)
+def test_the_rate(created: tuple[int, int], ended: tuple[int, int], kept: bool) -> None:  # noqa: FBT001
+    assert rules.rate(ends(*created), ends(*ended), WINDOW, BOUNDS).kept is kept
 
 
 @pytest.mark.parametrize(
