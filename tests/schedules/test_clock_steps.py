@@ -188,3 +188,16 @@ async def test_no_job_waits_for_a_moment_that_the_clock_had_shown(
         await until(lambda: driver.horae.jobs.get(at_once.id).run_at <= driver.clock.now)
     moments = [driver.horae.jobs.get(job.id).run_at - driver.clock.now for job in (retried, delayed)]
     assert moments == [timedelta(seconds=30), timedelta(hours=1, seconds=30)]
+
+
+def test_runs_by_hand_find_times_of_their_own_after_the_clock_was_set_back(driver: Driver) -> None:
+    driver.horae.schedules.add("work", every="10s")
+    driver.until_due("work")
+    driver.run()
+    driver.clock.advance(seconds=BACK)
+    started: set[int] = set()
+    for _ in range(3):
+        started.add(driver.horae.schedules.run_now("work"))
+        for claim in driver.claim():
+            driver.end(claim)
+    assert len(started) == 3
