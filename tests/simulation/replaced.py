@@ -138,11 +138,7 @@ def _all(replacements: Sequence[Any]) -> Generator[None]:
 
 
 def _horae() -> list[ModuleType]:
-    return [
-        module
-        for name, module in list(sys.modules.items())
-        if name.startswith("horae.") and name not in UNTOUCHED and module is not None
-    ]
+    return [module for name, module in list(sys.modules.items()) if name.startswith("horae.") and name not in UNTOUCHED]
 
 
 def hang_up(_database: Database) -> None:

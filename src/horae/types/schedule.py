@@ -128,18 +128,24 @@ def rules_of(key: str, trigger: Trigger, given: RuleKeywords) -> Rules:
 _MAY_BE_NONE: Final = frozenset({"max_runtime", "max_retries", "retry_period"})
 
 
+def _whole(name: str, value: object) -> Any:
+    return of_kind(name, value, int, "a whole number")
+
+
+_PARSERS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
+    "catch_up_limit": _whole,
+    "max_retries": _whole,
+    "retry_period": lambda _name, value: Interval.parse(value),
+    "catch_up_window": parse_duration,
+    "jitter": parse_duration,
+    "max_runtime": parse_duration,
+}
+"""Of the options that are parsed here; `Rules` parses the policies."""
+
+
 def _rule(name: str, value: Any) -> Any:
-    if value is None and name in _MAY_BE_NONE:
-        return None
-    match name:
-        case "catch_up_limit" | "max_retries":
-            return of_kind(name, value, int, "a whole number")
-        case "retry_period":
-            return Interval.parse(value)
-        case "catch_up_window" | "jitter" | "max_runtime":
-            return parse_duration(name, value)
-        case _:
-            return value  # `Rules` parses the policies
+    parse = None if value is None and name in _MAY_BE_NONE else _PARSERS.get(name)
+    return value if parse is None else parse(name, value)
 
 
 def part_of(options: Mapping[str, Any], kind: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from typing import Final, Protocol, TypeVar
 
 from sqlalchemy import Connection
@@ -53,9 +52,13 @@ def retried_inline(database: Database, wakeup: WakeupChannel, inline: RunsInline
             continue
         waited = True
         with suppress(JobDoesNotExist):  # a node claimed it first, or it is not due yet
-            inline.run(inline.claimed(partial(database.transact, inline.claim, job.id), _itself))
+            inline.run(inline.claimed(_claiming(database, inline, job.id), _itself))
             waited = False
     return job
+
+
+def _claiming(database: Database, inline: RunsInline, job_id: JobId) -> Callable[[], Claim]:
+    return lambda: database.transact(inline.claim, job_id)
 
 
 def _itself(claim: Claim) -> Claim:

@@ -70,6 +70,8 @@ def run_from_json(claim: Claim, fields: Mapping[str, Any]) -> FinishedRun:
     """Convert the values of `run_as_json` back."""
     settlement, values = None, fields["settlement"]
     if values is not None:
-        state, outcome = JobState(values["state"]), AttemptOutcome(values["outcome"])
-        settlement = Settlement(**{**values, "state": state, "outcome": outcome})
+        given: dict[str, Any] = {
+            **values, "state": JobState(values["state"]), "outcome": AttemptOutcome(values["outcome"]),
+        }  # fmt: skip
+        settlement = Settlement(**given)
     return FinishedRun(claim, settlement, already=fields["already"], unbegun=fields["unbegun"])
