@@ -7,8 +7,13 @@ find what became due there, by a higher priority or an earlier time (ADR 0008).
 
 import math
 from collections.abc import Sequence
+from typing import Final
 
 from horae.domain.jobs.job import Claim, JobId
+
+LONGEST_REST: Final = 30.0
+"""Seconds after which a claim starts at the front in any case: one that waited for a lock was not slow because of the
+index, and jobs that were handed back meanwhile are before the last one that was claimed."""
 
 
 class ClaimCursor:
@@ -36,6 +41,7 @@ class ClaimCursor:
             self._last = taken[-1].id
         if beyond is None:
             self._scan_took = took
-            self._rests_until = ended + self._rest * took if took > self._slow else -math.inf
+            rest = min(self._rest * took, LONGEST_REST)
+            self._rests_until = ended + rest if took > self._slow else -math.inf
         elif took * self._gain > self._scan_took:
             self._rests_until = -math.inf

@@ -1,0 +1,15 @@
+"""A claim that waited for a lock: what was handed back meanwhile is found soon."""
+
+from horae.runtime.claims.claim_cursor import LONGEST_REST, ClaimCursor
+
+
+def test_the_front_is_not_left_for_long() -> None:
+    cursor = ClaimCursor(slow=0.02, rest=30.0, gain=2.0)
+    cursor.move([], beyond=None, began=0.0, ended=30.0)
+    assert cursor.rest(30.0) == LONGEST_REST
+
+
+def test_a_slow_claim_puts_the_next_one_off_in_proportion() -> None:
+    cursor = ClaimCursor(slow=0.02, rest=30.0, gain=2.0)
+    cursor.move([], beyond=None, began=0.0, ended=0.25)
+    assert cursor.rest(0.25) == 7.5
