@@ -26,7 +26,7 @@ from tests.simulation.plan import Operation, Plan
 from tests.simulation.replaced import SimulatedChannel, SimulatedLiveStore
 from tests.simulation.world import Clock, Lane, Process, World
 
-LIMITS: Final = Limits(silence=4.0, margin=1.5, last_attempts=10.0)
+LIMITS: Final = Limits(silence=4.0, margin=1.5, gap=2.0, last_attempts=10.0)
 TIMING: Final = Timing(run_monitor=RunMonitorTiming(round=0.3, reread_every=7), hooks=HookTiming(look_every=4.0))
 """As usual, but rounds in which usually nothing happens are rarer, because they take most of the time."""
 GRACE: Final = timedelta(seconds=1)
