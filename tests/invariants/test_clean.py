@@ -66,6 +66,19 @@ def test_a_wait_between_two_statements_is_no_finding(driver: Driver) -> None:
     assert list(driver.horae.audit().findings) == []
 
 
+def test_the_decision_that_stayed_as_the_last_one_is_no_finding(driver: Driver) -> None:
+    """Its job is deleted before the next run, if that is far away."""
+    driver.horae.schedules.add("work", cron="0 0 1 * *")
+    for _ in range(3):
+        driver.until_due("work")
+        driver.run()
+        driver.clock.advance(days=10)
+        driver.horae.jobs.clean_up("9 days")
+        driver.until_due("work")
+        driver.run()
+        assert list(driver.horae.audit().findings) == []
+
+
 def learn(driver: Driver, version: Horae) -> None:
     for schedule in version.declared:
         if driver.horae.registry.find(schedule.job_type) is None:

@@ -106,8 +106,17 @@ _older_kept: Final = select(_other.c.id).where(_of_it, _other.c.nominal_time <= 
 _last: Final = (
     select(func.max(_newest.c.nominal_time)).where(_newest.c.schedule_id == ticks.c.schedule_id).scalar_subquery()
 )
+_first: Final = (
+    select(func.min(_newest.c.nominal_time)).where(_newest.c.schedule_id == ticks.c.schedule_id).scalar_subquery()
+)
 GONE_JOBS: Final = (
-    select(ticks.c.schedule_id, ticks.c.nominal_time, ticks.c.job_id)
+    select(
+        ticks.c.schedule_id,
+        ticks.c.nominal_time,
+        ticks.c.job_id,
+        ticks.c.decided_at,
+        (ticks.c.nominal_time == _first).label("is_first"),
+    )
     .join(schedules, schedules.c.id == ticks.c.schedule_id)
     .outerjoin(jobs, jobs.c.id == ticks.c.job_id)
     # The clean-up deletes jobs in the order of their ends, and with the oldest job the decisions before the next one.
