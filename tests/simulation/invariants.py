@@ -196,7 +196,10 @@ def _schedules(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
         SELECT s.name, t.total_runs, t.total_successes, t.total_failures, t.total_crashes,
             (SELECT count(*) FROM horae_jobs AS j WHERE j.schedule_id = s.id AND j.state = 'finished') AS finished,
             (SELECT count(*) FROM horae_jobs AS j WHERE j.schedule_id = s.id AND j.state <> 'finished'
-                AND EXISTS (SELECT 1 FROM horae_job_attempts AS a WHERE a.job_id = j.id)) AS failed
+                AND EXISTS (SELECT 1 FROM horae_job_attempts AS a WHERE a.job_id = j.id)
+                -- A run that an orderly stop ended for good does not count.
+                AND NOT (j.state = 'failed' AND EXISTS (SELECT 1 FROM horae_job_attempts AS a
+                    WHERE a.job_id = j.id AND a.lease = j.lease AND a.outcome = 'interrupted'))) AS failed
         FROM horae_schedules AS s JOIN horae_schedule_statistics AS t ON t.schedule_id = s.id
     """
     for row in database.execute(query):
