@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from horae.domain.cluster.liveness import Contact, Death, Isolation, Limits, Signs, death_of
 from horae.domain.jobs.job import NodeId
+from horae.errors import InvalidRequest
 
 LONG = 3600.0
 LIMITS = Limits()
@@ -16,6 +17,13 @@ SIGNS = st.builds(
     lock_free=st.none() | st.booleans(),
     process_gone=st.none() | st.booleans(),
 )
+
+
+@pytest.mark.parametrize("gap", [8.0, 20.0])
+def test_limits_by_which_a_node_would_stay_stopped_are_refused(gap: float) -> None:
+    """It would stop its bodies after 8 s of silence, and only a gap of more than that tells it that contact is back."""
+    with pytest.raises(InvalidRequest, match="expected less than silence without its margin"):
+        Limits(silence=10.0, margin=2.0, gap=gap)
 
 
 def death(

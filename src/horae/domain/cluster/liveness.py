@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from horae.domain.jobs.job import NodeId
+from horae.errors import InvalidRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,12 @@ class Limits:
     """How much earlier than `lock` a node whose lock may be free stops its bodies."""
     gap: float = 3.0
     """A longer pause between two answers interrupts a node's contact."""
+
+    def __post_init__(self) -> None:
+        """Refuse limits by which a node could stop its bodies for lack of contact without noticing that it is back."""
+        if self.gap >= self.silence - self.margin:
+            least = self.silence - self.margin
+            raise InvalidRequest(f"gap is {self.gap:g} s, expected less than silence without its margin ({least:g} s)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
