@@ -25,8 +25,9 @@ SERVER_ERROR, UNAVAILABLE = 500, 503
 class Clients:
     """Some readers and event clients, each on a thread of its own, on nodes that are chosen at random."""
 
-    def __init__(self, urls: Callable[[], Sequence[str]], draw: Random, calls: Calls) -> None:
-        self._urls, self._calls = urls, calls
+    def __init__(self, urls: Callable[[], Sequence[str]], longest_stream: float, draw: Random, calls: Calls) -> None:
+        """`longest_stream`: seconds after which an event stream is left at the latest."""
+        self._urls, self._longest_stream, self._calls = urls, longest_stream, calls
         self._workers: list[Worker] = []
         for number in range(2):
             reader, listener = Random(draw.random()), Random(draw.random())
@@ -83,7 +84,7 @@ class Clients:
 
     def _listen(self, url: str, draw: Random) -> None:
         """Follow the event stream for some seconds, then leave without a word."""
-        until = time.monotonic() + draw.uniform(1.0, 15.0)
+        until = time.monotonic() + draw.uniform(1.0, self._longest_stream)
         with closing(_connection(url, STREAM_PATIENCE)) as connection:
             connection.request("GET", "/api/events/")
             response = connection.getresponse()

@@ -106,7 +106,9 @@ class Soak:
         draw = Random(self.plan.seed)
         self.calls = Calls()
         self.load = Load(self.horae, self.engine, self.plan.rate, Random(draw.random()), self.calls)
-        self.clients = Clients(self._urls, Random(draw.random()), self.calls)
+        self.clients = Clients(
+            self._urls, min(15.0, max(4.0, self.plan.seconds / 4)), Random(draw.random()), self.calls
+        )
         self.faults = Faults(
             self.engine, self.nodes, self.server, self.network, Random(draw.random()), deadly=self.plan.deadly
         )
