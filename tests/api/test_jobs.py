@@ -19,8 +19,8 @@ BODY = "ERROR_REQUEST_BODY_VALIDATION"
 MISSING = (404, "ERROR_JOB_DOES_NOT_EXIST")
 COMMON = {
     "id", "type", "state", "progress_percentage", "human_readable_error", "created_on", "updated_on", "started_on",
-    "finished_on", "due_on", "label", "owner", "queue", "priority", "attempt", "max_attempts", "node", "cancelled_by",
-    "schedule_id",
+    "finished_on", "due_on", "label", "owner", "queue", "priority", "attempt", "max_attempts", "retry_reason", "node",
+    "cancelled_by", "schedule_id",
 }  # fmt: skip
 DETAIL = {"params", "result", "error", "unique_key", "retry_of", "queue_is_paused"}
 
