@@ -6,13 +6,14 @@ import logging
 import threading
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
 import pytest
-from sqlalchemy import event
 from typing_extensions import override
 
 from horae import Horae
+from horae.storage.engine.database import Database
 
 PATIENCE: Final = 20.0
 """Seconds after which a wait has failed: an upper bound, not a measurement."""
@@ -130,22 +131,25 @@ async def until_stored(horae: Horae, condition: Callable[[], T], within: float =
 
 @contextmanager
 def _transactions(horae: Horae) -> Generator[Changes]:
-    """Notify after the statements and transactions of other threads."""
-    changes, own = Changes(), threading.get_ident()
+    """Notify after the statements and transactions of other threads.
 
-    def notify(*_: object) -> None:
-        if threading.get_ident() != own:
-            changes.notify()
+    The method of this one database is replaced: a listener must not be added to an engine that other threads use.
+    """
+    changes, own, database = Changes(), threading.get_ident(), horae.components.database
+    run = vars(database).get("_run") or partial(vars(Database)["_run"], database)
 
-    database = horae.components.database
-    listened = ((database.engine.pool, "checkin"), (database.autocommit_engine, "after_cursor_execute"))
-    for target, name in listened:
-        event.listen(target, name, notify)
+    def notifying(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return run(*args, **kwargs)
+        finally:
+            if threading.get_ident() != own:
+                changes.notify()
+
+    vars(database)["_run"] = notifying
     try:
         yield changes
     finally:
-        for target, name in listened:
-            event.remove(target, name, notify)
+        vars(database)["_run"] = run
 
 
 async def until_ended(thread: threading.Thread) -> None:
