@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from horae.cli.escaping import printable
+from horae.cli.moments import moment
 from horae.cli.printing.output import brief
-from horae.cli.values import duration, moment, parameters
+from horae.cli.values import duration, parameters
 from horae.errors import InvalidInterval, InvalidRequest
 from tests.cli.shop import horae
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Final, NamedTuple
 
+from horae.cli.moments import moment
 from horae.cli.values import duration
 from horae.domain.forecast.scenario import Load, Outage
 from horae.domain.times.zone import load_zone
@@ -21,18 +22,6 @@ class Period(NamedTuple):
     start: datetime
     end: datetime
     zone: str
-
-
-def moment(option: str, text: str, zone: str) -> datetime:
-    """Parse an ISO time; without an offset it is in the zone. Raises `InvalidRequest`."""
-    try:
-        parsed = datetime.fromisoformat(text)
-        return (parsed if parsed.tzinfo else parsed.replace(tzinfo=load_zone(zone))).astimezone(UTC)
-    except (ValueError, OverflowError) as error:
-        if isinstance(error, InvalidRequest):
-            raise
-        example = "2026-12-01, 2026-12-01T03:00 or 2026-12-01T03:00+01:00"
-        raise InvalidRequest(f"{option} {quoted(text)}: expected an ISO time such as {example}") from error
 
 
 def outages(texts: Sequence[str], period: Period) -> list[Outage]:
@@ -127,7 +116,7 @@ def _length(option: str, text: str, length: str) -> timedelta:
 
 
 def _within(option: str, text: str, start: str, period: Period) -> datetime:
-    begins = moment(option, start, period.zone)
+    begins = moment(start, option, period.zone)
     if not period.start <= begins < period.end:
         lasts = f"{period.start:%Y-%m-%d %H:%M} to {period.end:%Y-%m-%d %H:%M} UTC"
         raise InvalidRequest(f"{option} {quoted(text)}: not within the simulated period, {lasts}")

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
-from horae.cli.values import moment
+from horae.cli.moments import moment
 
 
 class Option(NamedTuple):

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final, cast
 
 from horae.domain.times.interval_text import read_interval
@@ -22,15 +22,6 @@ def duration(text: str) -> timedelta:
         return months * _MONTH + timedelta(days=days, microseconds=microseconds)
     except OverflowError as error:
         raise InvalidRequest(f"{quoted(text)} is too long") from error
-
-
-def moment(text: str, option: str = "--run-at") -> datetime:
-    """Parse an ISO time, by default in the time zone of this machine; raises `InvalidRequest`."""
-    try:
-        return datetime.fromisoformat(text).astimezone()
-    except (ValueError, OverflowError) as error:
-        example = "2026-03-29T01:30 or 2026-03-29T01:30+01:00"
-        raise InvalidRequest(f"{option} {quoted(text)}: expected an ISO time such as {example}") from error
 
 
 def parameters(job_type: JobType[Any], pairs: Sequence[str], params: str | None) -> dict[str, Any]:

@@ -8,9 +8,10 @@ from rich.text import Text
 
 from horae.cli.context import opened
 from horae.cli.failures import FAILED, WRONG_CALL, complain
+from horae.cli.moments import moment
 from horae.cli.options import AsJson
 from horae.cli.printing.output import console, print_json, print_table
-from horae.cli.values import duration, moment
+from horae.cli.values import duration
 from horae.client.invariants.finding import AuditReport
 from horae.errors import InvalidRequest, Unavailable
 from horae.storage.operations.doctor import database_error_of

@@ -6,12 +6,11 @@ from typing import Annotated
 
 import typer
 
+from horae.cli.moments import moment
 from horae.cli.options import AsJson
 from horae.client.schedules.words import daylight_saving_in_words, in_words
 from horae.domain.cron.expression import CronExpression
 from horae.domain.cron.wall_clock import DstFold, DstGap
-from horae.domain.times.zone import load_zone
-from horae.errors import InvalidRequest, quoted
 
 cron_app = typer.Typer(help="Evaluate and explain cron expressions.", no_args_is_help=True)
 
@@ -75,9 +74,4 @@ def _moment(text: str | None, timezone: str) -> datetime:
     """Read the start time; defaults to the current time."""
     if text is None:
         return datetime.now(UTC)  # noqa: TID251 - "now" is when the command is typed
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        example = "2026-03-29T01:30 or 2026-03-29T01:30+01:00"
-        raise InvalidRequest(f"--after {quoted(text)}: expected an ISO time such as {example}") from error
-    return moment if moment.tzinfo else moment.replace(tzinfo=load_zone(timezone))
+    return moment(text, "--after", timezone)

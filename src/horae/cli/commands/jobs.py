@@ -8,11 +8,12 @@ import typer
 
 from horae.cli.context import opened, target_of
 from horae.cli.failures import DONE, FAILED, complain, exit_code_of
+from horae.cli.moments import moment
 from horae.cli.options import AsJson, JobId, JobIds, Owner, whose
 from horae.cli.printing.following import print_end, wait, watch
 from horae.cli.printing.job_views import COLUMNS, as_values, line_of, print_job
 from horae.cli.printing.output import console, print_json, print_table
-from horae.cli.values import duration, moment, parameters
+from horae.cli.values import duration, parameters
 from horae.domain.jobs.job import Job
 from horae.errors import HoraeError
 

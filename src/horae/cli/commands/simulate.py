@@ -13,6 +13,7 @@ import typer
 from horae.cli import scenarios
 from horae.cli.context import target_of
 from horae.cli.failures import FAILED
+from horae.cli.moments import moment
 from horae.cli.options import AsJson
 from horae.cli.printing.forecast_tables import print_comparison, print_forecast
 from horae.cli.printing.forecast_values import comparison_values, forecast_values
@@ -138,7 +139,7 @@ def _report(
 def _period(start: str | None, days: int, zone: str) -> scenarios.Period:
     load_zone(zone)
     now = datetime.now(UTC)  # noqa: TID251 - "now" is when the command is typed
-    begins = now if start is None else scenarios.moment("--start", start, zone)
+    begins = now if start is None else moment(start, "--start", zone)
     try:
         return scenarios.Period(begins, begins + timedelta(days=days), zone)
     except OverflowError as error:
