@@ -8,6 +8,7 @@ import pytest
 
 from horae import Horae, InvalidRequest, JobContext, SchemaError
 from horae.errors import CronSyntaxError, InvalidInterval, JobTypeAlreadyRegistered
+from horae.types.schedule import declared_in, verb_name
 
 
 @pytest.fixture
@@ -64,6 +65,13 @@ def test_its_schema_is_written_as_verbs(shop: Horae) -> None:
         "    +priority 3\n"
         "}\n"
     )
+
+
+@pytest.mark.parametrize("name", ["purge_sessions", "a:b", "nightly-run.two", "at 3 o'clock"])
+def test_each_schedule_is_found_again_in_its_schema(shop: Horae, name: str) -> None:
+    """The audit compares what two deployments declare of a schedule."""
+    shop.cron("0 3 * * *", name=name)(lambda: None)
+    assert "+cron 0 3 * * *" in declared_in(shop.schema)[verb_name(name)]
 
 
 def test_the_order_of_declarations_does_not_matter() -> None:

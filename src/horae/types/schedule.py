@@ -167,16 +167,30 @@ def check_scheduled(function: Callable[..., Any]) -> None:
         raise SchemaError(f"{function.__qualname__} is scheduled, so it returns nothing; it says {hints['return']!r}")
 
 
+_VERB: Final = "  verb "
+
+
 def module_schema(module: str, declared: list[Schedule]) -> str:
     """Return a module's scheduled functions as text, sorted by name, which a deployment stores and compares."""
     lines = [f"module {module} {{"]
     for schedule in sorted(declared, key=lambda item: item.name):
         trigger = schedule.rules.trigger
         zone = "" if trigger.timezone == "UTC" else f" timezone={trigger.timezone}"
-        lines.append(f"  verb {_camel_case(schedule.name)}(Unit) Unit")
+        lines.append(f"{_VERB}{verb_name(schedule.name)}(Unit) Unit")
         lines.append(f"    +{'cron' if trigger.kind == 'cron' else 'every'} {trigger.text}{zone}")
         lines.extend(f"    +{name} {value}" for name, value in _beyond_defaults(schedule))
     return "\n".join([*lines, "}"]) + "\n"
+
+
+def declared_in(schema: str) -> Mapping[str, str]:
+    """Return the lines of each function in the text of `module_schema`, by `verb_name`."""
+    found: dict[str, str] = {}
+    name = ""
+    for line in schema.splitlines():
+        if line.startswith(_VERB):
+            name = line.removeprefix(_VERB).partition("(")[0]
+        found[name] = found.get(name, "") + line
+    return found
 
 
 def schema_hash(schema: str) -> str:
@@ -191,6 +205,7 @@ def _beyond_defaults(schedule: Schedule) -> list[tuple[str, Any]]:
     return [*options, ("job", schedule.job_type), ("queue", schedule.queue), ("priority", schedule.priority)]
 
 
-def _camel_case(name: str) -> str:
+def verb_name(name: str) -> str:
+    """Return the name of a schedule as the text of its module has it: in camel case."""
     first, *rest = re.split(r"[_\W]+", name)
     return first + "".join(part.capitalize() for part in rest)

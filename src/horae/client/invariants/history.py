@@ -17,6 +17,7 @@ from horae.errors import InvalidRequest
 from horae.storage.engine.value_limits import EARLIEST
 from horae.storage.operations import invariants
 from horae.storage.schedules.rows import UNREADABLE, rules_from
+from horae.types.schedule import declared_in, verb_name
 
 ONE_CHANGE: Final = timedelta(seconds=1)
 """How far apart the moments of one change are at most: its entry in the audit log is written after the rows."""
@@ -57,7 +58,7 @@ class History:
                 found[row.action].setdefault(row.target, []).append(Alteration(row.at, before))
         versions: dict[str, list[Version]] = defaultdict(list)
         for row in invariants.stream(connection, invariants.DEPLOYMENTS):
-            versions[row.module].append(Version(row.created_at, _declared(row.schema)))
+            versions[row.module].append(Version(row.created_at, declared_in(row.schema)))
         now = invariants.now(connection)
         return cls(now, found["schedule.alter"], found["queue.limit"], versions)
 
@@ -81,10 +82,10 @@ class History:
 
     def _replaced(self, row: Any, known: Iterable[Alteration]) -> Iterator[Alteration]:
         """Yield the deployments that gave this schedule other rules, or that may have: those before are unknown."""
-        versions = self.versions.get(row.module, [])
+        versions, name = self.versions.get(row.module, []), verb_name(row.name)
         for before, after in pairwise(versions):
             altered = any(before.at - ONE_CHANGE <= change.at <= after.at for change in known)
-            if altered or before.declared.get(_verb(row.name)) != after.declared.get(_verb(row.name)):
+            if altered or before.declared.get(name) != after.declared.get(name):
                 yield Alteration(after.at, {"trigger": None})
 
 
@@ -151,19 +152,3 @@ def _trigger(text: Any, zone: str) -> Trigger:
         return parse_trigger("cron", text, zone)
     except InvalidRequest:
         return parse_trigger("interval", text, zone)
-
-
-def _declared(schema: str) -> Mapping[str, str]:
-    """Return the lines of each function in the text of a deployment."""
-    found: dict[str, str] = {}
-    name = ""
-    for line in schema.splitlines():
-        if line.startswith("  verb "):
-            name = line.removeprefix("  verb ").partition("(")[0]
-        found[name] = found.get(name, "") + line
-    return found
-
-
-def _verb(name: str) -> str:
-    first, *rest = name.replace("-", "_").replace(".", "_").split("_")
-    return first + "".join(part.capitalize() for part in rest)
