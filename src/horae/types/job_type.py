@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, Literal, TypeAlias, get_args
 from sqlalchemy import Connection
 
 from horae.domain.backoff import Backoff
-from horae.domain.jobs.decisions import ErrorRule, RetryRules
+from horae.domain.jobs.decisions import ErrorClass, ErrorRule, RetryRules
 from horae.domain.jobs.job import Job
 from horae.domain.times.duration import Duration
 from horae.errors import InvalidJobType, SoftTimeLimitExceeded
@@ -24,7 +24,6 @@ OnShutdown: TypeAlias = Literal["requeue", "fail"]
 ISOLATIONS: Final[tuple[str, ...]] = get_args(Isolation)
 Transaction: TypeAlias = Isolation | AbstractContextManager[Any] | AbstractAsyncContextManager[Any] | None
 HumanReadable: TypeAlias = str | Callable[[BaseException], str]
-ErrorClass: TypeAlias = type[BaseException]
 ApiError: TypeAlias = str | tuple[str, int, str]
 
 TIMED_OUT_TEXT: Final = "This job ran for longer than it may and was stopped."

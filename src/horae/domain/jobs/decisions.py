@@ -14,7 +14,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from horae.domain.times.duration import LONGEST_DURATION, Duration, parse_duration
 from horae.errors import InvalidRequest, quoted
@@ -47,7 +47,6 @@ class Snooze(BodyDecision):
 
     def __init__(self, delay: Duration, reason: str = "") -> None:
         self.delay = _wait("delay", delay)
-        self.reason = reason
         super().__init__(reason or f"snoozed for {self.delay}")
 
 
@@ -79,9 +78,6 @@ class RetryRules:
         return self.retry_on is None or _matches(self.retry_on, error)
 
 
-EVERY_ERROR: Final = RetryRules()
-
-
 def problem_of_rule(rule: Any) -> str | None:
     """Return why `rule` cannot be a rule, None if it can."""
     if rule is None or _is_error_class(rule):
@@ -100,7 +96,7 @@ def _takes_one(rule: Callable[..., Any]) -> bool:
     except TypeError:
         return False
     except ValueError:  # a function of an extension that does not tell its arguments
-        return True
+        pass
     return True
 
 

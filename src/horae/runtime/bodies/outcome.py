@@ -79,8 +79,7 @@ def _raised_outcome(job_type: JobType[Any], claim: Claim, error: BaseException) 
     """Return the outcome of what a body raised by itself, by its own decision or by the rules of its type."""
     match error:
         case Snooze():
-            redactor = Redactor(error, secret_values(job_type.parameters.model, claim.params))
-            return Snoozed(error.delay.total_seconds(), storable(shortened(redactor.clean(str(error)))))
+            return Snoozed(error.delay.total_seconds(), *_stored(job_type, claim, error, str(error)))
         case Discard():
             return replace(_failure(job_type, claim, error), final=True)
         case Retry():
@@ -99,12 +98,19 @@ def _may_be_retried(job_type: JobType[Any], error: BaseException) -> bool:
 
 
 def _failure(job_type: JobType[Any], claim: Claim, error: BaseException) -> Failed:
-    """Return the texts of an error to store, without values and without the secret parameters of the job."""
-    redactor = Redactor(error, secret_values(job_type.parameters.model, claim.params))
-    texts = (
+    """Return the failure that an error is."""
+    technical, human_readable, trace = _stored(
+        job_type,
+        claim,
+        error,
         f"{type(error).__name__}: {text_of(error)}",
         job_type.explain(error.__cause__ if isinstance(error, BodyDecision) and error.__cause__ else error),
         "".join(traceback.format_exception(error)),
     )
-    technical, human_readable, trace = (storable(shortened(redactor.clean(text))) for text in texts)
     return Failed(technical, human_readable, trace, timed_out=isinstance(error, SoftTimeLimitExceeded))
+
+
+def _stored(job_type: JobType[Any], claim: Claim, error: BaseException, *texts: str) -> list[str]:
+    """Return the texts of an error as they may be stored: without values and the secret parameters of the job."""
+    redactor = Redactor(error, secret_values(job_type.parameters.model, claim.params))
+    return [storable(shortened(redactor.clean(text))) for text in texts]
