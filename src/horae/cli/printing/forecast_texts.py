@@ -71,7 +71,8 @@ def storm_sentence(storm: Storm, zone: str) -> str:
     """Return what follows an outage."""
     down = f"down {at(storm.start, zone)} for {brief(storm.back - storm.start)}"
     late = f"then {counted(storm.late, 'late run')}"
-    lasts = f", the last of which begins after {brief(storm.lasts)}" if storm.lasts else ", which begin at once"
+    at_once = f", which {'begins' if storm.late == 1 else 'begin'} at once"
+    lasts = f", the last of which begins after {brief(storm.lasts)}" if storm.lasts else at_once
     dropped = f"; {counted(storm.dropped, 'time')} without a run" if storm.dropped else ""
     return f"{down}: {late}{lasts if storm.late else ''}{dropped}"
 
