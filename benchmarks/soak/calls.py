@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
@@ -81,3 +81,20 @@ class Worker:
                 self._step()
             except Exception as error:  # noqa: BLE001 - reported at the end
                 self._calls.report(f"{self._name}: {type(error).__name__}: {error}")
+
+
+class Workers:
+    """The base of what works on several threads, which start and stop together."""
+
+    _workers: Sequence[Worker] = ()
+
+    def start(self) -> None:
+        for worker in self._workers:
+            worker.start()
+
+    def stop(self) -> None:
+        """Stop all at once, and wait for their last steps."""
+        for worker in self._workers:
+            worker.stop()
+        for worker in self._workers:
+            worker.join()

@@ -9,7 +9,7 @@ from random import Random
 from typing import Final
 from urllib.parse import urlsplit
 
-from benchmarks.soak.calls import Calls, Worker
+from benchmarks.soak.calls import Calls, Worker, Workers
 
 PATIENCE: Final = 15.0
 """Seconds that a client waits for a response: longer than a node is stopped."""
@@ -22,29 +22,20 @@ PATHS: Final = (
 SERVER_ERROR, UNAVAILABLE = 500, 503
 
 
-class Clients:
+class Clients(Workers):
     """Some readers and event clients, each on a thread of its own, on nodes that are chosen at random."""
 
     def __init__(self, urls: Callable[[], Sequence[str]], longest_stream: float, draw: Random, calls: Calls) -> None:
         """`longest_stream`: seconds after which an event stream is left at the latest."""
         self._urls, self._longest_stream, self._calls = urls, longest_stream, calls
-        self._workers: list[Worker] = []
+        workers: list[Worker] = []
         for number in range(2):
             reader, listener = Random(draw.random()), Random(draw.random())
-            self._workers += [
+            workers += [
                 Worker(f"reader {number}", self._step(self._read, reader), self._pause(reader), calls),
                 Worker(f"stream {number}", self._step(self._listen, listener), self._pause(listener), calls),
             ]
-
-    def start(self) -> None:
-        for worker in self._workers:
-            worker.start()
-
-    def stop(self) -> None:
-        for worker in self._workers:
-            worker.stop()
-        for worker in self._workers:
-            worker.join()
+        self._workers = workers
 
     def _pause(self, draw: Random) -> Callable[[], float]:
         return lambda: draw.uniform(0.2, 0.8)

@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 
 from benchmarks.soak import application
 from benchmarks.soak.application import HELD, NARROW, note
-from benchmarks.soak.calls import Calls, Worker
+from benchmarks.soak.calls import Calls, Worker, Workers
 from horae import Horae, Job
 from horae.client.operations.queues import Queues
 
@@ -41,7 +41,7 @@ KINDS: Final[Mapping[str, tuple[int, Callable[[Random], dict[str, Any]]]]] = {
 """The kinds of jobs with their share and their parameters."""
 
 
-class Load:
+class Load(Workers):
     """Starts jobs and makes changes on threads of its own, all chosen by a seed.
 
     `engine` is the application's own, for jobs that are started in a transaction of the caller.
@@ -68,17 +68,6 @@ class Load:
         self._queues.limit(NARROW, LIMIT)
         self._horae.deployments.deploy(MODULE, self._versions[0])
         application.add_schedules(self._horae)
-
-    def start(self) -> None:
-        for worker in self._workers:
-            worker.start()
-
-    def stop(self) -> None:
-        """Start and change nothing more."""
-        for worker in self._workers:
-            worker.stop()
-        for worker in self._workers:
-            worker.join()
 
     def let_all_run(self) -> bool:
         """Resume the queue and pause the schedules, so that all jobs can end and no more follow; True when done."""

@@ -86,23 +86,15 @@ def connections_used_up(server: PostgresServer) -> Generator[None]:
     """Take all connections that the server has left, and end those of others, so that they cannot connect again."""
     with ExitStack() as taken:
         terminate_backends(server)
-        done = threading.Event()
 
         def take() -> None:
-            while not done.wait(0.05):
-                with suppress(psycopg.OperationalError):  # until the others give up another one
-                    taken.enter_context(administer(server.url()))
-
-        thread = threading.Thread(target=take, daemon=True)
-        for _ in range(_max_connections(server)):
-            with suppress(psycopg.OperationalError):
+            with suppress(psycopg.OperationalError):  # until the others give up another one
                 taken.enter_context(administer(server.url()))
-        thread.start()
-        try:
+
+        for _ in range(_max_connections(server)):
+            take()
+        with _repeated(take, 0.05):
             yield
-        finally:
-            done.set()
-            thread.join()
 
 
 @contextmanager
