@@ -82,6 +82,7 @@ CREATE TABLE horae_jobs (
     hook_owed character varying(32),
     hook_taken_at timestamp with time zone,
     retry_reason text,
+    waits_for character varying(16),
     CONSTRAINT horae_jobs_attempts CHECK (((attempt >= 0) AND (max_attempts >= 1) AND (lease >= attempt))),
     CONSTRAINT horae_jobs_cancelled_by CHECK (((cancelled_by IS NULL) OR ((state)::text = 'cancelled'::text))),
     CONSTRAINT horae_jobs_ended CHECK (((finished_at IS NOT NULL) = ((state)::text = ANY ((ARRAY['finished'::character varying, 'failed'::character varying, 'cancelled'::character varying])::text[])))),
@@ -97,18 +98,20 @@ END),
     CONSTRAINT horae_jobs_pkey PRIMARY KEY (id),
     CONSTRAINT horae_jobs_progress CHECK (((progress_percentage >= 0) AND (progress_percentage <= 100))),
     CONSTRAINT horae_jobs_readable CHECK (((lease < '4611686018427387904'::bigint) AND (attempt < 1073741824) AND (jsonb_typeof(meta) = 'object'::text) AND ((run_at >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (run_at <= to_timestamp(('253402214400'::bigint)::double precision))) AND ((created_at >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (created_at <= to_timestamp(('253402214400'::bigint)::double precision))) AND ((updated_at >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (updated_at <= to_timestamp(('253402214400'::bigint)::double precision))) AND ((started_at >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (started_at <= to_timestamp(('253402214400'::bigint)::double precision))) AND ((finished_at >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (finished_at <= to_timestamp(('253402214400'::bigint)::double precision))) AND ((nominal_time >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (nominal_time <= to_timestamp(('253402214400'::bigint)::double precision))))),
-    CONSTRAINT horae_jobs_state CHECK (((state)::text = ANY ((ARRAY['pending'::character varying, 'started'::character varying, 'finished'::character varying, 'failed'::character varying, 'cancelled'::character varying])::text[])))
+    CONSTRAINT horae_jobs_state CHECK (((state)::text = ANY ((ARRAY['pending'::character varying, 'started'::character varying, 'finished'::character varying, 'failed'::character varying, 'cancelled'::character varying])::text[]))),
+    CONSTRAINT horae_jobs_waits_for CHECK (((waits_for)::text = ANY ((ARRAY['jobs'::character varying, 'limit'::character varying])::text[])))
 );
 CREATE INDEX horae_jobs_ended ON horae_jobs USING btree (finished_at) WHERE (finished_at IS NOT NULL);
 CREATE INDEX horae_jobs_held ON horae_jobs USING btree (node_id) WHERE (node_id IS NOT NULL);
 CREATE INDEX horae_jobs_hook_owed ON horae_jobs USING btree (id) WHERE (hook_owed IS NOT NULL);
 CREATE INDEX horae_jobs_occupying ON horae_jobs USING btree (owner, type) WHERE ((owner IS NOT NULL) AND ((finished_at IS NULL) OR (node_id IS NOT NULL)));
 CREATE INDEX horae_jobs_owner ON horae_jobs USING btree (owner, id) WHERE (owner IS NOT NULL);
-CREATE INDEX horae_jobs_ready ON horae_jobs USING btree (priority DESC, run_at, id, queue, type) WHERE ((state)::text = 'pending'::text);
+CREATE INDEX horae_jobs_ready ON horae_jobs USING btree (priority DESC, run_at, id, queue, type) WHERE (((state)::text = 'pending'::text) AND (waits_for IS NULL));
 CREATE INDEX horae_jobs_retry_of ON horae_jobs USING btree (retry_of) WHERE (retry_of IS NOT NULL);
 CREATE INDEX horae_jobs_schedule ON horae_jobs USING btree (schedule_id, id) WHERE (schedule_id IS NOT NULL);
 CREATE UNIQUE INDEX horae_jobs_tick ON horae_jobs USING btree (schedule_id, nominal_time) WHERE (nominal_time IS NOT NULL);
 CREATE UNIQUE INDEX horae_jobs_unique_key ON horae_jobs USING btree (type, unique_key) WHERE ((unique_key IS NOT NULL) AND (finished_at IS NULL));
+CREATE INDEX horae_jobs_waiting ON horae_jobs USING btree (waits_for, run_at, id) WHERE (((state)::text = 'pending'::text) AND (waits_for IS NOT NULL));
 CREATE UNLOGGED TABLE horae_live_cancels (
     job_id bigint NOT NULL,
     requested_by character varying(200),

@@ -77,6 +77,7 @@ CREATE TABLE horae_jobs (
     hook_owed VARCHAR(32) CONSTRAINT horae_jobs_hook_owed CHECK (hook_owed IN ('on_error', 'on_cancelled', 'before_delete', 'on_error,before_delete', 'on_cancelled,before_delete')),
     hook_taken_at BIGINT CONSTRAINT horae_jobs_readable CHECK (lease < 4611686018427387904 AND attempt < 1073741824 AND CASE WHEN json_valid(meta) THEN json_type(meta) = 'object' ELSE 0 END AND run_at BETWEEN -62135510400000000 AND 253402214400000000 AND created_at BETWEEN -62135510400000000 AND 253402214400000000 AND updated_at BETWEEN -62135510400000000 AND 253402214400000000 AND started_at BETWEEN -62135510400000000 AND 253402214400000000 AND finished_at BETWEEN -62135510400000000 AND 253402214400000000 AND nominal_time BETWEEN -62135510400000000 AND 253402214400000000),
     retry_reason TEXT,
+    waits_for VARCHAR(16) CONSTRAINT horae_jobs_waits_for CHECK (waits_for IN ('jobs', 'limit')),
     CONSTRAINT horae_jobs_attempts CHECK (attempt >= 0 AND max_attempts >= 1 AND lease >= attempt),
     CONSTRAINT horae_jobs_cancelled_by CHECK (cancelled_by IS NULL OR state = 'cancelled'),
     CONSTRAINT horae_jobs_ended CHECK ((finished_at IS NOT NULL) = (state IN ('finished', 'failed', 'cancelled'))),
@@ -191,11 +192,12 @@ CREATE INDEX horae_jobs_held ON horae_jobs (node_id) WHERE node_id IS NOT NULL;
 CREATE INDEX horae_jobs_hook_owed ON horae_jobs (id) WHERE hook_owed IS NOT NULL;
 CREATE INDEX horae_jobs_occupying ON horae_jobs (owner, type) WHERE owner IS NOT NULL AND (finished_at IS NULL OR node_id IS NOT NULL);
 CREATE INDEX horae_jobs_owner ON horae_jobs (owner, id) WHERE owner IS NOT NULL;
-CREATE INDEX horae_jobs_ready ON horae_jobs (priority DESC, run_at, id, queue, type) WHERE state = 'pending';
+CREATE INDEX horae_jobs_ready ON horae_jobs (priority DESC, run_at, id, queue, type) WHERE state = 'pending' AND waits_for IS NULL;
 CREATE INDEX horae_jobs_retry_of ON horae_jobs (retry_of) WHERE retry_of IS NOT NULL;
 CREATE INDEX horae_jobs_schedule ON horae_jobs (schedule_id, id) WHERE schedule_id IS NOT NULL;
 CREATE UNIQUE INDEX horae_jobs_tick ON horae_jobs (schedule_id, nominal_time) WHERE nominal_time IS NOT NULL;
 CREATE UNIQUE INDEX horae_jobs_unique_key ON horae_jobs (type, unique_key) WHERE unique_key IS NOT NULL AND finished_at IS NULL;
+CREATE INDEX horae_jobs_waiting ON horae_jobs (waits_for, run_at, id) WHERE state = 'pending' AND waits_for IS NOT NULL;
 CREATE INDEX horae_schedules_due ON horae_schedules (next_start) WHERE next_start IS NOT NULL;
 CREATE UNIQUE INDEX horae_schedules_name ON horae_schedules (module, name);
 CREATE INDEX horae_schedules_running ON horae_schedules (run_token) WHERE run_token IS NOT NULL;

@@ -30,6 +30,13 @@ class JobState(StrEnum):
     CANCELLED = "cancelled"
 
 
+class WaitsFor(StrEnum):
+    """What holds a pending job back."""
+
+    JOBS = "jobs"
+    LIMIT = "limit"
+
+
 class JobEvent(StrEnum):
     """An event in the life of a job; `NEXT_STATE` has the state that it leads to."""
 
@@ -80,6 +87,7 @@ class Job:
     `meta` belongs to the caller; Horae does not interpret it. `max_runtime` (seconds) and `run_reason` come from the
     schedule of a scheduled job; `retry_of` is the job that this one repeats.
     `retry_reason` tells the owner why the job is pending again; its next attempt is due at `run_at`.
+    `waits_for` is what holds a pending job back, even when it is due.
     """
 
     id: JobId
@@ -113,6 +121,7 @@ class Job:
     run_reason: str | None = None
     retry_of: JobId | None = None
     retry_reason: str | None = None
+    waits_for: WaitsFor | None = None
 
     @property
     def ended(self) -> bool:

@@ -48,7 +48,7 @@ from horae.storage.engine.dialect import (
     seconds_since,
 )
 from horae.storage.engine.value_limits import JOB_IS_READABLE, MOST_ATTEMPTS, MOST_LEASES
-from horae.storage.jobs.tables import jobs, queues, ready_order
+from horae.storage.jobs.tables import IS_READY, jobs, queues, ready_order
 
 _AS_TEXT: Final = frozenset({"params", "backoff", "meta"})  # parsed where they are needed
 CLAIMED: Final = tuple(cast(jobs.c[name], Text()) if name in _AS_TEXT else jobs.c[name] for name in Claim._fields)
@@ -96,7 +96,7 @@ def due_jobs(dialect: str, closed: Select[Any], *columns: Column[Any]) -> Select
     return (
         select(*columns)
         .where(
-            jobs.c.state == JobState.PENDING,
+            IS_READY,
             jobs.c.run_at <= database_now(),
             jobs.c.lease < MOST_LEASES,  # the next lease and attempt must be within their limits
             jobs.c.attempt < MOST_ATTEMPTS,
@@ -156,7 +156,7 @@ CLAIM_ONE: Final = (
     update(jobs)
     .where(
         jobs.c.id == bindparam("job_id"),
-        jobs.c.state == JobState.PENDING,
+        IS_READY,
         jobs.c.run_at <= database_now(),
     )
     .values(_STARTED)
@@ -167,7 +167,7 @@ CLAIM_ONE: Final = (
 MOST_SCANNED: Final = 1000
 """How many pending jobs are read to find the next one to become due."""
 
-_waiting = select(jobs.c.run_at).where(jobs.c.state == JobState.PENDING).limit(MOST_SCANNED).subquery("waiting")
+_waiting = select(jobs.c.run_at).where(IS_READY).limit(MOST_SCANNED).subquery("waiting")
 
 
 def _next_work(dialect: str) -> Executable:

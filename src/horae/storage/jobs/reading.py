@@ -8,7 +8,7 @@ from typing import Any, Final
 from sqlalchemy import BigInteger, ColumnElement, Connection, Row, Select, bindparam, case, func, select, type_coerce
 
 from horae.domain.backoff import Backoff
-from horae.domain.jobs.job import LEFT_OUT, AttemptOutcome, Job, JobId, JobState, NodeId
+from horae.domain.jobs.job import LEFT_OUT, AttemptOutcome, Job, JobId, JobState, NodeId, WaitsFor
 from horae.storage.engine.dialect import IdList, TextList, among, longer_than, member_of
 from horae.storage.engine.unreadable_rows import read, readable, readable_page
 from horae.storage.engine.value_limits import MOST_ATTEMPTS, MOST_LEASES
@@ -158,7 +158,9 @@ def job_of(row: Mapping[Any, Any]) -> Job:
     if not isinstance(values["meta"], dict):
         raise TypeError("its meta is not a JSON object")
     if values["state"] is not JobState.PENDING:
-        values["retry_reason"] = None  # the claim leaves it, and so writes less
+        values["retry_reason"] = values["waits_for"] = None  # the claim leaves them, and so writes less
+    elif values["waits_for"] is not None:
+        values["waits_for"] = WaitsFor(values["waits_for"])
     if not (values["lease"] < MOST_LEASES and values["attempt"] < MOST_ATTEMPTS):
         raise ValueError("its lease or attempt is too large")
     return Job(**values)

@@ -20,6 +20,7 @@ from sqlalchemy import (
     Table,
     Text,
     TextClause,
+    and_,
     false,
     or_,
     text,
@@ -99,6 +100,8 @@ jobs = Table(
         CheckConstraint(JOB_IS_READABLE, name="readable"),
     ),
     Column("retry_reason", Text),  # why the job is pending again; meaningless once it is claimed
+    # What holds a pending job back, so that no claim reads it; meaningless once it is claimed.
+    Column("waits_for", String(16), CheckConstraint("waits_for IN ('jobs', 'limit')", name="waits_for")),
     CheckConstraint("state IN ('pending', 'started', 'finished', 'failed', 'cancelled')", name="state"),
     CheckConstraint("(finished_at IS NOT NULL) = (state IN ('finished', 'failed', 'cancelled'))", name="ended"),
     # A node holds started jobs, and jobs that were cancelled or failed until their bodies have stopped.
@@ -115,7 +118,10 @@ jobs = Table(
 
 ready_order = (jobs.c.priority.desc(), jobs.c.run_at, jobs.c.id)
 
-partial_index("horae_jobs_ready", *ready_order, jobs.c.queue, jobs.c.type, where=text("state = 'pending'"))
+_ready = text("state = 'pending' AND waits_for IS NULL")
+partial_index("horae_jobs_ready", *ready_order, jobs.c.queue, jobs.c.type, where=_ready)
+_waiting = text("state = 'pending' AND waits_for IS NOT NULL")
+partial_index("horae_jobs_waiting", jobs.c.waits_for, jobs.c.run_at, jobs.c.id, where=_waiting)
 partial_index("horae_jobs_held", jobs.c.node_id, where=text("node_id IS NOT NULL"))
 _occupying = text("owner IS NOT NULL AND (finished_at IS NULL OR node_id IS NOT NULL)")
 partial_index("horae_jobs_occupying", jobs.c.owner, jobs.c.type, where=_occupying)
@@ -133,6 +139,8 @@ ENDED_NOW = {"finished_at": now_or_later(jobs.c.updated_at), "updated_at": now_o
 """The values of a job that ends now, other than by a settlement."""
 IS_OPEN = or_(jobs.c.finished_at.is_(None), jobs.c.node_id.is_not(None))
 """The job has not ended, or its body has not stopped yet."""
+IS_READY = and_(jobs.c.state == "pending", jobs.c.waits_for.is_(None))
+"""The job may be claimed when it is due; `state = 'pending'` alone would read all ended jobs (`horae_jobs_ready`)."""
 
 job_attempts = Table(
     "horae_job_attempts",

@@ -5,7 +5,7 @@ from typing import Final
 from sqlalchemy import Column, Connection, MetaData, String, Table, inspect, select
 
 BASE: Final = "base"
-REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007")
+REVISIONS: Final = tuple(f"{number:04d}" for number in range(1, 15))
 HEAD: Final = REVISIONS[-1]
 VERSION_TABLE: Final = "horae_alembic_version"
 

@@ -11,7 +11,7 @@ from horae.domain.jobs.job import Job, JobState
 from horae.storage.engine.dialect import database_now, seconds_since
 from horae.storage.engine.unreadable_rows import readable
 from horae.storage.jobs.reading import COLUMNS, job_from
-from horae.storage.jobs.tables import jobs
+from horae.storage.jobs.tables import IS_READY, jobs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ DUE_WORK: Final = (
     select(
         jobs.c.queue, jobs.c.type, func.count().label("count"), func.max(seconds_since(jobs.c.run_at)).label("oldest")
     )
-    .where(jobs.c.state == JobState.PENDING, jobs.c.run_at <= database_now())
+    .where(IS_READY, jobs.c.run_at <= database_now())
     .group_by(jobs.c.queue, jobs.c.type)
     .order_by(jobs.c.queue, jobs.c.type)
 )

@@ -19,7 +19,7 @@ from sqlalchemy import (
 from horae.domain.jobs.job import JobState
 from horae.storage.engine.dialect import Instant, database_now
 from horae.storage.engine.unreadable_rows import UNREADABLE
-from horae.storage.jobs.tables import job_attempts, jobs, queues
+from horae.storage.jobs.tables import IS_READY, job_attempts, jobs, queues
 from horae.storage.operations.audit_tables import audit
 from horae.storage.schedules.tables import deployments, schedule_statistics, schedules, ticks
 
@@ -179,7 +179,7 @@ STATES: Final = select(jobs.c.id, jobs.c.state).where(jobs.c.id.in_(bindparam("i
 
 DUE: Final = (
     select(jobs.c.queue, jobs.c.type, func.count().label("number"), func.min(jobs.c.run_at).label("oldest"))
-    .where(jobs.c.state == JobState.PENDING, jobs.c.run_at <= bindparam("before", type_=Instant()))
+    .where(IS_READY, jobs.c.run_at <= bindparam("before", type_=Instant()))
     .group_by(jobs.c.queue, jobs.c.type)
     .order_by(jobs.c.queue, jobs.c.type)
 )
