@@ -4,42 +4,27 @@ Clients, database and runtime are imported by the methods that first need them: 
 starts jobs and runs none, does not load the rest.
 """
 
-import asyncio
 import sys
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Collection, Generator
 from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from typing_extensions import Unpack
 
 from horae.api.lazy import Interface, LazyInterface, web_packages_required
+from horae.async_app import AsyncHorae
 from horae.forking import ForkSafeLock, lazy_property
-from horae.types.function import BodyKeywords, JobFunction, JobKeywords
-from horae.types.job_type import JobType
-from horae.types.registry import Registry
-from horae.types.schedule import (
-    DeclaredKeywords,
-    RuleKeywords,
-    Schedule,
-    TriggerKeywords,
-    check_options,
-    check_scheduled,
-    module_schema,
-    part_of,
-    rules_of,
-    trigger_of,
-)
+from horae.types.declarations import Declarations
+from horae.types.schedule import module_schema
 
 if TYPE_CHECKING:
     from horae.api.security.actor import Authenticate
     from horae.client.forecast.forecasting import Forecasting, ForecastKeywords
     from horae.client.invariants.finding import AuditReport
-    from horae.client.jobs.async_jobs import AsyncJobs
     from horae.client.jobs.jobs import Jobs
-    from horae.client.schedules.async_schedules import AsyncSchedules
     from horae.client.schedules.deployments import Deployed, Deployments
     from horae.client.schedules.schedules import Schedules
     from horae.runtime.claims.slots import Slots
@@ -50,12 +35,8 @@ if TYPE_CHECKING:
     from horae.storage.engine.database import Database
     from horae.wakeup.channel import WakeupChannel
 
-P = ParamSpec("P")
-R = TypeVar("R")
-J = TypeVar("J", bound=JobType[Any])
 
-
-class Horae:
+class Horae(Declarations):
     """An application's job types and schedules, and the clients to work with them.
 
     Opens nothing before its first use. Raises `ConfigurationError` for invalid settings.
@@ -71,64 +52,14 @@ class Horae:
         from horae.api.security.tokens import tokens_of
         from horae.settings import settings
 
+        super().__init__()
         self._authenticate = authenticate
         self.settings: Settings = settings(database=database, **given)
         tokens_of(token.get_secret_value() for token in self.settings.tokens)  # refuses malformed ones
-        self.registry = Registry()
-        self.declared: list[Schedule] = []
         self._module = _calling_module()
         self._nodes = WeakSet["Node"]()
         self.opening = ForkSafeLock(reentrant=True)
         self._interfaces: list[LazyInterface] = []
-
-    @overload
-    def job(self, function: Callable[P, R], /) -> JobFunction[P, R]: ...
-    @overload
-    def job(self, /, **options: Unpack[JobKeywords]) -> Callable[[Callable[P, R]], JobFunction[P, R]]: ...
-    def job(self, function: Callable[P, R] | None = None, /, **options: Unpack[JobKeywords]) -> Any:
-        """Make a function a job type: `@horae.job`, or `@horae.job(max_count=1, …)` with the options of `JobType`."""
-
-        def declare(declared: Callable[P, R]) -> JobFunction[P, R]:
-            job_function = JobFunction(declared, **options)
-            self.registry.add(job_function.job_type)
-            return job_function
-
-        return declare if function is None else declare(function)
-
-    def cron(
-        self, expression: str, /, **options: Unpack[DeclaredKeywords]
-    ) -> Callable[[Callable[P, R]], JobFunction[P, R]]:
-        """Declare a function that runs when a cron expression fires, as in `@horae.cron("0 3 * * *", timezone=…)`.
-
-        The function takes no parameters (but a `JobContext`) and returns nothing, else `SchemaError`. A node deploys
-        the schedules of its application when it starts. Raises `CronSyntaxError` and `InvalidRequest`.
-        """
-        return self._declare_schedule({**options, "cron": expression})
-
-    def every(
-        self, interval: str | timedelta, /, **options: Unpack[DeclaredKeywords]
-    ) -> Callable[[Callable[P, R]], JobFunction[P, R]]:
-        """Declare a function that runs an interval after each finish, or at fixed times with `fixed=True`."""
-        return self._declare_schedule({**options, "every": interval})
-
-    def _declare_schedule(self, given: Mapping[str, Any]) -> Callable[[Callable[P, R]], JobFunction[P, R]]:
-        check_options(given, TriggerKeywords, RuleKeywords, BodyKeywords)
-        trigger = trigger_of(part_of(given, TriggerKeywords))
-        rules, job_options = part_of(given, RuleKeywords), part_of(given, BodyKeywords)
-        options: Any = {"max_count": None} | job_options
-
-        def declare(function: Callable[P, R]) -> JobFunction[P, R]:
-            check_scheduled(function)
-            job_function = JobFunction(function, **options)
-            kind = job_function.job_type
-            its_rules = rules_of(f"{function.__module__}.{kind.type}", trigger, rules)
-            self.registry.add(kind)
-            # A reloaded module declares the same schedules again: replace, do not add.
-            self.declared[:] = [schedule for schedule in self.declared if schedule.name != kind.type]
-            self.declared.append(Schedule(kind.type, kind.type, its_rules, kind.queue, kind.priority))
-            return job_function
-
-        return declare
 
     @property
     def module(self) -> str:
@@ -143,11 +74,6 @@ class Horae:
     def deploy(self, *, min_replicas: int = 1, restore: bool = True) -> "Deployed":
         """Make the schedules declared here the current version of the module, as a node does when it starts."""
         return self.deployments.deploy(self.module, self.declared, min_replicas=min_replicas, restore=restore)
-
-    def register(self, job_type: type[J]) -> type[J]:
-        """Register a subclass of `JobType`; also a decorator. Raises `InvalidJobType`, `JobTypeAlreadyRegistered`."""
-        self.registry.add(job_type())
-        return job_type
 
     @lazy_property
     def components(self) -> "Components":
@@ -180,7 +106,7 @@ class Horae:
         )
 
     @lazy_property
-    def aio(self) -> "AsyncHorae":
+    def aio(self) -> AsyncHorae:
         """The same for async code: `await horae.aio.jobs.start(…)`."""
         return AsyncHorae(self)
 
@@ -364,33 +290,6 @@ class Horae:
         from horae.wakeup.postgres import PostgresChannel
 
         return PostgresChannel(database.url, listens=not database.pooled)
-
-
-class AsyncHorae:
-    """The clients for async code."""
-
-    def __init__(self, horae: Horae) -> None:
-        self._horae = horae
-        self.opening = horae.opening
-
-    @lazy_property
-    def jobs(self) -> "AsyncJobs":
-        """Start, watch and cancel jobs."""
-        from horae.client.jobs.async_jobs import AsyncJobs
-
-        components = self._horae.components
-        return AsyncJobs(self._horae.jobs, components.database, components.wakeup)
-
-    @lazy_property
-    def schedules(self) -> "AsyncSchedules":
-        """Add, change and read schedules."""
-        from horae.client.schedules.async_schedules import AsyncSchedules
-
-        return AsyncSchedules(self._horae.schedules, self._horae.components.database)
-
-    async def migrate(self) -> None:
-        """Create the tables or bring them up to date; see `Horae.migrate`."""
-        await asyncio.to_thread(self._horae.migrate)
 
 
 def _calling_module() -> str:

@@ -1,0 +1,65 @@
+"""The clients of an application for async code: `horae.aio`."""
+
+import asyncio
+from typing import TYPE_CHECKING, Protocol
+
+from horae.forking import ForkSafeLock, lazy_property
+
+if TYPE_CHECKING:
+    from horae.client.jobs.async_jobs import AsyncJobs
+    from horae.client.jobs.jobs import Jobs
+    from horae.client.schedules.async_schedules import AsyncSchedules
+    from horae.client.schedules.schedules import Schedules
+    from horae.runtime.components import Components
+
+
+class SyncHorae(Protocol):
+    """What this module needs of `Horae`."""
+
+    opening: ForkSafeLock
+
+    @property
+    def components(self) -> "Components":
+        """The opened adapters."""
+        ...
+
+    @property
+    def jobs(self) -> "Jobs":
+        """The client for jobs."""
+        ...
+
+    @property
+    def schedules(self) -> "Schedules":
+        """The client for schedules."""
+        ...
+
+    def migrate(self) -> None:
+        """Create the tables or bring them up to date."""
+        ...
+
+
+class AsyncHorae:
+    """The clients for async code."""
+
+    def __init__(self, horae: SyncHorae) -> None:
+        self._horae = horae
+        self.opening = horae.opening
+
+    @lazy_property
+    def jobs(self) -> "AsyncJobs":
+        """Start, watch and cancel jobs."""
+        from horae.client.jobs.async_jobs import AsyncJobs
+
+        components = self._horae.components
+        return AsyncJobs(self._horae.jobs, components.database, components.wakeup)
+
+    @lazy_property
+    def schedules(self) -> "AsyncSchedules":
+        """Add, change and read schedules."""
+        from horae.client.schedules.async_schedules import AsyncSchedules
+
+        return AsyncSchedules(self._horae.schedules, self._horae.components.database)
+
+    async def migrate(self) -> None:
+        """Create the tables or bring them up to date; see `Horae.migrate`."""
+        await asyncio.to_thread(self._horae.migrate)

@@ -1,0 +1,88 @@
+"""The declarations of an application: its job types and schedules, made by decorators."""
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any, ParamSpec, TypeVar, overload
+
+from typing_extensions import Unpack
+
+from horae.types.function import BodyKeywords, JobFunction, JobKeywords
+from horae.types.job_type import JobType
+from horae.types.registry import Registry
+from horae.types.schedule import (
+    DeclaredKeywords,
+    RuleKeywords,
+    Schedule,
+    TriggerKeywords,
+    check_options,
+    check_scheduled,
+    part_of,
+    rules_of,
+    trigger_of,
+)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+J = TypeVar("J", bound=JobType[Any])
+
+
+class Declarations:
+    """The decorators of an application, and what they have declared. `Horae` inherits them."""
+
+    def __init__(self) -> None:
+        self.registry = Registry()
+        self.declared: list[Schedule] = []
+
+    @overload
+    def job(self, function: Callable[P, R], /) -> JobFunction[P, R]: ...
+    @overload
+    def job(self, /, **options: Unpack[JobKeywords]) -> Callable[[Callable[P, R]], JobFunction[P, R]]: ...
+    def job(self, function: Callable[P, R] | None = None, /, **options: Unpack[JobKeywords]) -> Any:
+        """Make a function a job type: `@horae.job`, or `@horae.job(max_count=1, …)` with the options of `JobType`."""
+
+        def declare(declared: Callable[P, R]) -> JobFunction[P, R]:
+            job_function = JobFunction(declared, **options)
+            self.registry.add(job_function.job_type)
+            return job_function
+
+        return declare if function is None else declare(function)
+
+    def cron(
+        self, expression: str, /, **options: Unpack[DeclaredKeywords]
+    ) -> Callable[[Callable[P, R]], JobFunction[P, R]]:
+        """Declare a function that runs when a cron expression fires, as in `@horae.cron("0 3 * * *", timezone=…)`.
+
+        The function takes no parameters (but a `JobContext`) and returns nothing, else `SchemaError`. A node deploys
+        the schedules of its application when it starts. Raises `CronSyntaxError` and `InvalidRequest`.
+        """
+        return self._declare_schedule({**options, "cron": expression})
+
+    def every(
+        self, interval: str | timedelta, /, **options: Unpack[DeclaredKeywords]
+    ) -> Callable[[Callable[P, R]], JobFunction[P, R]]:
+        """Declare a function that runs an interval after each finish, or at fixed times with `fixed=True`."""
+        return self._declare_schedule({**options, "every": interval})
+
+    def _declare_schedule(self, given: Mapping[str, Any]) -> Callable[[Callable[P, R]], JobFunction[P, R]]:
+        check_options(given, TriggerKeywords, RuleKeywords, BodyKeywords)
+        trigger = trigger_of(part_of(given, TriggerKeywords))
+        rules, job_options = part_of(given, RuleKeywords), part_of(given, BodyKeywords)
+        options: Any = {"max_count": None} | job_options
+
+        def declare(function: Callable[P, R]) -> JobFunction[P, R]:
+            check_scheduled(function)
+            job_function = JobFunction(function, **options)
+            kind = job_function.job_type
+            its_rules = rules_of(f"{function.__module__}.{kind.type}", trigger, rules)
+            self.registry.add(kind)
+            # A reloaded module declares the same schedules again: replace, do not add.
+            self.declared[:] = [schedule for schedule in self.declared if schedule.name != kind.type]
+            self.declared.append(Schedule(kind.type, kind.type, its_rules, kind.queue, kind.priority))
+            return job_function
+
+        return declare
+
+    def register(self, job_type: type[J]) -> type[J]:
+        """Register a subclass of `JobType`; also a decorator. Raises `InvalidJobType`, `JobTypeAlreadyRegistered`."""
+        self.registry.add(job_type())
+        return job_type
