@@ -9,7 +9,7 @@ from unittest import mock
 
 from sqlalchemy import Connection, and_, func, select
 
-from horae.client.jobs import jobs as client_jobs
+from horae.client.jobs import starting
 from horae.client.jobs.cancelling import JobCanceller
 from horae.domain.cluster.liveness import Contact
 from horae.domain.jobs.job import Job, JobState, NodeId
@@ -182,4 +182,4 @@ _settle_within: Final = runner.settle_within
 
 def hinting_at_once() -> AbstractContextManager[Any]:
     """Send a hint within the caller's transaction."""
-    return mock.patch.object(client_jobs, "after_commit", lambda _session, send: send())
+    return mock.patch.object(starting, "after_commit", lambda _session, send: send())

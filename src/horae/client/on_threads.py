@@ -8,14 +8,15 @@ from horae.storage.engine.caller_threads import Use
 from horae.storage.engine.database import Database
 
 C = TypeVar("C")
+C_co = TypeVar("C_co", covariant=True)  # so that a method of a base class serves the clients that inherit it
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class OnThreads(Generic[C]):
+class OnThreads(Generic[C_co]):
     """A client for coroutines: each method calls the one of `client` on a database thread."""
 
-    def __init__(self, client: C, database: Database) -> None:
+    def __init__(self, client: C_co, database: Database) -> None:
         self.client, self.database = client, database
 
 

@@ -14,7 +14,7 @@ from horae.api.security.actor import Actor
 from horae.api.services import Services
 from horae.api.views.jobs import AttemptList, JobDetail, JobList, attempt_views
 from horae.client.jobs.filters import wanted_states
-from horae.client.jobs.jobs import JobPage
+from horae.client.jobs.reading import JobPage
 from horae.domain.jobs.job import Job, JobState
 from horae.domain.jobs.owner import EVERYBODY, Whose
 from horae.domain.storable import storable

@@ -1,0 +1,64 @@
+"""What the methods of `Jobs` share: the parts of an application, a stored job, and a transaction of their own."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from typing import Final, TypeVar
+
+from sqlalchemy import Connection
+
+from horae.client.jobs.cancelling import JobCanceller
+from horae.client.jobs.contention import RunsAttempt, with_retries
+from horae.client.jobs.filters import owner_of
+from horae.client.jobs.inline import RunsInline
+from horae.client.jobs.limits import USUAL, JobLimits
+from horae.client.jobs.live_reports import with_live_reports
+from horae.domain.jobs.job import Job, JobId
+from horae.domain.jobs.owner import EVERYBODY, Whose
+from horae.errors import JobDoesNotExist
+from horae.live.store import LiveStore
+from horae.storage.engine.database import Database
+from horae.storage.engine.same_database import SameDatabase
+from horae.storage.jobs import reading
+from horae.types.arguments import LARGEST_ID, of_kind
+from horae.types.hooks.hooks import Hooks
+from horae.types.registry import Registry
+from horae.wakeup.channel import Hint, HintKind, WakeupChannel
+
+T = TypeVar("T")
+WORK: Final = Hint(HintKind.WORK)
+
+
+class JobsBase:
+    """The parts of an application that the methods of `Jobs` use."""
+
+    def __init__(  # noqa: PLR0913 - the parts of an application
+        self, database: Database, registry: Registry, live: LiveStore, wakeup: WakeupChannel, *,
+        keep: timedelta, inline: RunsInline, limits: JobLimits = USUAL,
+    ) -> None:  # fmt: skip
+        self._database, self._registry, self._live, self._wakeup = database, registry, live, wakeup
+        self._keep, self._inline, self.limits = keep, inline, limits
+        self._same_database = SameDatabase(database)
+        self._hooks = Hooks(database, registry)
+        self._run_attempt: RunsAttempt = partial(with_retries, bound=limits.contention)
+        self._canceller = JobCanceller(database, live, wakeup, self._hooks)
+
+    def get(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
+        """Return the job with its live label and percentage. Raises `JobDoesNotExist`, also for another owner's job."""
+        return with_live_reports(self._live, [self._stored(job_id, owner)])[0]
+
+    def _alone(self, insert: Callable[[Connection], T]) -> T:
+        return self._run_attempt(partial(self._database.transact, insert))
+
+    def _stored(self, job_id: int, whose: Whose) -> Job:
+        owner = owner_of(whose)
+        of_kind("job id", job_id, int, "a whole number")
+        job = self._database.autocommit(reading.get, JobId(job_id)) if abs(job_id) <= LARGEST_ID else None
+        if job is None or (owner is not None and job.owner != owner):
+            raise JobDoesNotExist(job_id)
+        return job
+
+
+def is_new(created: tuple[Job, bool]) -> bool:
+    """Return whether a creation made a job, rather than find the one that has its unique key."""
+    return created[1]

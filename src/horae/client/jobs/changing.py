@@ -1,0 +1,101 @@
+"""The methods of `Jobs` that change stored jobs: cancel, retry, delete, clean up."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from functools import partial
+
+from horae.client.changes import Change, recorded
+from horae.client.jobs import creation, filters
+from horae.client.jobs.base import WORK, JobsBase, is_new
+from horae.client.jobs.creation import Creation
+from horae.client.jobs.filters import owner_of
+from horae.domain.jobs.job import Job, JobState
+from horae.domain.jobs.owner import EVERYBODY, Whose
+from horae.domain.names import foreign_id
+from horae.domain.times.duration import Duration
+from horae.errors import JobNotDeletable, JobNotRetryable
+from horae.storage.jobs import owed_hooks, reading
+from horae.storage.outcomes import deletion
+from horae.types.start_options import StartOptions
+
+
+class ChangesJobs(JobsBase):
+    """The methods that change jobs which exist."""
+
+    def cancel(self, job_id: int, *, owner: Whose = EVERYBODY, by: str | None = None) -> Job:
+        """Cancel the job: it is `cancelled`, a final state, when this returns; its body is stopped, its work discarded.
+
+        Cancelling twice is no error. Raises `JobNotCancellable` for a finished or failed job, `JobDoesNotExist`.
+        """
+        if by is not None:
+            foreign_id("by", by)
+        job = self._stored(job_id, owner)
+        if job.state is JobState.CANCELLED:
+            return job
+        return self._canceller.cancel(job, by or owner_of(owner))
+
+    def retry(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
+        """Start a new job with the parameters and options of a failed or cancelled one, which stays as it ended.
+
+        A second call returns the job that the first one started, or raises `JobNotRetryable`, which names it, if that
+        job failed or was cancelled too. Raises what `start` raises.
+        """
+        job = self._hooks.with_parameters(self._stored(job_id, owner))
+        if job.state not in (JobState.FAILED, JobState.CANCELLED):
+            raise JobNotRetryable(job.id, job.state)
+        kind = self._registry.get(job.type)
+        options = StartOptions(
+            owner=job.owner, priority=job.priority, queue=job.queue, unique_key=job.unique_key,
+            max_attempts=job.max_attempts, meta=job.meta,
+            backoff=self._database.autocommit(reading.backoff, job.id),
+        )  # fmt: skip
+        stored = kind.parameters.restore(job.params)
+        new = replace(creation.new_job(kind, options, stored.text), retry_of=job.id, max_runtime=job.max_runtime)
+        wanted = Creation(kind, new, stored.row or job.params or {}, stored)
+        change = Change(
+            "job.retry", str(job.id), after=lambda _, created: {"job": created[0].id}, actor=owner_of(owner)
+        )
+        create = recorded(creation.create_once, change, changed=is_new)
+        created, _ = self._alone(partial(create, wanted=wanted))
+        if created.state in (JobState.FAILED, JobState.CANCELLED):
+            raise JobNotRetryable(job.id, job.state, retried_as=created.id)
+        self._wakeup.send(WORK)
+        return created
+
+    def delete(self, job_id: int, *, owner: Whose = EVERYBODY, without_hooks: bool = False) -> bool:
+        """Delete an ended job after calling its `before_delete`; return whether it is gone.
+
+        False if its type is not registered here: then the first node that knows the type calls the hook and deletes it.
+        `without_hooks` deletes it at once and calls no hook. Raises `JobNotDeletable`,
+        `JobDoesNotExist`.
+        """
+        job = self._stored(job_id, owner)
+        if job.occupied:
+            raise JobNotDeletable(job.id, job.state)
+        seen = {"type": job.type, "state": job.state, "owner": job.owner}
+        change = Change("job.delete", str(job.id), before=lambda _: seen, actor=owner_of(owner))
+        if not without_hooks and self._registry.find(job.type) is None:
+            self._database.transact(recorded(owed_hooks.request_deletion, change, changed=bool), job.id)
+            return False
+        if not without_hooks:
+            self._hooks.delete(job)
+        if not self._database.transact(recorded(deletion.delete_jobs, change, changed=bool), [job.id]):
+            self._stored(job_id, owner)
+            raise JobNotDeletable(job.id, job.state)
+        return True
+
+    def clean_up(self, older_than: Duration | None = None, *, unknown: Collection[str] = ()) -> int:
+        """Delete jobs that ended longer ago than `older_than`, each after its `before_delete`; return their number.
+
+        Jobs of types that are not registered here are left to programs that know their hooks, except for the types
+        named in `unknown`: their jobs are deleted without a hook.
+        """
+        keep = filters.kept_seconds(older_than, self._keep)
+        forgotten = [name for name in unknown if name not in self._registry.by_name]
+        return self._hooks.clean_up(keep) + self._hooks.forget(forgotten, keep)
+
+    def left_over(self, older_than: Duration | None = None) -> Mapping[str, int]:
+        """Return the number of jobs of each type that `clean_up` leaves to programs that know the type."""
+        keep = filters.kept_seconds(older_than, self._keep)
+        found = self._database.autocommit(owed_hooks.leftover_jobs, list(self._registry.by_name), keep)
+        return {item.type: item.past_keeping for item in found if item.past_keeping}

@@ -1,0 +1,90 @@
+"""The methods of `Jobs` that read jobs, and wait for their ends."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from pydantic import TypeAdapter
+
+from horae.client.jobs import filters
+from horae.client.jobs.base import JobsBase
+from horae.client.jobs.filters import before_cursor, owner_of, possible_ids, wanted_states
+from horae.client.jobs.live_reports import with_live_reports
+from horae.client.jobs.waiting import until_ended
+from horae.domain.jobs.job import LEFT_OUT, Job, JobId, JobState
+from horae.domain.jobs.owner import EVERYBODY, Whose
+from horae.errors import JobFailed, JobWasCancelled
+from horae.storage.jobs import reading
+from horae.storage.jobs.reading import Attempt, JobFilter
+from horae.types.arguments import Timeout, seconds_of
+
+Attempts: TypeAlias = list[Attempt]
+
+
+@dataclass(frozen=True, slots=True)
+class JobPage:
+    """One page of a list; `next` is the cursor of the following one, None on the last."""
+
+    jobs: list[Job]
+    next: str | None
+
+
+class ReadsJobs(JobsBase):
+    """The methods that read jobs."""
+
+    def list(  # noqa: PLR0913 - the filters of a list
+        self, *, states: Iterable[str] | None = None, types: Collection[str] | None = None,
+        ids: Collection[int] | None = None, queues: Collection[str] | None = None, owner: Whose = EVERYBODY,
+        schedule_id: int | None = None, limit: int = 100, cursor: str | None = None,
+    ) -> JobPage:  # fmt: skip
+        """List jobs, newest first; long values are `LEFT_OUT`. None is no filter, `[]` matches nothing.
+
+        With `ids` all of them are returned, whatever the `limit`.
+        """
+        limit = filters.page_length(limit)
+        wanted = JobFilter(
+            states=wanted_states(states), types=filters.names_of("types", types), ids=possible_ids(ids),
+            queues=filters.names_of("queues", queues), owner=owner_of(owner), before=before_cursor(cursor),
+            schedule_id=filters.possible_id(schedule_id), most_bytes=self.limits.listed_bytes,
+            limit=None if ids is not None else limit + 1,
+        )  # fmt: skip
+        found = self._database.autocommit(reading.page, wanted)
+        more = ids is None and len(found) > limit
+        page = with_live_reports(self._live, found[:limit] if more else found)
+        return JobPage(list(page), str(page[-1].id) if more else None)
+
+    def attempts(self, job_id: int, *, owner: Whose = EVERYBODY) -> Attempts:
+        """Return how each attempt of the job ended, oldest first."""
+        return self._database.autocommit(reading.attempts, self._stored(job_id, owner).id)
+
+    def count(self) -> Mapping[JobState, int]:
+        """Return the number of jobs in each state."""
+        return self._database.autocommit(reading.counts)
+
+    def wait(self, job_id: int, *, timeout: Timeout | None = None, owner: Whose = EVERYBODY) -> Any:
+        """Wait until the job has ended, and return its result.
+
+        `timeout`: a timedelta or a text such as `"30s"`; None waits without a limit. Raises `WaitTimeout`, `JobFailed`,
+        `JobWasCancelled`, `JobDoesNotExist`.
+        """
+        seconds = seconds_of("timeout", timeout)
+        self._stored(job_id, owner)
+        until_ended(self._database, self._wakeup, JobId(job_id), seconds)
+        return self.result_of(self._stored(job_id, owner))
+
+    def result_of(self, job: Job) -> Any:
+        """Return the result of an ended job in its annotated type. Raises `JobFailed`, `JobWasCancelled`."""
+        if job.result is LEFT_OUT:
+            job = self._stored(job.id, EVERYBODY)
+        match job.state:
+            case JobState.FAILED:
+                raise JobFailed(job.id, job.error or "", job.human_readable_error or "")
+            case JobState.CANCELLED:
+                raise JobWasCancelled(job.id)
+            case _:
+                kind = self._registry.find(job.type)
+                annotated: Any = None if kind is None else kind.returns
+                if annotated in (Any, None):
+                    return job.result
+                adapter: TypeAdapter[Any] = TypeAdapter(annotated)
+                return adapter.validate_python(job.result)

@@ -1,0 +1,132 @@
+"""The methods of `Jobs` that create jobs: checked first, created in one transaction, announced after its commit."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
+
+from sqlalchemy import Connection
+from sqlalchemy.orm import Session
+
+from horae.client.changes import is_requested, recorded
+from horae.client.jobs import creation
+from horae.client.jobs.base import WORK, JobsBase, is_new
+from horae.client.jobs.creation import Creation
+from horae.client.jobs.inline import retried_inline
+from horae.domain.backoff import Backoff
+from horae.domain.jobs.job import Claim, Job, JobId
+from horae.domain.times.duration import Duration
+from horae.errors import InvalidRequest, quoted
+from horae.storage.engine.after_commit import after_commit
+from horae.storage.engine.database import conflicts_as_busy
+from horae.types.arguments import of_kind
+from horae.types.registry import JobTypeReference
+from horae.types.start_options import OnDuplicate, StartOptions
+
+Within: TypeAlias = Session | Connection
+T = TypeVar("T")
+
+
+class StartsJobs(JobsBase):
+    """The methods that create jobs."""
+
+    def start(  # noqa: PLR0913 - the options of a job
+        self, job_type: JobTypeReference, /, *, session: Within | None = None, owner: str | None = None,
+        run_at: datetime | None = None, delay: Duration | None = None, priority: int | None = None,
+        queue: str | None = None, unique_key: str | None = None, on_duplicate: OnDuplicate = "refuse",
+        max_attempts: int | None = None, backoff: Backoff | None = None, meta: Mapping[str, Any] | None = None,
+        sync: bool = False, **values: Any,
+    ) -> Job:  # fmt: skip
+        """Create a job; a node runs it. Other named arguments are the job's parameters.
+
+        `session`: create it in the caller's transaction, so that it exists if and only if that commits. `sync`: run it
+        in this thread, under the same rules and with its retries, and return it when it has ended; it is still pending
+        only if its next attempt is due in more than a minute, which is left to the nodes. Raises `InvalidParameters`,
+        `MaxJobCountExceeded`, `DuplicateJob`, or what `prepare_values` and `after_creation` raise; nothing is left
+        then.
+        """
+        options = StartOptions(
+            owner=owner, run_at=run_at, delay=delay, priority=priority, queue=queue, unique_key=unique_key,
+            on_duplicate=on_duplicate, max_attempts=max_attempts, backoff=backoff, meta=meta,
+        )  # fmt: skip
+        return self.create(job_type, values, options, session=session, sync=sync)
+
+    def create(
+        self, job_type: JobTypeReference, values: Mapping[str, Any], options: StartOptions, *,
+        session: Within | None = None, sync: bool = False,
+    ) -> Job:  # fmt: skip
+        """Create a job as `start` does; parameters and options are separate, so that no name can clash."""
+        wanted = creation.checked(self._registry.resolve(job_type), options, values)
+        if sync:
+            return self._start_inline(wanted, session)
+        if session is not None:
+            return self._within_caller_s(session, partial(creation.create, wanted=wanted))[0]
+        if wanted.is_plain and not is_requested():
+            job = self._database.autocommit(creation.create_plain, wanted)
+        else:
+            job, _ = self._alone(partial(recorded(creation.create, changed=is_new), wanted=wanted))
+        self._wakeup.send(WORK)
+        return job
+
+    def start_many(
+        self, job_type: JobTypeReference, values: Iterable[Mapping[str, Any]], /, *, session: Within | None = None,
+        owner: str | None = None, options: StartOptions | None = None,
+    ) -> list[JobId]:  # fmt: skip
+        """Create one job for each mapping of parameters, in one statement, all or none; their ids in order.
+
+        `owner`: the owner of all of them; `options` has the other options, which apply to all as well.
+        """
+        options = options or StartOptions()
+        of_kind("options", options, StartOptions, "StartOptions")
+        if owner is not None:
+            if options.owner not in (None, owner):
+                raise InvalidRequest(f"owner is {quoted(owner)}, and {quoted(options.owner)} in options; name it once")
+            options = replace(options, owner=owner)
+        if options.unique_key is not None:
+            raise InvalidRequest("unique_key names one job; start_many starts many")
+        kind = self._registry.resolve(job_type)
+        given = creation.counted(values, self.limits)
+        stored = [creation.stored_parameters(kind, options.owner, item) for item in given]
+        if not stored:
+            return []
+        template = Creation(kind, creation.new_job(kind, options, None), {}, stored[0])
+        insert = partial(creation.create_many, template=template, stored=stored, values=given)
+        if session is not None:
+            return self._within_caller_s(session, insert)
+        ids = self._alone(insert)
+        self._wakeup.send(WORK)
+        return ids
+
+    def _within_caller_s(self, session: Within, insert: Callable[[Connection], T]) -> T:
+        connection = self._within(session)
+
+        def attempt() -> T:
+            with conflicts_as_busy():
+                created = insert(connection)
+            after_commit(session, partial(self._wakeup.send, WORK))
+            return created
+
+        return self._run_attempt(attempt)
+
+    def _start_inline(self, wanted: Creation, session: Within | None) -> Job:
+        if session is not None:
+            raise InvalidRequest("sync=True runs the job at once, so it cannot wait for the session's commit")
+        self._inline.join()
+        create = partial(self._alone, partial(self._create_and_claim, wanted=wanted))
+        job, claim = self._inline.claimed(create, lambda created: created[1])
+        if claim is None:  # an active job with the same key
+            return self.get(job.id)
+        self._inline.run(claim)
+        return retried_inline(self._database, self._wakeup, self._inline, partial(self.get, job.id))
+
+    def _create_and_claim(self, connection: Connection, wanted: Creation) -> tuple[Job, Claim | None]:
+        job, new = creation.create(connection, wanted)
+        return job, self._inline.claim(connection, job.id) if new else None
+
+    def _within(self, session: Within) -> Connection:
+        connection = session.connection() if isinstance(session, Session) else session
+        of_kind("session", connection, Connection, "a Session or a Connection of SQLAlchemy")
+        self._same_database.check(connection)
+        self._database.adopt(connection)
+        return connection
