@@ -9,6 +9,7 @@ from sqlalchemy.exc import IntegrityError
 
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL
+from horae.storage.jobs.log_tables import job_logs
 from horae.storage.jobs.tables import job_attempts, jobs, live_metadata, metadata, nodes, queues
 from horae.storage.operations.audit_tables import audit, sessions
 from horae.storage.schedules.tables import deployments, schedule_statistics, schedules, ticks
@@ -33,6 +34,16 @@ ATTEMPT: Final[Row] = {
     "started_at": NOW,
     "finished_at": NOW,
     "outcome": "finished",
+}
+LOG_LINE: Final[Row] = {
+    "job_id": 1,
+    "lease": 1,
+    "line": 0,
+    "attempt": 1,
+    "at": NOW,
+    "level": 20,
+    "logger": "shop",
+    "message": "began",
 }
 SESSION: Final[Row] = {"key_hash": "k", "token_hash": "t", "created_at": NOW, "expires_at": NOW}
 NODE: Final[Row] = {
@@ -112,7 +123,9 @@ VIOLATIONS: Final[list[tuple[str, Table, Row]]] = [
     ("horae_jobs_readable", jobs, {**JOB, "meta": "[]"}),
     ("horae_jobs_readable", jobs, {**JOB, "run_at": datetime(9999, 12, 31, 1, tzinfo=UTC)}),
     ("horae_audit_readable", audit, {**AUDIT, "at": datetime(1, 1, 1, 23, tzinfo=UTC)}),
+    ("horae_jobs_waits_for", jobs, {**JOB, "waits_for": "money"}),
     ("horae_job_attempts_outcome", job_attempts, {**ATTEMPT, "outcome": "lost"}),
+    ("horae_job_logs_dropped", job_logs, {**LOG_LINE, "dropped": 0}),
     ("horae_deployments_min_replicas", deployments, {**DEPLOYMENT, "min_replicas": -1}),
     ("horae_deployments_replaced", deployments, {**DEPLOYMENT, "id": 1, "replaced_by": 1}),
     ("horae_schedules_trigger_kind", schedules, {**SCHEDULE, "trigger_kind": "moon"}),
@@ -142,6 +155,8 @@ ALLOWED: Final[list[tuple[Table, Row]]] = [
     (jobs, {**JOB, "state": "failed", "finished_at": NOW, "node_id": "n1"}),
     (jobs, {**JOB, "state": "cancelled", "finished_at": NOW, "node_id": "n1", "cancelled_by": "alice"}),
     (job_attempts, ATTEMPT),
+    (job_logs, LOG_LINE),
+    (job_logs, {**LOG_LINE, "dropped": 1}),
     (nodes, NODE),
     (queues, {"name": "default"}),
     (queues, {"name": "default", "concurrency_limit": 1}),
@@ -159,6 +174,7 @@ KEYS: Final[list[tuple[str, Table, Row, Row]]] = [
     ("horae_jobs_pkey", jobs, {**JOB, "id": 1}, {**JOB, "id": 1}),
     ("horae_jobs_unique_key", jobs, {**JOB, "unique_key": "k"}, {**JOB, "unique_key": "k"}),
     ("horae_job_attempts_pkey", job_attempts, ATTEMPT, {**ATTEMPT, "attempt": 2}),
+    ("horae_job_logs_pkey", job_logs, LOG_LINE, {**LOG_LINE, "message": "ended"}),
     ("horae_nodes_pkey", nodes, NODE, {**NODE, "name": "m"}),
     ("horae_queues_pkey", queues, {"name": "q"}, {"name": "q", "note": "again"}),
     (

@@ -23,6 +23,7 @@ import horae.storage.migrations
 from horae.errors import InvalidRequest, SchemaMismatch, Unavailable
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import SQLITE
+from horae.storage.jobs import log_tables
 from horae.storage.jobs.tables import jobs, live_metadata
 from horae.storage.migrations import runner, scripts
 from horae.storage.migrations.runner import check, downgrade, ensure, move, sql, status, upgrade
@@ -35,7 +36,7 @@ GOLDEN: Final = Path(__file__).with_name("golden")
 SCRIPTS: Final = Path(horae.storage.migrations.__file__).parent
 # Each module of tables adds its own to the one MetaData.
 metadata: Final = tables.schedules.metadata
-assert audit_tables.audit.metadata is metadata
+assert audit_tables.audit.metadata is log_tables.job_logs.metadata is metadata
 
 NEWER: Final = "9999"
 NOW: Final = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
@@ -128,7 +129,18 @@ ROWS_AT: Final[dict[str, dict[str, dict[str, Any]]]] = {
     "0010": {},
     "0011": {},
     "0012": {},
-    "0013": {},
+    "0013": {
+        "horae_job_logs": {
+            "job_id": 7,
+            "lease": 1,
+            "line": 0,
+            "attempt": 1,
+            "at": NOW,
+            "level": 20,
+            "logger": "shop",
+            "message": "began",
+        },
+    },
     "0014": {},
 }
 

@@ -47,6 +47,20 @@ CREATE TABLE horae_job_attempts (
     CONSTRAINT horae_job_attempts_outcome CHECK (((outcome)::text = ANY ((ARRAY['finished'::character varying, 'failed'::character varying, 'cancelled'::character varying, 'timed_out'::character varying, 'crashed'::character varying, 'snoozed'::character varying, 'interrupted'::character varying])::text[]))),
     CONSTRAINT horae_job_attempts_pkey PRIMARY KEY (job_id, lease)
 );
+CREATE TABLE horae_job_logs (
+    job_id bigint NOT NULL,
+    lease bigint NOT NULL,
+    line integer NOT NULL,
+    attempt integer NOT NULL,
+    at timestamp with time zone NOT NULL,
+    level smallint NOT NULL,
+    logger character varying(200) NOT NULL,
+    message text NOT NULL,
+    dropped integer,
+    CONSTRAINT horae_job_logs_dropped CHECK ((dropped > 0)),
+    CONSTRAINT horae_job_logs_pkey PRIMARY KEY (job_id, lease, line)
+);
+CREATE INDEX horae_job_logs_at ON horae_job_logs USING btree (at);
 CREATE TABLE horae_jobs (
     id bigint NOT NULL DEFAULT nextval('horae_jobs_id_seq'::regclass),
     type character varying(200) NOT NULL,

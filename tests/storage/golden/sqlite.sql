@@ -42,6 +42,19 @@ CREATE TABLE horae_job_attempts (
     CONSTRAINT horae_job_attempts_outcome CHECK (outcome IN ('finished', 'failed', 'cancelled', 'timed_out', 'crashed', 'snoozed', 'interrupted')),
     CONSTRAINT horae_job_attempts_pkey PRIMARY KEY (job_id, lease)
 );
+CREATE TABLE horae_job_logs (
+    job_id INTEGER NOT NULL,
+    lease BIGINT NOT NULL,
+    line INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    at BIGINT NOT NULL,
+    level SMALLINT NOT NULL,
+    logger VARCHAR(200) NOT NULL,
+    message TEXT NOT NULL,
+    dropped INTEGER,
+    CONSTRAINT horae_job_logs_dropped CHECK (dropped > 0),
+    CONSTRAINT horae_job_logs_pkey PRIMARY KEY (job_id, lease, line)
+);
 CREATE TABLE horae_jobs (
     id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
     type VARCHAR(200) NOT NULL,
@@ -187,6 +200,7 @@ CREATE TABLE horae_ticks (
 );
 CREATE INDEX horae_audit_at ON horae_audit (at);
 CREATE UNIQUE INDEX horae_deployments_current ON horae_deployments (module) WHERE ended_at IS NULL;
+CREATE INDEX horae_job_logs_at ON horae_job_logs (at);
 CREATE INDEX horae_jobs_ended ON horae_jobs (finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX horae_jobs_held ON horae_jobs (node_id) WHERE node_id IS NOT NULL;
 CREATE INDEX horae_jobs_hook_owed ON horae_jobs (id) WHERE hook_owed IS NOT NULL;

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, delete
 
 from horae.domain.jobs.job import JobId
 from horae.storage.engine.dialect import IdList, PerDialect, member_of
+from horae.storage.jobs import logs
 from horae.storage.jobs.tables import job_attempts, jobs
 from horae.storage.schedules import ticks
 
@@ -31,6 +32,7 @@ def delete_jobs(connection: Connection, job_ids: Collection[JobId]) -> set[JobId
     rows = connection.execute(jobs_statement, {"ids": list(job_ids)}).all()
     gone = {JobId(row.id) for row in rows}
     connection.execute(attempts_statement, {"ids": list(gone)})
+    logs.delete_logs(connection, gone)
     upto: dict[int, datetime] = {}
     for row in rows:
         if row.schedule_id is not None and row.nominal_time is not None:

@@ -1,0 +1,26 @@
+"""The table of the log lines of jobs."""
+
+from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, SmallInteger, String, Table, Text
+
+from horae.storage.engine.dialect import Instant
+from horae.storage.jobs.tables import metadata, row_id
+
+# The key is known before a line is written, so a batch that is written twice, because the answer to the first attempt
+# was lost, leaves each line once.
+job_logs = Table(
+    "horae_job_logs",
+    metadata,
+    Column("job_id", row_id, primary_key=True, autoincrement=False),
+    Column("lease", BigInteger, primary_key=True, autoincrement=False),
+    Column("line", Integer, primary_key=True, autoincrement=False),
+    Column("attempt", Integer, nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("level", SmallInteger, nullable=False),
+    Column("logger", String(200), nullable=False),
+    Column("message", Text, nullable=False),
+    # A row that stands for so many lines that were not kept; NULL for a line.
+    Column("dropped", Integer),
+    CheckConstraint("dropped > 0", name="dropped"),
+)
+
+Index("horae_job_logs_at", job_logs.c.at)

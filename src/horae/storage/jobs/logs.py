@@ -1,0 +1,104 @@
+"""Write, read and delete the log lines of jobs."""
+
+import json
+from collections.abc import Collection, Sequence
+from typing import Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    Integer,
+    SmallInteger,
+    Text,
+    bindparam,
+    delete,
+    exists,
+    func,
+    select,
+    tuple_,
+)
+from sqlalchemy.types import TypeEngine
+
+from horae.domain.jobs.job import JobId
+from horae.domain.jobs.log_lines import LogLine
+from horae.storage.engine.dialect import (
+    INSERT,
+    IdList,
+    Instant,
+    PerDialect,
+    among,
+    json_moment,
+    json_rows,
+    seconds_ago,
+)
+from horae.storage.jobs.log_tables import job_logs
+from horae.storage.jobs.tables import jobs, row_id
+
+_COLUMNS: Final[dict[str, TypeEngine[Any]]] = {
+    "job_id": row_id, "lease": BigInteger(), "line": Integer(), "attempt": Integer(), "at": Instant(),
+    "level": SmallInteger(), "logger": Text(), "message": Text(), "dropped": Integer(),
+}  # fmt: skip
+
+
+def _write(dialect: str) -> Any:
+    rows = json_rows(dialect, "lines", **_COLUMNS)
+    # Lines of a job that was deleted meanwhile are not written: nothing would ever delete them with their job.
+    kept = select(*(rows.c[name] for name in _COLUMNS)).where(exists().where(jobs.c.id == rows.c.job_id))
+    insert = INSERT[dialect](job_logs).from_select(list(_COLUMNS), kept)
+    key = [job_logs.c.job_id, job_logs.c.lease, job_logs.c.line]
+    return insert.on_conflict_do_update(index_elements=key, set_={"dropped": insert.excluded.dropped})
+
+
+WRITE: Final = PerDialect(_write)
+_lease, _line = bindparam("lease", type_=BigInteger()), bindparam("line", type_=Integer())
+READ: Final = (
+    select(job_logs)
+    .where(
+        job_logs.c.job_id == bindparam("job_id"),
+        tuple_(job_logs.c.lease, job_logs.c.line) > tuple_(_lease, _line),
+        job_logs.c.level >= bindparam("level"),
+    )
+    .order_by(job_logs.c.lease, job_logs.c.line)
+    .limit(bindparam("limit"))
+)
+DROPPED: Final = select(func.coalesce(func.sum(job_logs.c.dropped), 0)).where(job_logs.c.job_id == bindparam("job_id"))
+DELETE: Final = among(delete(job_logs), job_logs.c.job_id, of=IdList)
+_old: Final = (
+    select(job_logs.c.job_id, job_logs.c.lease, job_logs.c.line)
+    .where(job_logs.c.at < seconds_ago("seconds"))
+    .order_by(job_logs.c.at)
+    .limit(bindparam("limit"))
+)
+FORGET: Final = delete(job_logs).where(tuple_(job_logs.c.job_id, job_logs.c.lease, job_logs.c.line).in_(_old))
+
+
+def write(connection: Connection, lines: Sequence[LogLine]) -> None:
+    """Write lines; those that are written already stay as they are, but for the number of dropped lines."""
+    dialect = connection.dialect.name
+    rows = [{**line._asdict(), "at": json_moment(dialect, line.at), "dropped": line.dropped or None} for line in lines]
+    connection.execute(WRITE.on(connection), {"lines": json.dumps(rows)})
+
+
+def read(connection: Connection, job_id: JobId, after: tuple[int, int], level: int, limit: int) -> list[LogLine]:
+    """Return the lines of a job from this level on, that follow a place (lease, line)."""
+    values = {"job_id": job_id, "lease": after[0], "line": after[1], "level": level, "limit": limit}
+    return [_line_of(row) for row in connection.execute(READ, values).mappings()]
+
+
+def dropped(connection: Connection, job_id: JobId) -> int:
+    """Return how many lines of the job were not kept."""
+    return int(connection.execute(DROPPED, {"job_id": job_id}).scalar_one())
+
+
+def delete_logs(connection: Connection, job_ids: Collection[JobId]) -> None:
+    """Delete the lines of these jobs."""
+    connection.execute(DELETE.on(connection), {"ids": list(job_ids)})
+
+
+def forget(connection: Connection, seconds: float, limit: int) -> int:
+    """Delete up to `limit` lines that are older than so many seconds; return their number."""
+    return connection.execute(FORGET, {"seconds": seconds, "limit": limit}).rowcount
+
+
+def _line_of(row: Any) -> LogLine:
+    return LogLine(**{**row, "job_id": JobId(row["job_id"]), "dropped": row["dropped"] or 0})
