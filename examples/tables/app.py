@@ -176,7 +176,7 @@ def answer_missing(_request: Request, error: Exception) -> JSONResponse:
 
 @app.exception_handler(MaxJobCountExceeded)
 def answer_too_many(_request: Request, _error: Exception) -> JSONResponse:
-    """Answer that one import runs already: by default `max_count` of a job type is 1 for each owner."""
+    """Answer that one import runs already: its `max_count` is 1 for each owner."""
     return JSONResponse({"detail": "Your last import still runs; wait for its end, or cancel it."}, 409)
 
 

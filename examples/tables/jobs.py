@@ -59,6 +59,7 @@ def create_table(job: JobContext, name: Name, size: Size = 1_000) -> int:
 
 
 @horae.job(
+    max_count=1,
     transaction="read committed",
     exceptions_map={
         WrongFile: "The file cannot be imported: {e}",

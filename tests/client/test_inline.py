@@ -112,7 +112,7 @@ def test_ctrl_c_ends_the_job_and_the_program(horae: Horae) -> None:
 
 
 def test_the_limits_are_the_same(horae: Horae) -> None:
-    @horae.job
+    @horae.job(max_count=1)
     def nested() -> str:
         with pytest.raises(MaxJobCountExceeded):
             horae.jobs.start("nested", owner="alice", sync=True)

@@ -26,7 +26,7 @@ from tests.harness.applications import claim_as_another_node, execute, live_rows
 
 @pytest.fixture
 def failing(horae: Horae) -> Horae:
-    @horae.job(max_attempts=1)
+    @horae.job(max_count=1)
     def fail(number: int, *, well: bool = False) -> int:
         if well:
             return number

@@ -30,13 +30,28 @@ def test_one_more_than_the_limit_is_refused(exporting: Horae) -> None:
     assert (caught.value.owner, caught.value.max_count, caught.value.job_type) == ("alice", 2, "export")
 
 
-def test_the_default_is_one(horae: Horae) -> None:
+def test_jobs_are_counted_by_default_only_for_public_types(horae: Horae) -> None:
     @horae.job
-    def single() -> None: ...
+    def internal() -> None: ...
 
-    horae.jobs.start(single, owner="alice")
+    @horae.job(public=True)
+    def open_to_users() -> None: ...
+
+    for _ in range(3):
+        horae.jobs.start(internal, owner="alice")
+    horae.jobs.start(open_to_users, owner="alice")
     with pytest.raises(MaxJobCountExceeded):
-        horae.jobs.start(single, owner="alice")
+        horae.jobs.start(open_to_users, owner="alice")
+
+
+def test_the_default_of_public_types_does_not_count_batches(horae: Horae) -> None:
+    @horae.job(public=True)
+    def open_to_users() -> None: ...
+
+    assert len(horae.jobs.start_many(open_to_users, [{}, {}, {}], owner="alice")) == 3
+    with pytest.raises(MaxJobCountExceeded):
+        horae.jobs.start(open_to_users, owner="alice")
+    assert len(horae.jobs.start_many(open_to_users, [{}, {}], owner="alice")) == 2
 
 
 def test_others_and_nobody_have_their_own_count(exporting: Horae) -> None:

@@ -21,7 +21,7 @@ from tests.harness.waiting import Record
 
 @pytest.fixture
 def shop(horae: Horae) -> Horae:
-    @horae.job
+    @horae.job(max_count=1)
     def ship(order: int) -> None: ...
 
     execute(horae, "CREATE TABLE orders (number INTEGER PRIMARY KEY)")

@@ -38,7 +38,7 @@ class Declarations:
     @overload
     def job(self, /, **options: Unpack[JobKeywords]) -> Callable[[Callable[P, R]], JobFunction[P, R]]: ...
     def job(self, function: Callable[P, R] | None = None, /, **options: Unpack[JobKeywords]) -> Any:
-        """Make a function a job type: `@horae.job`, or `@horae.job(max_count=1, …)` with the options of `JobType`."""
+        """Make a function a job type: `@horae.job`, or `@horae.job(max_attempts=3, …)` with options of `JobType`."""
 
         def declare(declared: Callable[P, R]) -> JobFunction[P, R]:
             job_function = JobFunction(declared, **options)
@@ -66,8 +66,7 @@ class Declarations:
     def _declare_schedule(self, given: Mapping[str, Any]) -> Callable[[Callable[P, R]], JobFunction[P, R]]:
         check_options(given, TriggerKeywords, RuleKeywords, BodyKeywords)
         trigger = trigger_of(part_of(given, TriggerKeywords))
-        rules, job_options = part_of(given, RuleKeywords), part_of(given, BodyKeywords)
-        options: Any = {"max_count": None} | job_options
+        rules, options = part_of(given, RuleKeywords), part_of(given, BodyKeywords)
 
         def declare(function: Callable[P, R]) -> JobFunction[P, R]:
             check_scheduled(function)

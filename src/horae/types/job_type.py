@@ -26,6 +26,8 @@ Transaction: TypeAlias = Isolation | AbstractContextManager[Any] | AbstractAsync
 HumanReadable: TypeAlias = str | Callable[[BaseException], str]
 ApiError: TypeAlias = str | tuple[str, int, str]
 
+PUBLIC_DEFAULTS: Final[Mapping[str, Any]] = {"max_count": 1, "pending_timeout": timedelta(minutes=30)}
+"""Options of a type that is public over HTTP and does not name them: users can start jobs of it without bound."""
 TIMED_OUT_TEXT: Final = "This job ran for longer than it may and was stopped."
 
 log = logging.getLogger("horae.types")
@@ -37,12 +39,14 @@ class JobType(Generic[ParamsT]):
     Durations are a timedelta or a text such as `"5m"`; `limits` holds them parsed.
 
     `max_count`: pending or running jobs that an owner may have, None is no limit; jobs without an owner do not count.
+    A public type that names no `max_count` has 1, for jobs that are started one by one.
     `retry_on`, `give_up_on`: exception classes, or a function of the exception; other attempts follow only errors that
     match `retry_on`, and never those that match `give_up_on`. `on_shutdown`: what becomes of a job that its node
     interrupts because it stops: "requeue" runs it again without counting the attempt, "fail" fails it; None requeues it
     if its transaction on Horae's database is rolled back or if it has several attempts.
     `soft_time_limit`: after it `SoftTimeLimitExceeded` is raised in the body; `grace` later the body is stopped by
-    force. `pending_timeout`: an owned job that no worker took in this time fails. None is no limit, for each.
+    force. `pending_timeout`: an owned job that no worker took in this time fails; 30 minutes for a public type that
+    names none. None is no limit, for each.
     `isolation`: "process" runs the body in a child process that can be terminated. `max_params_bytes`,
     `max_result_bytes`: how long the JSON text of its parameters and of its result may be. `exceptions_map`: the text
     for users for an exception; the nearest base class decides, "{e}" is the exception's text. `returns`: the type that
@@ -53,7 +57,7 @@ class JobType(Generic[ParamsT]):
     type: str
     queue: str = "default"
     priority: int = 0
-    max_count: int | None = 1
+    max_count: int | None = None
     max_attempts: int = 1
     backoff: Backoff = Backoff()
     retry_on: ErrorRule | None = None
@@ -61,7 +65,7 @@ class JobType(Generic[ParamsT]):
     on_shutdown: OnShutdown | None = None
     soft_time_limit: Duration | None = timedelta(minutes=30)
     grace: Duration = timedelta(minutes=1)
-    pending_timeout: Duration | None = timedelta(minutes=30)
+    pending_timeout: Duration | None = None
     isolation: Literal["process"] | None = None
     max_params_bytes: int = 1024 * 1024
     max_result_bytes: int = 1024 * 1024
@@ -76,6 +80,11 @@ class JobType(Generic[ParamsT]):
 
     def __init__(self) -> None:
         check_declaration(self)
+        self.declares_max_count = declares(self, "max_count")
+        if self.public:
+            for option, value in PUBLIC_DEFAULTS.items():
+                if not declares(self, option):
+                    setattr(self, option, value)
         self.retry_rules = RetryRules(self.retry_on, self.give_up_on)
         self.limits: TimeLimits = time_limits(self)
         if not has_hook(self, "run"):
@@ -138,6 +147,13 @@ class JobType(Generic[ParamsT]):
 def failed_text(error: BaseException) -> str:
     """Return the text for users of an error without an entry: its type, as its message may be confidential."""
     return f"Something went wrong while this job was running ({type(error).__name__})."
+
+
+def declares(job_type: JobType[Any], option: str) -> bool:
+    """Return whether the type names this option itself, in its class or on its instance, even with the default."""
+    classes = type(job_type).__mro__
+    own = classes[: classes.index(JobType)]
+    return option in vars(job_type) or any(option in vars(each) for each in own)
 
 
 def has_hook(job_type: JobType[Any], name: str) -> bool:

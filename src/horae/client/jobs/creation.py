@@ -47,6 +47,11 @@ class Creation:
         """Return the limit of active jobs, or None if none applies."""
         return None if self.new.owner is None else self.job_type.max_count
 
+    @property
+    def limit_of_batch(self) -> int | None:
+        """Return the limit for a batch: the default of public types is meant for users who start jobs one by one."""
+        return self.limit if self.job_type.declares_max_count else None
+
 
 def checked(job_type: JobType[Any], options: StartOptions, values: Mapping[str, Any]) -> Creation:
     """Check a call without using the database. Raises `InvalidParameters`, or what `prepare_values` raises."""
@@ -154,7 +159,7 @@ def create_many(
     connection: Connection, template: Creation, stored: Sequence[Stored], values: Sequence[Mapping[str, Any]]
 ) -> list[JobId]:
     """Insert a batch in one statement, all or none; `values` are the caller's parameters, for `after_creation`."""
-    new, limit = template.new, template.limit
+    new, limit = template.new, template.limit_of_batch
     if limit is not None and new.owner is not None:
         creation.lock_limit(connection, new.owner, new.type)
         if creation.count_open(connection, new.owner, new.type) + len(stored) > limit:
