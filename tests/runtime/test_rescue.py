@@ -1,13 +1,21 @@
 """What dead nodes leave behind."""
 
+import asyncio
+import tempfile
 from collections.abc import Sequence
+from datetime import timedelta
 from functools import partial
+from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
 from horae import Horae, JobState
-from horae.runtime.timing import SweeperTiming, Timing
+from horae.domain.jobs.job import Claim, JobId
+from horae.runtime.claims.claimer import Claimer
+from horae.runtime.journal.files import Journals
+from horae.runtime.journal.journal import Journal
+from horae.runtime.timing import JournalTiming, SweeperTiming, Timing
 from horae.storage.engine.database import side_car_path
 from tests.harness.applications import ELSEWHERE, attempts_of, claim_as_another_node, execute, rows
 from tests.harness.nodes import running_node, signals_of, until_state
@@ -74,6 +82,46 @@ async def test_a_job_that_is_locked_meanwhile_is_rescued_soon_after(
             await until_state(working, locked, "failed")
             await until_stored(working, lambda: rows(working, "SELECT id FROM horae_nodes") == [(node.id,)])
     assert caplog.text.count(f"node {ELSEWHERE} is dead") == 1  # however often it was looked at
+
+
+async def test_a_claim_that_takes_effect_after_the_rescue_of_its_node_is_no_start(
+    working: Horae, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one that the server was busy with when the node was killed: no node runs the jobs, and no row names it."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    journals, journal = Journals(working.components.database, JournalTiming()), Journal()
+    often = SweeperTiming(round=0.05, look_every=1)
+    async with running_node(working, queues=("other",), timing=Timing(sweeper=often)) as node:
+        journals.open(journal, ELSEWHERE)
+        journal.close(keep=True)
+        list_the_dead(working)
+        await until_stored(working, lambda: rows(working, "SELECT id FROM horae_nodes") == [(node.id,)])
+        for job_id in await jobs_elsewhere(working, 2):
+            await until_state(working, job_id, "pending")
+            assert (attempts_of(working, job_id), (await working.aio.jobs.get(job_id)).attempt) == ([], 0)
+    assert journal.file is not None
+    assert not journal.file.exists()
+
+
+@pytest.mark.parametrize("answer", ["lost", "late"])
+async def test_the_journal_of_a_node_that_left_shows_that_a_late_claim_is_no_start(
+    working: Horae, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    asked = asyncio.Event()
+
+    async def claim(*_: object) -> list[Claim]:
+        asked.set()
+        if answer == "late":
+            await asyncio.Event().wait()
+        raise ConnectionError("no answer")
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(Claimer, "claim", claim)
+    async with running_node(working, grace=timedelta(0)) as node:
+        await asked.wait()
+    late = Claim(JobId(1), "work", "default", 0, None, None, 1, 1, 1, None, "{}")
+    assert node.id is not None
+    assert not Journals(working.components.database, JournalTiming()).begun_by(node.id).may_include(late)
 
 
 async def test_one_after_another_in_batches(working: Horae) -> None:

@@ -152,7 +152,7 @@ class Cluster:
             may_overlap=may_overlap,
             by_shared_rules=self.plan.seed % SHARED_RULES_EVERY == 0,
             steady_clock="server clock" not in kinds,
-            journals_known=self.plan.one_host,
+            unreadable_journals=frozenset(self.world.surroundings.unreadable_journals),
             well=well - self.struck,
         )
 

@@ -46,8 +46,8 @@ class Answers:
     """Whether to check the rules of the shared checker as well, which takes a fifth of the time of a simulation."""
     steady_clock: bool
     """Whether the clock of the database was never set."""
-    journals_known: bool
-    """Whether the node that rescues a job can read what the dead node had begun."""
+    unreadable_journals: frozenset[str]
+    """Dead nodes of which the node that rescued their jobs could not read what they had begun."""
     well: frozenset[str]
     """The processes that lived to the end and always reached the database whenever any did."""
 
@@ -269,9 +269,9 @@ def _hooks(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
 def _deaths(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
     """No job crashes whose body had not begun, and no node is declared dead that is well."""
     begun = {(entry.job, entry.lease) for entry in answers.bodies if entry.what == "begin"}
-    crashes = database.execute("SELECT job_id, lease FROM horae_job_attempts WHERE outcome = 'crashed'")
-    for job, lease in crashes if answers.journals_known else ():
-        if (job, lease) not in begun:
+    crashes = database.execute("SELECT job_id, lease, node_id FROM horae_job_attempts WHERE outcome = 'crashed'")
+    for job, lease, node in crashes:
+        if (job, lease) not in begun and node not in answers.unreadable_journals:
             yield f"job {job} counts as crashed under lease {lease}, but its body had not begun"
     for (before,) in database.execute("SELECT before FROM horae_audit WHERE action = 'node.died'"):
         node = json.loads(before)["id"]

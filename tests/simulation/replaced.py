@@ -229,14 +229,17 @@ class SimulatedJournals(Journals):
         super().open(journal, node)
         process = world.current().running.process
         process.released_by_kill.append(journal.reset_after_fork)
-        process.world.surroundings.hosts[node] = process.host
+        process.world.surroundings.processes_of_nodes[node] = process
 
     @override
     def begun_by(self, node: NodeId, patience: float = 0.0) -> Begun:
-        process = world.current().running.process
-        if process.world.surroundings.hosts.get(node, process.host) != process.host:
-            return Begun(None)
-        return super().begun_by(node, patience)
+        reader = world.current().running.process
+        around = reader.world.surroundings
+        writer = around.processes_of_nodes.get(node, reader)
+        begun = super().begun_by(node, patience) if writer.host == reader.host else Begun(None)
+        if writer.host != reader.host or not writer.dead:
+            around.unreadable_journals.add(node)
+        return begun
 
 
 def membership_of_world(db: Database, record: Any, limits: Any, timing: Any) -> membership.Membership:

@@ -22,6 +22,8 @@ from tests.simulation.world import Surroundings, World
 
 PATIENCE: Final = 240.0
 """Virtual seconds after the last fault in which all work must get done."""
+LAST_CALL: Final = 1.0
+"""Virtual seconds that the last call of a caller may take."""
 STOPPING: Final = 30.0
 """Virtual seconds in which the nodes must have stopped."""
 
@@ -93,6 +95,7 @@ class Watch:
         self._next = 0.0
         self._phase = 0
         self._faults_over = max((fault.at + abs(fault.seconds) for fault in cluster.plan.faults), default=0.0)
+        self._calls_over = max((operation.at for operation in cluster.plan.operations), default=0.0) + LAST_CALL
         (self._mark,) = reader.execute("SELECT coalesce(max(number), 0) FROM sim_history").fetchone()
 
     def __call__(self) -> bool:
@@ -103,7 +106,7 @@ class Watch:
         if self._phase == 0:
             now = server_now()
             (waiting,) = self._reader.execute(NOT_YET_FIRED, (self._mark, now, now)).fetchone()
-            if not waiting:
+            if not waiting and self._world.now >= self._calls_over:  # else a caller might resume a schedule later
                 self._phase = 1
                 self._cluster.pause_schedules()
             return False

@@ -42,8 +42,10 @@ class Surroundings:
     """No hint arrives before this moment."""
     processes: "list[Process]" = field(default_factory=list)
     """All that were ever started."""
-    hosts: dict[str, str] = field(default_factory=dict)
-    """The host of each node."""
+    processes_of_nodes: "dict[str, Process]" = field(default_factory=dict)
+    """The process of each node that has a journal."""
+    unreadable_journals: set[str] = field(default_factory=set)
+    """The nodes whose journals a rescuer could not use: they are on another host, or the process may still begin jobs."""
     session_locks: "dict[int, Process]" = field(default_factory=dict)
     """Which process holds each session lock of the database."""
     listeners: "list[tuple[Process, Callable[[Any], None]]]" = field(default_factory=list)

@@ -186,6 +186,9 @@ class SweeperTiming(CleaningTiming):
     """Reports of the live store checked at a time."""
     journal_wait: float = 1.0
     """How long the threads of a killed process may still hold the lock on its journal."""
+    journal_kept: float = 30.0
+    """How long the journal of a dead node is kept after its jobs were rescued: a claim that it sent may take effect
+    within `WorkerTiming.lost_reply_window`, and the next search for such jobs comes `look_every` rounds later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

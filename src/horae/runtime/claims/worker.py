@@ -12,6 +12,7 @@ minute. A job that has begun here and is not settled, or that waits to be handed
 
 import asyncio
 import logging
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
@@ -132,6 +133,7 @@ class Worker:
     async def _claim(self, room: int) -> None:
         wakes = self._wakes
         asked = time.monotonic()
+        lost_before, self._reply_lost_until = self._reply_lost_until, math.inf  # also if this is cancelled meanwhile
         try:
             taken = await self._claimer.claim(room)
             taken = await self._suspects.sift(taken, lambda: self._known)
@@ -140,6 +142,7 @@ class Worker:
             self._reply_lost_until = time.monotonic() + self._timing.lost_reply_window
             await asyncio.sleep(self._rng.uniform(0.2, 1.0))
             return
+        self._reply_lost_until = lost_before
         self._unavailable.settle()
         self._exhausted = self._claimer.exhausted and wakes == self._wakes
         if taken:
@@ -247,6 +250,11 @@ class Worker:
     def _hand_back(self, waiting: Iterable[Claim]) -> None:
         for claim in waiting:
             self._settler.add(FinishedRun(claim, None, unbegun=True))
+
+    @property
+    def may_hold_unknown_jobs(self) -> bool:
+        """Whether a claim without an answer may still take effect."""
+        return time.monotonic() < self._reply_lost_until
 
     @property
     def _known(self) -> list[JobId]:

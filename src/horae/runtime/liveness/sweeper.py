@@ -5,8 +5,9 @@ Every node sweeps. The statements take only rows that no other sweeper has locke
 
 import asyncio
 import logging
+import math
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -63,6 +64,7 @@ class Sweeper:
         self._announced = frozenset[NodeId]()
         self._states: dict[NodeId, Counter[str]] = {}
         self._rounds = self._unremoved = self._locked_rounds = 0
+        self._kept_journals: deque[tuple[float, NodeId]] = deque()
 
     def suspect(self) -> None:
         """Look for dead nodes soon. Called on the node's loop."""
@@ -70,13 +72,16 @@ class Sweeper:
 
     async def run(self) -> None:
         """Sweep until cancelled."""
-        while True:
-            self._suspicion.clear()  # before the round: a suspicion that arises during it belongs to the next one
-            try:
-                await self._round()
-            except Exception as error:
-                log.warning("a sweep failed and will be repeated: %s", error, exc_info=not is_transient(error))
-            await self._pause()
+        try:
+            while True:
+                self._suspicion.clear()  # before the round: a suspicion that arises during it belongs to the next one
+                try:
+                    await self._round()
+                except Exception as error:
+                    log.warning("a sweep failed and will be repeated: %s", error, exc_info=not is_transient(error))
+                await self._pause()
+        finally:
+            self._remove_journals(until=math.inf)
 
     async def _pause(self) -> None:
         """Wait for the next round: shorter after a suspicion, for which the first round may have come too early."""
@@ -97,6 +102,7 @@ class Sweeper:
         self._suspected = self._suspicion.is_set() or self._again or self._unremoved > 0
 
     async def _round(self) -> None:
+        self._remove_journals(until=time.monotonic())
         routine = self._rounds % self._timing.look_every == 0
         look = routine or self._suspected
         dead = await self._database.in_service(self._membership.find_dead) if look else {}
@@ -152,8 +158,13 @@ class Sweeper:
                 break
         for node in removed:
             self._membership.remove_traces(node)
-            self._journals.remove(node)
+            self._kept_journals.append((time.monotonic() + self._timing.journal_kept, node))
         self._unremoved = len(certain - removed)  # some of their jobs are still locked
+
+    def _remove_journals(self, until: float) -> None:
+        """Remove the journals that were kept until a moment of the monotonic clock."""
+        while self._kept_journals and self._kept_journals[0][0] <= until:
+            self._journals.remove(self._kept_journals.popleft()[1])
 
     def _clear(
         self, connection: Connection, rescuer: Rescuer, certain: Collection[NodeId], silent: Collection[NodeId]

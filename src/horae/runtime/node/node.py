@@ -288,7 +288,8 @@ class Incarnation:
             log.warning("node %s could not unregister; other nodes will remove it: %s", self.id, text)
             self._journals.close(self._environment.journal, keep=True)
         else:
-            self._journals.close(self._environment.journal, keep=self._broken or bool(self._settler.unsettled))
+            held = bool(self._settler.unsettled) or self._worker.may_hold_unknown_jobs
+            self._journals.close(self._environment.journal, keep=self._broken or held)
             log.info("node %s has left", self.id)
         with suppress(TimeoutError):
             async with asyncio.timeout(self._timing.shutdown.leaving):
