@@ -123,7 +123,7 @@ class JobTypeAlreadyRegistered(InvalidRequest):
 
 
 class SchemaError(InvalidRequest):
-    """A scheduled function takes parameters or returns something; the message names it."""
+    """A scheduled function returns something, or takes parameters that its schedule does not give."""
 
 
 class UnknownJobType(InvalidRequest):

@@ -1,12 +1,14 @@
 """`@horae.cron` and `@horae.every`: what may be declared, what a module's schema says of it."""
 
+import importlib
 import inspect
 from datetime import timedelta
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, Final
 
 import pytest
 
-from horae import Horae, InvalidRequest, JobContext, SchemaError
+from horae import Horae, InvalidParameters, InvalidRequest, JobContext, SchemaError, Secret
 from horae.errors import CronSyntaxError, InvalidInterval, JobTypeAlreadyRegistered
 from horae.types.schedule import declared_in, verb_name
 
@@ -65,6 +67,60 @@ def test_its_schema_is_written_as_verbs(shop: Horae) -> None:
         "    +priority 3\n"
         "}\n"
     )
+
+
+def report(region: str, days: int = 7) -> None: ...
+
+
+def with_context(job: JobContext, region: str) -> None: ...
+
+
+def test_parameters_are_checked_and_part_of_the_schema(shop: Horae) -> None:
+    shop.cron("0 3 * * *", name="report-eu", params={"region": "eu"})(report)
+    shop.cron("0 4 * * *", name="report-us", params={"region": "us", "days": 1})(report)
+    shop.cron("0 5 * * *", params={"region": "us"})(with_context)
+    assert [item.params for item in shop.declared] == [
+        '{"region":"eu","days":7}',
+        '{"region":"us","days":1}',
+        '{"region":"us"}',
+    ]
+    assert '    +params {"region":"eu","days":7}\n' in shop.schema
+
+
+def test_a_changed_parameter_is_another_schema() -> None:
+    texts: list[str] = []
+    for region in ("eu", "us"):
+        horae = Horae("sqlite:///never-opened.db", module="shop")
+        horae.cron("0 3 * * *", params={"region": region})(report)
+        texts.append(horae.schema)
+    assert texts[0] != texts[1]
+
+
+@pytest.mark.parametrize(
+    ("params", "error", "said"),
+    [
+        ({}, InvalidParameters, "'report' does not accept these parameters: region: Field required"),
+        ({"regoin": "eu"}, InvalidParameters, "region: Field required; regoin: Extra inputs are not permitted"),
+        ({"region": "eu", "days": "many"}, InvalidParameters, "days: "),
+        ({"region": "a\0b"}, InvalidParameters, "NUL"),
+        ("eu", InvalidRequest, "params 'eu': expected a mapping"),
+        (None, InvalidRequest, "params None: expected a mapping"),
+    ],
+)
+def test_parameters_that_do_not_fit_are_refused_at_the_declaration(
+    shop: Horae, params: Any, error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        shop.cron("0 3 * * *", params=params)(report)
+    assert (shop.declared, list(shop.registry)) == ([], [])
+
+
+def test_a_secret_does_not_get_into_the_schema(shop: Horae) -> None:
+    def upload(token: Annotated[str, Secret()]) -> None: ...
+
+    with pytest.raises(SchemaError, match=r"'upload': its parameters have a secret.*horae\.schedules\.add"):
+        shop.every("1h", params={"token": "hunter2"})(upload)
+    assert shop.declared == []
 
 
 @pytest.mark.parametrize("name", ["purge_sessions", "a:b", "nightly-run.two", "at 3 o'clock"])
@@ -177,6 +233,37 @@ def test_a_module_that_is_loaded_again_declares_nothing_twice(shop: Horae) -> No
     for expression in ("* * * * *", "0 * * * *"):
         shop.cron(expression)(named("purge"))
     assert [item.rules.trigger.text for item in shop.declared] == ["0 * * * *"]
+
+
+MODULE: Final = """
+from horae import Horae
+shop = Horae("sqlite:///never-opened.db", module="shop")
+"""
+PURGE: Final = """
+@shop.cron("{expression}", name={name!r})
+def {function}() -> None: ...
+"""
+
+
+def test_a_module_that_is_loaded_again_may_have_moved_its_functions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "shop_base.py").write_text(MODULE)
+    importing = "from shop_base import shop\n"
+    first = PURGE.format(expression="0 3 * * *", name="purge", function="purge")
+    file = tmp_path / "shop_tasks.py"
+    file.write_text(importing + first)
+    module = importlib.import_module("shop_tasks")
+    file.write_text(f"{importing}\n\n# moved down\n{first.replace('0 3', '0 15')}")
+    importlib.invalidate_caches()
+    importlib.reload(module)
+    assert [item.rules.trigger.text for item in module.shop.declared] == ["0 15 * * *"]
+
+    twice = PURGE.format(expression="0 4 * * *", name="purge", function="purge")
+    file.write_text(importing + first + twice)
+    with pytest.raises(JobTypeAlreadyRegistered, match=r"two functions shop_tasks\.purge, in line 3 and in line 6"):
+        importlib.reload(module)
 
 
 def test_the_module_is_the_one_that_made_the_application() -> None:

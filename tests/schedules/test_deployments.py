@@ -64,6 +64,24 @@ def finish(driver: Driver, seconds: float = 1) -> list[int]:
     return fired
 
 
+def test_parameters_reach_the_job_and_a_changed_one_is_another_version(driver: Driver, version: Version) -> None:
+    regions: list[str] = []
+    for region in ("eu", "us"):
+        shop = version()
+
+        def report(region: str, days: int = 7) -> None: ...
+
+        shop.cron("* * * * *", params={"region": region})(report)
+        assert shop.deploy().changed
+        assert not shop.deploy().changed
+        driver.until_due("report")
+        (job_id,) = driver.fire_due()
+        regions.append(shop.jobs.get(job_id).params["region"])
+        for claim in driver.claim(types=("report",)):
+            driver.end(claim)
+    assert regions == ["eu", "us"]
+
+
 class TestDeploy:
     def test_it_brings_what_is_declared(self, driver: Driver, version: Version) -> None:
         shop = version(purge="0 3 * * *", bill={"every": "10m", "priority": 4, "max_retries": 2})

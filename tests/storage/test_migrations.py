@@ -141,7 +141,25 @@ ROWS_AT: Final[dict[str, dict[str, dict[str, Any]]]] = {
             "message": "began",
         },
     },
-    "0014": {},
+    "0014": {
+        "horae_schedules": {
+            "id": 4,
+            "name": "hourly",
+            "job_type": "import",
+            "trigger_kind": "cron",
+            "trigger": "0 * * * *",
+            "timezone": "UTC",
+            "queue": "default",
+            "priority": 0,
+            "rules": "{}",
+            "enabled": True,
+            "partition": 8,
+            "state": "idle",
+            "next_start": NOW,
+            "created_at": NOW,
+        },
+        "horae_backfill_times": {"schedule_id": 4, "nominal_time": NOW, "requested_at": NOW},
+    },
 }
 
 

@@ -11,11 +11,13 @@ from horae.types.job_type import JobType
 from horae.types.registry import Registry
 from horae.types.schedule import (
     DeclaredKeywords,
+    ParameterKeywords,
     RuleKeywords,
     Schedule,
     TriggerKeywords,
     check_options,
     check_scheduled,
+    params_of,
     part_of,
     rules_of,
     trigger_of,
@@ -52,8 +54,9 @@ class Declarations:
     ) -> Callable[[Callable[P, R]], JobFunction[P, R]]:
         """Declare a function that runs when a cron expression fires, as in `@horae.cron("0 3 * * *", timezone=…)`.
 
-        The function takes no parameters (but a `JobContext`) and returns nothing, else `SchemaError`. A node deploys
-        the schedules of its application when it starts. Raises `CronSyntaxError` and `InvalidRequest`.
+        The function returns nothing, and takes a `JobContext` if it wants one, and the parameters that `params={…}`
+        gives; anything else is a `SchemaError` or `InvalidParameters`. A node deploys the schedules of its application
+        when it starts. Raises `CronSyntaxError` and `InvalidRequest`.
         """
         return self._declare_schedule({**options, "cron": expression})
 
@@ -64,19 +67,20 @@ class Declarations:
         return self._declare_schedule({**options, "every": interval})
 
     def _declare_schedule(self, given: Mapping[str, Any]) -> Callable[[Callable[P, R]], JobFunction[P, R]]:
-        check_options(given, TriggerKeywords, RuleKeywords, BodyKeywords)
+        check_options(given, TriggerKeywords, RuleKeywords, BodyKeywords, ParameterKeywords)
         trigger = trigger_of(part_of(given, TriggerKeywords))
         rules, options = part_of(given, RuleKeywords), part_of(given, BodyKeywords)
 
         def declare(function: Callable[P, R]) -> JobFunction[P, R]:
-            check_scheduled(function)
+            check_scheduled(function, with_params="params" in given)
             job_function = JobFunction(function, **options)
             kind = job_function.job_type
             its_rules = rules_of(f"{function.__module__}.{kind.type}", trigger, rules)
+            params = params_of(kind, given.get("params", {}))
             self.registry.add(kind)
             # A reloaded module declares the same schedules again: replace, do not add.
             self.declared[:] = [schedule for schedule in self.declared if schedule.name != kind.type]
-            self.declared.append(Schedule(kind.type, kind.type, its_rules, kind.queue, kind.priority))
+            self.declared.append(Schedule(kind.type, kind.type, its_rules, kind.queue, kind.priority, params))
             return job_function
 
         return declare

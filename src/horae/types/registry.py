@@ -27,6 +27,7 @@ class Registry:
 
     def __init__(self) -> None:
         self._types: dict[str, JobType[Any]] = {}
+        self._loads: dict[str, object] = {}
         self._listeners: list[Listener] = []
 
     def listen(self, call: Callable[[], None]) -> Listener:
@@ -43,6 +44,7 @@ class Registry:
         """Register a type; raises `JobTypeAlreadyRegistered` if another one has its name."""
         present = self._types.setdefault(job_type.type, job_type)
         if present is job_type:
+            self._loads[job_type.type] = _load_of(job_type)
             self._notify()
             return
         if _is_same_function(present, job_type):
@@ -50,7 +52,13 @@ class Registry:
                 f"job type {job_type.type!r} is already declared by this function; to declare it a second time, "
                 "give the second declaration a name= of its own"
             )
-        if _origin(present) == _origin(job_type):  # the module was loaded again
+        if _origin(present) == _origin(job_type):
+            if self._loads.get(job_type.type) is _load_of(job_type) is not None and _line(present) != _line(job_type):
+                raise JobTypeAlreadyRegistered(
+                    f"job type {job_type.type!r} is declared by two functions {_origin(job_type)}, in line "
+                    f"{_line(present)} and in line {_line(job_type)}; rename one of them, or give it a name= of its own"
+                )
+            self._loads[job_type.type] = _load_of(job_type)  # the module was loaded again
             self._types[job_type.type] = job_type
             return
         raise JobTypeAlreadyRegistered(
@@ -103,6 +111,18 @@ def _is_same_function(one: JobType[Any], other: JobType[Any]) -> bool:
     """Whether both are made of one function; a module that is loaded again makes another."""
     function = getattr(one, "function", None)
     return function is not None and function is getattr(other, "function", None)
+
+
+def _load_of(job_type: JobType[Any]) -> object:
+    """Return an object that a module keeps until it is loaded again; None if there is none, as in a script."""
+    function = getattr(job_type, "function", None)
+    return None if function is None else getattr(function, "__globals__", {}).get("__spec__")
+
+
+def _line(job_type: JobType[Any]) -> int | None:
+    """Return the line in which the function of a job type begins."""
+    code = getattr(getattr(job_type, "function", None), "__code__", None)
+    return None if code is None else code.co_firstlineno
 
 
 def _origin(job_type: JobType[Any]) -> str:

@@ -19,6 +19,10 @@ from horae.errors import InvalidRequest, SchemaError, quoted
 from horae.types.arguments import check_moment, of_kind
 from horae.types.context import JobContext
 from horae.types.function import BodyKeywords
+from horae.types.job_type import JobType
+from horae.types.storing import storable_parameters
+from horae.types.values.parameters import ModelParameters
+from horae.types.values.secret import has_secrets
 
 
 class RuleKeywords(TypedDict, total=False):
@@ -41,13 +45,17 @@ class RuleKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A declared schedule: its name, job type and rules, and the queue and priority of its jobs."""
+    """A declared schedule: its name, job type and rules, and the queue, priority and parameters of its jobs.
+
+    `params` is the JSON text that is stored with each job; None if the function takes no parameters.
+    """
 
     name: str
     job_type: str
     rules: Rules
     queue: str
     priority: int
+    params: str | None = None
 
 
 class TriggerOptions(TypedDict, total=False):
@@ -67,7 +75,13 @@ class TriggerKeywords(TriggerOptions, total=False):
     every: Duration | Interval
 
 
-class DeclaredKeywords(TriggerOptions, RuleKeywords, BodyKeywords, total=False):
+class ParameterKeywords(TypedDict, total=False):
+    """The parameters of each job of a declared schedule, by name."""
+
+    params: Mapping[str, Any]
+
+
+class DeclaredKeywords(TriggerOptions, RuleKeywords, BodyKeywords, ParameterKeywords, total=False):
     """The options of `@horae.cron` and `@horae.every`."""
 
 
@@ -153,18 +167,33 @@ def part_of(options: Mapping[str, Any], kind: Any) -> Any:
     return {name: value for name, value in options.items() if name in kind.__annotations__}
 
 
-def check_scheduled(function: Callable[..., Any]) -> None:
-    """Raise `SchemaError` for a scheduled function with parameters or a result."""
+def check_scheduled(function: Callable[..., Any], *, with_params: bool = False) -> None:
+    """Raise `SchemaError` for a scheduled function with a result, or with parameters unless `params` gives them."""
     try:
         hints = get_type_hints(function)
     except NameError as error:
         raise SchemaError(f"{function.__qualname__}: an annotation cannot be resolved: {error}") from error
-    for name in inspect.signature(function).parameters:
+    for name in () if with_params else inspect.signature(function).parameters:
         hint = hints.get(name)
         if (get_origin(hint) or hint) is not JobContext:
-            raise SchemaError(f"{function.__qualname__} is scheduled, so it takes no parameter such as {name!r}")
+            raise SchemaError(
+                f"{function.__qualname__} is scheduled, so it takes no parameter such as {name!r} "
+                f"unless its schedule gives one: params={{{name!r}: …}}"
+            )
     if hints.get("return") not in (None, type(None)):
         raise SchemaError(f"{function.__qualname__} is scheduled, so it returns nothing; it says {hints['return']!r}")
+
+
+def params_of(kind: JobType[Any], given: Any) -> str | None:
+    """Return the parameters of a declared schedule as JSON text. Raises `InvalidParameters` and `SchemaError`."""
+    of_kind("params", given, Mapping, "a mapping from the names of parameters to their values")
+    text = storable_parameters(kind, kind.parameters.check(kind.type, given)).text
+    if isinstance(kind.parameters, ModelParameters) and has_secrets(kind.parameters.model):
+        raise SchemaError(
+            f"schedule {kind.type!r}: its parameters have a secret, and the schema of a module is stored as plain "
+            "text; read the secret in the function, or add the schedule with horae.schedules.add"
+        )
+    return text
 
 
 _VERB: Final = "  verb "
@@ -179,6 +208,8 @@ def module_schema(module: str, declared: list[Schedule]) -> str:
         lines.append(f"{_VERB}{verb_name(schedule.name)}(Unit) Unit")
         lines.append(f"    +{'cron' if trigger.kind == 'cron' else 'every'} {trigger.text}{zone}")
         lines.extend(f"    +{name} {value}" for name, value in _beyond_defaults(schedule))
+        if schedule.params is not None:
+            lines.append(f"    +params {schedule.params}")
     return "\n".join([*lines, "}"]) + "\n"
 
 

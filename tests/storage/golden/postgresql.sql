@@ -17,6 +17,13 @@ CREATE TABLE horae_audit (
     CONSTRAINT horae_audit_readable CHECK (((at >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (at <= to_timestamp(('253402214400'::bigint)::double precision))))
 );
 CREATE INDEX horae_audit_at ON horae_audit USING btree (at);
+CREATE TABLE horae_backfill_times (
+    schedule_id bigint NOT NULL,
+    nominal_time timestamp with time zone NOT NULL,
+    requested_at timestamp with time zone NOT NULL,
+    CONSTRAINT horae_backfill_times_pkey PRIMARY KEY (schedule_id, nominal_time),
+    CONSTRAINT horae_backfill_times_schedule_id_fkey FOREIGN KEY (schedule_id) REFERENCES horae_schedules(id) ON DELETE CASCADE
+);
 CREATE TABLE horae_deployments (
     id bigint NOT NULL DEFAULT nextval('horae_deployments_id_seq'::regclass),
     key character varying(64) NOT NULL,
@@ -210,6 +217,12 @@ CREATE TABLE horae_schedules (
     created_at timestamp with time zone NOT NULL,
     version integer NOT NULL DEFAULT 1,
     updated_at timestamp with time zone,
+    overrides jsonb,
+    calendar_days jsonb,
+    skip_until timestamp with time zone,
+    skip_reason character varying(32),
+    moved_start timestamp with time zone,
+    backfill_next timestamp with time zone,
     CONSTRAINT horae_schedules_deployment_id_fkey FOREIGN KEY (deployment_id) REFERENCES horae_deployments(id) ON DELETE SET NULL,
     CONSTRAINT horae_schedules_enabled CHECK ((enabled = (disabled_reason IS NULL))),
     CONSTRAINT horae_schedules_partition CHECK (((partition >= 0) AND (partition <= 1023))),

@@ -14,6 +14,13 @@ CREATE TABLE horae_audit (
     "before" TEXT,
     "after" TEXT
 );
+CREATE TABLE horae_backfill_times (
+    schedule_id INTEGER NOT NULL,
+    nominal_time BIGINT NOT NULL,
+    requested_at BIGINT NOT NULL,
+    CONSTRAINT horae_backfill_times_pkey PRIMARY KEY (schedule_id, nominal_time),
+    CONSTRAINT horae_backfill_times_schedule_id_fkey FOREIGN KEY(schedule_id) REFERENCES horae_schedules (id) ON DELETE CASCADE
+);
 CREATE TABLE horae_deployments (
     id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
     "key" VARCHAR(64) NOT NULL,
@@ -166,6 +173,12 @@ CREATE TABLE horae_schedules (
     created_at BIGINT NOT NULL,
     version INTEGER DEFAULT 1 NOT NULL,
     updated_at BIGINT,
+    overrides TEXT,
+    calendar_days TEXT,
+    skip_until BIGINT,
+    skip_reason VARCHAR(32),
+    moved_start BIGINT,
+    backfill_next BIGINT,
     CONSTRAINT horae_schedules_deployment_id_fkey FOREIGN KEY(deployment_id) REFERENCES horae_deployments (id) ON DELETE SET NULL,
     CONSTRAINT horae_schedules_enabled CHECK (enabled = (disabled_reason IS NULL)),
     CONSTRAINT horae_schedules_partition CHECK (partition BETWEEN 0 AND 1023),

@@ -59,7 +59,7 @@ class Deployments:
         """Make this the current version of the module; `restore`: even if a newer version had replaced it."""
         if min_replicas < 0:
             raise InvalidRequest(f"min_replicas is {min_replicas}, expected zero or more")
-        definitions = [self._definition(module, schedule) for schedule in declared]
+        definitions = [_definition(module, schedule) for schedule in declared]
         schema = module_schema(module, list(declared))
         change = Change.of("deployment.deploy", module, partial(_deployed, module=module))
         statement = recorded(deploy, change, changed=attrgetter("changed"))
@@ -95,20 +95,20 @@ class Deployments:
         self._notify()
         return result
 
-    def _definition(self, module: str, schedule: Schedule) -> Definition:
-        kind = self._registry.get(schedule.job_type)
-        return Definition(
-            name=schedule.name,
-            job_type=schedule.job_type,
-            params=kind.parameters.store(kind.parameters.check(kind.type, {})).text,
-            rules=schedule.rules,
-            queue=schedule.queue,
-            priority=schedule.priority,
-            module=module,
-        )
-
     def _notify(self) -> None:
         self._wakeup.send(Hint(HintKind.SCHEDULES))
+
+
+def _definition(module: str, schedule: Schedule) -> Definition:
+    return Definition(
+        name=schedule.name,
+        job_type=schedule.job_type,
+        params=schedule.params,
+        rules=schedule.rules,
+        queue=schedule.queue,
+        priority=schedule.priority,
+        module=module,
+    )
 
 
 def _change(action: str, key: str) -> Change:

@@ -8,7 +8,6 @@ from typing import Any, Final, TypeAlias
 from typing_extensions import Unpack
 
 from horae.client.changes import recorded
-from horae.client.jobs.creation import storable_parameters
 from horae.client.jobs.filters import page_length
 from horae.client.schedules import changes
 from horae.client.schedules.audit_record import change_of, run_of
@@ -29,6 +28,7 @@ from horae.types.job_type import JobType
 from horae.types.registry import JobTypeReference, Registry
 from horae.types.schedule import RuleKeywords, TriggerKeywords, check_options, keywords_of, part_of, trigger_of
 from horae.types.schedule import rules_of as rules_given
+from horae.types.storing import storable_parameters
 from horae.types.values.parameters import MappedParameters
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 

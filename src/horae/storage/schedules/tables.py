@@ -1,4 +1,4 @@
-"""The tables of schedules: deployments, schedules, their statistics, and the ledger of nominal times."""
+"""The tables of schedules: deployments, schedules, their statistics, the ledger of nominal times, and backfills."""
 
 from sqlalchemy import (
     BigInteger,
@@ -66,6 +66,12 @@ schedules = Table(
     Column("created_at", Instant, nullable=False),
     Column("version", Integer, nullable=False, server_default=text("1")),
     Column("updated_at", Instant),  # null: unchanged since this column was added
+    Column("overrides", Json),  # the declared value of each field that was changed at run time
+    Column("calendar_days", Json),  # the days that a calendar function excludes, as it returned them last
+    Column("skip_until", Instant),  # nominal times up to this are skipped for `skip_reason`
+    Column("skip_reason", String(32)),
+    Column("moved_start", Instant),  # where the next run starts once, instead of at its nominal time
+    Column("backfill_next", Instant),  # the first of its rows in `backfill_times`
     CheckConstraint("trigger_kind IN ('cron', 'interval')", name="trigger_kind"),
     CheckConstraint("state IN ('idle', 'executing', 'terminating', 'disabled')", name="state"),
     CheckConstraint("(run_token IS NOT NULL) = (state IN ('executing', 'terminating'))", name="running"),
@@ -125,4 +131,13 @@ ticks = Table(
     CheckConstraint("count >= 1 AND until >= nominal_time", name="range"),
     CheckConstraint("(decision = 'fired') = (job_id IS NOT NULL)", name="job"),
     CheckConstraint("decision <> 'fired' OR count = 1", name="fired"),
+)
+
+# Past nominal times that a caller wants to run, and that have not been fired yet.
+backfill_times = Table(
+    "horae_backfill_times",
+    metadata,
+    _key_of_schedule(),
+    Column("nominal_time", Instant, primary_key=True),
+    Column("requested_at", Instant, nullable=False),
 )

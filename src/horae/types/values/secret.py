@@ -50,7 +50,7 @@ def masked(model: type[BaseModel], params: Any) -> Any:
 
 def secret_values(model: type[BaseModel], params: str | None) -> Iterator[str]:
     """Yield the texts and numbers in the secret parameters of a job, from their JSON text."""
-    if params is None or not _has_secrets(model):
+    if params is None or not has_secrets(model):
         return
     try:
         stored = json.loads(params)
@@ -79,11 +79,11 @@ def _leaves(value: Any) -> Iterator[str]:
 
 
 @lru_cache(maxsize=4096)
-def _has_secrets(model: type[BaseModel], seen: frozenset[type[BaseModel]] = frozenset()) -> bool:
+def has_secrets(model: type[BaseModel], seen: frozenset[type[BaseModel]] = frozenset()) -> bool:
     """Return whether the model or one within it has a secret field; most have none, and their errors need no search."""
     for field in model.model_fields.values():
         inner = {part for part in _parts(field.annotation) if _is_model(part)} - seen - {model}
-        if is_secret(field) or any(_has_secrets(part, seen | {model}) for part in inner):
+        if is_secret(field) or any(has_secrets(part, seen | {model}) for part in inner):
             return True
     return False
 
