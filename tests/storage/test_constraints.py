@@ -116,6 +116,7 @@ VIOLATIONS: Final[list[tuple[str, Table, Row]]] = [
     ("horae_jobs_attempts", jobs, {**JOB, "max_attempts": 0}),
     ("horae_jobs_attempts", jobs, {**JOB, "attempt": 2, "lease": 1}),
     ("horae_jobs_max_runtime", jobs, {**JOB, "max_runtime": 0}),
+    ("horae_jobs_waits_for", jobs, {**JOB, "waits_for": "godot"}),
     ("horae_jobs_hook_owed", jobs, {**JOB, "hook_owed": "before_delete,on_error"}),
     ("horae_jobs_cancelled_by", jobs, {**JOB, "cancelled_by": "alice"}),
     ("horae_jobs_readable", jobs, {**JOB, "lease": 2**62}),
