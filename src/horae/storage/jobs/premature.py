@@ -6,7 +6,7 @@ from sqlalchemy import Connection, Integer, and_, bindparam, case, or_, select, 
 
 from horae.domain.jobs.job import JobState
 from horae.storage.engine.dialect import database_now, seconds_between, seconds_from_now
-from horae.storage.jobs.tables import IS_READY, jobs
+from horae.storage.jobs.tables import IS_READY, jobs, ready_order
 
 # As started, and as handed back by a node that stopped.
 _at_once = jobs.c.run_at <= jobs.c.updated_at
@@ -16,7 +16,7 @@ _retried: Any = and_(jobs.c.attempt > 0, jobs.c.updated_at > database_now())
 _waiting = (
     select(jobs.c.id)
     .where(IS_READY, jobs.c.run_at > database_now(), or_(_at_once, _retried))
-    .order_by(jobs.c.id)
+    .order_by(*ready_order)  # of the index; by id, SQLite would read the whole table
     .limit(bindparam("limit", type_=Integer()))
     .with_for_update(skip_locked=True)
 )

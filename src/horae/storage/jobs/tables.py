@@ -139,8 +139,16 @@ ENDED_NOW = {"finished_at": now_or_later(jobs.c.updated_at), "updated_at": now_o
 """The values of a job that ends now, other than by a settlement."""
 IS_OPEN = or_(jobs.c.finished_at.is_(None), jobs.c.node_id.is_not(None))
 """The job has not ended, or its body has not stopped yet."""
+IS_HELD = jobs.c.node_id.is_not(None)
+"""A node holds the job, as of every started one (`horae_jobs_held`)."""
 IS_READY = and_(jobs.c.state == "pending", jobs.c.waits_for.is_(None))
-"""The job may be claimed when it is due; `state = 'pending'` alone would read all ended jobs (`horae_jobs_ready`)."""
+"""The job may be claimed when it is due (`horae_jobs_ready`)."""
+IS_WAITING = and_(jobs.c.state == "pending", jobs.c.waits_for.is_not(None))
+"""The job is pending and held back (`horae_jobs_waiting`).
+
+A statement that finds open jobs names one of these three conditions: for `state = 'pending'` or `state = 'started'`
+alone there is no index, and all ended jobs would be read.
+"""
 
 job_attempts = Table(
     "horae_job_attempts",

@@ -11,7 +11,7 @@ from horae.domain.jobs.job import Job, JobState
 from horae.storage.engine.dialect import database_now, seconds_since
 from horae.storage.engine.unreadable_rows import readable
 from horae.storage.jobs.reading import COLUMNS, job_from
-from horae.storage.jobs.tables import IS_READY, jobs
+from horae.storage.jobs.tables import IS_HELD, IS_READY, jobs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,9 @@ DUE_WORK: Final = (
     .group_by(jobs.c.queue, jobs.c.type)
     .order_by(jobs.c.queue, jobs.c.type)
 )
-STARTED: Final = select(*COLUMNS).where(jobs.c.state == JobState.STARTED).order_by(jobs.c.started_at, jobs.c.id)
+STARTED: Final = (
+    select(*COLUMNS).where(IS_HELD, jobs.c.state == JobState.STARTED).order_by(jobs.c.started_at, jobs.c.id)
+)
 CLOCK: Final = select(database_now())
 
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, case, func, null, or_, select, update
+from sqlalchemy import Connection, bindparam, case, func, null, or_, select, union_all, update
 
 from horae.domain.jobs.job import JobState
 from horae.storage.engine.dialect import INSERT, PerDialect, database_now, seconds_since
 from horae.storage.engine.unreadable_rows import readable
-from horae.storage.jobs.tables import jobs, queues
+from horae.storage.jobs.tables import IS_HELD, IS_READY, IS_WAITING, jobs, queues
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,17 +54,19 @@ SETTINGS: Final = select(queues.c.paused_at, queues.c.note, queues.c.concurrency
 )
 UNLIMIT: Final = _change.values(concurrency_limit=null())
 
-_due = (jobs.c.state == JobState.PENDING) & (jobs.c.run_at <= database_now())
+_parts = (select(jobs.c.queue, jobs.c.state, jobs.c.run_at).where(each) for each in (IS_READY, IS_WAITING, IS_HELD))
+_open = union_all(*_parts).subquery("open")  # of held jobs also those that were ended and whose bodies still run
+_due = (_open.c.state == JobState.PENDING) & (_open.c.run_at <= database_now())
 _busy = (
     select(
-        jobs.c.queue.label("name"),
-        func.count(case((jobs.c.state == JobState.PENDING, 1))).label("pending"),
+        _open.c.queue.label("name"),
+        func.count(case((_open.c.state == JobState.PENDING, 1))).label("pending"),
         func.count(case((_due, 1))).label("due"),
-        func.count(case((jobs.c.state == JobState.STARTED, 1))).label("started"),
-        func.max(case((_due, seconds_since(jobs.c.run_at)))).label("oldest_due"),
+        func.count(case((_open.c.state == JobState.STARTED, 1))).label("started"),
+        func.max(case((_due, seconds_since(_open.c.run_at)))).label("oldest_due"),
     )
-    .where(jobs.c.state.in_([JobState.PENDING, JobState.STARTED]))
-    .group_by(jobs.c.queue)
+    .where(_open.c.state.in_([JobState.PENDING, JobState.STARTED]))
+    .group_by(_open.c.queue)
     .subquery("busy")
 )
 _kept = or_(queues.c.paused_at.is_not(None), queues.c.concurrency_limit.is_not(None))

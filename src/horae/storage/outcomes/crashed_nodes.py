@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Integer, Select, and_, bindparam, func, or_, 
 from horae.domain.jobs.job import AttemptOutcome, Claim, JobId, JobState, NodeId
 from horae.storage.engine.dialect import PerDialect, among, member_of
 from horae.storage.jobs.claims import CLAIMED
-from horae.storage.jobs.tables import job_attempts, jobs, nodes
+from horae.storage.jobs.tables import IS_HELD, job_attempts, jobs, nodes
 
 
 class AbandonedJob(NamedTuple):
@@ -30,14 +30,14 @@ def _abandoned(dialect: str) -> Select[Any]:
     held = select(*CLAIMED, jobs.c.node_id.label("holder"), jobs.c.state.label("state"), crashes.label("crashes"))
     return (
         held.where(
-            jobs.c.node_id.is_not(None),
+            IS_HELD,
             or_(
                 member_of(dialect, jobs.c.node_id, "dead"),
                 and_(member_of(dialect, jobs.c.node_id, "silent"), jobs.c.attempt < jobs.c.max_attempts),
                 ~listed,
             ),
         )
-        .order_by(jobs.c.id)
+        .order_by(jobs.c.node_id, jobs.c.id)  # the order of the index; by id, SQLite would read the whole table
         .limit(bindparam("limit", type_=Integer()))
         .with_for_update(skip_locked=True, of=jobs)
     )

@@ -16,7 +16,7 @@ from horae.storage.engine.dialect import PerDialect, json_rows, seconds_from_now
 from horae.storage.engine.unreadable_rows import readable
 from horae.storage.jobs.owed_hooks import ON_ERROR
 from horae.storage.jobs.reading import COLUMNS, job_from
-from horae.storage.jobs.tables import ENDED_NOW, jobs, queues
+from horae.storage.jobs.tables import ENDED_NOW, IS_HELD, jobs, queues
 from horae.storage.outcomes import run_ending
 from horae.storage.schedules import writing
 
@@ -49,9 +49,9 @@ def _overdue(
 _of_schedule = jobs.c.max_runtime.is_not(None)  # then its schedule sets the limit of the job, not its type
 _unclaimed = jobs.c.waits_for.is_(None) & jobs.c.owner.is_not(None) & (jobs.c.attempt == 0)
 OVERDUE: Final[Mapping[Limit, PerDialect[Select[Any]]]] = {
-    HARD: PerDialect(partial(_overdue, JobState.STARTED, jobs.c.started_at, ~_of_schedule)),
+    HARD: PerDialect(partial(_overdue, JobState.STARTED, jobs.c.started_at, IS_HELD & ~_of_schedule)),
     OF_SCHEDULE: PerDialect(
-        partial(_overdue, JobState.STARTED, jobs.c.started_at, _of_schedule, seconds=jobs.c.max_runtime)
+        partial(_overdue, JobState.STARTED, jobs.c.started_at, IS_HELD & _of_schedule, seconds=jobs.c.max_runtime)
     ),
     PENDING: PerDialect(partial(_overdue, JobState.PENDING, jobs.c.run_at, _unclaimed, queue_open=True)),
 }
