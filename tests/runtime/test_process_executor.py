@@ -248,7 +248,7 @@ class TestOrders:
         )
         monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
         monkeypatch.setattr(process, "address_of", lambda _: Address("slow_to_import", "sleep"))
-        limit = process_bodies.sleep.job_type.limits.soft
+        limit = process_bodies.sleep.job_type.time_limits.soft
         assert limit is not None
         started = own_executor.start(process_bodies.sleep)
         began = started.run.began

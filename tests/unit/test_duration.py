@@ -53,10 +53,10 @@ def test_a_bare_number_is_refused(given: Any) -> None:
 def test_the_durations_of_a_job_type_are_texts_as_those_of_a_schedule() -> None:
     def work() -> None: ...
 
-    limits = JobFunction(work, soft_time_limit="5m", grace="0s", pending_timeout="30m").job_type.limits
+    limits = JobFunction(work, soft_time_limit="5m", grace="0s", pending_timeout="30m").job_type.time_limits
     assert (limits.soft, limits.grace, limits.pending) == (timedelta(minutes=5), timedelta(0), timedelta(minutes=30))
     assert limits.hard == timedelta(minutes=5)
-    unlimited = JobFunction(work, soft_time_limit=None, pending_timeout=None).job_type.limits
+    unlimited = JobFunction(work, soft_time_limit=None, pending_timeout=None).job_type.time_limits
     assert (unlimited.soft, unlimited.pending, unlimited.hard) == (None, None, None)
 
 

@@ -160,10 +160,10 @@ def test_the_keywords_of_a_function_are_attributes_of_a_type() -> None:
 
 
 def test_the_hard_limit_is_the_soft_one_and_the_grace() -> None:
-    assert declared(soft_time_limit=timedelta(minutes=2), grace=timedelta(seconds=5)).limits.hard == timedelta(
+    assert declared(soft_time_limit=timedelta(minutes=2), grace=timedelta(seconds=5)).time_limits.hard == timedelta(
         seconds=125
     )
-    assert declared(soft_time_limit=None).limits.hard is None
+    assert declared(soft_time_limit=None).time_limits.hard is None
 
 
 def test_a_hook_counts_only_where_it_is_overridden() -> None:

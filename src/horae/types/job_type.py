@@ -36,7 +36,7 @@ log = logging.getLogger("horae.types")
 class JobType(Generic[ParamsT]):
     """The base class of job types: subclasses set `type` and define `run`; everything else has a default.
 
-    Durations are a timedelta or a text such as `"5m"`; `limits` holds them parsed.
+    Durations are a timedelta or a text such as `"5m"`; `time_limits` holds them parsed.
 
     `max_count`: pending or running jobs that an owner may have, None is no limit; jobs without an owner do not count.
     A public type that names no `max_count` has 1, for jobs that are started one by one.
@@ -86,7 +86,7 @@ class JobType(Generic[ParamsT]):
                 if not declares(self, option):
                     setattr(self, option, value)
         self.retry_rules = RetryRules(self.retry_on, self.give_up_on)
-        self.limits: TimeLimits = time_limits(self)
+        self.time_limits: TimeLimits = time_limits(self)
         if not has_hook(self, "run"):
             raise InvalidJobType(f"job type {self.type!r}: it has no run method")
         self.parameters: ModelParameters | MappedParameters = parameters_of(self.params, self.type)

@@ -104,6 +104,8 @@ CREATE TABLE horae_jobs (
     hook_taken_at timestamp with time zone,
     retry_reason text,
     waits_for character varying(16),
+    limits jsonb,
+    lane_id bigint,
     CONSTRAINT horae_jobs_attempts CHECK (((attempt >= 0) AND (max_attempts >= 1) AND (lease >= attempt))),
     CONSTRAINT horae_jobs_cancelled_by CHECK (((cancelled_by IS NULL) OR ((state)::text = 'cancelled'::text))),
     CONSTRAINT horae_jobs_ended CHECK (((finished_at IS NOT NULL) = ((state)::text = ANY ((ARRAY['finished'::character varying, 'failed'::character varying, 'cancelled'::character varying])::text[])))),
@@ -125,14 +127,61 @@ END),
 CREATE INDEX horae_jobs_ended ON horae_jobs USING btree (finished_at) WHERE (finished_at IS NOT NULL);
 CREATE INDEX horae_jobs_held ON horae_jobs USING btree (node_id) WHERE (node_id IS NOT NULL);
 CREATE INDEX horae_jobs_hook_owed ON horae_jobs USING btree (id) WHERE (hook_owed IS NOT NULL);
+CREATE INDEX horae_jobs_lane ON horae_jobs USING btree (lane_id, run_at, id) WHERE (((state)::text = 'pending'::text) AND ((waits_for)::text = 'limit'::text) AND (lane_id IS NOT NULL));
+CREATE INDEX horae_jobs_lane_held ON horae_jobs USING btree (lane_id) WHERE ((node_id IS NOT NULL) AND (lane_id IS NOT NULL));
 CREATE INDEX horae_jobs_occupying ON horae_jobs USING btree (owner, type) WHERE ((owner IS NOT NULL) AND ((finished_at IS NULL) OR (node_id IS NOT NULL)));
 CREATE INDEX horae_jobs_owner ON horae_jobs USING btree (owner, id) WHERE (owner IS NOT NULL);
 CREATE INDEX horae_jobs_ready ON horae_jobs USING btree (priority DESC, run_at, id, queue, type) WHERE (((state)::text = 'pending'::text) AND (waits_for IS NULL));
 CREATE INDEX horae_jobs_retry_of ON horae_jobs USING btree (retry_of) WHERE (retry_of IS NOT NULL);
 CREATE INDEX horae_jobs_schedule ON horae_jobs USING btree (schedule_id, id) WHERE (schedule_id IS NOT NULL);
 CREATE UNIQUE INDEX horae_jobs_tick ON horae_jobs USING btree (schedule_id, nominal_time) WHERE (nominal_time IS NOT NULL);
+CREATE INDEX horae_jobs_unfiled ON horae_jobs USING btree (id) WHERE (((state)::text = 'pending'::text) AND ((waits_for)::text = 'limit'::text) AND (lane_id IS NULL));
 CREATE UNIQUE INDEX horae_jobs_unique_key ON horae_jobs USING btree (type, unique_key) WHERE ((unique_key IS NOT NULL) AND (finished_at IS NULL));
 CREATE INDEX horae_jobs_waiting ON horae_jobs USING btree (waits_for, run_at, id) WHERE (((state)::text = 'pending'::text) AND (waits_for IS NOT NULL));
+CREATE TABLE horae_lane_buckets (
+    lane_id bigint NOT NULL,
+    bucket_id bigint NOT NULL,
+    CONSTRAINT horae_lane_buckets_pkey PRIMARY KEY (lane_id, bucket_id)
+);
+CREATE INDEX horae_lane_buckets_bucket_id ON horae_lane_buckets USING btree (bucket_id);
+CREATE TABLE horae_lanes (
+    id bigint NOT NULL DEFAULT nextval('horae_lanes_id_seq'::regclass),
+    identity character varying(64) NOT NULL,
+    queue character varying(200) NOT NULL,
+    type character varying(200) NOT NULL,
+    priority integer NOT NULL,
+    owner character varying(200),
+    weight integer NOT NULL,
+    place bigint,
+    turn bigint NOT NULL DEFAULT 0,
+    held_by bigint,
+    CONSTRAINT horae_lanes_identity_key UNIQUE (identity),
+    CONSTRAINT horae_lanes_pkey PRIMARY KEY (id)
+);
+CREATE INDEX horae_lanes_due ON horae_lanes USING btree (place) WHERE ((held_by IS NULL) AND (place IS NOT NULL));
+CREATE INDEX horae_lanes_held ON horae_lanes USING btree (held_by, priority DESC, place, id) WHERE (held_by IS NOT NULL);
+CREATE INDEX horae_lanes_next ON horae_lanes USING btree (priority DESC, place, id) WHERE ((held_by IS NULL) AND (place IS NOT NULL));
+CREATE INDEX horae_lanes_owner ON horae_lanes USING btree (queue, priority, owner, turn) WHERE (owner IS NOT NULL);
+CREATE TABLE horae_limit_buckets (
+    id bigint NOT NULL DEFAULT nextval('horae_limit_buckets_id_seq'::regclass),
+    limit_name character varying(200) NOT NULL,
+    key character varying(200) NOT NULL,
+    state jsonb,
+    waiting boolean NOT NULL DEFAULT false,
+    opens_at bigint,
+    fresh_at bigint NOT NULL DEFAULT 0,
+    CONSTRAINT horae_limit_buckets_limit_name_key_key UNIQUE (limit_name, key),
+    CONSTRAINT horae_limit_buckets_pkey PRIMARY KEY (id)
+);
+CREATE INDEX horae_limit_buckets_closed ON horae_limit_buckets USING btree (opens_at) WHERE (waiting AND (opens_at IS NOT NULL));
+CREATE INDEX horae_limit_buckets_full ON horae_limit_buckets USING btree (id) WHERE (waiting AND (opens_at IS NULL));
+CREATE TABLE horae_limits (
+    name character varying(200) NOT NULL,
+    declared jsonb,
+    changed jsonb,
+    concurrency integer,
+    CONSTRAINT horae_limits_pkey PRIMARY KEY (name)
+);
 CREATE UNLOGGED TABLE horae_live_cancels (
     job_id bigint NOT NULL,
     requested_by character varying(200),
@@ -170,6 +219,8 @@ CREATE TABLE horae_queues (
     note text,
     concurrency_limit integer,
     opened_at timestamp with time zone,
+    fair_by character varying(200),
+    limits jsonb,
     CONSTRAINT horae_queues_limit CHECK ((concurrency_limit > 0)),
     CONSTRAINT horae_queues_pkey PRIMARY KEY (name)
 );

@@ -98,12 +98,49 @@ CREATE TABLE horae_jobs (
     hook_taken_at BIGINT CONSTRAINT horae_jobs_readable CHECK (lease < 4611686018427387904 AND attempt < 1073741824 AND CASE WHEN json_valid(meta) THEN json_type(meta) = 'object' ELSE 0 END AND run_at BETWEEN -62135510400000000 AND 253402214400000000 AND created_at BETWEEN -62135510400000000 AND 253402214400000000 AND updated_at BETWEEN -62135510400000000 AND 253402214400000000 AND started_at BETWEEN -62135510400000000 AND 253402214400000000 AND finished_at BETWEEN -62135510400000000 AND 253402214400000000 AND nominal_time BETWEEN -62135510400000000 AND 253402214400000000),
     retry_reason TEXT,
     waits_for VARCHAR(16) CONSTRAINT horae_jobs_waits_for CHECK (waits_for IN ('jobs', 'limit')),
+    limits TEXT,
+    lane_id INTEGER,
     CONSTRAINT horae_jobs_attempts CHECK (attempt >= 0 AND max_attempts >= 1 AND lease >= attempt),
     CONSTRAINT horae_jobs_cancelled_by CHECK (cancelled_by IS NULL OR state = 'cancelled'),
     CONSTRAINT horae_jobs_ended CHECK ((finished_at IS NOT NULL) = (state IN ('finished', 'failed', 'cancelled'))),
     CONSTRAINT horae_jobs_held CHECK (CASE state WHEN 'pending' THEN node_id IS NULL WHEN 'started' THEN node_id IS NOT NULL WHEN 'finished' THEN node_id IS NULL ELSE TRUE END),
     CONSTRAINT horae_jobs_progress CHECK (progress_percentage BETWEEN 0 AND 100),
     CONSTRAINT horae_jobs_state CHECK (state IN ('pending', 'started', 'finished', 'failed', 'cancelled'))
+);
+CREATE TABLE horae_lane_buckets (
+    lane_id INTEGER NOT NULL,
+    bucket_id INTEGER NOT NULL,
+    CONSTRAINT horae_lane_buckets_pkey PRIMARY KEY (lane_id, bucket_id)
+);
+CREATE TABLE horae_lanes (
+    id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    identity VARCHAR(64) NOT NULL,
+    queue VARCHAR(200) NOT NULL,
+    type VARCHAR(200) NOT NULL,
+    priority INTEGER NOT NULL,
+    owner VARCHAR(200),
+    weight INTEGER NOT NULL,
+    place BIGINT,
+    turn BIGINT DEFAULT 0 NOT NULL,
+    held_by INTEGER,
+    CONSTRAINT horae_lanes_identity_key UNIQUE (identity)
+);
+CREATE TABLE horae_limit_buckets (
+    id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    limit_name VARCHAR(200) NOT NULL,
+    "key" VARCHAR(200) NOT NULL,
+    state TEXT,
+    waiting BOOLEAN DEFAULT 0 NOT NULL,
+    opens_at BIGINT,
+    fresh_at BIGINT DEFAULT 0 NOT NULL,
+    CONSTRAINT horae_limit_buckets_limit_name_key_key UNIQUE (limit_name, "key")
+);
+CREATE TABLE horae_limits (
+    name VARCHAR(200) NOT NULL,
+    declared TEXT,
+    changed TEXT,
+    concurrency INTEGER,
+    CONSTRAINT horae_limits_pkey PRIMARY KEY (name)
 );
 CREATE TABLE horae_nodes (
     id VARCHAR(64) NOT NULL,
@@ -127,6 +164,8 @@ CREATE TABLE horae_queues (
     note TEXT,
     concurrency_limit INTEGER CONSTRAINT horae_queues_limit CHECK (concurrency_limit > 0),
     opened_at BIGINT,
+    fair_by VARCHAR(200),
+    limits TEXT,
     CONSTRAINT horae_queues_pkey PRIMARY KEY (name)
 );
 CREATE TABLE horae_schedule_statistics (
@@ -217,14 +256,24 @@ CREATE INDEX horae_job_logs_at ON horae_job_logs (at);
 CREATE INDEX horae_jobs_ended ON horae_jobs (finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX horae_jobs_held ON horae_jobs (node_id) WHERE node_id IS NOT NULL;
 CREATE INDEX horae_jobs_hook_owed ON horae_jobs (id) WHERE hook_owed IS NOT NULL;
+CREATE INDEX horae_jobs_lane ON horae_jobs (lane_id, run_at, id) WHERE state = 'pending' AND waits_for = 'limit' AND lane_id IS NOT NULL;
+CREATE INDEX horae_jobs_lane_held ON horae_jobs (lane_id) WHERE node_id IS NOT NULL AND lane_id IS NOT NULL;
 CREATE INDEX horae_jobs_occupying ON horae_jobs (owner, type) WHERE owner IS NOT NULL AND (finished_at IS NULL OR node_id IS NOT NULL);
 CREATE INDEX horae_jobs_owner ON horae_jobs (owner, id) WHERE owner IS NOT NULL;
 CREATE INDEX horae_jobs_ready ON horae_jobs (priority DESC, run_at, id, queue, type) WHERE state = 'pending' AND waits_for IS NULL;
 CREATE INDEX horae_jobs_retry_of ON horae_jobs (retry_of) WHERE retry_of IS NOT NULL;
 CREATE INDEX horae_jobs_schedule ON horae_jobs (schedule_id, id) WHERE schedule_id IS NOT NULL;
 CREATE UNIQUE INDEX horae_jobs_tick ON horae_jobs (schedule_id, nominal_time) WHERE nominal_time IS NOT NULL;
+CREATE INDEX horae_jobs_unfiled ON horae_jobs (id) WHERE state = 'pending' AND waits_for = 'limit' AND lane_id IS NULL;
 CREATE UNIQUE INDEX horae_jobs_unique_key ON horae_jobs (type, unique_key) WHERE unique_key IS NOT NULL AND finished_at IS NULL;
 CREATE INDEX horae_jobs_waiting ON horae_jobs (waits_for, run_at, id) WHERE state = 'pending' AND waits_for IS NOT NULL;
+CREATE INDEX horae_lane_buckets_bucket_id ON horae_lane_buckets (bucket_id);
+CREATE INDEX horae_lanes_due ON horae_lanes (place) WHERE held_by IS NULL AND place IS NOT NULL;
+CREATE INDEX horae_lanes_held ON horae_lanes (held_by, priority DESC, place, id) WHERE held_by IS NOT NULL;
+CREATE INDEX horae_lanes_next ON horae_lanes (priority DESC, place, id) WHERE held_by IS NULL AND place IS NOT NULL;
+CREATE INDEX horae_lanes_owner ON horae_lanes (queue, priority, owner, turn) WHERE owner IS NOT NULL;
+CREATE INDEX horae_limit_buckets_closed ON horae_limit_buckets (opens_at) WHERE waiting AND opens_at IS NOT NULL;
+CREATE INDEX horae_limit_buckets_full ON horae_limit_buckets (id) WHERE waiting AND opens_at IS NULL;
 CREATE INDEX horae_schedules_due ON horae_schedules (next_start) WHERE next_start IS NOT NULL;
 CREATE UNIQUE INDEX horae_schedules_name ON horae_schedules (module, name);
 CREATE INDEX horae_schedules_running ON horae_schedules (run_token) WHERE run_token IS NOT NULL;

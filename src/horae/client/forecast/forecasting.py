@@ -141,7 +141,7 @@ class Forecasting:
         self, name: str, rules: Rules, row: StoredSchedule | None, place: Schedule | StoredSchedule
     ) -> ForecastSchedule:
         kind = self._registry.by_name.get(place.job_type)
-        limit = rules.max_runtime or (None if kind is None else kind.limits.soft)
+        limit = rules.max_runtime or (None if kind is None else kind.time_limits.soft)
         return ForecastSchedule(
             name=name,
             snapshot=snapshot_at(self._options.start, rules, row),

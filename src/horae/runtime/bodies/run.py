@@ -59,7 +59,7 @@ class Run:
     def soft_limit(self) -> timedelta | None:
         """How long it may run, by its schedule or else by its job type."""
         runtime = self.claim.max_runtime
-        return self.job_type.limits.soft if runtime is None else timedelta(seconds=runtime)
+        return self.job_type.time_limits.soft if runtime is None else timedelta(seconds=runtime)
 
     @property
     def soft_at(self) -> float:
@@ -70,7 +70,7 @@ class Run:
     @property
     def hard_at(self) -> float:
         """When it is stopped by force: the soft limit plus the grace time of its job type."""
-        return self.soft_at + self.job_type.limits.grace.total_seconds()
+        return self.soft_at + self.job_type.time_limits.grace.total_seconds()
 
     @property
     def passed(self) -> Limit:

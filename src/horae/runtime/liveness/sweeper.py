@@ -198,11 +198,11 @@ class Sweeper:
     async def enforce_limits(self) -> None:
         """Fail jobs that their nodes cannot stop, and jobs with an owner that no node has claimed in time."""
         await self._watch_clock()
-        hard = {kind.type: kind.limits.hard for kind in self._registry}
+        hard = {kind.type: kind.time_limits.hard for kind in self._registry}
         extra = {kind.type: self._timing.latitude + _start_up(kind) for kind in self._registry}
-        graces = {kind.type: kind.limits.grace.total_seconds() + extra[kind.type] for kind in self._registry}
+        graces = {kind.type: kind.time_limits.grace.total_seconds() + extra[kind.type] for kind in self._registry}
         overdue = {name: limit.total_seconds() + extra[name] for name, limit in hard.items() if limit is not None}
-        pending = {kind.type: kind.limits.pending for kind in self._registry}
+        pending = {kind.type: kind.time_limits.pending for kind in self._registry}
         waiting = {name: limit.total_seconds() for name, limit in pending.items() if limit is not None}
         for job in [
             *await self._expire(limits.HARD, overdue),

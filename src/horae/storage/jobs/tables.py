@@ -102,6 +102,8 @@ jobs = Table(
     Column("retry_reason", Text),  # why the job is pending again; meaningless once it is claimed
     # What holds a pending job back, so that no claim reads it; meaningless once it is claimed.
     Column("waits_for", String(16), CheckConstraint("waits_for IN ('jobs', 'limit')", name="waits_for")),
+    Column("limits", Json),  # the limits that the job was created under, with its keys and its weight
+    Column("lane_id", row_id),  # where it waits, or waited last; null: it was not yet put into a lane
     CheckConstraint("state IN ('pending', 'started', 'finished', 'failed', 'cancelled')", name="state"),
     CheckConstraint("(finished_at IS NOT NULL) = (state IN ('finished', 'failed', 'cancelled'))", name="ended"),
     # A node holds started jobs, and jobs that were cancelled or failed until their bodies have stopped.
@@ -122,6 +124,12 @@ _ready = text("state = 'pending' AND waits_for IS NULL")
 partial_index("horae_jobs_ready", *ready_order, jobs.c.queue, jobs.c.type, where=_ready)
 _waiting = text("state = 'pending' AND waits_for IS NOT NULL")
 partial_index("horae_jobs_waiting", jobs.c.waits_for, jobs.c.run_at, jobs.c.id, where=_waiting)
+_limited = "state = 'pending' AND waits_for = 'limit'"
+partial_index("horae_jobs_unfiled", jobs.c.id, where=text(f"{_limited} AND lane_id IS NULL"))
+_in_lane = text(f"{_limited} AND lane_id IS NOT NULL")
+partial_index("horae_jobs_lane", jobs.c.lane_id, jobs.c.run_at, jobs.c.id, where=_in_lane)
+_runs_in_lane = text("node_id IS NOT NULL AND lane_id IS NOT NULL")
+partial_index("horae_jobs_lane_held", jobs.c.lane_id, where=_runs_in_lane)
 partial_index("horae_jobs_held", jobs.c.node_id, where=text("node_id IS NOT NULL"))
 _occupying = text("owner IS NOT NULL AND (finished_at IS NULL OR node_id IS NOT NULL)")
 partial_index("horae_jobs_occupying", jobs.c.owner, jobs.c.type, where=_occupying)
@@ -194,6 +202,8 @@ queues = Table(
     Column("note", Text),
     Column("concurrency_limit", Integer, CheckConstraint("concurrency_limit > 0", name="limit")),
     Column("opened_at", Instant),  # when a pause ended; time limits of pending jobs count from then
+    Column("fair_by", String(200)),  # who takes turns in the queue: "owner", or the name of a parameter
+    Column("limits", Json),  # limits of the whole queue, by name
 )
 
 # The reports of running jobs, and the requests to cancel them, in two tables so that no report overwrites a request.

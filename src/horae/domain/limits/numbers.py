@@ -1,0 +1,135 @@
+"""The numbers of a limit: a rate in one of two forms, or a number of jobs at a time. Parsed once, stored as JSON."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import timedelta
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from horae.domain.times.duration import parse_duration
+from horae.errors import InvalidInterval, InvalidRequest, quoted
+
+Window: TypeAlias = Literal["bucket", "sliding"]
+
+LARGEST_AMOUNT: Final = 2**31 - 1
+"""Jobs in a period, in a burst or at a time: the largest value of an INTEGER column."""
+LONGEST_PERIOD: Final = timedelta(days=366)
+"""Of a rate; the state of a rate limit is kept for as long."""
+RATE_FORMS: Final = '"10/s", "100/m", "5/30s", "1000/h" or "3/day"'
+_RATE: Final = re.compile(r"\s*([0-9]{1,10})\s*/\s*([0-9].*|[A-Za-z]+)\s*", re.ASCII)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitNumbers:
+    """What a limit allows: `concurrency` jobs at a time, or `amount` starts in `period` microseconds.
+
+    A token bucket (`window="bucket"`) lets `burst` jobs start at once after a pause: no window of length w has more
+    than amount / period * w + burst starts. A sliding window lets at most `amount` jobs start in any window of the
+    length of the period.
+    """
+
+    concurrency: int | None = None
+    amount: int | None = None
+    period: int | None = None
+    burst: int | None = None
+    window: Window | None = None
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether it limits starts; otherwise it limits running jobs."""
+        return self.concurrency is None
+
+    @property
+    def largest_weight(self) -> int:
+        """The largest weight that a job may have under this limit."""
+        if self.concurrency is not None:
+            return self.concurrency
+        return (self.burst if self.window == "bucket" else self.amount) or 0
+
+    @property
+    def text(self) -> str:
+        """The numbers in words, as lists and reasons show them."""
+        if self.concurrency is not None:
+            return f"{self.concurrency} at a time"
+        period = timedelta(microseconds=self.period or 0)
+        rate = f"{self.amount} per {_shown(period)}"
+        return f"{rate}, burst {self.burst}" if self.window == "bucket" else f"{rate}, sliding window"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the numbers as they are stored."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> "LimitNumbers":
+        """Return stored numbers; raise TypeError or ValueError if they cannot be read."""
+        given = {field.name: stored.get(field.name) for field in fields(cls)}
+        wrong = [name for name, value in given.items() if name != "window" and not _is_amount(name, value)]
+        if wrong or given["window"] not in (None, *get_args(Window)):
+            raise ValueError("these are no numbers of a limit")
+        if (given["concurrency"] is None) != (given["amount"] is not None and given["period"] is not None):
+            raise ValueError("a limit has a concurrency or a rate")
+        return cls(**given)
+
+
+def numbers_of(
+    *, rate: str | None = None, burst: int | None = None, window: Window | None = None, concurrency: int | None = None
+) -> LimitNumbers:
+    """Parse the options of a limit. Raises `InvalidRequest`, which names the allowed forms."""
+    if (rate is None) == (concurrency is None):
+        raise InvalidRequest("a limit has either rate= or concurrency=; for both, declare two limits")
+    if concurrency is not None:
+        if burst is not None or window is not None:
+            raise InvalidRequest("burst and window belong to a rate, not to a concurrency")
+        return LimitNumbers(concurrency=_amount("concurrency", concurrency))
+    amount, period = _rate(rate)
+    if window not in (None, *get_args(Window)):
+        raise InvalidRequest(f"window is {quoted(window)}, expected 'bucket' or 'sliding'")
+    if window == "sliding":
+        if burst is not None:
+            raise InvalidRequest('a sliding window has no burst; leave it out, or leave out window="sliding"')
+        return LimitNumbers(amount=amount, period=period, window="sliding")
+    return LimitNumbers(
+        amount=amount, period=period, burst=amount if burst is None else _amount("burst", burst), window="bucket"
+    )
+
+
+def _rate(given: object) -> tuple[int, int]:
+    """Return the starts and the microseconds of a rate such as "10/s"."""
+    found = _RATE.fullmatch(given) if isinstance(given, str) else None
+    if found is None:
+        raise InvalidRequest(f"rate is {quoted(given)}, expected a number of starts per period: {RATE_FORMS}")
+    amount, unit = int(found[1]), found[2]
+    try:
+        period = parse_duration("rate", unit if unit[0].isdigit() else f"1{unit}")
+    except (InvalidInterval, InvalidRequest):
+        period = timedelta(0)
+    if not 0 < amount <= LARGEST_AMOUNT or not timedelta(0) < period <= LONGEST_PERIOD:
+        raise InvalidRequest(
+            f"rate is {quoted(given)}, expected at least 1 start per period of at most {LONGEST_PERIOD.days} days: "
+            f"{RATE_FORMS}; to start no job at all, pause the queue"
+        )
+    return amount, period // _MICROSECOND
+
+
+def _amount(name: str, given: object) -> int:
+    if not isinstance(given, int) or isinstance(given, bool) or not 0 < given <= LARGEST_AMOUNT:
+        raise InvalidRequest(f"{name} is {quoted(given)}, expected a whole number from 1 to {LARGEST_AMOUNT}")
+    return given
+
+
+def _is_amount(name: str, value: object) -> bool:
+    most = LONGEST_PERIOD // _MICROSECOND if name == "period" else LARGEST_AMOUNT
+    return value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 < value <= most)
+
+
+_UNITS: Final = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
+
+
+def _shown(period: timedelta) -> str:
+    seconds = period.total_seconds()
+    for unit, length in _UNITS:
+        if seconds >= length and seconds % length == 0:
+            number = int(seconds // length)
+            return unit if number == 1 else f"{number} {unit}s"
+    return f"{seconds:g} seconds"

@@ -1,0 +1,68 @@
+"""The tables of limits by key and of fair queues.
+
+A job with limits, or in a fair queue, waits in a lane, together with the jobs that are like it: a limit that holds back
+the first job of a lane holds back all of them. So a claim reads the first jobs of a few lanes, however many wait.
+Moments are whole microseconds since 1970, because rates are computed from them in Python.
+"""
+
+from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, String, Table, UniqueConstraint, false, text
+
+from horae.storage.engine.dialect import Json
+from horae.storage.jobs.tables import metadata, partial_index, row_id
+
+limits = Table(
+    "horae_limits",
+    metadata,
+    Column("name", String(200), primary_key=True),
+    Column("declared", Json),  # the numbers in the code that created the latest job under this limit
+    Column("changed", Json),  # the numbers that replace them, set at run time
+    Column("concurrency", Integer),  # the one in force, for the statement that finds limits with room
+)
+
+buckets = Table(
+    "horae_limit_buckets",
+    metadata,
+    Column("id", row_id, primary_key=True, autoincrement=True),
+    Column("limit_name", String(200), nullable=False),
+    Column("key", String(200), nullable=False),
+    Column("state", Json),  # of a rate: see `domain/limits/rate.py`
+    Column("waiting", Boolean, nullable=False, server_default=false()),  # it holds lanes back
+    Column("opens_at", BigInteger),  # when a rate allows the next start; null where a job has to end first
+    Column("fresh_at", BigInteger, nullable=False, server_default=text("0")),  # from then on `state` means nothing
+    UniqueConstraint("limit_name", "key"),
+    sqlite_autoincrement=True,
+)
+partial_index("horae_limit_buckets_closed", buckets.c.opens_at, where=text("waiting AND opens_at IS NOT NULL"))
+partial_index("horae_limit_buckets_full", buckets.c.id, where=text("waiting AND opens_at IS NULL"))
+
+lanes = Table(
+    "horae_lanes",
+    metadata,
+    Column("id", row_id, primary_key=True, autoincrement=True),
+    Column("identity", String(64), nullable=False, unique=True),  # a hash of what the jobs of the lane have in common
+    Column("queue", String(200), nullable=False),
+    Column("type", String(200), nullable=False),
+    Column("priority", Integer, nullable=False),
+    Column("owner", String(200)),  # who takes turns in a fair queue; null in other queues
+    Column("weight", Integer, nullable=False),
+    # When the first job is due, or the place of the owner among the others; null: no job waits.
+    Column("place", BigInteger),
+    Column("turn", BigInteger, nullable=False, server_default=text("0")),  # when a job of the lane was claimed last
+    Column("held_by", row_id),  # the bucket that holds the lane back, as far as is known
+    sqlite_autoincrement=True,
+)
+_free = text("held_by IS NULL AND place IS NOT NULL")
+lane_order = (lanes.c.priority.desc(), lanes.c.place, lanes.c.id)
+partial_index("horae_lanes_next", *lane_order, where=_free)
+partial_index("horae_lanes_due", lanes.c.place, where=_free)
+partial_index("horae_lanes_held", lanes.c.held_by, *lane_order, where=text("held_by IS NOT NULL"))
+_owner = text("owner IS NOT NULL")
+partial_index("horae_lanes_owner", lanes.c.queue, lanes.c.priority, lanes.c.owner, lanes.c.turn, where=_owner)
+
+lane_buckets = Table(
+    "horae_lane_buckets",
+    metadata,
+    Column("lane_id", row_id, primary_key=True, autoincrement=False),
+    Column("bucket_id", row_id, primary_key=True, autoincrement=False),
+    Index("horae_lane_buckets_bucket_id", "bucket_id"),
+)
