@@ -23,7 +23,7 @@ def declared(**attributes: Any) -> JobType[Any]:
 
 def limits_of(**attributes: Any) -> tuple[int | None, timedelta | None]:
     kind = declared(**attributes)
-    return kind.max_count, kind.limits.pending
+    return kind.max_count, kind.time_limits.pending
 
 
 def test_only_public_types_have_a_limit_and_a_pending_timeout_that_they_do_not_name() -> None:
