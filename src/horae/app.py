@@ -52,11 +52,11 @@ class Horae(Declarations):
         from horae.api.security.tokens import tokens_of
         from horae.settings import settings
 
-        super().__init__()
+        module, self._module = _calling_module()
+        super().__init__(module)
         self._authenticate = authenticate
         self.settings: Settings = settings(database=database, **given)
         tokens_of(token.get_secret_value() for token in self.settings.tokens)  # refuses malformed ones
-        self._module = _calling_module()
         self._nodes = WeakSet["Node"]()
         self.opening = ForkSafeLock(reentrant=True)
         self._interfaces: list[LazyInterface] = []
@@ -88,7 +88,8 @@ class Horae(Declarations):
         except BaseException:
             database.close()
             raise
-        return Components(database, self.registry, DatabaseLiveStore(database), self._channel(database))
+        live, channel = DatabaseLiveStore(database), self._channel(database)
+        return Components(database, self.registry, live, channel, self.hooks)
 
     @lazy_property
     def jobs(self) -> "Jobs":
@@ -292,8 +293,8 @@ class Horae(Declarations):
         return PostgresChannel(database.url, listens=not database.pooled)
 
 
-def _calling_module() -> str:
-    """Return the name of the module that made the application; for a script, the name of its file."""
+def _calling_module() -> tuple[str, str]:
+    """Return the module that made the application, by its name in `sys.modules` and, for a script, by its file."""
     frame = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # as collections.namedtuple and logging find their callers
     name: str = frame.f_globals.get("__name__", "app")
-    return Path(frame.f_code.co_filename).stem if name == "__main__" else name
+    return name, Path(frame.f_code.co_filename).stem if name == "__main__" else name

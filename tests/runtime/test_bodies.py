@@ -93,8 +93,8 @@ async def test_each_failing_attempt_is_logged_with_its_traceback(
         first = await horae.aio.jobs.start(threaded)
         await until_state(horae, first.id, "failed")
         again, final = failures_in(caplog)
-        assert f"job {first.id} (threaded) failed in attempt 1 of 2, another follows in 0 s" in again.message
-        assert final.message == f"job {first.id} (threaded) failed in attempt 2 of 2: ValueError: no luck"
+        assert f"job {first.id} (threaded) failed in attempt 1 of 2 and will be retried in 0 s" in again.message
+        assert final.message == f"job {first.id} (threaded) failed in attempt 2 of 2, for good: ValueError: no luck"
         assert (final.levelno, final.job, final.type, final.lease) == (logging.ERROR, first.id, "threaded", 2)  # type: ignore[attr-defined]
         assert {record.node for record in (again, final)} == {node.id}  # type: ignore[attr-defined]
         caplog.clear()

@@ -9,6 +9,7 @@ from horae.errors import ConfigurationError
 from horae.live.store import LiveStore
 from horae.runtime.timing import Timing
 from horae.storage.engine.database import Database
+from horae.types.application_hooks import ApplicationHooks
 from horae.types.registry import Registry
 from horae.wakeup.channel import WakeupChannel
 
@@ -21,6 +22,7 @@ class Components:
     registry: Registry
     live: LiveStore
     wakeup: WakeupChannel
+    hooks: ApplicationHooks = field(default_factory=ApplicationHooks)
 
 
 class NodeKeywords(TypedDict, total=False):

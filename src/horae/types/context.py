@@ -4,6 +4,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Generic
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic
 from sqlalchemy import Connection
 from typing_extensions import TypeVar
 
-from horae.domain.jobs.job import Claim, JobId
+from horae.domain.jobs.job import AttemptOutcome, Claim, JobId
 from horae.domain.jobs.progress import Progress
 from horae.errors import HoraeError
 
@@ -28,12 +29,32 @@ TOLERANCE: Final = 0.1
 log = logging.getLogger("horae.job")
 
 
+@dataclass(frozen=True, slots=True)
+class BodyEnd:
+    """How an attempt ended, for `@horae.around`.
+
+    `outcome`: None if it does not count, because another node owns the job or the body could not begin. `error`: what
+    the body raised. `retry_in`: seconds until the next attempt; None if there is none.
+    """
+
+    outcome: AttemptOutcome | None
+    error: BaseException | None = None
+    retry_in: float | None = None
+
+
 class JobContext(Generic[ParamsT]):
     """One attempt at a job, seen from its body.
 
     `params` are the checked parameters; `progress` is the root of the progress tree (0 to 100). Within a transaction on
     Horae's database `session` or `connection` are that transaction.
     """
+
+    ended: BodyEnd | None = None
+    """How the attempt ended, once it has; then only `@horae.around` still sees the context."""
+    is_surrounded = False
+    """Whether `@horae.around` surrounds the body."""
+    body_is_called = False
+    """Whether the body itself was called; only set if it is surrounded."""
 
     def __init__(self, claim: Claim, params: ParamsT, report: Report) -> None:
         self.claim = claim

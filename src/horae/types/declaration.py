@@ -1,6 +1,7 @@
 """Checks the declaration of a job type when it is registered, before a job of it could fail."""
 
-from collections.abc import Iterator, Mapping
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -80,6 +81,21 @@ def check_parameters(job_type: str, model: type[BaseModel]) -> None:
             raise InvalidJobType(f"job type {job_type!r}: parameter {name!r} is an option of start; rename it")
 
 
+def problem_of_hook(hook: Any, arguments: Sequence[str]) -> str | None:
+    """Return why a function cannot be a hook that is called with these arguments; None if it can."""
+    if not callable(hook):
+        return "expected a function"
+    if inspect.iscoroutinefunction(hook):
+        return "hooks are called on threads of their own, so a coroutine function would never run"
+    try:
+        inspect.signature(hook).bind(*arguments)
+    except ValueError:  # some callables of C code have no signature
+        return None
+    except TypeError as error:
+        return f"it is called with ({', '.join(arguments)}): {error}"
+    return None
+
+
 def _checks(job_type: Any) -> Iterator[Check]:
     yield _whole("priority", job_type.priority, -LARGEST_NUMBER)
     for name in ("max_attempts", "max_params_bytes", "max_result_bytes"):
@@ -99,6 +115,9 @@ def _checks(job_type: Any) -> Iterator[Check]:
     yield from _exceptions("api_exceptions_map", job_type.api_exceptions_map)
     yield from _texts(job_type.exceptions_map)
     yield from _codes(job_type.api_exceptions_map)
+    for name in ("on_error", "on_cancelled", "before_delete"):
+        is_coroutine = inspect.iscoroutinefunction(getattr(job_type, name))
+        yield not is_coroutine, f"{name} is a coroutine function, which would never run; hooks are called on threads"
     for name in ("request_model", "response_model"):
         yield _is_model(getattr(job_type, name)), f"{name} is {getattr(job_type, name)!r}, expected a Pydantic model"
 

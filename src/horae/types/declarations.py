@@ -6,6 +6,8 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from typing_extensions import Unpack
 
+from horae.types.application_hooks import ApplicationHooks, add, around_hook, process_hook
+from horae.types.context import JobContext
 from horae.types.function import BodyKeywords, JobFunction, JobKeywords
 from horae.types.job_type import JobType
 from horae.types.registry import Registry
@@ -26,14 +28,18 @@ from horae.types.schedule import (
 P = ParamSpec("P")
 R = TypeVar("R")
 J = TypeVar("J", bound=JobType[Any])
+A = TypeVar("A", bound=Callable[[JobContext[Any]], Any])
+H = TypeVar("H", bound=Callable[[], Any])
 
 
 class Declarations:
     """The decorators of an application, and what they have declared. `Horae` inherits them."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str = "") -> None:
+        """`module`: the name of the module that makes the application."""
         self.registry = Registry()
         self.declared: list[Schedule] = []
+        self.hooks = ApplicationHooks(self, module)
 
     @overload
     def job(self, function: Callable[P, R], /) -> JobFunction[P, R]: ...
@@ -89,3 +95,36 @@ class Declarations:
         """Register a subclass of `JobType`; also a decorator. Raises `InvalidJobType`, `JobTypeAlreadyRegistered`."""
         self.registry.add(job_type())
         return job_type
+
+    def around(self, function: A, /) -> A:
+        """Run a context manager around each body: a function that yields once, or that returns a context manager.
+
+        It is called with the `JobContext` where the body runs, on a thread, the event loop or in a child process; the
+        first one declared is the outermost. The job's transaction begins after the last one was entered, and is
+        committed or rolled back before the first is left; then `job.ended` has the outcome. What it raises before the
+        body is the failure of the body; what it raises afterwards is logged and changes nothing. Raises
+        `InvalidRequest`.
+        """
+        add(self.hooks.around, around_hook(function))
+        return function
+
+    def on_node_start(self, function: H, /) -> H:
+        """Call a function when a node of this application starts, before it claims a job.
+
+        It may be a coroutine function. What it raises ends the node. Raises `InvalidRequest`.
+        """
+        add(self.hooks.node_start, process_hook("on_node_start", function))
+        return function
+
+    def on_node_stop(self, function: H, /) -> H:
+        """Call a function when a node stops, after its last body; what it raises is logged."""
+        add(self.hooks.node_stop, process_hook("on_node_stop", function))
+        return function
+
+    def on_child_start(self, function: H, /) -> H:
+        """Call a function in each child process before its first body, such as `django.setup`.
+
+        It may be a coroutine function. What it raises fails the job that waits for the process; the node goes on.
+        """
+        add(self.hooks.child_start, process_hook("on_child_start", function))
+        return function

@@ -4,21 +4,25 @@ import inspect
 import warnings
 from collections.abc import Callable, Mapping
 from functools import update_wrapper
-from typing import Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, cast, get_origin, get_type_hints
+from typing import Any, Final, Generic, Literal, ParamSpec, TypedDict, TypeVar, cast, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, create_model
 from typing_extensions import Unpack, override
 
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.decisions import ErrorRule
+from horae.domain.jobs.job import Job
 from horae.domain.times.duration import Duration
-from horae.errors import InvalidJobType
+from horae.errors import InvalidJobType, quoted
 from horae.types.context import JobContext
+from horae.types.declaration import problem_of_hook
 from horae.types.job_type import ISOLATIONS, ApiError, HumanReadable, Isolation, JobType, OnShutdown, Transaction
 from horae.types.start_options import START_OPTIONS
 
 P = ParamSpec("P")
 R = TypeVar("R")
+ErrorHook = TypeVar("ErrorHook", bound=Callable[[Job, BaseException], object])
+CancelHook = TypeVar("CancelHook", bound=Callable[[Job], object])
 
 
 class BodyKeywords(TypedDict, total=False):
@@ -36,6 +40,8 @@ class BodyKeywords(TypedDict, total=False):
     transaction: Isolation | Callable[[JobContext[Any]], Transaction] | None
     exceptions_map: Mapping[type[BaseException], HumanReadable]
     max_result_bytes: int
+    on_error: Callable[[Job, BaseException], object] | None
+    on_cancelled: Callable[[Job], object] | None
 
 
 class JobKeywords(BodyKeywords, total=False):
@@ -50,17 +56,34 @@ class JobKeywords(BodyKeywords, total=False):
     public: bool
 
 
+_HOOKS: Final[Mapping[str, tuple[str, ...]]] = {"on_error": ("job", "error"), "on_cancelled": ("job",)}
+"""The hooks that a function may have, with their arguments."""
+
+
 class JobFunction(Generic[P, R]):
     """A function that is also a job type: it can be called as before, or started as a job."""
 
     def __init__(self, function: Callable[P, R], **options: Unpack[JobKeywords]) -> None:
         self.function: Callable[P, R] = undecorated(function)
-        self.job_type: JobType[Any] = FunctionJobType(self.function, options)
+        self.job_type = FunctionJobType(self.function, options)
         update_wrapper(self, self.function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function directly, without a job."""
         return self.function(*args, **kwargs)
+
+    def on_error(self, hook: ErrorHook, /) -> ErrorHook:
+        """Call a function after the final failure of a job, once, with the job and the error: `@import_csv.on_error`.
+
+        It is called as `JobType.on_error` is. Raises `InvalidJobType`, also if there is one already.
+        """
+        self.job_type.set_hook("on_error", hook)
+        return hook
+
+    def on_cancelled(self, hook: CancelHook, /) -> CancelHook:
+        """Call a function after the cancel of a job, once its body has stopped; see `on_error`."""
+        self.job_type.set_hook("on_cancelled", hook)
+        return hook
 
 
 def undecorated(function: Callable[P, R]) -> Callable[P, R]:
@@ -84,7 +107,9 @@ class FunctionJobType(JobType[Any]):
             "Callable[[JobContext[Any]], Transaction]", declared if callable(declared) else lambda _job: declared
         )
         for option, value in options.items():
-            if option not in ("name", "transaction"):
+            if option in _HOOKS:
+                self.set_hook(option, value)
+            elif option not in ("name", "transaction"):
                 setattr(self, option, value)
         if not callable(self._transaction) and self._transaction not in (*ISOLATIONS, None):
             allowed = ", ".join(map(repr, ISOLATIONS))
@@ -107,6 +132,16 @@ class FunctionJobType(JobType[Any]):
     @override
     def transaction(self, job: JobContext[Any]) -> Transaction:
         return self._transaction_of(job)
+
+    def set_hook(self, name: str, hook: Any) -> None:
+        """Set a hook of the function, unless it is None. Raises `InvalidJobType`."""
+        if hook is None:
+            return
+        if name in vars(self):
+            raise InvalidJobType(f"job type {self.type!r}: it has a hook {name} already")
+        if (problem := problem_of_hook(hook, _HOOKS[name])) is not None:
+            raise InvalidJobType(f"job type {self.type!r}: {name} is {quoted(hook)}: {problem}")
+        vars(self)[name] = hook
 
     @property
     def has_transaction(self) -> bool:

@@ -157,8 +157,8 @@ def declares(job_type: JobType[Any], option: str) -> bool:
 
 
 def has_hook(job_type: JobType[Any], name: str) -> bool:
-    """Return whether the type overrides this hook; hooks that are not overridden cost nothing."""
-    return getattr(type(job_type), name) is not getattr(JobType, name)
+    """Return whether the type overrides this hook, or its function has one; other hooks cost nothing."""
+    return getattr(type(job_type), name) is not getattr(JobType, name) or name in vars(job_type)
 
 
 def _text(entry: HumanReadable, error: BaseException) -> str:

@@ -64,9 +64,11 @@ def owing(settlement: Settlement, job_type: JobType[Any] | None) -> Settlement:
 def _log_failure(claim: Claim, settlement: Settlement) -> None:
     """Log a failed attempt with the traceback that is stored, from which secrets are removed."""
     message = "job %d (%s) failed in attempt %d of %d%s: %s"
-    again = f", another follows in {settlement.delay:.3g} s" if settlement.state is JobState.PENDING else ""
-    arguments = (claim.id, claim.type, claim.attempt, claim.max_attempts, again, settlement.error)
+    retried = settlement.state is JobState.PENDING
+    then = f" and will be retried in {settlement.delay:.3g} s" if retried else ", for good"
+    arguments = (claim.id, claim.type, claim.attempt, claim.max_attempts, then, settlement.error)
     extra = {"job": claim.id, "type": claim.type, "lease": claim.lease}
+    extra["retry_in"] = settlement.delay if retried else None
     record = log.makeRecord(log.name, logging.ERROR, __file__, 0, message, arguments, None, extra=extra)
     record.exc_text = None if settlement.traceback is None else settlement.traceback.rstrip()
     log.handle(record)

@@ -1,7 +1,7 @@
 """Runs one body: opens its transaction, calls it, and returns what is to be written about it. Never raises."""
 
 import logging
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from random import Random
@@ -19,12 +19,14 @@ from horae.runtime.bodies.finished_run import FinishedRun, finish
 from horae.runtime.bodies.forked_body import end_child, forks
 from horae.runtime.bodies.orders import Overtaken
 from horae.runtime.bodies.outcome import outcome_of
+from horae.runtime.bodies.surroundings import surrounded, surrounded_async
 from horae.runtime.journal.journal import Journal
 from horae.storage.engine.connections.commit_guard import forbid_commit
 from horae.storage.engine.database import Database
 from horae.storage.engine.failures import is_transient
 from horae.storage.jobs import parameters
 from horae.storage.outcomes import settling
+from horae.types.application_hooks import Hook
 from horae.types.context import JobContext
 from horae.types.job_type import JobType
 from horae.types.logs.job_fields import logged_as
@@ -43,6 +45,8 @@ class RunEnvironment:
     journal: Journal = field(default_factory=Journal)
     rng: Random = field(default_factory=Random)
     """Draws the delays of retries."""
+    around: Sequence[Hook[Any]] = ()
+    """The context managers around each body, the outermost first."""
 
 
 def perform(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> FinishedRun:
@@ -52,7 +56,7 @@ def perform(job_type: JobType[Any], context: JobContext[Any], environment: RunEn
     with logged_as(context, environment.node):
         try:
             context.params = load_parameters(job_type, context.claim, environment.database)
-            run = _run(job_type, context, environment)
+            run = (_surrounded if environment.around else _run)(job_type, context, environment)
         except BaseException as error:  # noqa: BLE001 - any exception of a body is its outcome
             run = _raised(job_type, context, environment, error)
     if forks.count != here:
@@ -75,7 +79,7 @@ async def perform_async(job_type: JobType[Any], context: JobContext[Any], enviro
                 context.params = await environment.database.in_thread(
                     lambda: load_parameters(job_type, context.claim, environment.database)
                 )
-            run = await _run_async(job_type, context, environment)
+            run = await (_surrounded_async if environment.around else _run_async)(job_type, context, environment)
         except BaseException as error:  # noqa: BLE001 - as above; a cancelled task has its reason in the context
             run = _raised(job_type, context, environment, error)
     if forks.count != here:
@@ -90,7 +94,8 @@ def _raised(
     job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment, error: BaseException
 ) -> FinishedRun:
     """Return how an exception ends a run. If the database was unavailable before the body began, it is no attempt."""
-    if context.order is None and is_transient(error) and context.claim not in environment.journal:
+    called = context.body_is_called if context.is_surrounded else context.claim in environment.journal
+    if context.order is None and is_transient(error) and not called:
         log.warning("job %d (%s) cannot begin yet: %s", context.claim.id, context.claim.type, error)
         return FinishedRun(context.claim, None, error, unbegun=True)
     return ended_by(error, job_type, context, environment)
@@ -136,7 +141,7 @@ def _run(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvir
     context.check()
     transaction = job_type.transaction(context)
     if transaction is None:
-        environment.journal.begin(context.claim)
+        _begin(context, environment)
         is_mapped = isinstance(job_type.parameters, MappedParameters)
         with _attached(context, environment.database) if is_mapped else nullcontext():
             result = job_type.run(context)
@@ -149,7 +154,7 @@ def _run(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvir
         context.enter(connection, entered if isinstance(entered, Session) else None)
         if connection is not None and isinstance(job_type.parameters, MappedParameters):
             context.params = context.session.merge(context.params, load=False)  # so that its relationships load
-        environment.journal.begin(context.claim)
+        _begin(context, environment)
         with nullcontext() if connection is None else forbid_commit(connection):
             with _ending_in_a_child():
                 result = job_type.run(context)
@@ -160,6 +165,42 @@ def _run(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvir
         if connection is not None:
             settle_within(connection, context, text, environment.node)
     return _ended_in_transaction(context, text, own=connection is not None)
+
+
+def _begin(context: JobContext[Any], environment: RunEnvironment) -> None:
+    """Record that the body itself is called now."""
+    if context.is_surrounded:
+        context.body_is_called = True
+    else:
+        environment.journal.begin(context.claim)
+
+
+def _surrounded(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> FinishedRun:
+    """Run a body inside `@horae.around`; it counts as begun before they are entered."""
+
+    def body() -> FinishedRun:
+        try:
+            return _run(job_type, context, environment)
+        except BaseException as error:  # noqa: BLE001 - as in `perform`
+            return _raised(job_type, context, environment, error)
+
+    environment.journal.begin(context.claim)
+    return surrounded(environment.around, context, body, lambda error: ended_by(error, job_type, context, environment))
+
+
+async def _surrounded_async(
+    job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment
+) -> FinishedRun:
+    async def body() -> FinishedRun:
+        try:
+            return await _run_async(job_type, context, environment)
+        except BaseException as error:  # noqa: BLE001 - as in `perform`
+            return _raised(job_type, context, environment, error)
+
+    environment.journal.begin(context.claim)
+    return await surrounded_async(
+        environment.around, context, body, lambda error: ended_by(error, job_type, context, environment)
+    )
 
 
 def _returned(
@@ -190,7 +231,7 @@ async def _run_async(job_type: JobType[Any], context: JobContext[Any], environme
     context.check()
     transaction = job_type.transaction(context)
     if transaction is None:
-        environment.journal.begin(context.claim)
+        _begin(context, environment)
         result = await job_type.run(context)
         context.check_end()
         return _returned(result, job_type, context, environment)
@@ -201,7 +242,7 @@ async def _run_async(job_type: JobType[Any], context: JobContext[Any], environme
         context.enter_async(connection, entered if isinstance(entered, AsyncSession) else None)
         if connection is not None and isinstance(job_type.parameters, MappedParameters):
             context.params = await context.async_session.merge(context.params, load=False)
-        environment.journal.begin(context.claim)
+        _begin(context, environment)
         with nullcontext() if connection is None else forbid_commit(sync_connection_of(connection)):
             with _ending_in_a_child():
                 result = await job_type.run(context)

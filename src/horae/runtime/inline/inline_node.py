@@ -61,7 +61,7 @@ class InlineNode:
         if self._membership is not None:
             self._membership.abandon()
         self._record = record_of(components.registry, self._options, inline=True)
-        self._environment = RunEnvironment(components.database, self._record.id)
+        self._environment = RunEnvironment(components.database, self._record.id, around=components.hooks.around)
         self._reporter = Reporter(components.live, self._environment.journal)
         self._running: dict[JobId, Run] = {}
         self._run_monitor = RunMonitor(

@@ -34,6 +34,7 @@ from horae.runtime.liveness.sweeper import Sweeper
 from horae.runtime.node.contact import ContactReports, post
 from horae.runtime.node.executors import Executors
 from horae.runtime.node.foreground import run_in_foreground, running_beside
+from horae.runtime.node.process_hooks import call_start_hooks, call_stop_hooks
 from horae.runtime.node.repeated_service import sustained
 from horae.runtime.node.served_types import ServedTypes
 from horae.runtime.node.shutdown import Shutdown
@@ -89,12 +90,19 @@ class Node:
     async def run(self) -> None:
         """Run until `stop`; start again as a new incarnation if the node is declared dead."""
         self._loop = asyncio.get_running_loop()
-        while not self._stop.is_set():
-            incarnation = self._incarnation = Incarnation(self._components, self._options, self._deploy, self._slots)
-            self.id = incarnation.id
-            await incarnation.run(self._stop, self.ready)
-            if incarnation.lost is not None:
-                raise incarnation.lost
+        await call_start_hooks(self._components.hooks.node_start, self._stop)
+        try:
+            while not self._stop.is_set():
+                await self._run_incarnation()
+        finally:
+            await call_stop_hooks(self._components.hooks.node_stop)
+
+    async def _run_incarnation(self) -> None:
+        incarnation = self._incarnation = Incarnation(self._components, self._options, self._deploy, self._slots)
+        self.id = incarnation.id
+        await incarnation.run(self._stop, self.ready)
+        if incarnation.lost is not None:
+            raise incarnation.lost
 
     def adopt(self, schedule_ids: Collection[int]) -> None:
         """Own schedules that were created here until the next reload. May be called from any thread."""
@@ -111,7 +119,7 @@ class Incarnation:
         self._components, self._options, self._deploy, self._slots = components, options, deploy, slots
         self._loop, self._timing = asyncio.get_running_loop(), options.timing
         self._rng = Random()  # noqa: S311 - for jitter, not for security
-        self._environment = RunEnvironment(components.database, self.id, rng=self._rng)
+        self._environment = RunEnvironment(components.database, self.id, rng=self._rng, around=components.hooks.around)
         self._journals = Journals(components.database, self._timing.journals)
         self.signals = Signals()
         self._reporter = Reporter(components.live, self._environment.journal)

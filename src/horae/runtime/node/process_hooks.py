@@ -1,0 +1,71 @@
+"""Calls `@horae.on_node_start` and `@horae.on_node_stop`: coroutine functions on the loop, others on threads."""
+
+import asyncio
+import inspect
+import logging
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, Final
+
+from horae.redaction import traceback_text
+from horae.types.application_hooks import Hook
+
+STOP_WITHIN: Final = 1.5
+"""Seconds that all stop hooks together may take: `horae run` ends its process 4.8 seconds after the grace period, of
+which the node needs 3.2."""
+
+log = logging.getLogger("horae.runtime")
+
+
+async def call_start_hooks(hooks: Sequence[Hook[Any]], stop: asyncio.Event) -> None:
+    """Call the hooks one after another; raise what one raises. Stop waiting when the node is stopped meanwhile."""
+    for hook in tuple(hooks):
+        if stop.is_set():
+            return
+        stopping = asyncio.ensure_future(stop.wait())
+        call = asyncio.ensure_future(_called(hook))
+        try:
+            await asyncio.wait((call, stopping), return_when=asyncio.FIRST_COMPLETED)
+            if not call.done():
+                log.warning("%s (on_node_start) has not returned, and the node stops without waiting for it", hook.name)
+                return
+            call.result()
+        finally:
+            stopping.cancel()
+            call.cancel()
+
+
+async def call_stop_hooks(hooks: Sequence[Hook[Any]]) -> None:
+    """Call the hooks one after another, within a bound; log what they raise."""
+    for number, hook in enumerate(waiting := tuple(hooks)):
+        try:
+            async with asyncio.timeout(STOP_WITHIN / len(waiting)):
+                await _called(hook)
+        except TimeoutError:
+            left = len(waiting) - number - 1
+            log.warning("%s (on_node_stop) has not returned in time; %d more follow", hook.name, left)
+        except Exception as error:  # noqa: BLE001 - the node stops all the same
+            log.error("%s (on_node_stop) failed:\n%s", hook.name, traceback_text(error))  # noqa: TRY400 - without values
+
+
+async def _called(hook: Hook[Any]) -> None:
+    if inspect.iscoroutinefunction(hook.call):
+        await hook.call()
+        return
+    # A daemon thread: one that never returns does not keep the process from ending.
+    ended = Future[None]()
+    threading.Thread(target=_call, args=(hook, ended), name="horae-node-hook", daemon=True).start()
+    await asyncio.wrap_future(ended)
+
+
+def _call(hook: Hook[Any], ended: "Future[None]") -> None:
+    try:
+        hook.call()
+    except BaseException as error:  # noqa: BLE001 - raised where it is awaited
+        with suppress(Exception):  # cancelled meanwhile
+            ended.set_exception(error)
+    else:
+        with suppress(Exception):
+            ended.set_result(None)

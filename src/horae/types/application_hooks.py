@@ -1,0 +1,100 @@
+"""What an application runs around each body, and when its nodes and child processes start and stop."""
+
+import inspect
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from horae.errors import InvalidRequest
+from horae.types.context import JobContext
+
+Manager: TypeAlias = AbstractContextManager[Any] | AbstractAsyncContextManager[Any]
+DeclaredT = TypeVar("DeclaredT", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Hook(Generic[DeclaredT]):
+    """A declared function, what is called in its place, and where it is declared."""
+
+    declared: DeclaredT
+    call: Callable[..., Any]
+    module: str
+    qualname: str
+
+    @property
+    def name(self) -> str:
+        """Where it is declared, as it appears in errors."""
+        return f"{self.module}.{self.qualname}"
+
+    def replaces(self, other: "Hook[Any]") -> bool:
+        """Return whether it is `other` again, of a module that was loaded a second time."""
+        return self.declared is other.declared or (self.name == other.name and "<" not in self.qualname)
+
+
+class ApplicationHooks:
+    """The hooks of an application, each kind in the order of declaration."""
+
+    def __init__(self, application: object = None, module: str = "") -> None:
+        """`application`, `module`: the object that child processes import, and the module that has made it."""
+        self.application, self.module = application, module
+        self.around: list[Hook[Any]] = []
+        self.node_start: list[Hook[Any]] = []
+        self.node_stop: list[Hook[Any]] = []
+        self.child_start: list[Hook[Any]] = []
+
+    @property
+    def of_children(self) -> list[Hook[Any]]:
+        """The hooks that a child process needs."""
+        return [*self.around, *self.child_start]
+
+
+def add(hooks: list[Hook[Any]], hook: Hook[Any]) -> None:
+    """Add a hook, or put it in the place of the one that it replaces."""
+    for place, present in enumerate(hooks):
+        if hook.replaces(present):
+            hooks[place] = hook
+            return
+    hooks.append(hook)
+
+
+def around_hook(declared: Callable[[JobContext[Any]], Any]) -> Hook[Any]:
+    """Return the hook of a generator function, or of a callable that returns a context manager."""
+    _check("around", declared, 1, "the JobContext")
+    if inspect.iscoroutinefunction(declared):
+        raise InvalidRequest(f"around: {_text(declared)} is a coroutine function; it must yield once, around the body")
+    call: Callable[..., Any] = declared
+    if inspect.isasyncgenfunction(declared):
+        call = asynccontextmanager(declared)
+    elif inspect.isgeneratorfunction(declared):
+        call = contextmanager(declared)
+    return _hook(declared, call)
+
+
+def process_hook(kind: str, declared: Callable[[], Any]) -> Hook[Any]:
+    """Return the hook of a function or coroutine function without arguments."""
+    _check(kind, declared, 0, "no argument")
+    if inspect.isgeneratorfunction(declared) or inspect.isasyncgenfunction(declared):
+        raise InvalidRequest(f"{kind}: {_text(declared)} is a generator function, which only around takes")
+    return _hook(declared, declared)
+
+
+def _hook(declared: Callable[..., Any], call: Callable[..., Any]) -> Hook[Any]:
+    module = getattr(declared, "__module__", None) or type(declared).__module__
+    return Hook(declared, call, module, _text(declared))
+
+
+def _text(declared: object) -> str:
+    return getattr(declared, "__qualname__", None) or f"<{type(declared).__qualname__}>"
+
+
+def _check(kind: str, declared: object, arguments: int, expected: str) -> None:
+    """Raise `InvalidRequest` for something that cannot be called with so many arguments."""
+    if not callable(declared):
+        raise InvalidRequest(f"{kind}: {declared!r} is not a function")
+    try:
+        inspect.signature(declared).bind(*[None] * arguments)
+    except ValueError:  # some callables of C code have no signature
+        return
+    except TypeError as error:
+        raise InvalidRequest(f"{kind}: {_text(declared)} must be callable with {expected}: {error}") from None
