@@ -24,6 +24,15 @@ CREATE TABLE horae_backfill_times (
     CONSTRAINT horae_backfill_times_pkey PRIMARY KEY (schedule_id, nominal_time),
     CONSTRAINT horae_backfill_times_schedule_id_fkey FOREIGN KEY (schedule_id) REFERENCES horae_schedules(id) ON DELETE CASCADE
 );
+CREATE TABLE horae_dependencies (
+    after_id bigint NOT NULL,
+    job_id bigint NOT NULL,
+    on_failure character varying(16) NOT NULL,
+    ended boolean NOT NULL DEFAULT false,
+    CONSTRAINT horae_dependencies_on_failure CHECK (((on_failure)::text = ANY ((ARRAY['cancel'::character varying, 'fail'::character varying, 'run'::character varying])::text[]))),
+    CONSTRAINT horae_dependencies_pkey PRIMARY KEY (after_id, job_id)
+);
+CREATE INDEX horae_dependencies_job_id_ended ON horae_dependencies USING btree (job_id, ended);
 CREATE TABLE horae_deployments (
     id bigint NOT NULL DEFAULT nextval('horae_deployments_id_seq'::regclass),
     key character varying(64) NOT NULL,
@@ -41,6 +50,28 @@ CREATE TABLE horae_deployments (
     CONSTRAINT horae_deployments_replaced_by_fkey FOREIGN KEY (replaced_by) REFERENCES horae_deployments(id) ON DELETE SET NULL
 );
 CREATE UNIQUE INDEX horae_deployments_current ON horae_deployments USING btree (module) WHERE (ended_at IS NULL);
+CREATE TABLE horae_groups (
+    id bigint NOT NULL DEFAULT nextval('horae_groups_id_seq'::regclass),
+    owner character varying(200),
+    on_failure character varying(16) NOT NULL,
+    then_id bigint,
+    total bigint NOT NULL DEFAULT 0,
+    finished bigint NOT NULL DEFAULT 0,
+    failed bigint NOT NULL DEFAULT 0,
+    cancelled bigint NOT NULL DEFAULT 0,
+    created_at timestamp with time zone NOT NULL,
+    inserting_at timestamp with time zone,
+    cancelled_at timestamp with time zone,
+    cancelled_by character varying(200),
+    ended_at timestamp with time zone,
+    CONSTRAINT horae_groups_counts CHECK (((finished >= 0) AND (failed >= 0) AND (cancelled >= 0) AND (((finished + failed) + cancelled) <= total))),
+    CONSTRAINT horae_groups_ended CHECK (((ended_at IS NULL) OR ((((finished + failed) + cancelled) = total) AND (inserting_at IS NULL)))),
+    CONSTRAINT horae_groups_on_failure CHECK (((on_failure)::text = ANY ((ARRAY['continue'::character varying, 'cancel'::character varying])::text[]))),
+    CONSTRAINT horae_groups_pkey PRIMARY KEY (id)
+);
+CREATE INDEX horae_groups_ended_at ON horae_groups USING btree (ended_at);
+CREATE UNIQUE INDEX horae_groups_then_id ON horae_groups USING btree (then_id) WHERE (then_id IS NOT NULL);
+CREATE INDEX horae_groups_unsettled ON horae_groups USING btree (id) WHERE ((ended_at IS NULL) AND ((cancelled_at IS NOT NULL) OR (inserting_at IS NOT NULL)));
 CREATE TABLE horae_job_attempts (
     job_id bigint NOT NULL,
     lease bigint NOT NULL,
@@ -106,6 +137,8 @@ CREATE TABLE horae_jobs (
     waits_for character varying(16),
     limits jsonb,
     lane_id bigint,
+    group_id bigint,
+    awaited boolean,
     CONSTRAINT horae_jobs_attempts CHECK (((attempt >= 0) AND (max_attempts >= 1) AND (lease >= attempt))),
     CONSTRAINT horae_jobs_cancelled_by CHECK (((cancelled_by IS NULL) OR ((state)::text = 'cancelled'::text))),
     CONSTRAINT horae_jobs_ended CHECK (((finished_at IS NOT NULL) = ((state)::text = ANY ((ARRAY['finished'::character varying, 'failed'::character varying, 'cancelled'::character varying])::text[])))),
@@ -125,6 +158,7 @@ END),
     CONSTRAINT horae_jobs_waits_for CHECK (((waits_for)::text = ANY ((ARRAY['jobs'::character varying, 'limit'::character varying])::text[])))
 );
 CREATE INDEX horae_jobs_ended ON horae_jobs USING btree (finished_at) WHERE (finished_at IS NOT NULL);
+CREATE INDEX horae_jobs_group ON horae_jobs USING btree (group_id, id) WHERE (group_id IS NOT NULL);
 CREATE INDEX horae_jobs_held ON horae_jobs USING btree (node_id) WHERE (node_id IS NOT NULL);
 CREATE INDEX horae_jobs_hook_owed ON horae_jobs USING btree (id) WHERE (hook_owed IS NOT NULL);
 CREATE INDEX horae_jobs_lane ON horae_jobs USING btree (lane_id, run_at, id) WHERE (((state)::text = 'pending'::text) AND ((waits_for)::text = 'limit'::text) AND (lane_id IS NOT NULL));
@@ -137,6 +171,7 @@ CREATE INDEX horae_jobs_schedule ON horae_jobs USING btree (schedule_id, id) WHE
 CREATE UNIQUE INDEX horae_jobs_tick ON horae_jobs USING btree (schedule_id, nominal_time) WHERE (nominal_time IS NOT NULL);
 CREATE INDEX horae_jobs_unfiled ON horae_jobs USING btree (id) WHERE (((state)::text = 'pending'::text) AND ((waits_for)::text = 'limit'::text) AND (lane_id IS NULL));
 CREATE UNIQUE INDEX horae_jobs_unique_key ON horae_jobs USING btree (type, unique_key) WHERE ((unique_key IS NOT NULL) AND (finished_at IS NULL));
+CREATE INDEX horae_jobs_unreported ON horae_jobs USING btree (id) WHERE (awaited AND (finished_at IS NOT NULL));
 CREATE INDEX horae_jobs_waiting ON horae_jobs USING btree (waits_for, run_at, id) WHERE (((state)::text = 'pending'::text) AND (waits_for IS NOT NULL));
 CREATE TABLE horae_lane_buckets (
     lane_id bigint NOT NULL,

@@ -21,6 +21,14 @@ CREATE TABLE horae_backfill_times (
     CONSTRAINT horae_backfill_times_pkey PRIMARY KEY (schedule_id, nominal_time),
     CONSTRAINT horae_backfill_times_schedule_id_fkey FOREIGN KEY(schedule_id) REFERENCES horae_schedules (id) ON DELETE CASCADE
 );
+CREATE TABLE horae_dependencies (
+    after_id INTEGER NOT NULL,
+    job_id INTEGER NOT NULL,
+    on_failure VARCHAR(16) NOT NULL,
+    ended BOOLEAN DEFAULT 0 NOT NULL,
+    CONSTRAINT horae_dependencies_on_failure CHECK (on_failure IN ('cancel', 'fail', 'run')),
+    CONSTRAINT horae_dependencies_pkey PRIMARY KEY (after_id, job_id)
+);
 CREATE TABLE horae_deployments (
     id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
     "key" VARCHAR(64) NOT NULL,
@@ -35,6 +43,24 @@ CREATE TABLE horae_deployments (
     CONSTRAINT horae_deployments_min_replicas CHECK (min_replicas >= 0),
     CONSTRAINT horae_deployments_replaced CHECK (replaced_by IS NULL OR ended_at IS NOT NULL),
     CONSTRAINT horae_deployments_replaced_by_fkey FOREIGN KEY(replaced_by) REFERENCES horae_deployments (id) ON DELETE SET NULL
+);
+CREATE TABLE horae_groups (
+    id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    owner VARCHAR(200),
+    on_failure VARCHAR(16) NOT NULL,
+    then_id INTEGER,
+    total BIGINT DEFAULT 0 NOT NULL,
+    finished BIGINT DEFAULT 0 NOT NULL,
+    failed BIGINT DEFAULT 0 NOT NULL,
+    cancelled BIGINT DEFAULT 0 NOT NULL,
+    created_at BIGINT NOT NULL,
+    inserting_at BIGINT,
+    cancelled_at BIGINT,
+    cancelled_by VARCHAR(200),
+    ended_at BIGINT,
+    CONSTRAINT horae_groups_counts CHECK (finished >= 0 AND failed >= 0 AND cancelled >= 0 AND finished + failed + cancelled <= total),
+    CONSTRAINT horae_groups_ended CHECK (ended_at IS NULL OR (finished + failed + cancelled = total AND inserting_at IS NULL)),
+    CONSTRAINT horae_groups_on_failure CHECK (on_failure IN ('continue', 'cancel'))
 );
 CREATE TABLE horae_job_attempts (
     job_id INTEGER NOT NULL,
@@ -100,6 +126,8 @@ CREATE TABLE horae_jobs (
     waits_for VARCHAR(16) CONSTRAINT horae_jobs_waits_for CHECK (waits_for IN ('jobs', 'limit')),
     limits TEXT,
     lane_id INTEGER,
+    group_id INTEGER,
+    awaited BOOLEAN,
     CONSTRAINT horae_jobs_attempts CHECK (attempt >= 0 AND max_attempts >= 1 AND lease >= attempt),
     CONSTRAINT horae_jobs_cancelled_by CHECK (cancelled_by IS NULL OR state = 'cancelled'),
     CONSTRAINT horae_jobs_ended CHECK ((finished_at IS NOT NULL) = (state IN ('finished', 'failed', 'cancelled'))),
@@ -251,9 +279,14 @@ CREATE TABLE horae_ticks (
     CONSTRAINT horae_ticks_schedule_id_fkey FOREIGN KEY(schedule_id) REFERENCES horae_schedules (id) ON DELETE CASCADE
 );
 CREATE INDEX horae_audit_at ON horae_audit (at);
+CREATE INDEX horae_dependencies_job_id_ended ON horae_dependencies (job_id, ended);
 CREATE UNIQUE INDEX horae_deployments_current ON horae_deployments (module) WHERE ended_at IS NULL;
+CREATE INDEX horae_groups_ended_at ON horae_groups (ended_at);
+CREATE UNIQUE INDEX horae_groups_then_id ON horae_groups (then_id) WHERE then_id IS NOT NULL;
+CREATE INDEX horae_groups_unsettled ON horae_groups (id) WHERE ended_at IS NULL AND (cancelled_at IS NOT NULL OR inserting_at IS NOT NULL);
 CREATE INDEX horae_job_logs_at ON horae_job_logs (at);
 CREATE INDEX horae_jobs_ended ON horae_jobs (finished_at) WHERE finished_at IS NOT NULL;
+CREATE INDEX horae_jobs_group ON horae_jobs (group_id, id) WHERE group_id IS NOT NULL;
 CREATE INDEX horae_jobs_held ON horae_jobs (node_id) WHERE node_id IS NOT NULL;
 CREATE INDEX horae_jobs_hook_owed ON horae_jobs (id) WHERE hook_owed IS NOT NULL;
 CREATE INDEX horae_jobs_lane ON horae_jobs (lane_id, run_at, id) WHERE state = 'pending' AND waits_for = 'limit' AND lane_id IS NOT NULL;
@@ -266,6 +299,7 @@ CREATE INDEX horae_jobs_schedule ON horae_jobs (schedule_id, id) WHERE schedule_
 CREATE UNIQUE INDEX horae_jobs_tick ON horae_jobs (schedule_id, nominal_time) WHERE nominal_time IS NOT NULL;
 CREATE INDEX horae_jobs_unfiled ON horae_jobs (id) WHERE state = 'pending' AND waits_for = 'limit' AND lane_id IS NULL;
 CREATE UNIQUE INDEX horae_jobs_unique_key ON horae_jobs (type, unique_key) WHERE unique_key IS NOT NULL AND finished_at IS NULL;
+CREATE INDEX horae_jobs_unreported ON horae_jobs (id) WHERE awaited AND finished_at IS NOT NULL;
 CREATE INDEX horae_jobs_waiting ON horae_jobs (waits_for, run_at, id) WHERE state = 'pending' AND waits_for IS NOT NULL;
 CREATE INDEX horae_lane_buckets_bucket_id ON horae_lane_buckets (bucket_id);
 CREATE INDEX horae_lanes_due ON horae_lanes (place) WHERE held_by IS NULL AND place IS NOT NULL;

@@ -122,6 +122,7 @@ class Job:
     retry_of: JobId | None = None
     retry_reason: str | None = None
     waits_for: WaitsFor | None = None
+    group_id: int | None = None
 
     @property
     def ended(self) -> bool:

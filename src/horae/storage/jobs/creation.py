@@ -3,10 +3,26 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Float, Integer, String, Text, bindparam, cast, func, insert, literal, select
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    Float,
+    Integer,
+    String,
+    Text,
+    bindparam,
+    cast,
+    func,
+    insert,
+    literal,
+    select,
+    true,
+)
 
+from horae.domain.jobs.groups import GroupId
 from horae.domain.jobs.job import JobId
 from horae.errors import DatabaseBusy, InvalidRequest
 from horae.storage.engine.dialect import INSERT, POSTGRESQL, Instant, Json, PerDialect, database_now, seconds_from_now
@@ -98,7 +114,8 @@ def _guarded(dialect: str) -> Any:
 ADD_GUARDED: Final = PerDialect(_guarded)
 
 
-def _many(dialect: str) -> Any:
+def _many(dialect: str, more: Mapping[str, Any]) -> Any:
+    """Insert one job for each element of a JSON array; `more`: columns that other jobs do not have."""
     batch = bindparam("batch", type_=Text())
     if dialect != POSTGRESQL:
         each = func.json_each(batch).table_valued("value", "key")
@@ -107,11 +124,14 @@ def _many(dialect: str) -> Any:
         elements = func.jsonb_array_elements(cast(batch, Json()))
         each = elements.table_valued("value", with_ordinality="position").render_derived()
         order = each.c.position
-    source = select(*(each.c.value if name == "params" else value for name, value in _VALUES.items())).order_by(order)
-    return insert(jobs).from_select(list(_VALUES), source, include_defaults=False).returning(jobs.c.id)
+    values = {**_VALUES, **more, "params": each.c.value}
+    source = select(*values.values()).order_by(order)
+    return insert(jobs).from_select(list(values), source, include_defaults=False).returning(jobs.c.id)
 
 
-ADD_MANY: Final = PerDialect(_many)
+_MEMBER: Final = {"group_id": cast(bindparam("group_id", type_=BigInteger()), BigInteger()), "awaited": true()}
+ADD_MANY: Final = PerDialect(partial(_many, more={}))
+ADD_MEMBERS: Final = PerDialect(partial(_many, more=_MEMBER))
 
 LOCK_JOB: Final = select(jobs.c.id).where(jobs.c.id == bindparam("job_id")).with_for_update()
 LATEST_RETRY: Final = (
@@ -178,10 +198,16 @@ def count_open(connection: Connection, owner: str | None, job_type: str) -> int:
     return connection.execute(COUNT_OPEN, {"owner": owner, "type": job_type}).scalar_one()
 
 
-def add_many(connection: Connection, template: NewJob, params: str) -> list[JobId]:
-    """Insert one job for each element of the JSON array `params` in one statement; return the ids in its order."""
-    parameters: Mapping[str, Any] = {**_parameters(template), "batch": params}
-    ids: Sequence[int] = connection.execute(ADD_MANY.on(connection), parameters).scalars().all()
+def add_many(connection: Connection, template: NewJob, params: str, group_id: GroupId | None = None) -> list[JobId]:
+    """Insert one job for each element of the JSON array `params` in one statement; return the ids in its order.
+
+    `group_id`: the group of which they are members.
+    """
+    parameters: dict[str, Any] = {**_parameters(template), "batch": params}
+    statement = ADD_MANY
+    if group_id is not None:
+        statement, parameters["group_id"] = ADD_MEMBERS, group_id
+    ids: Sequence[int] = connection.execute(statement.on(connection), parameters).scalars().all()
     return [JobId(id_) for id_ in sorted(ids)]  # ids are assigned in the order of the select
 
 

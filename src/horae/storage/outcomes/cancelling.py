@@ -9,7 +9,8 @@ from horae.domain.schedules.statistics import RunOutcome
 from horae.storage.jobs.owed_hooks import ON_CANCELLED
 from horae.storage.jobs.reading import COLUMNS, job_from
 from horae.storage.jobs.tables import ENDED_NOW, jobs
-from horae.storage.outcomes import run_ending
+from horae.storage.outcomes import follow_ups, run_ending
+from horae.storage.outcomes.follow_ups import FollowUps
 from horae.storage.schedules import writing
 
 # The live store has the latest progress; without it the progress bar would fall back when the job is cancelled.
@@ -41,13 +42,19 @@ CANCEL_PENDING_OF: Final = (
 
 
 def cancel(
-    connection: Connection, job_id: JobId, cancelled_by: str | None, shown: Job | None = None, *, owed: bool = True
+    connection: Connection,
+    job_id: JobId,
+    cancelled_by: str | None,
+    shown: Job | None = None,
+    *,
+    owed: bool = True,
+    followed: FollowUps | None = None,
 ) -> Job | None:
     """Cancel a pending or started job; return None if it was in another state.
 
     The node stays on the row of a started job until its body has stopped. `shown`: the job as it was last shown; its
     percentage is kept if its lease is still the current one. `owed`: whether its type has, or may have, an
-    `on_cancelled`.
+    `on_cancelled`. `followed` collects what followed for those that waited for this job.
     """
     lease, percentage = (-1, 0) if shown is None else (shown.lease, shown.progress_percentage)
     parameters = {
@@ -65,6 +72,7 @@ def cancel(
         run_ending.end_runs(connection, {job.id: RunOutcome.CANCELLED}, None)
     elif job.schedule_id is not None:
         writing.mark_stopping(connection, [job.id])
+    follow_ups.report_ids(connection, [job.id], followed)
     return job
 
 
@@ -74,4 +82,5 @@ def cancel_pending_of(connection: Connection, schedule_id: int, cancelled_by: st
     ids = [JobId(id_) for id_ in connection.execute(CANCEL_PENDING_OF, values).scalars()]
     if ids:
         run_ending.end_runs(connection, dict.fromkeys(ids, RunOutcome.CANCELLED), None)
+    follow_ups.report_ids(connection, ids)
     return ids

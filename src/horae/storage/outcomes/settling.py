@@ -6,7 +6,7 @@ Settling is idempotent: the row of the attempt proves that an earlier commit, wh
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
@@ -17,8 +17,16 @@ from horae.domain.jobs.job import AttemptOutcome, JobId, JobState, NodeId, Settl
 from horae.domain.schedules.statistics import RunOutcome
 from horae.domain.storable import is_storable, storable
 from horae.storage.engine.dialect import PerDialect
-from horae.storage.outcomes import run_ending
-from horae.storage.outcomes.settling_statements import FINISH, KEEP_ATTEMPT, RECORDED, RELEASE, SETTLE
+from horae.storage.outcomes import follow_ups, run_ending
+from horae.storage.outcomes.follow_ups import EndedJob, FollowUps
+from horae.storage.outcomes.settling_statements import (
+    FINISH,
+    FINISH_AWAITED,
+    KEEP_ATTEMPT,
+    RECORDED,
+    RELEASE,
+    SETTLE,
+)
 from horae.storage.schedules import writing
 from horae.storage.schedules.plan_writing import AppliedPlan
 
@@ -35,13 +43,14 @@ class Settled:
 
     `settled`: written as requested, now or by an earlier call whose answer was lost; `released`: jobs that had been
     ended while their bodies ran; `returned`: pending again. All others no longer belong to this node. `runs`: the
-    schedules whose runs have ended with these jobs.
+    schedules whose runs have ended with these jobs. `follow_ups`: what followed for groups and jobs that waited.
     """
 
     settled: set[JobId] = field(default_factory=set[JobId])
     released: dict[JobId, JobState] = field(default_factory=dict[JobId, JobState])
     returned: set[JobId] = field(default_factory=set[JobId])
     runs: list[AppliedPlan] = field(default_factory=list[AppliedPlan])
+    follow_ups: FollowUps = field(default_factory=FollowUps)
 
     def add(self, other: "Settled") -> None:
         """Add the result of another part of the same batch."""
@@ -49,6 +58,7 @@ class Settled:
         self.released.update(other.released)
         self.returned.update(other.returned)
         self.runs.extend(other.runs)
+        self.follow_ups.add(other.follow_ups)
 
 
 def settle(
@@ -59,30 +69,60 @@ def settle(
     `scheduler_age`: how long ago the scheduler that found a crash was started.
     """
     simple = [item for item in settlements if item.state is JobState.FINISHED and item.took is None]
-    finished = _finish(connection, node, simple)
+    finished, awaited = _finish(connection, node, simple)
+    result = Settled(finished)
     settlements = [_storable(item) for item in settlements if item.id not in finished]
-    if not settlements:
-        return Settled(finished)
+    if settlements:
+        awaited += _settle_rest(connection, node, settlements, scheduler_age, result)
+    # Last, as the rows of groups are shared with the transactions of other nodes, and stay locked until the commit.
+    result.follow_ups.add(follow_ups.report(connection, awaited))
+    return result
+
+
+def _settle_rest(
+    connection: Connection,
+    node: NodeId,
+    settlements: Sequence[Settlement],
+    scheduler_age: timedelta | None,
+    result: Settled,
+) -> list[EndedJob]:
+    """Settle what the short statements have not written; return the ended jobs that others wait for."""
     rows = _write(connection, SETTLE, node, _as_json(settlements)).all()
-    result = Settled({JobId(row.id) for row in rows})
+    settled = {JobId(row.id) for row in rows}
+    result.settled.update(settled)
     special = {item.id: _RUN_OUTCOMES[item.outcome] for item in settlements if item.outcome in _RUN_OUTCOMES}
     result.runs.extend(_end_runs(connection, node, rows, special, scheduler_age))
-    rest = [item for item in settlements if item.id not in result.settled]
+    rest = [item for item in settlements if item.id not in settled]
     if rest:
         recorded = _recorded_before(connection, rest)
         result.add(release(connection, node, [(item.id, item.lease) for item in rest if item.id not in recorded]))
         result.settled.update(recorded)
-    result.settled.update(finished)
-    return result
+    return _reported(rows)
 
 
-def _finish(connection: Connection, node: NodeId, settlements: Sequence[Settlement]) -> set[JobId]:
-    """Finish jobs by the short statement; return them, or none unless it has written all of them."""
+def _reported(rows: Iterable[Any]) -> list[EndedJob]:
+    """Return the jobs whose ends this transaction reports; see `follow_ups`."""
+    return follow_ups.ended_jobs(row for row in rows if row.awaited is False)
+
+
+def _finish(
+    connection: Connection, node: NodeId, settlements: Sequence[Settlement]
+) -> tuple[set[JobId], list[EndedJob]]:
+    """Finish jobs by the short statements; return those that are known to be written, and those that others wait for.
+
+    The statement for jobs that nobody waits for returns only their number, so they are known if all jobs are written.
+    """
     if not settlements:
-        return set()
-    written = _write(connection, FINISH, node, _finished_as_json(settlements))
+        return set(), []
+    batch = _finished_as_json(settlements)
+    written = _write(connection, FINISH, node, batch)
     count = written.scalar_one() if written.returns_rows else written.rowcount
-    return {item.id for item in settlements} if count == len(settlements) else set()
+    if count == len(settlements):
+        return {item.id for item in settlements}, []
+    rows = _write(connection, FINISH_AWAITED, node, batch).all()
+    if count + len(rows) == len(settlements):
+        return {item.id for item in settlements}, _reported(rows)
+    return {JobId(row.id) for row in rows}, _reported(rows)
 
 
 def _write(

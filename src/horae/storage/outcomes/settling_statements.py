@@ -5,6 +5,7 @@ The statements touch only rows whose lease is still current, so each of them may
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -23,9 +24,11 @@ from sqlalchemy import (
     bindparam,
     case,
     cast,
+    false,
     func,
     insert,
     literal,
+    literal_column,
     null,
     select,
     update,
@@ -66,15 +69,17 @@ _ENDED_AS: Final = ("outcome", "error", "traceback")
 _ATTEMPT: Final = ("job_id", "lease", "attempt", "node_id", "started_at", "finished_at", *_ENDED_AS)
 _NODE: Final = cast(bindparam("node"), Text())
 _ENDED_AT: Final = now_or_later(jobs.c.started_at)  # the clock may have been set back
-_SETTLED: Final = (jobs.c.id, jobs.c.lease, jobs.c.state, jobs.c.schedule_id)
+_SETTLED: Final = (jobs.c.id, jobs.c.lease, jobs.c.state, jobs.c.schedule_id, jobs.c.group_id, jobs.c.awaited)
+SEES_COMMITTED: Final = ("read committed", "read uncommitted")
 _LONGEST_REASON: Final = 500
 """Characters of a reason that are kept with the job; the attempt has the whole text."""
 
 
-def _finish(dialect: str) -> Sequence[Executable]:
+def _finish(dialect: str, *, awaited: bool = False) -> Sequence[Executable]:
     """Finish jobs that are not runs of a schedule, and count them; nearly all bodies end in this way.
 
-    It costs two thirds of `SETTLE`, and a third on SQLite.
+    It costs two thirds of `SETTLE`, and a third on SQLite. `awaited`: those for which a group or other jobs wait, and
+    return them; else those for which none does.
     """
     batch = _batch(dialect, id=BigInteger(), lease=BigInteger(), result=Text(), label=Text())
     changes = {
@@ -87,10 +92,15 @@ def _finish(dialect: str) -> Sequence[Executable]:
         "label": batch.c.label,
     }
     ended = (literal(AttemptOutcome.FINISHED, String()), null(), null())
-    held = and_(_held(batch), jobs.c.schedule_id.is_(None))
+    held = and_(_held(batch), jobs.c.schedule_id.is_(None), jobs.c.awaited if awaited else jobs.c.awaited.is_(None))
+    if awaited:
+        changes["awaited"] = _reported(dialect)
+    changed = _changed(held, changes)
     if dialect != POSTGRESQL:
-        return _kept_before(held, jobs.c.started_at, ended), _changed(held, changes)
-    settled, kept = _changed_and_kept(dialect, batch, _changed(held, changes), ended)
+        return _kept_before(held, jobs.c.started_at, ended), changed.returning(*_SETTLED) if awaited else changed
+    settled, kept = _changed_and_kept(dialect, batch, changed, ended)
+    if awaited:
+        return (_all_of(settled, kept),)
     return (select(func.count()).select_from(settled).add_cte(kept),)
 
 
@@ -118,13 +128,31 @@ def _settle(dialect: str) -> Sequence[Executable]:
         "hook_owed": batch.c.hook_owed,
         "retry_reason": func.substr(batch.c.reason, 1, _LONGEST_REASON),
         "attempt": jobs.c.attempt - uncounted,
+        "awaited": case((retried, jobs.c.awaited), else_=_reported(dialect)),
     }
     ended = (batch.c.outcome, batch.c.error, batch.c.traceback)
     held = _held(batch)
     if dialect != POSTGRESQL:
         return _kept_before(held, _began_at(batch), ended), _changed(held, changes).returning(*_SETTLED)
     settled, kept = _changed_and_kept(dialect, batch, _changed(held, changes), ended, jobs.c.attempt + uncounted)
-    return (select(*(settled.c[column.name] for column in _SETTLED)).add_cte(kept),)
+    return (_all_of(settled, kept),)
+
+
+def _all_of(settled: CTE, kept: CTE) -> Select[Any]:
+    return select(*(settled.c[column.name] for column in _SETTLED)).add_cte(kept)
+
+
+def _reported(dialect: str) -> ColumnElement[Any]:
+    """Return `awaited` of a job that ends: false, if this transaction notifies those that wait for it.
+
+    A transaction that reads a snapshot does not see what others have committed, so it cannot know whether it ends the
+    last job of several.
+    """
+    sees_others: ColumnElement[bool] = jobs.c.awaited
+    if dialect == POSTGRESQL:
+        isolation = func.current_setting("transaction_isolation")
+        sees_others = and_(jobs.c.awaited, isolation.in_([literal_column(f"'{name}'") for name in SEES_COMMITTED]))
+    return case((sees_others, false()), else_=jobs.c.awaited)
 
 
 def _batch(dialect: str, **columns: TypeEngine[Any]) -> Any:
@@ -169,6 +197,7 @@ def _kept(attempts: Any) -> Insert:
 
 
 FINISH: Final = PerDialect(_finish)
+FINISH_AWAITED: Final = PerDialect(partial(_finish, awaited=True))
 SETTLE: Final = PerDialect(_settle)
 
 

@@ -17,7 +17,8 @@ from horae.storage.engine.unreadable_rows import readable
 from horae.storage.jobs.owed_hooks import ON_ERROR
 from horae.storage.jobs.reading import COLUMNS, job_from
 from horae.storage.jobs.tables import ENDED_NOW, IS_HELD, jobs, queues
-from horae.storage.outcomes import run_ending
+from horae.storage.outcomes import follow_ups, run_ending
+from horae.storage.outcomes.follow_ups import FollowUps
 from horae.storage.schedules import writing
 
 
@@ -96,10 +97,13 @@ def expire(
     passed: Collection[tuple[JobId, int]],
     limit: Limit,
     reported: Mapping[tuple[JobId, int], int] = MappingProxyType({}),
+    *,
+    followed: FollowUps | None = None,
 ) -> list[Job]:
     """Fail those of these jobs that are active under these leases; the node stays until the body has stopped.
 
     `reported`: the percentages that bodies have last reported, so that the progress shown does not fall back.
+    `followed` collects what followed for those that waited for these jobs.
     """
     leases = json.dumps([{"id": key[0], "lease": key[1], "reported": reported.get(key, 0)} for key in sorted(passed)])
     values = {"passed": leases, "error": limit.error, "text": limit.human_readable_error}
@@ -109,4 +113,5 @@ def expire(
         writing.mark_stopping(connection, running)
     if waiting := [job.id for job in scheduled if job.node_id is None]:
         run_ending.end_runs(connection, dict.fromkeys(waiting, RunOutcome.FAILED), None)
+    follow_ups.report_ids(connection, [job.id for job in failed], followed)
     return failed

@@ -1,0 +1,78 @@
+"""Jobs that wait for other jobs: which ones, and what happens if one of those does not finish."""
+
+from collections.abc import Collection, Sequence
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import BigInteger, Connection, bindparam, delete, insert, select, true, update
+
+from horae.domain.jobs.groups import OnDependencyFailure
+from horae.domain.jobs.job import JobId, JobState
+from horae.storage.engine.dialect import IdList, PerDialect, among, member_of
+from horae.storage.jobs.group_tables import dependencies
+from horae.storage.jobs.groups import HOLD_BACK
+from horae.storage.jobs.tables import jobs
+
+
+class Dependency(NamedTuple):
+    """A job that another one waits for."""
+
+    id: JobId
+    owner: str | None
+    state: JobState
+
+
+# In the order of the ids, as settling does, so that two transactions wait for each other only in one direction.
+AWAIT: Final = PerDialect(
+    lambda dialect: (
+        select(jobs.c.id)
+        .where(member_of(dialect, jobs.c.id, "ids", of=IdList), jobs.c.finished_at.is_(None))
+        .order_by(jobs.c.id)
+        .with_for_update()
+    )
+)
+MARK_AWAITED: Final = among(
+    update(jobs).where(jobs.c.finished_at.is_(None)).values(awaited=true()).returning(jobs.c.id), jobs.c.id
+)
+STATES: Final = among(select(jobs.c.id, jobs.c.owner, jobs.c.state), jobs.c.id)
+ADD: Final = insert(dependencies)
+OF_JOB: Final = (
+    select(dependencies.c.after_id)
+    .where(dependencies.c.job_id == bindparam("job_id", type_=BigInteger()))
+    .order_by(dependencies.c.after_id)
+)
+FORGET: Final = among(delete(dependencies), dependencies.c.after_id)
+
+
+def await_jobs(connection: Connection, job_ids: Collection[JobId]) -> list[Dependency]:
+    """Have the transactions that end these jobs notify those that wait; return the jobs as they are now.
+
+    Their rows stay locked until this transaction ends, so none of them ends meanwhile.
+    """
+    ids: dict[str, Any] = {"ids": sorted(job_ids)}
+    if connection.execute(AWAIT.on(connection), ids).all():
+        connection.execute(MARK_AWAITED.on(connection), ids)
+    rows = connection.execute(STATES.on(connection), ids)
+    return [Dependency(JobId(row.id), row.owner, JobState(row.state)) for row in rows]
+
+
+def hold_back(
+    connection: Connection, job_id: JobId, after: Sequence[Dependency], on_failure: OnDependencyFailure
+) -> None:
+    """Let a new job of this transaction wait for these jobs, which `await_jobs` has returned."""
+    connection.execute(HOLD_BACK, {"job_id": job_id})
+    ended = {JobState.FINISHED, JobState.FAILED, JobState.CANCELLED}
+    rows = [
+        {"after_id": each.id, "job_id": job_id, "on_failure": on_failure.value, "ended": each.state in ended}
+        for each in after
+    ]
+    connection.execute(ADD, rows)
+
+
+def of_job(connection: Connection, job_id: JobId) -> list[JobId]:
+    """Return the jobs for which a job waits or has waited."""
+    return [JobId(id_) for id_ in connection.execute(OF_JOB, {"job_id": job_id}).scalars()]
+
+
+def forget(connection: Connection, job_ids: Collection[JobId]) -> None:
+    """Delete which jobs have waited for these, which are deleted."""
+    connection.execute(FORGET.on(connection), {"ids": list(job_ids)})

@@ -1,0 +1,57 @@
+"""The tables of groups, and of jobs that wait for other jobs.
+
+A group counts the ends of its members in its row: one update for all members that a transaction ends.
+"""
+
+from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, Index, String, Table, false, text
+
+from horae.storage.engine.dialect import Instant
+from horae.storage.jobs.tables import metadata, partial_index, row_id
+
+
+def _count(name: str) -> "Column[int]":
+    return Column(name, BigInteger, nullable=False, server_default=text("0"))
+
+
+groups = Table(
+    "horae_groups",
+    metadata,
+    Column("id", row_id, primary_key=True, autoincrement=True),
+    Column("owner", String(200)),
+    Column("on_failure", String(16), nullable=False),
+    Column("then_id", row_id),  # the job that runs when all members have ended
+    _count("total"),
+    _count("finished"),
+    _count("failed"),
+    _count("cancelled"),
+    Column("created_at", Instant, nullable=False),
+    Column("inserting_at", Instant),  # when the call that starts the group inserted members last; null when it is done
+    Column("cancelled_at", Instant),
+    Column("cancelled_by", String(200)),
+    Column("ended_at", Instant),
+    CheckConstraint("on_failure IN ('continue', 'cancel')", name="on_failure"),
+    CheckConstraint(
+        "finished >= 0 AND failed >= 0 AND cancelled >= 0 AND finished + failed + cancelled <= total", name="counts"
+    ),
+    CheckConstraint(
+        "ended_at IS NULL OR (finished + failed + cancelled = total AND inserting_at IS NULL)", name="ended"
+    ),
+    sqlite_autoincrement=True,
+)
+
+partial_index("horae_groups_then_id", groups.c.then_id, unique=True, where=text("then_id IS NOT NULL"))
+_unsettled = text("ended_at IS NULL AND (cancelled_at IS NOT NULL OR inserting_at IS NOT NULL)")
+partial_index("horae_groups_unsettled", groups.c.id, where=_unsettled)
+Index("horae_groups_ended_at", groups.c.ended_at)
+
+dependencies = Table(
+    "horae_dependencies",
+    metadata,
+    Column("after_id", row_id, primary_key=True, autoincrement=False),
+    Column("job_id", row_id, primary_key=True, autoincrement=False),
+    Column("on_failure", String(16), nullable=False),
+    Column("ended", Boolean, nullable=False, server_default=false()),  # whether the job `after_id` has ended
+    CheckConstraint("on_failure IN ('cancel', 'fail', 'run')", name="on_failure"),
+)
+
+Index("horae_dependencies_job_id_ended", dependencies.c.job_id, dependencies.c.ended)

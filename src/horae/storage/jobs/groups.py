@@ -1,0 +1,127 @@
+"""Groups: create one, add members while it is open, and read it with its members."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, Final
+
+from sqlalchemy import BigInteger, Connection, Integer, Row, String, and_, bindparam, insert, or_, select, update
+
+from horae.domain.jobs.groups import Group, GroupId, OnFailure
+from horae.domain.jobs.job import Job, JobId, JobState, WaitsFor
+from horae.storage.engine.dialect import database_now
+from horae.storage.engine.unreadable_rows import read, readable
+from horae.storage.jobs.group_tables import groups
+from horae.storage.jobs.reading import COLUMNS, job_from
+from horae.storage.jobs.tables import jobs
+
+GROUP_COLUMNS: Final = tuple(groups.c[field.name] for field in fields(Group) if field.name in groups.c)
+_group_id: Final = bindparam("group_id", type_=BigInteger())
+_job_id: Final = bindparam("job_id", type_=BigInteger())
+_size: Final = bindparam("size", type_=BigInteger())
+
+CREATE: Final = (
+    insert(groups)
+    .values(
+        owner=bindparam("owner", type_=String()), on_failure=bindparam("on_failure", type_=String()),
+        then_id=bindparam("then_id", type_=BigInteger()), created_at=database_now(), inserting_at=database_now(),
+    )
+    .returning(groups.c.id)
+)  # fmt: skip
+GET: Final = select(*GROUP_COLUMNS).where(groups.c.id == _group_id)
+LIST: Final = (
+    select(*GROUP_COLUMNS)
+    .where(groups.c.id < bindparam("before", type_=BigInteger()))
+    .order_by(groups.c.id.desc())
+    .limit(bindparam("limit", type_=Integer()))
+)
+LIST_OF_OWNER: Final = LIST.where(groups.c.owner == bindparam("owner", type_=String()))
+_its_group = select(jobs.c.group_id).where(jobs.c.id == _job_id).scalar_subquery()
+OF_JOB: Final = select(groups.c.id).where(or_(groups.c.then_id == _job_id, groups.c.id == _its_group))
+_is_open: Final = and_(groups.c.id == _group_id, groups.c.ended_at.is_(None), groups.c.cancelled_at.is_(None))
+_add = update(groups).values(total=groups.c.total + _size).returning(groups.c.id)
+ADD: Final = _add.where(_is_open)
+INSERT_MORE: Final = _add.where(_is_open, groups.c.inserting_at.is_not(None)).values(inserting_at=database_now())
+HOLD_BACK: Final = update(jobs).where(jobs.c.id == _job_id).values(waits_for=WaitsFor.JOBS.value)
+MEMBERS: Final = (
+    select(*COLUMNS)
+    .where(jobs.c.group_id == _group_id, jobs.c.id > bindparam("after", type_=BigInteger()))
+    .order_by(jobs.c.id)
+    .limit(bindparam("limit", type_=Integer()))
+)
+FINISHED_MEMBERS: Final = MEMBERS.where(jobs.c.state == JobState.FINISHED)
+# By the index of claimed jobs, which are few, and not by that of the group, which may have a million members.
+RUNNING: Final = select(*COLUMNS).where(
+    jobs.c.node_id.is_not(None), jobs.c.state == JobState.STARTED, jobs.c.group_id + 0 == _group_id
+)
+STILL_HELD: Final = (
+    select(jobs.c.id)
+    .where(jobs.c.id == _job_id, jobs.c.lease == bindparam("lease"), jobs.c.state == JobState.STARTED)
+    .with_for_update()
+)
+
+
+def create(connection: Connection, owner: str | None, on_failure: OnFailure, then_id: JobId | None) -> GroupId:
+    """Insert a group without members; it stays open until the call that starts it has inserted all of them.
+
+    `then_id`: a new job of the same transaction, which waits for the members.
+    """
+    if then_id is not None:
+        connection.execute(HOLD_BACK, {"job_id": then_id})
+    values = {"owner": owner, "on_failure": on_failure.value, "then_id": then_id}
+    return GroupId(connection.execute(CREATE, values).scalar_one())
+
+
+def count_added(connection: Connection, group_id: GroupId, size: int, *, by_starter: bool = False) -> bool:
+    """Count members that this transaction inserts; return False if the group is not open.
+
+    The row of the group stays locked until the transaction ends. `by_starter`: the call that starts the group.
+    """
+    statement = INSERT_MORE if by_starter else ADD
+    return connection.execute(statement, {"group_id": group_id, "size": size}).one_or_none() is not None
+
+
+def is_still_held(connection: Connection, job_id: JobId, lease: int) -> bool:
+    """Lock a running job; return False if it has ended, or belongs to another node."""
+    return connection.execute(STILL_HELD, {"job_id": job_id, "lease": lease}).one_or_none() is not None
+
+
+def get(connection: Connection, group_id: GroupId) -> Group | None:
+    """Return the group, or None; its percentage is not known yet."""
+    row = connection.execute(GET, {"group_id": group_id}).one_or_none()
+    return None if row is None else read(groups.name, row, group_from)
+
+
+def page(connection: Connection, owner: str | None, before: GroupId, limit: int) -> list[Group]:
+    """Return groups, the newest first; `before` continues after the last one of the previous page."""
+    values: Mapping[str, Any] = {"before": before, "limit": limit}
+    statement = LIST if owner is None else LIST_OF_OWNER
+    rows = connection.execute(statement, values if owner is None else {**values, "owner": owner})
+    return readable(groups.name, rows, group_from)
+
+
+def of_job(connection: Connection, job_id: JobId) -> GroupId | None:
+    """Return the group of which a job is a member, or after which it runs."""
+    found = connection.execute(OF_JOB, {"job_id": job_id}).scalar_one_or_none()
+    return None if found is None else GroupId(found)
+
+
+def members(
+    connection: Connection, group_id: GroupId, *, after: JobId, limit: int, finished: bool = False
+) -> list[Job]:
+    """Return a page of members in the order in which they were added; `finished`: only those that have finished."""
+    statement = FINISHED_MEMBERS if finished else MEMBERS
+    rows = connection.execute(statement, {"group_id": group_id, "after": after, "limit": limit})
+    return readable(jobs.name, rows, job_from)
+
+
+def running(connection: Connection, group_id: GroupId) -> list[Job]:
+    """Return the members that nodes are running."""
+    return readable(jobs.name, connection.execute(RUNNING, {"group_id": group_id}), job_from)
+
+
+def group_from(row: Row[Any], *more: str) -> Group:
+    """Return a row of `GROUP_COLUMNS` as a group; `more`: columns of the row that are no part of it."""
+    values = dict(row._mapping)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # the public name of a Row's mapping
+    for name in more:
+        del values[name]
+    return Group(**{**values, "on_failure": OnFailure(values["on_failure"])})
