@@ -20,6 +20,7 @@ HoraeError
 │   ├── DuplicateJob
 │   ├── JobNotCancellable
 │   ├── JobNotDeletable
+│   ├── JobNotReschedulable
 │   ├── JobNotRetryable
 │   ├── MaxJobCountExceeded
 │   ├── ScheduleAlreadyExists
@@ -198,6 +199,15 @@ class JobNotDeletable(Conflict):
         super().__init__(
             f"job {job_id} cannot be deleted {why.get(state, f'yet: it is {state}, but its body has not stopped')}"
         )
+        self.job_id = job_id
+        self.state = state
+
+
+class JobNotReschedulable(Conflict):
+    """Only a pending job can be moved to another time."""
+
+    def __init__(self, job_id: int, state: str) -> None:
+        super().__init__(f"job {job_id} cannot be rescheduled: it is {state}, not pending")
         self.job_id = job_id
         self.state = state
 

@@ -19,7 +19,7 @@ BODY = "ERROR_REQUEST_BODY_VALIDATION"
 MISSING = (404, "ERROR_JOB_DOES_NOT_EXIST")
 COMMON = {
     "id", "type", "state", "progress_percentage", "human_readable_error", "created_on", "updated_on", "started_on",
-    "finished_on", "due_on", "label", "owner", "queue", "priority", "attempt", "max_attempts", "retry_reason", "node",
+    "finished_on", "due_on", "label", "owner", "queue", "priority", "attempt", "max_attempts", "retry_reason", "expires_on", "node",
     "cancelled_by", "schedule_id",
 }  # fmt: skip
 DETAIL = {"params", "result", "error", "unique_key", "retry_of", "queue_is_paused"}
@@ -155,6 +155,7 @@ async def test_jobs_of_others_are_missing(horae: Horae, client: Client) -> None:
         await bob.get(f"/api/jobs/{job_id}/attempts/"),
         await bob.post(f"/api/jobs/{job_id}/cancel/"),
         await bob.post(f"/api/jobs/{job_id}/retry/"),
+        await bob.post(f"/api/jobs/{job_id}/reschedule/", json={"delay": "1h"}),
         await bob.get("/api/jobs/999/"),
         await bob.get("/api/jobs/x/"),
         await bob.get("/api/jobs/99999999999999999999/"),
@@ -165,6 +166,18 @@ async def test_jobs_of_others_are_missing(horae: Horae, client: Client) -> None:
     start(horae, "bob")
     assert (await bob.get("/api/jobs/?owner=alice")).json()["jobs"] == []
     assert len((await bob.get("/api/jobs/?owner=bob")).json()["jobs"]) == 1
+
+
+async def test_a_pending_job_is_rescheduled_by_its_owner(horae: Horae, client: Client) -> None:
+    path = f"/api/jobs/{start(horae)}/reschedule/"
+    moved = await client("alice").post(path, json={"run_at": "2090-01-01T00:00:00Z"})
+    assert (moved.status_code, moved.json()["due_on"]) == (200, "2090-01-01T00:00:00Z")
+    assert (await client("root").post(path, json={"delay": "1h"})).json()["due_on"] < "2090"
+    assert error_of(await client("alice").post(path, json={})) == (400, "ERROR_INVALID_REQUEST")
+    assert error_of(await client("alice").post(path, json={"delay": "soon"})) == (400, "ERROR_INVALID_INTERVAL")
+    assert (await client("alice").post(path, json={"run_at": "2090-01-01T00:00:00"})).status_code == 400
+    await client("alice").post(path.replace("reschedule", "cancel"))
+    assert error_of(await client("alice").post(path, json={"delay": "1h"})) == (400, "ERROR_JOB_NOT_RESCHEDULABLE")
 
 
 async def test_staff_see_everybodys_jobs(horae: Horae, client: Client) -> None:

@@ -22,7 +22,7 @@ JOB_FIELDS = {
     "id", "type", "queue", "priority", "state", "label", "progress_percentage", "owner", "params", "result", "error",
     "human_readable_error", "attempt", "max_attempts", "lease", "node_id", "unique_key", "run_at", "created_at",
     "updated_at", "started_at", "finished_at", "cancelled_by", "meta", "schedule_id", "nominal_time", "deployment_id",
-    "max_runtime", "run_reason", "retry_of", "retry_reason",
+    "max_runtime", "run_reason", "retry_of", "retry_reason", "waits_for", "expires_at",
 }  # fmt: skip
 ATTEMPT_FIELDS = {
     "job_id", "lease", "attempt", "node_id", "started_at", "finished_at", "outcome", "error", "traceback",
@@ -191,6 +191,19 @@ def test_retry(horae: Call) -> None:
     refused = horae("jobs", "retry", "1")
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert "job 2 has repeated it and did not finish either; retry that one" in refused.stderr
+
+
+def test_reschedule(horae: Call) -> None:
+    horae("jobs", "start", "import_csv", "path=a", "--delay", "1h", "--owner", "ann")
+    assert "job 1 (import_csv): pending, due at 20" in horae("jobs", "reschedule", "1", "--delay", "2h").stdout
+    moved = values(horae("jobs", "reschedule", "1", "--run-at", "2040-01-01T00:00Z", "--json"))
+    assert (set(moved), moved["run_at"]) == (JOB_FIELDS, "2040-01-01T00:00:00Z")
+    assert horae("jobs", "reschedule", "1", "--delay", "2h", "--owner", "bob").exit_code == 2
+    assert "name the new time" in horae("jobs", "reschedule", "1").stderr
+    horae("jobs", "cancel", "1")
+    refused = horae("jobs", "reschedule", "1", "--delay", "2h")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "job 1 cannot be rescheduled: it is cancelled, not pending" in refused.stderr
 
 
 def test_delete_and_clean(horae: Call, bare: Call) -> None:

@@ -124,6 +124,7 @@ VIOLATIONS: Final[list[tuple[str, Table, Row]]] = [
     ("horae_jobs_readable", jobs, {**JOB, "meta": "[]"}),
     ("horae_jobs_readable", jobs, {**JOB, "run_at": datetime(9999, 12, 31, 1, tzinfo=UTC)}),
     ("horae_audit_readable", audit, {**AUDIT, "at": datetime(1, 1, 1, 23, tzinfo=UTC)}),
+    ("horae_jobs_expiry", jobs, {**JOB, "expires_at": datetime(9999, 12, 31, 1, tzinfo=UTC)}),
     ("horae_jobs_waits_for", jobs, {**JOB, "waits_for": "money"}),
     ("horae_job_attempts_outcome", job_attempts, {**ATTEMPT, "outcome": "lost"}),
     ("horae_job_logs_dropped", job_logs, {**LOG_LINE, "dropped": 0}),

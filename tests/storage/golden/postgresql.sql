@@ -139,9 +139,12 @@ CREATE TABLE horae_jobs (
     lane_id bigint,
     group_id bigint,
     awaited boolean,
+    key_is_shared boolean,
+    expires_at timestamp with time zone,
     CONSTRAINT horae_jobs_attempts CHECK (((attempt >= 0) AND (max_attempts >= 1) AND (lease >= attempt))),
     CONSTRAINT horae_jobs_cancelled_by CHECK (((cancelled_by IS NULL) OR ((state)::text = 'cancelled'::text))),
     CONSTRAINT horae_jobs_ended CHECK (((finished_at IS NOT NULL) = ((state)::text = ANY ((ARRAY['finished'::character varying, 'failed'::character varying, 'cancelled'::character varying])::text[])))),
+    CONSTRAINT horae_jobs_expiry CHECK (((expires_at >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (expires_at <= to_timestamp(('253402214400'::bigint)::double precision)))),
     CONSTRAINT horae_jobs_held CHECK (
 CASE state
     WHEN 'pending'::text THEN (node_id IS NULL)
@@ -158,6 +161,7 @@ END),
     CONSTRAINT horae_jobs_waits_for CHECK (((waits_for)::text = ANY ((ARRAY['jobs'::character varying, 'limit'::character varying])::text[])))
 );
 CREATE INDEX horae_jobs_ended ON horae_jobs USING btree (finished_at) WHERE (finished_at IS NOT NULL);
+CREATE INDEX horae_jobs_expiring ON horae_jobs USING btree (expires_at) WHERE (((state)::text = 'pending'::text) AND (expires_at IS NOT NULL));
 CREATE INDEX horae_jobs_group ON horae_jobs USING btree (group_id, id) WHERE (group_id IS NOT NULL);
 CREATE INDEX horae_jobs_held ON horae_jobs USING btree (node_id) WHERE (node_id IS NOT NULL);
 CREATE INDEX horae_jobs_hook_owed ON horae_jobs USING btree (id) WHERE (hook_owed IS NOT NULL);
@@ -167,10 +171,11 @@ CREATE INDEX horae_jobs_occupying ON horae_jobs USING btree (owner, type) WHERE 
 CREATE INDEX horae_jobs_owner ON horae_jobs USING btree (owner, id) WHERE (owner IS NOT NULL);
 CREATE INDEX horae_jobs_ready ON horae_jobs USING btree (priority DESC, run_at, id, queue, type) WHERE (((state)::text = 'pending'::text) AND (waits_for IS NULL));
 CREATE INDEX horae_jobs_retry_of ON horae_jobs USING btree (retry_of) WHERE (retry_of IS NOT NULL);
+CREATE INDEX horae_jobs_same_key ON horae_jobs USING btree (type, unique_key, id) WHERE (unique_key IS NOT NULL);
 CREATE INDEX horae_jobs_schedule ON horae_jobs USING btree (schedule_id, id) WHERE (schedule_id IS NOT NULL);
 CREATE UNIQUE INDEX horae_jobs_tick ON horae_jobs USING btree (schedule_id, nominal_time) WHERE (nominal_time IS NOT NULL);
 CREATE INDEX horae_jobs_unfiled ON horae_jobs USING btree (id) WHERE (((state)::text = 'pending'::text) AND ((waits_for)::text = 'limit'::text) AND (lane_id IS NULL));
-CREATE UNIQUE INDEX horae_jobs_unique_key ON horae_jobs USING btree (type, unique_key) WHERE ((unique_key IS NOT NULL) AND (finished_at IS NULL));
+CREATE UNIQUE INDEX horae_jobs_unique_key ON horae_jobs USING btree (type, unique_key) WHERE ((unique_key IS NOT NULL) AND (key_is_shared IS NULL) AND (finished_at IS NULL));
 CREATE INDEX horae_jobs_unreported ON horae_jobs USING btree (id) WHERE (awaited AND (finished_at IS NOT NULL));
 CREATE INDEX horae_jobs_waiting ON horae_jobs USING btree (waits_for, run_at, id) WHERE (((state)::text = 'pending'::text) AND (waits_for IS NOT NULL));
 CREATE TABLE horae_lane_buckets (

@@ -128,6 +128,8 @@ CREATE TABLE horae_jobs (
     lane_id INTEGER,
     group_id INTEGER,
     awaited BOOLEAN,
+    key_is_shared BOOLEAN,
+    expires_at BIGINT CONSTRAINT horae_jobs_expiry CHECK (expires_at BETWEEN -62135510400000000 AND 253402214400000000),
     CONSTRAINT horae_jobs_attempts CHECK (attempt >= 0 AND max_attempts >= 1 AND lease >= attempt),
     CONSTRAINT horae_jobs_cancelled_by CHECK (cancelled_by IS NULL OR state = 'cancelled'),
     CONSTRAINT horae_jobs_ended CHECK ((finished_at IS NOT NULL) = (state IN ('finished', 'failed', 'cancelled'))),
@@ -286,6 +288,7 @@ CREATE UNIQUE INDEX horae_groups_then_id ON horae_groups (then_id) WHERE then_id
 CREATE INDEX horae_groups_unsettled ON horae_groups (id) WHERE ended_at IS NULL AND (cancelled_at IS NOT NULL OR inserting_at IS NOT NULL);
 CREATE INDEX horae_job_logs_at ON horae_job_logs (at);
 CREATE INDEX horae_jobs_ended ON horae_jobs (finished_at) WHERE finished_at IS NOT NULL;
+CREATE INDEX horae_jobs_expiring ON horae_jobs (expires_at) WHERE state = 'pending' AND expires_at IS NOT NULL;
 CREATE INDEX horae_jobs_group ON horae_jobs (group_id, id) WHERE group_id IS NOT NULL;
 CREATE INDEX horae_jobs_held ON horae_jobs (node_id) WHERE node_id IS NOT NULL;
 CREATE INDEX horae_jobs_hook_owed ON horae_jobs (id) WHERE hook_owed IS NOT NULL;
@@ -295,10 +298,11 @@ CREATE INDEX horae_jobs_occupying ON horae_jobs (owner, type) WHERE owner IS NOT
 CREATE INDEX horae_jobs_owner ON horae_jobs (owner, id) WHERE owner IS NOT NULL;
 CREATE INDEX horae_jobs_ready ON horae_jobs (priority DESC, run_at, id, queue, type) WHERE state = 'pending' AND waits_for IS NULL;
 CREATE INDEX horae_jobs_retry_of ON horae_jobs (retry_of) WHERE retry_of IS NOT NULL;
+CREATE INDEX horae_jobs_same_key ON horae_jobs (type, unique_key, id) WHERE unique_key IS NOT NULL;
 CREATE INDEX horae_jobs_schedule ON horae_jobs (schedule_id, id) WHERE schedule_id IS NOT NULL;
 CREATE UNIQUE INDEX horae_jobs_tick ON horae_jobs (schedule_id, nominal_time) WHERE nominal_time IS NOT NULL;
 CREATE INDEX horae_jobs_unfiled ON horae_jobs (id) WHERE state = 'pending' AND waits_for = 'limit' AND lane_id IS NULL;
-CREATE UNIQUE INDEX horae_jobs_unique_key ON horae_jobs (type, unique_key) WHERE unique_key IS NOT NULL AND finished_at IS NULL;
+CREATE UNIQUE INDEX horae_jobs_unique_key ON horae_jobs (type, unique_key) WHERE unique_key IS NOT NULL AND key_is_shared IS NULL AND finished_at IS NULL;
 CREATE INDEX horae_jobs_unreported ON horae_jobs (id) WHERE awaited AND finished_at IS NOT NULL;
 CREATE INDEX horae_jobs_waiting ON horae_jobs (waits_for, run_at, id) WHERE state = 'pending' AND waits_for IS NOT NULL;
 CREATE INDEX horae_lane_buckets_bucket_id ON horae_lane_buckets (bucket_id);

@@ -1,10 +1,10 @@
-"""`/api/jobs/`: find, read, cancel, retry and delete jobs."""
+"""`/api/jobs/`: find, read, cancel, retry, reschedule and delete jobs."""
 
 from functools import partial
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Response
-from pydantic import Field, field_validator
+from pydantic import AwareDatetime, Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from horae.api.dependencies import Authenticated, Changer, ServicesHere, Staff
@@ -94,6 +94,15 @@ class JobQuery(RequestModel):
         return self.owner if everybody and self.owner is not None else actor.reading_as
 
 
+class NewTime(RequestModel):
+    """When a pending job may start; exactly one of the two."""
+
+    run_at: AwareDatetime | None = Field(None, description="Not before this moment.")
+    delay: Storable | None = Field(
+        None, min_length=1, max_length=100, description="Not before this time has passed.", examples=["10m"]
+    )
+
+
 @router.get("/", responses=documented(400))
 async def list_jobs(services: ServicesHere, actor: Authenticated, query: Annotated[JobQuery, Query()]) -> JobList:
     """List jobs, newest first: the user's own, or for staff all."""
@@ -129,6 +138,14 @@ async def retry_job(services: ServicesHere, actor: Changer, job_id: JobIdInPath)
     async with services.audited(actor, "job.retry", str(job_id)):
         await _check_retry(services, actor, job_id)
         job = await services.jobs.retry(job_id, owner=actor.changing_as)
+    return await detail_of(services, actor, job)
+
+
+@router.post("/{job_id}/reschedule/", responses=documented(400, 404))
+async def reschedule_job(services: ServicesHere, actor: Changer, job_id: JobIdInPath, body: NewTime) -> JobDetail:
+    """Move a pending job to another time."""
+    async with services.audited(actor, "job.reschedule", str(job_id)):
+        job = await services.jobs.reschedule(job_id, owner=actor.changing_as, run_at=body.run_at, delay=body.delay)
     return await detail_of(services, actor, job)
 
 

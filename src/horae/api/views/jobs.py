@@ -64,6 +64,9 @@ class JobView(View):
     retry_reason: str | None = Field(
         None, description="Why the job is pending again; its next attempt is due at `due_on`. Null for other jobs."
     )
+    expires_on: datetime | None = Field(
+        None, validation_alias="expires_at", description="When the job fails if it has not begun; null: never."
+    )
     node: str | None = Field(
         validation_alias="node_id", description="The node that holds the job; briefly also after it was cancelled."
     )

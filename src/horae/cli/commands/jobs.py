@@ -1,4 +1,4 @@
-"""`horae jobs`: list, start, watch, cancel, retry and delete jobs."""
+"""`horae jobs`: list, start, watch, cancel, retry, reschedule and delete jobs."""
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -12,12 +12,12 @@ from horae.cli.moments import moment
 from horae.cli.options import AsJson, JobId, JobIds, Owner, whose
 from horae.cli.printing.following import print_end, wait, watch
 from horae.cli.printing.job_views import COLUMNS, as_values, line_of, print_job
-from horae.cli.printing.output import console, print_json, print_table
+from horae.cli.printing.output import console, local_time, print_json, print_table
 from horae.cli.values import duration, parameters
 from horae.domain.jobs.job import Job
 from horae.errors import HoraeError
 
-jobs_app = typer.Typer(help="Start, watch, cancel, retry and delete jobs.", no_args_is_help=True)
+jobs_app = typer.Typer(help="Start, watch, cancel, retry, reschedule and delete jobs.", no_args_is_help=True)
 jobs_app.command()(wait)
 jobs_app.command()(watch)
 
@@ -157,6 +157,28 @@ def retry(context: typer.Context, jobs: JobIds, *, owner: Owner = None, as_json:
 
 
 @jobs_app.command()
+def reschedule(
+    context: typer.Context,
+    jobs: JobIds,
+    *,
+    run_at: Annotated[str | None, typer.Option(metavar="ISO", help="New earliest start.")] = None,
+    delay: Annotated[str | None, typer.Option(metavar="TIME", help="New delay from now, such as 10m.")] = None,
+    owner: Owner = None,
+    as_json: AsJson = False,
+) -> None:
+    """Move pending jobs to another time."""
+    when: dict[str, Any] = {
+        "run_at": None if run_at is None else moment(run_at),
+        "delay": None if delay is None else duration(delay),
+    }
+    with opened(context) as horae:
+        for_each(
+            jobs,
+            lambda job: _say(horae.jobs.reschedule(job, owner=whose(owner), **when), _due_line, as_json=as_json),
+        )
+
+
+@jobs_app.command()
 def delete(
     context: typer.Context,
     jobs: JobIds,
@@ -224,6 +246,10 @@ def clean(
 def _waiting(count: int) -> str:
     jobs, its = (f"{count} jobs", "their types") if count > 1 else ("1 job", "its type")
     return f"{jobs} will be deleted by the next node that has {its}; --without-hooks deletes at once"
+
+
+def _due_line(job: Job) -> str:
+    return f"{line_of(job)}, due at {local_time(job.run_at)}"
 
 
 def _say(job: Job, text: Callable[[Job], str], *, as_json: bool) -> None:

@@ -36,6 +36,7 @@ class AsyncJobs(OnThreads[Jobs]):
     list = on_thread(Jobs.list)
     attempts = on_thread(Jobs.attempts)
     count = on_thread(Jobs.count)
+    reschedule = on_thread(Jobs.reschedule, Use.CHANGE)
     delete = on_thread(Jobs.delete, Use.HOOK)
     clean_up = on_thread(Jobs.clean_up, Use.HOOK)
 

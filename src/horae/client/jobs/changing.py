@@ -1,7 +1,8 @@
-"""The methods of `Jobs` that change stored jobs: cancel, retry, delete, clean up."""
+"""The methods of `Jobs` that change stored jobs: cancel, retry, reschedule, delete, clean up."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 
 from horae.client.changes import Change, recorded
@@ -13,8 +14,8 @@ from horae.domain.jobs.job import Job, JobState
 from horae.domain.jobs.owner import EVERYBODY, Whose
 from horae.domain.names import foreign_id
 from horae.domain.times.duration import Duration
-from horae.errors import JobNotDeletable, JobNotRetryable
-from horae.storage.jobs import owed_hooks, reading
+from horae.errors import InvalidRequest, JobNotDeletable, JobNotReschedulable, JobNotRetryable
+from horae.storage.jobs import owed_hooks, reading, rescheduling
 from horae.storage.outcomes import deletion
 from horae.types.start_options import StartOptions
 
@@ -61,6 +62,28 @@ class ChangesJobs(JobsBase):
             raise JobNotRetryable(job.id, job.state, retried_as=created.id)
         self._wakeup.send(WORK)
         return created
+
+    def reschedule(
+        self, job_id: int, *, run_at: datetime | None = None, delay: Duration | None = None, owner: Whose = EVERYBODY
+    ) -> Job:
+        """Move a pending job to `run_at`, or to `delay` from now, and return it; its expiry moves with it.
+
+        Raises `JobNotReschedulable` for a job that is not pending, `JobDoesNotExist`, `InvalidRequest`.
+        """
+        if run_at is None and delay is None:
+            raise InvalidRequest("name the new time: run_at or delay")
+        when = StartOptions(run_at=run_at, delay=delay)
+        job = self._stored(job_id, owner)
+        change = Change(
+            "job.reschedule", str(job.id), lambda _: {"run_at": job.run_at},
+            lambda _, moved: {"run_at": moved[0].run_at}, owner_of(owner),
+        )  # fmt: skip
+        move = recorded(rescheduling.reschedule_one, change, changed=bool)
+        moved = self._database.transact(move, job.id, when.run_at, when.delay_seconds)
+        if not moved:
+            raise JobNotReschedulable(job.id, self._stored(job_id, owner).state)
+        self._wakeup.send(WORK)
+        return moved[0]
 
     def delete(self, job_id: int, *, owner: Whose = EVERYBODY, without_hooks: bool = False) -> bool:
         """Delete an ended job after calling its `before_delete`; return whether it is gone.

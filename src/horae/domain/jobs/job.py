@@ -88,6 +88,7 @@ class Job:
     schedule of a scheduled job; `retry_of` is the job that this one repeats.
     `retry_reason` tells the owner why the job is pending again; its next attempt is due at `run_at`.
     `waits_for` is what holds a pending job back, even when it is due.
+    `expires_at` is when the job fails if it has not begun.
     """
 
     id: JobId
@@ -123,6 +124,7 @@ class Job:
     retry_reason: str | None = None
     waits_for: WaitsFor | None = None
     group_id: int | None = None
+    expires_at: datetime | None = None
 
     @property
     def ended(self) -> bool:

@@ -304,6 +304,13 @@ class seconds_between(_SqlFunction[float]):  # noqa: N801 - as above
     sqlite = "(({0} - {1}) / 1000000.0)"
 
 
+class shifted(_SqlFunction[datetime]):  # noqa: N801 - as above
+    """A moment, moved by as much as a second moment is after a third."""
+
+    type = Instant()
+    postgresql = sqlite = "({0} + ({1} - {2}))"
+
+
 class longer_than(_SqlFunction[bool]):  # noqa: N801 - as above
     """Whether the text of a JSON column has more than so many bytes."""
 

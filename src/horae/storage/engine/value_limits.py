@@ -67,4 +67,7 @@ def _job(dialect: str) -> str:
 
 
 JOB_IS_READABLE: Final = condition_per_dialect(_job(POSTGRESQL), _job(SQLITE))
+EXPIRY_IS_READABLE: Final = condition_per_dialect(
+    moments_in_range(POSTGRESQL, ["expires_at"]), moments_in_range(SQLITE, ["expires_at"])
+)
 AUDIT_IS_READABLE: Final = condition_per_dialect(moments_in_range(POSTGRESQL, ["at"]), moments_in_range(SQLITE, ["at"]))

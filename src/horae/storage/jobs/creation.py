@@ -65,10 +65,11 @@ class Inserted(NamedTuple):
 
 
 _COLUMNS: Final = tuple(field.name for field in fields(NewJob) if field.name not in ("run_at", "delay"))
-_RUN_AT: Final = func.coalesce(
+RUN_AT: Final = func.coalesce(
     bindparam("run_at", type_=Instant()),
     seconds_from_now(func.coalesce(bindparam("delay", type_=Float()), 0.0)),
 )
+"""When a job may start: at the parameter `run_at`, or `delay` seconds from now, or now."""
 
 
 def _value(name: str) -> Any:
@@ -82,7 +83,7 @@ def _value(name: str) -> Any:
 _VALUES: Final = {
     **{name: _value(name) for name in _COLUMNS},
     "state": literal("pending", Text()),
-    "run_at": _RUN_AT,
+    "run_at": RUN_AT,
     "created_at": database_now(),
     "updated_at": database_now(),
 }

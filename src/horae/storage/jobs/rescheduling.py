@@ -1,25 +1,41 @@
-"""Move the due time of pending jobs."""
+"""Move pending jobs to another time. A claim takes a job either as it was before the move, or after it."""
 
 from collections.abc import Collection
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import Connection, bindparam, update
+from sqlalchemy import Connection, update
 
-from horae.domain.jobs.job import JobId, JobState
-from horae.storage.engine.dialect import Instant, among, now_or_later
+from horae.domain.jobs.job import Job, JobId, JobState
+from horae.storage.engine.dialect import among, now_or_later, shifted
+from horae.storage.engine.unreadable_rows import readable
+from horae.storage.jobs.creation import RUN_AT
+from horae.storage.jobs.reading import COLUMNS, job_from
 from horae.storage.jobs.tables import jobs
 
-RESCHEDULE: Final = among(
+_move = (
     update(jobs)
     .where(jobs.c.state == JobState.PENDING)
-    .values(run_at=bindparam("run_at", type_=Instant()), updated_at=now_or_later(jobs.c.updated_at))
-    .returning(jobs.c.id),
-    jobs.c.id,
+    .values(
+        run_at=RUN_AT,
+        # The time for which the job may wait, once it is due, stays the same.
+        expires_at=shifted(jobs.c.expires_at, RUN_AT, jobs.c.run_at),
+        updated_at=now_or_later(jobs.c.updated_at),
+    )
 )
+RESCHEDULE: Final = among(_move.returning(jobs.c.id), jobs.c.id)
+RESCHEDULE_AND_READ: Final = among(_move.returning(*COLUMNS), jobs.c.id)
 
 
 def reschedule(connection: Connection, job_ids: Collection[JobId], run_at: datetime) -> list[JobId]:
     """Make those of these jobs that are pending due at `run_at`, and return their ids; others are left as they are."""
-    rows = connection.execute(RESCHEDULE.on(connection), {"ids": list(job_ids), "run_at": run_at})
+    parameters = {"ids": list(job_ids), "run_at": run_at, "delay": None}
+    rows = connection.execute(RESCHEDULE.on(connection), parameters)
     return sorted(JobId(row.id) for row in rows)
+
+
+def reschedule_one(connection: Connection, job_id: JobId, run_at: datetime | None, delay: float | None) -> list[Job]:
+    """Make a pending job due at `run_at`, or `delay` seconds from now, and return it; nothing if it is not pending."""
+    parameters = {"ids": [job_id], "run_at": run_at, "delay": delay}
+    rows = connection.execute(RESCHEDULE_AND_READ.on(connection), parameters)
+    return readable(jobs.name, rows, job_from)

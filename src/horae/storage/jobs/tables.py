@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 
 from horae.storage.engine.dialect import Instant, Json, now_or_later
-from horae.storage.engine.value_limits import JOB_IS_READABLE
+from horae.storage.engine.value_limits import EXPIRY_IS_READABLE, JOB_IS_READABLE
 
 metadata = MetaData(
     naming_convention={
@@ -108,6 +108,10 @@ jobs = Table(
     # True while a group or other jobs wait for its end; false after they were notified, in the transaction that ended
     # it as a rule; null if none waits, so that the shortest statement may end it.
     Column("awaited", Boolean),
+    # Other active jobs may have the same unique key; null: none may. Written once, when the job is created.
+    Column("key_is_shared", Boolean),
+    # When the job fails if it has not begun; null again once it has begun and is to run another time.
+    Column("expires_at", Instant, CheckConstraint(EXPIRY_IS_READABLE, name="expiry")),
     CheckConstraint("state IN ('pending', 'started', 'finished', 'failed', 'cancelled')", name="state"),
     CheckConstraint("(finished_at IS NOT NULL) = (state IN ('finished', 'failed', 'cancelled'))", name="ended"),
     # A node holds started jobs, and jobs that were cancelled or failed until their bodies have stopped.
@@ -137,8 +141,12 @@ partial_index("horae_jobs_lane_held", jobs.c.lane_id, where=_runs_in_lane)
 partial_index("horae_jobs_held", jobs.c.node_id, where=text("node_id IS NOT NULL"))
 _occupying = text("owner IS NOT NULL AND (finished_at IS NULL OR node_id IS NOT NULL)")
 partial_index("horae_jobs_occupying", jobs.c.owner, jobs.c.type, where=_occupying)
-UNIQUE_WHERE = text("unique_key IS NOT NULL AND finished_at IS NULL")
+UNIQUE_WHERE = text("unique_key IS NOT NULL AND key_is_shared IS NULL AND finished_at IS NULL")
 partial_index("horae_jobs_unique_key", jobs.c.type, jobs.c.unique_key, unique=True, where=UNIQUE_WHERE)
+_keyed = text("unique_key IS NOT NULL")
+partial_index("horae_jobs_same_key", jobs.c.type, jobs.c.unique_key, jobs.c.id, where=_keyed)
+_expiring = text("state = 'pending' AND expires_at IS NOT NULL")
+partial_index("horae_jobs_expiring", jobs.c.expires_at, where=_expiring)
 partial_index("horae_jobs_ended", jobs.c.finished_at, where=text("finished_at IS NOT NULL"))
 partial_index("horae_jobs_owner", jobs.c.owner, jobs.c.id, where=text("owner IS NOT NULL"))
 _tick = text("nominal_time IS NOT NULL")

@@ -205,6 +205,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/jobs/{job_id}/reschedule/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reschedule Job
+         * @description Move a pending job to another time.
+         */
+        post: operations["reschedule_job"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/jobs/{job_id}/retry/": {
         parameters: {
             query?: never;
@@ -865,6 +885,11 @@ export interface components {
              */
             error?: string | null;
             /**
+             * Expires On
+             * @description When the job fails if it has not begun; null: never.
+             */
+            expires_on?: string | null;
+            /**
              * Finished On
              * @description When the job ended, whatever the outcome.
              */
@@ -989,6 +1014,11 @@ export interface components {
              * @description The earliest start of the job.
              */
             due_on: string;
+            /**
+             * Expires On
+             * @description When the job fails if it has not begun; null: never.
+             */
+            expires_on?: string | null;
             /**
              * Finished On
              * @description When the job ended, whatever the outcome.
@@ -1231,6 +1261,23 @@ export interface components {
              * @description IANA name of the zone; UTC if not given.
              */
             timezone?: string;
+        };
+        /**
+         * NewTime
+         * @description When a pending job may start; exactly one of the two.
+         */
+        NewTime: {
+            /**
+             * Delay
+             * @description Not before this time has passed.
+             * @example 10m
+             */
+            delay?: string | null;
+            /**
+             * Run At
+             * @description Not before this moment.
+             */
+            run_at?: string | null;
         };
         /**
          * NodeItem
@@ -2523,6 +2570,78 @@ export interface operations {
             cookie?: never;
         };
         requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobDetail"];
+                };
+            };
+            /** @description The request is invalid, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Authentication required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not permitted, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found, or owned by another user. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    reschedule_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description ID of the job. */
+                job_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewTime"];
+            };
+        };
         responses: {
             /** @description Successful Response */
             200: {

@@ -1,0 +1,152 @@
+"""Which existing jobs make a new one a duplicate, and what happens then.
+
+A rule names the parameters that make two jobs the same. The key that is computed from them is stored with the job, and
+jobs of one type with the same key are compared. An ended job counts only if the rule names its state.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from horae.domain.jobs.job import ACTIVE, JobState
+from horae.domain.times.duration import LONGEST_DURATION, Duration, parse_duration
+from horae.errors import InvalidRequest, quoted
+
+OnDuplicate: TypeAlias = Literal["refuse", "return", "replace"]
+
+WAITS_AT_MOST: Final = 10
+"""By default a job is moved for at most this many times the wait of its `Debounce`."""
+_NAMES: Final = "expected names of parameters, as in ('customer_id', 'address.city'), or None for all of them"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unique:
+    """Allows one job of its kind at a time. Raises `InvalidRequest`.
+
+    `by`: the parameters that make two jobs of a type and an owner the same; a dot leads into nested ones. None is all
+    parameters, `()` is none of them: then all jobs of the owner are the same. `states`: the states in which a job
+    blocks a new one; by default pending and started, with `within` finished as well. `within`: a job that has ended
+    blocks only for this time after its creation. `on_duplicate`: "refuse" raises `DuplicateJob`, "return" returns the
+    existing job, "replace" cancels a pending job and starts the new one; a job that is not pending is never replaced,
+    so "replace" refuses then.
+    """
+
+    by: tuple[str, ...] | None = None
+    within: Duration | None = None
+    states: Collection[JobState] | Collection[str] | None = None
+    on_duplicate: OnDuplicate = "refuse"
+
+    def __post_init__(self) -> None:
+        """Parse and check what was given."""
+        object.__setattr__(self, "by", _names("by", self.by))
+        if self.within is not None:
+            object.__setattr__(self, "within", _positive("within", self.within))
+        object.__setattr__(self, "states", _states(self.states, ended=self.within is not None))
+        check_on_duplicate(self.on_duplicate)
+
+    @property
+    def blocking_states(self) -> frozenset[JobState]:
+        """Return the states in which a job blocks a new one."""
+        return frozenset(JobState(state) for state in self.states or ())
+
+
+@dataclass(frozen=True, slots=True)
+class Debounce:
+    """Runs one job after calls that follow each other within `wait`, with the parameters of the last call.
+
+    Each call moves the pending job to `wait` after the call, but to at most `max_wait` after the first one, so that
+    calls without a pause cannot delay it for ever; by default that is ten times the wait. `by`: as for `Unique`. A job
+    that has begun is not changed: the next call starts another one. Raises `InvalidRequest`.
+    """
+
+    wait: Duration
+    max_wait: Duration | None = None
+    by: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Parse and check what was given."""
+        wait = _positive("debounce", self.wait)
+        longest = min(WAITS_AT_MOST * wait, LONGEST_DURATION)
+        most = longest if self.max_wait is None else _positive("max_wait", self.max_wait)
+        if most < wait:
+            raise InvalidRequest(f"max_wait is {most}, expected at least the wait of {wait}")
+        object.__setattr__(self, "wait", wait)
+        object.__setattr__(self, "max_wait", most)
+        object.__setattr__(self, "by", _names("by", self.by))
+
+    @property
+    def seconds(self) -> float:
+        """Return the wait in seconds."""
+        return parse_duration("debounce", self.wait).total_seconds()
+
+    @property
+    def max_seconds(self) -> float:
+        """Return the longest wait in seconds."""
+        return parse_duration("max_wait", self.max_wait).total_seconds()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UniqueKey:
+    """The key of one job, with the rule that holds when it is created.
+
+    `within`: seconds after its creation for which an ended job counts; None is no limit.
+    """
+
+    text: str
+    states: frozenset[JobState] = ACTIVE
+    within: float | None = None
+    on_duplicate: OnDuplicate = "refuse"
+
+    @property
+    def may_be_shared(self) -> bool:
+        """Return whether several active jobs may have the key, so that no unique index can hold the rule."""
+        return not self.states >= ACTIVE
+
+    @property
+    def needs_latest_rows(self) -> bool:
+        """Return whether the rule reads rows that no unique index guards."""
+        return self.states != ACTIVE
+
+
+def check_on_duplicate(given: object) -> None:
+    """Raise `InvalidRequest` unless it is one of the reactions to a duplicate."""
+    if given not in get_args(OnDuplicate):
+        raise InvalidRequest(f"on_duplicate {quoted(given)}: expected 'refuse', 'return' or 'replace'")
+
+
+def debounce_of(given: Any) -> Debounce:
+    """Return a debounce that was given as such or as a duration. Raises `InvalidRequest`."""
+    return given if isinstance(given, Debounce) else Debounce(given)
+
+
+def _positive(name: str, given: object) -> timedelta:
+    duration = parse_duration(name, given)
+    if not timedelta(0) < duration <= LONGEST_DURATION:
+        raise InvalidRequest(f"{name} is {given!r}, expected a duration of more than zero")
+    return duration
+
+
+def _names(option: str, given: Any) -> tuple[str, ...] | None:
+    if given is None:
+        return None
+    if isinstance(given, str) or not isinstance(given, Collection):
+        raise InvalidRequest(f"{option} is {quoted(given)}, {_NAMES}")
+    names: tuple[Any, ...] = tuple(given)
+    if not all(isinstance(name, str) and all(name.split(".")) for name in names):
+        raise InvalidRequest(f"{option} is {quoted(names)}, {_NAMES}")
+    if len(set(names)) != len(names):
+        raise InvalidRequest(f"{option} is {quoted(names)}, which names a parameter twice")
+    return names
+
+
+def _states(given: Any, *, ended: bool) -> frozenset[JobState]:
+    if given is None:
+        return ACTIVE | {JobState.FINISHED} if ended else ACTIVE
+    allowed = ", ".join(JobState)
+    if isinstance(given, str) or not isinstance(given, Collection) or not given:
+        raise InvalidRequest(f"states is {quoted(given)}, expected some of {allowed}")
+    try:
+        return frozenset(JobState(state) for state in given)
+    except ValueError:
+        raise InvalidRequest(f"states is {quoted(given)}, expected some of {allowed}") from None
