@@ -50,7 +50,7 @@ async def test_a_schedule_says_what_it_is(horae: Horae, client: Client) -> None:
         "disabled_reason": None, "pause_note": None, "job_id": None, "params": {"shards": 2}, "overlap": "buffer_one",
         "catch_up": "last", "catch_up_limit": 100, "catch_up_window_seconds": 604800, "jitter_seconds": 90,
         "max_runtime_seconds": 300, "max_retries": None, "retry_period": None, "backoff": "exponential",
-        "started_on": None, "version": 2,
+        "started_on": None, "version": 2, "overrides": {},
     }  # fmt: skip
 
 
@@ -242,6 +242,34 @@ async def test_runs_that_failed_are_listed(horae: Horae, client: Client) -> None
     assert [(run["job_id"], run["outcome"]) for run in found] == [(job_id, "failed")]
     assert "no luck" in found[0]["error"]
     assert "RuntimeError" in found[0]["traceback"]
+
+
+async def test_it_is_put(horae: Horae, client: Client) -> None:
+    root, path = client("root"), "/api/schedules/by-name/every%2Fnight/"
+    body = {"job_type": "rebuild_index", "cron": "0 3 * * *", "params": {"shards": 7}}
+    found = [await root.put(path, json=changed) for changed in (body, body, {**body, "priority": 5})]
+    assert [(each.status_code, each.json()["outcome"]) for each in found] == [
+        (201, "created"),
+        (200, "unchanged"),
+        (200, "changed"),
+    ]
+    schedule = found[-1].json()["schedule"]
+    assert (schedule["name"], schedule["priority"], schedule["params"]) == ("every/night", 5, {"shards": 7})
+    assert (await client("auditor").put(path, json=body)).status_code == 403
+    assert error_of(await root.put(path, json={"cron": "0 3 * * *"})) == BODY
+    assert error_of(await root.put(path, json={**body, "params": {"sharts": 1}}))[0] == 400
+
+
+async def test_a_changed_declaration_is_shown_and_reset(horae: Horae, client: Client) -> None:
+    horae.cron("0 3 * * *", name="declared")(lambda: None)
+    horae.deploy()
+    schedule_id, root = horae.schedules.get("declared").id, client("root")
+    altered = (await root.patch(f"/api/schedules/{schedule_id}/", json={"priority": 5})).json()
+    assert (altered["priority"], altered["overrides"]) == (5, {"priority": 0})
+    refused = await root.put("/api/schedules/by-name/declared/", json={"job_type": "declared", "every": "1h"})
+    assert error_of(refused) == (400, "ERROR_SCHEDULE_IS_DECLARED")
+    reset = (await root.post(f"/api/schedules/{schedule_id}/reset/")).json()
+    assert (reset["priority"], reset["overrides"]) == (0, {})
 
 
 async def test_it_is_added_and_deleted(horae: Horae, client: Client) -> None:

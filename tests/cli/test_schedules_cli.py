@@ -20,6 +20,7 @@ SCHEDULE_FIELDS = {
     "id", "name", "module", "job_type", "config", "trigger", "overlap", "catch_up", "catch_up_limit",
     "catch_up_window", "jitter", "max_runtime", "max_retries", "retry_period", "backoff", "queue", "priority", "state",
     "enabled", "disabled_reason", "pause_note", "job_id", "started_at", "next_start", "last_tick", "statistics",
+    "overrides",
 }  # fmt: skip
 RING_FIELDS = {"node", "name", "first", "second", "schedules"}
 
@@ -95,6 +96,14 @@ class TestAddAndAlter:
         moved = values(nightly("schedules", "alter", "nightly", "--every", "1h", "--config", "path=b", "--json"))
         assert (moved["trigger"]["text"], moved["priority"], moved["config"]["path"]) == ("1h", 5, "b")
         assert nightly("schedules", "alter", "1", "--no-fixed").stdout.startswith("schedule 1 (nightly) changed")
+
+    def test_put_adds_changes_or_leaves(self, horae: Call) -> None:
+        put = ("schedules", "put", "nightly", "import_csv", "--cron", "0 3 * * *", "--config", "path=a.csv")
+        assert horae(*put).stdout.startswith("schedule 1 (nightly) created; next start: 20")
+        assert horae(*put).stdout.startswith("schedule 1 (nightly) unchanged")
+        changed = values(horae(*put, "--priority", "5", "--json"))
+        assert (changed["outcome"], changed["schedule"]["priority"]) == ("changed", 5)
+        assert values(horae(*put, "--disabled", "--json"))["schedule"]["enabled"] is False
 
     @pytest.mark.parametrize(
         ("arguments", "code", "message"),
@@ -264,6 +273,16 @@ class TestDeployments:
         ended = values(bare("deployments", "end", other, "--json"))
         assert ended["ended_at"] is not None
         assert ended == values(bare("deployments", "show", other, "--json"))
+
+    def test_a_changed_declaration_is_shown_and_reset(self, url: str, bare: Call) -> None:
+        self.deployed(url)
+        call("--app", ROTA, "--database", url, "schedules", "alter", "refresh_rates", "--every", "5m")
+        call("--app", ROTA, "--database", url, "schedules", "alter", "refresh_rates", "--priority", "5")
+        shown = bare("schedules", "show", "refresh_rates").stdout
+        assert "priority (declared: 0), trigger (declared: 10m (UTC))" in shown
+        said = bare("schedules", "reset", "refresh_rates").stdout
+        assert said.startswith("schedule 2 (refresh_rates) is as its module declares it; next start: 20")
+        assert one(bare, "refresh_rates")["overrides"] == {}
 
     def test_a_declared_schedule_is_not_deleted(self, url: str, bare: Call) -> None:
         self.deployed(url)

@@ -1,10 +1,10 @@
 """An application on each kind of database: with a clock of its own (`driver`), or with the real one (`horae`)."""
 
 import shutil
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 import pytest
 
@@ -87,3 +87,31 @@ def horae(plain_database: Database) -> Iterator[Horae]:
     """An application without job types, by the real clock."""
     with application(plain_database) as horae:
         yield horae
+
+
+Version: TypeAlias = Callable[..., Horae]
+
+
+@pytest.fixture
+def version(driver: Driver) -> Iterator[Version]:
+    """Makes a version of a module from names and cron expressions, or `every` and a length."""
+    with ExitStack() as open_ones:
+
+        def make(module: str = "shop", **declared: Any) -> Horae:
+            horae = open_ones.enter_context(application(driver.database, module=module))
+            for name, given in declared.items():
+                options = dict(given) if isinstance(given, dict) else {"cron": given}
+                declare(horae, name, options)
+            return horae
+
+        yield make
+
+
+def declare(horae: Horae, name: str, options: dict[str, Any]) -> None:
+    def body() -> None: ...
+
+    body.__name__ = body.__qualname__ = name
+    if "cron" in options:
+        horae.cron(options.pop("cron"), **options)(body)
+    else:
+        horae.every(options.pop("every"), **options)(body)

@@ -1,10 +1,9 @@
 """Deploying a module: what stays, what changes, what ends; and that two versions never both fire."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import pytest
 
@@ -16,38 +15,13 @@ from horae.errors import (
     ScheduleDoesNotExist,
     ScheduleIsDeclared,
 )
-from tests.harness.applications import application, execute, rows
+from tests.harness.applications import execute, rows
 from tests.schedules.clock import MONDAY
+from tests.schedules.conftest import Version
 from tests.schedules.driver import ENDED_BADLY, Driver, check_ledger, fires
 from tests.storage.arrange import at_once
 
 MINUTE: Final = timedelta(minutes=1)
-Version: TypeAlias = Callable[..., Horae]
-
-
-@pytest.fixture
-def version(driver: Driver) -> Iterator[Version]:
-    """Makes a version of a module from names and cron expressions, or `every` and a length."""
-    with ExitStack() as open_ones:
-
-        def make(module: str = "shop", **declared: Any) -> Horae:
-            horae = open_ones.enter_context(application(driver.database, module=module))
-            for name, given in declared.items():
-                options = dict(given) if isinstance(given, dict) else {"cron": given}
-                declare(horae, name, options)
-            return horae
-
-        yield make
-
-
-def declare(horae: Horae, name: str, options: dict[str, Any]) -> None:
-    def body() -> None: ...
-
-    body.__name__ = body.__qualname__ = name
-    if "cron" in options:
-        horae.cron(options.pop("cron"), **options)(body)
-    else:
-        horae.every(options.pop("every"), **options)(body)
 
 
 def names(horae: Horae, *, enabled: bool = True) -> list[str]:

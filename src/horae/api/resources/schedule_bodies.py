@@ -59,6 +59,13 @@ class NewSchedule(ScheduleOptions, total=False):
     enabled: Annotated[bool, Field(description="Whether it is enabled from the start.")]
 
 
+class WantedSchedule(ScheduleOptions, total=False):
+    """What a schedule is to be."""
+
+    job_type: Required[_Name]
+    enabled: Annotated[bool, Field(description="Whether it is enabled; if not given, a paused schedule stays paused.")]
+
+
 class SchedulePause(RequestModel):
     """Why a schedule is paused."""
 

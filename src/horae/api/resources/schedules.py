@@ -3,17 +3,18 @@
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Path, Query
+from fastapi import APIRouter, Body, Path, Query, Response
 from pydantic import AwareDatetime, Field
 
 from horae.api.dependencies import Reader, ServicesHere, Staff
 from horae.api.models import LARGEST_ID, RequestModel, Storable, View
 from horae.api.problems import documented
-from horae.api.resources.schedule_bodies import NewSchedule, ScheduleOptions, SchedulePause, options_in
+from horae.api.resources.schedule_bodies import NewSchedule, ScheduleOptions, SchedulePause, WantedSchedule, options_in
 from horae.api.services import Services
 from horae.api.views.schedules import (
     FailedRunItem,
     FailedRunList,
+    PutResult,
     ScheduleDetail,
     ScheduleList,
     StatisticsItem,
@@ -22,10 +23,14 @@ from horae.api.views.schedules import (
     tick_list,
 )
 from horae.client.schedules.views import ScheduleView, page_of
+from horae.domain.names import LONGEST_NAME
 
 router = APIRouter(prefix="/api/schedules", tags=["schedules"])
 
 ScheduleId = Annotated[int, Path(ge=1, le=LARGEST_ID, description="The ID of a schedule.")]
+
+
+ScheduleName = Annotated[Storable, Path(min_length=1, max_length=LONGEST_NAME, description="The name of a schedule.")]
 
 
 class ScheduleQuery(RequestModel):
@@ -84,6 +89,34 @@ async def add_schedule(
     async with services.audited(actor, "schedule.add", name or schedule["job_type"]):
         added = await services.change(add)
     return services.schedule_views.detail(added)
+
+
+@router.put("/by-name/{name:path}/", responses={**documented(400, 404, 413), 201: {"model": PutResult}})
+async def put_schedule(
+    services: ServicesHere, actor: Staff, name: ScheduleName, schedule: Annotated[WantedSchedule, Body()],
+    response: Response,
+) -> PutResult:  # fmt: skip
+    """Add a schedule, or make the one of this name what the body says; an omitted option has its default. For staff."""
+    put = partial(
+        services.schedules.put,
+        name,
+        schedule["job_type"],
+        config=schedule.get("params"),
+        enabled=schedule.get("enabled"),
+        **options_in(schedule),
+    )
+    async with services.audited(actor, "schedule.put", name):
+        result = await services.change(put)
+    response.status_code = 201 if result.outcome == "created" else 200
+    return PutResult(outcome=result.outcome, schedule=services.schedule_views.detail(result.schedule))
+
+
+@router.post("/{schedule_id}/reset/", responses=documented(400, 404))
+async def reset_schedule(services: ServicesHere, actor: Staff, schedule_id: ScheduleId) -> ScheduleDetail:
+    """Take back what was changed of a declared schedule at run time. A paused schedule stays paused. For staff."""
+    async with services.audited(actor, "schedule.reset", str(schedule_id)):
+        reset = await services.change(partial(services.schedules.reset, schedule_id))
+    return services.schedule_views.detail(reset)
 
 
 @router.get("/{schedule_id}/", responses=documented(400, 404))

@@ -77,9 +77,19 @@ class ScheduleDetail(ScheduleItem):
     max_retries: int | None
     retry_period: Annotated[str, BeforeValidator(str)] | None
     backoff: str
+    overrides: dict[str, Any] = Field(
+        description="What was changed of a declared schedule at run time: the declared value of each changed field."
+    )
     started_on: datetime | None = Field(validation_alias="started_at", description="When the run in progress started.")
     created_on: datetime = Field(validation_alias="created_at")
     next_runs: list[datetime] = Field(description="The next starts, as far as they are known; none if it is disabled.")
+
+
+class PutResult(View):
+    """A schedule that was put."""
+
+    outcome: Literal["created", "changed", "unchanged"]
+    schedule: ScheduleDetail
 
 
 class ScheduleList(View):
@@ -140,7 +150,10 @@ class ScheduleItems:
     def detail(self, view: ScheduleView) -> ScheduleDetail:
         """Return the schedule as on its own page."""
         params = shown_parameters(self._registry, view.job_type, view.config)
-        more = {"params": params, "next_runs": view.upcoming(NEXT_RUNS)}
+        overrides = dict(view.overrides)
+        if "params" in overrides:
+            overrides["params"] = shown_parameters(self._registry, view.job_type, overrides["params"])
+        more = {"params": params, "overrides": overrides, "next_runs": view.upcoming(NEXT_RUNS)}
         return ScheduleDetail.model_validate({**attributes(view.rules), **_values(view), **more})
 
     def page(self, page: SchedulePage) -> ScheduleList:

@@ -7,7 +7,7 @@ import typer
 from horae.cli.context import opened, target_of
 from horae.cli.options import AsJson
 from horae.cli.printing.output import Columns, local_time, print_fields, print_json, print_list
-from horae.cli.printing.schedule_views import as_values, reference_of, statistics_values, words_of
+from horae.cli.printing.schedule_views import as_values, declared_in_words, reference_of, statistics_values, words_of
 from horae.cli.schedule_options import chosen_of, with_schedule_options
 from horae.cli.values import parameters
 from horae.client.schedules.views import ScheduleView
@@ -57,6 +57,7 @@ def show(context: typer.Context, reference: Schedule, *, as_json: AsJson = False
         return
     values = as_values(schedule)
     values["upcoming"] = ", ".join(local_time(each) for each in upcoming) or None
+    values["overrides"] = ", ".join(declared_in_words(schedule)) or None
     del values["statistics"]
     print_fields([*values.items(), *statistics_values(schedule).items()])
 
@@ -87,6 +88,32 @@ def add(
 
 @schedules_app.command()
 @with_schedule_options
+def put(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the schedule.")],
+    job_type: Annotated[str, typer.Argument(metavar="TYPE", help="The job type to run.")],
+    *,
+    config: Config = None,
+    enabled: Annotated[
+        bool | None, typer.Option("--enabled/--disabled", help="Default: leave a paused schedule paused.")
+    ] = None,
+    as_json: AsJson = False,
+    **options: Any,
+) -> None:
+    """Add a schedule, or change it to the given options; others get their defaults (needs --app or HORAE_APP)."""
+    chosen = chosen_of(options)
+    horae = target_of(context).application
+    with opened(context):
+        given = parameters(horae.registry.get(job_type), config or [], None)
+        result = horae.schedules.put(name, job_type, config=given, enabled=enabled, **chosen)
+    if as_json:
+        print_json({"outcome": result.outcome, "schedule": as_values(result.schedule)})
+    else:
+        _say(result.schedule, as_json, f"schedule {result.schedule.id} ({name}) {result.outcome}")
+
+
+@schedules_app.command()
+@with_schedule_options
 def alter(
     context: typer.Context,
     reference: Schedule,
@@ -104,6 +131,14 @@ def alter(
         given = None if config is None else parameters(kind, config, None)
         schedule = horae.schedules.alter(key, config=given, **chosen)
     _say(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) changed")
+
+
+@schedules_app.command()
+def reset(context: typer.Context, reference: Schedule, *, as_json: AsJson = False) -> None:
+    """Take back what was changed of a declared schedule at run time."""
+    with opened(context) as horae:
+        schedule = horae.schedules.reset(reference_of(reference))
+    _say(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) is as its module declares it")
 
 
 @schedules_app.command()

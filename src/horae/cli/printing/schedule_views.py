@@ -12,7 +12,7 @@ LONGEST_NUMBER: Final = 19
 """Digits of an ID that fits the column; longer numbers are names."""
 _STORED: Final = (
     "queue", "priority", "state", "enabled", "disabled_reason", "pause_note", "job_id", "started_at", "next_start",
-    "last_tick",
+    "last_tick", "overrides",
 )  # fmt: skip
 
 
@@ -41,6 +41,15 @@ def as_values(schedule: ScheduleView) -> dict[str, Any]:
         **{name: getattr(schedule, name) for name in _STORED},
         "statistics": statistics_values(schedule),
     }
+
+
+def declared_in_words(schedule: ScheduleView) -> list[str]:
+    """Return the fields that were changed at run time, each with the value that the module declares for it."""
+    declared = {
+        name: f"{was['text']} ({was['timezone']})" if name == "trigger" else was
+        for name, was in schedule.overrides.items()
+    }
+    return [f"{name} (declared: {was})" for name, was in sorted(declared.items())]
 
 
 def statistics_values(schedule: ScheduleView) -> dict[str, Any]:

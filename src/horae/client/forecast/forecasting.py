@@ -8,6 +8,7 @@ from random import Random
 from typing import Any, Final, TypedDict
 
 from horae.client.forecast.known import Known
+from horae.client.schedules.definition import Definition, redeclared
 from horae.domain.forecast.comparison import Comparison, compare
 from horae.domain.forecast.result import Forecast
 from horae.domain.forecast.scenario import (
@@ -130,7 +131,14 @@ class Forecasting:
         rows = self._known.schedules
         # In the order of their ids, in which nodes fire those that are due together; new ones get the next ids.
         ordered = sorted(self._declared, key=lambda each: rows[each.name].id if each.name in rows else math.inf)
-        return [self._made(each.name, each.rules, rows.get(each.name), each) for each in ordered]
+        return [self._redeclared(each, rows.get(each.name)) for each in ordered]
+
+    def _redeclared(self, declared: Schedule, row: StoredSchedule | None) -> ForecastSchedule:
+        """Return a schedule after a deployment, which keeps what was changed of it at run time."""
+        definition = Definition.declared(self._module, declared)
+        if row is not None:
+            definition = redeclared(row, definition, self._registry)
+        return self._made(declared.name, definition.rules, row, definition)
 
     @property
     def _deployed(self) -> Sequence[ForecastSchedule]:
@@ -138,7 +146,7 @@ class Forecasting:
         return [self._made(row.name, rules_of(row), row, row) for row in rows]
 
     def _made(
-        self, name: str, rules: Rules, row: StoredSchedule | None, place: Schedule | StoredSchedule
+        self, name: str, rules: Rules, row: StoredSchedule | None, place: Definition | StoredSchedule
     ) -> ForecastSchedule:
         kind = self._registry.by_name.get(place.job_type)
         limit = rules.max_runtime or (None if kind is None else kind.time_limits.soft)

@@ -51,16 +51,19 @@ class History:
     @classmethod
     def read(cls, connection: Connection) -> "History":
         """Read the changes."""
-        found: dict[str, dict[str, list[Alteration]]] = {"schedule.alter": {}, "queue.limit": {}}
+        alterations: dict[str, list[Alteration]] = defaultdict(list)
+        limits: dict[str, list[Alteration]] = defaultdict(list)
         for row in invariants.stream(connection, invariants.CHANGES):
             before = _values(row.before)
-            if row.action == "queue.limit" or _OF_RULES & before.keys():
-                found[row.action].setdefault(row.target, []).append(Alteration(row.at, before))
+            if row.action == "queue.limit":
+                limits[row.target].append(Alteration(row.at, before))
+            elif _OF_RULES & before.keys():
+                alterations[row.target].append(Alteration(row.at, before))
         versions: dict[str, list[Version]] = defaultdict(list)
         for row in invariants.stream(connection, invariants.DEPLOYMENTS):
             versions[row.module].append(Version(row.created_at, declared_in(row.schema)))
         now = invariants.now(connection)
-        return cls(now, found["schedule.alter"], found["queue.limit"], versions)
+        return cls(now, alterations, limits, versions)
 
     def rules_of(self, row: Any) -> "RulesOverTime":
         """Return the rules of a schedule over time."""

@@ -10,6 +10,8 @@ class AsyncSchedules(OnThreads[Schedules]):
 
     add = on_thread(Schedules.add, Use.CHANGE)
     alter = on_thread(Schedules.alter, Use.CHANGE)
+    put = on_thread(Schedules.put, Use.CHANGE)
+    reset = on_thread(Schedules.reset, Use.CHANGE)
     delete = on_thread(Schedules.delete, Use.CHANGE)
     pause = on_thread(Schedules.pause, Use.CHANGE)
     resume = on_thread(Schedules.resume, Use.CHANGE)

@@ -1,37 +1,31 @@
 """Changes to schedules, each a function of a Connection: lock the row, let the plan decide, write."""
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Final, Literal, TypeAlias
 
 from sqlalchemy import Connection
 
+from horae.client.schedules.definition import Definition, fields_of, restored
 from horae.domain.cluster.ring import partition_of
 from horae.domain.schedules.plan import MAX_CLOCK_STEP_BACK
 from horae.domain.schedules.planning_state import Activated, Altered, Event, NextStartSet, Plan, Resumed, RunByHand
 from horae.domain.schedules.schedule import DisabledReason, Overlap, Rules
 from horae.domain.schedules.trigger import CronTrigger
-from horae.errors import ScheduleAlreadyExists, ScheduleDoesNotExist, ScheduleIsDeclared, ScheduleIsRunning
+from horae.errors import (
+    InvalidRequest,
+    ScheduleAlreadyExists,
+    ScheduleDoesNotExist,
+    ScheduleIsDeclared,
+    ScheduleIsRunning,
+)
 from horae.storage.schedules import deployments, plan_writing, reading, ticks, writing
 from horae.storage.schedules.plan_writing import AppliedPlan
-from horae.storage.schedules.rows import StoredSchedule, UnreadableSchedule, rules_as_values, rules_of, snapshot_of
+from horae.storage.schedules.rows import StoredSchedule, UnreadableSchedule, rules_of, snapshot_of
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Definition:
-    """The definition of a schedule by a caller; `params` is JSON text; with `next_start` None the rules decide it."""
-
-    name: str
-    job_type: str
-    params: str | None
-    rules: Rules
-    queue: str
-    priority: int
-    next_start: datetime | None = None
-    module: str = ""
-    deployment_id: int | None = None
+PutOutcome: TypeAlias = Literal["created", "changed", "unchanged"]
+_PUT_ATTEMPTS: Final = 5
+"""Attempts of `put` while other callers add and delete a schedule of the same name."""
 
 
 def add(connection: Connection, wanted: Definition, *, enabled: bool = True) -> AppliedPlan:
@@ -40,7 +34,7 @@ def add(connection: Connection, wanted: Definition, *, enabled: bool = True) -> 
     A schedule that is declared in code may have no further times: a program must not fail to start for that.
     """
     partition = partition_of(wanted.rules.key)
-    schedule_id = writing.add(connection, wanted.module, wanted.name, partition, _definition(wanted))
+    schedule_id = writing.add(connection, wanted.module, wanted.name, partition, wanted.columns)
     if schedule_id is None:
         raise ScheduleAlreadyExists(wanted.name)
     row = writing.lock(connection, [schedule_id])[0]
@@ -56,11 +50,64 @@ def add(connection: Connection, wanted: Definition, *, enabled: bool = True) -> 
 def alter_from(connection: Connection, seen: StoredSchedule, wanted: Definition) -> AppliedPlan | None:
     """Change the definition of a schedule, unless it changed since it was read as `seen`; then return None."""
     row = locked(connection, seen.id)
-    if any(getattr(row, name) != getattr(seen, name) for name in _definition(wanted)):
+    if any(getattr(row, name) != getattr(seen, name) for name in wanted.columns):
         return None
     if (row.trigger, row.timezone) != (wanted.rules.trigger.text, wanted.rules.trigger.timezone):
         _refuse_if_over(wanted.rules, row.now)
     return _moved(connection, alter(connection, row.id, wanted), wanted.next_start)
+
+
+def put(connection: Connection, wanted: Definition, *, enabled: bool | None) -> tuple[AppliedPlan, PutOutcome]:
+    """Add a schedule, or change the one of this name that was added before to this definition.
+
+    Raises `ScheduleIsDeclared` if the only schedule of this name is declared by a module. `enabled` None leaves a
+    paused schedule paused.
+    """
+    for _ in range(_PUT_ATTEMPTS):
+        if (row := _added_one(connection, wanted.name)) is not None:
+            return _put_on(connection, row, wanted, enabled=enabled)
+        try:
+            return add(connection, wanted, enabled=enabled is not False), "created"
+        except ScheduleAlreadyExists:  # another caller has just added it; unless it is deleted again, it is found now
+            continue
+    raise ScheduleAlreadyExists(wanted.name)
+
+
+def _added_one(connection: Connection, name: str) -> StoredSchedule | None:
+    """Return the schedule of this name that was added at run time, locked. Raises `ScheduleIsDeclared`."""
+    found = reading.find(connection, name)
+    rows = [] if found is None else writing.lock(connection, [found])
+    if rows and rows[0].module:
+        raise ScheduleIsDeclared(name, rows[0].module)
+    return rows[0] if rows else None
+
+
+def _put_on(
+    connection: Connection, row: StoredSchedule, wanted: Definition, *, enabled: bool | None
+) -> tuple[AppliedPlan, PutOutcome]:
+    decided = AppliedPlan(row, None, None)
+    outcome: PutOutcome = "unchanged"
+    before, after = fields_of(row._asdict()), fields_of(wanted.columns)
+    if (before, row.job_type) != (after, wanted.job_type):
+        if before["trigger"] != after["trigger"]:
+            _refuse_if_over(wanted.rules, row.now)
+        decided, outcome = alter(connection, row.id, wanted), "changed"
+    has_times_again = row.disabled_reason == DisabledReason.EXHAUSTED and before["trigger"] != after["trigger"]
+    if not row.enabled and (enabled or (enabled is None and has_times_again)):
+        decided, outcome = resume(connection, row.id), "changed"
+    elif row.enabled and enabled is False:
+        decided, outcome = pause(connection, row.id, None, DisabledReason.PAUSED), "changed"
+    return decided, outcome
+
+
+def reset(connection: Connection, reference: int | str) -> tuple[AppliedPlan, bool]:
+    """Take back what was changed of a declared schedule at run time; return whether anything was."""
+    row = locked(connection, reference)
+    if not row.module:
+        raise InvalidRequest(f"schedule {row.name!r} was added at run time, so no module declares what it could have")
+    if row.overrides is None:
+        return AppliedPlan(row, None, None), False
+    return alter(connection, row.id, restored(row)), True
 
 
 def alter(connection: Connection, reference: int | str, wanted: Definition) -> AppliedPlan:
@@ -70,7 +117,7 @@ def alter(connection: Connection, reference: int | str, wanted: Definition) -> A
     """
     row = locked(connection, reference)
     event = _change_of(row)
-    writing.redefine(connection, row.id, _definition(wanted))
+    writing.redefine(connection, row.id, wanted.columns)
     changed = writing.lock(connection, [row.id])[0]
     if isinstance(event, Altered):
         changed = _with_runs(connection, changed, event.before.overlap, wanted.rules.overlap)
@@ -156,18 +203,3 @@ def locked(connection: Connection, reference: int | str) -> StoredSchedule:
     if not rows:
         raise ScheduleDoesNotExist(reference)
     return rows[0]
-
-
-def _definition(wanted: Definition) -> Mapping[str, Any]:
-    trigger = wanted.rules.trigger
-    return {
-        "job_type": wanted.job_type,
-        "params": wanted.params,
-        "trigger_kind": trigger.kind,
-        "trigger": trigger.text,
-        "timezone": trigger.timezone,
-        "rules": json.dumps(rules_as_values(wanted.rules)),
-        "queue": wanted.queue,
-        "priority": wanted.priority,
-        "deployment_id": wanted.deployment_id,
-    }

@@ -1,9 +1,9 @@
 """Deploys the declared schedules of a module: one version in one transaction; two versions never fire together.
 
 The same schema changes nothing. A new schema replaces the old one: unchanged schedules keep their identity, next start,
-statistics and running job; changed ones keep all but the times; removed ones end, and their jobs that have not started
-are cancelled. A node that starts with a replaced version does not restore it, as in a rolling deployment old processes
-start again from time to time. Only an explicit `deploy` restores it.
+statistics, running job and what was changed of them at run time; changed ones keep all but the times; removed ones end,
+and their jobs that have not started are cancelled. A node that starts with a replaced version does not restore it, as
+in a rolling deployment old processes start again from time to time. Only an explicit `deploy` restores it.
 """
 
 import logging
@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 
 from horae.client.changes import Change, recorded
 from horae.client.schedules import changes
-from horae.client.schedules.changes import Definition
+from horae.client.schedules.definition import Definition, redeclared
 from horae.domain.schedules.planning_state import Activated
 from horae.domain.schedules.schedule import DisabledReason
 from horae.errors import DeploymentDoesNotExist, InvalidRequest
@@ -47,6 +47,16 @@ class Deployed:
     schedules: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A version of a module to deploy: its schema, its schedules, and the job types that they run."""
+
+    module: str
+    schema: str
+    schedules: Sequence[Definition]
+    registry: Registry
+
+
 class Deployments:
     """Deploys a module, lists deployments, scales them down and up, ends them."""
 
@@ -59,11 +69,11 @@ class Deployments:
         """Make this the current version of the module; `restore`: even if a newer version had replaced it."""
         if min_replicas < 0:
             raise InvalidRequest(f"min_replicas is {min_replicas}, expected zero or more")
-        definitions = [_definition(module, schedule) for schedule in declared]
-        schema = module_schema(module, list(declared))
+        definitions = [Definition.declared(module, schedule) for schedule in declared]
+        version = Version(module, module_schema(module, list(declared)), definitions, self._registry)
         change = Change.of("deployment.deploy", module, partial(_deployed, module=module))
         statement = recorded(deploy, change, changed=attrgetter("changed"))
-        result = self._database.transact(statement, module, schema, definitions, min_replicas, restore=restore)
+        result = self._database.transact(statement, version, min_replicas, restore=restore)
         if result.changed:
             log.info("module %s is deployed as %s", module, result.deployment.key)
             self._notify()
@@ -99,18 +109,6 @@ class Deployments:
         self._wakeup.send(Hint(HintKind.SCHEDULES))
 
 
-def _definition(module: str, schedule: Schedule) -> Definition:
-    return Definition(
-        name=schedule.name,
-        job_type=schedule.job_type,
-        params=schedule.params,
-        rules=schedule.rules,
-        queue=schedule.queue,
-        priority=schedule.priority,
-        module=module,
-    )
-
-
 def _change(action: str, key: str) -> Change:
     return Change.of(action, key, partial(_deployment_state, key=key))
 
@@ -128,12 +126,10 @@ def _deployed(connection: Connection, module: str) -> Mapping[str, Any] | None:
     return {"deployment": found.key, "schema": found.schema, "min_replicas": found.min_replicas}
 
 
-def deploy(
-    connection: Connection, module: str, schema: str, wanted: Sequence[Definition], min_replicas: int, *, restore: bool
-) -> Deployed:
+def deploy(connection: Connection, version: Version, min_replicas: int, *, restore: bool) -> Deployed:
     """Replace the current version of a module, unless it has the same schema."""
+    module, wanted_hash = version.module, schema_hash(version.schema)
     deployments.lock_module(connection, module)
-    wanted_hash = schema_hash(schema)
     current = deployments.current(connection, module)
     if current is not None and current.schema_hash == wanted_hash:
         return Deployed(current, changed=False)
@@ -144,10 +140,10 @@ def deploy(
     if current is not None:
         deployments.end(connection, current.id)
     key = f"dpl-{module.replace('.', '-')[:LONGEST_IN_KEY]}-{secrets.token_hex(5)}"
-    created = deployments.add(connection, key, module, schema, wanted_hash, min_replicas)
+    created = deployments.add(connection, key, module, version.schema, wanted_hash, min_replicas)
     if current is not None:
         deployments.set_replaced_by(connection, current.id, created.id)
-    _replace_schedules(connection, created, wanted)
+    _replace_schedules(connection, created, version)
     brought = reading.all_of(connection, module)
     _warn_of_exhausted(row for row in brought if row.deployment_id == created.id)
     return Deployed(
@@ -178,15 +174,15 @@ def end(connection: Connection, key: str) -> Deployment:
     return _known(connection, key)
 
 
-def _replace_schedules(connection: Connection, created: Deployment, wanted: Sequence[Definition]) -> None:
+def _replace_schedules(connection: Connection, created: Deployment, version: Version) -> None:
     present = {row.name: row for row in reading.all_of(connection, created.module)}
-    names = {definition.name for definition in wanted}
+    names = {definition.name for definition in version.schedules}
     for row in present.values():
         if row.name not in names:
             _remove(connection, row)
-    for definition in wanted:
+    for definition in version.schedules:
         declared = replace(definition, deployment_id=created.id)
-        schedule_id = _declare(connection, present.get(definition.name), declared)
+        schedule_id = _declare(connection, present.get(definition.name), declared, version.registry)
         if created.min_replicas == 0:
             _stop(connection, schedule_id)
 
@@ -197,10 +193,11 @@ def _warn_of_exhausted(brought: Iterable[StoredSchedule]) -> None:
             log.warning("schedule %s can never fire again: the times of %s are over", row.name, row.trigger)
 
 
-def _declare(connection: Connection, row: StoredSchedule | None, declared: Definition) -> int:
+def _declare(connection: Connection, row: StoredSchedule | None, declared: Definition, registry: Registry) -> int:
     if row is None:
         return changes.add(connection, declared).schedule.id
-    changes.alter(connection, row.id, declared)
+    # Locked, so that no change at run time comes between reading and writing.
+    changes.alter(connection, row.id, redeclared(changes.locked(connection, row.id), declared, registry))
     if row.disabled_reason == DisabledReason.EXHAUSTED and rules_of(row).trigger != declared.rules.trigger:
         changes.resume(connection, row.id)  # it has times again
     _activate(connection, row.id)

@@ -1,7 +1,7 @@
 """Operations on schedules: TimescaleDB's job API, except that a run by hand counts in the statistics."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
@@ -11,7 +11,8 @@ from horae.client.changes import recorded
 from horae.client.jobs.filters import page_length
 from horae.client.schedules import changes
 from horae.client.schedules.audit_record import change_of, run_of
-from horae.client.schedules.changes import Definition
+from horae.client.schedules.changes import PutOutcome
+from horae.client.schedules.definition import Definition, altered
 from horae.client.schedules.views import ScheduleView, viewed, views_of
 from horae.domain.jobs.job import JobId
 from horae.domain.names import queue_name, schedule_name
@@ -48,6 +49,14 @@ class ScheduleKeywords(RuleKeywords, TriggerKeywords, total=False):
     queue: str
     priority: int
     next_start: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PutSchedule:
+    """The result of `Schedules.put`. `outcome`: "created", "changed" or "unchanged"."""
+
+    schedule: ScheduleView
+    outcome: PutOutcome
 
 
 class Schedules:
@@ -91,6 +100,39 @@ class Schedules:
             decided = self._database.transact(alter, row, self._altered(row, config, options))
             if decided is not None:
                 return self._changed(decided)
+
+    def put(
+        self, name: str, job_type: JobTypeReference, /, *, config: Mapping[str, Any] | None = None,
+        enabled: bool | None = None, **options: Unpack[ScheduleKeywords],
+    ) -> PutSchedule:  # fmt: skip
+        """Add a schedule, or make the one of this name that was added before what is given here.
+
+        An option that is not given has its default, as in `add`. Only what differs is changed: a schedule with the same
+        times keeps its next start, and its statistics in any case. `enabled` None leaves a paused schedule paused.
+        Raises `ScheduleIsDeclared` for the name of a declared schedule, and what `add` raises.
+        """
+        if "next_start" in options:
+            raise InvalidRequest("next_start is a change that is made once: alter the schedule to set it")
+        kind, name = self._registry.resolve(job_type), schedule_name(name)
+        wanted = self._definition(name, kind, self._params(kind, {} if config is None else config), options)
+        change = change_of("schedule.put", name, self._registry)
+        put = recorded(changes.put, change, changed=lambda result: result[1] != "unchanged")
+        decided, outcome = self._database.transact(put, wanted, enabled=enabled)
+        if outcome == "created":
+            self._on_created([decided.schedule.id])
+        if outcome == "unchanged":
+            return PutSchedule(viewed(self._database, decided.schedule), outcome)
+        return PutSchedule(self._changed(decided), outcome)
+
+    def reset(self, reference: Reference) -> ScheduleView:
+        """Take back what was changed of a declared schedule at run time, so that it is as its module declares it.
+
+        A paused schedule stays paused. Raises `InvalidRequest` for a schedule that was added at run time.
+        """
+        change = change_of("schedule.reset", reference, self._registry)
+        reset = recorded(changes.reset, change, changed=lambda result: result[1])
+        decided, changed = self._database.transact(reset, reference)
+        return self._changed(decided) if changed else viewed(self._database, decided.schedule)
 
     def delete(self, reference: Reference) -> None:
         """Delete a schedule and its ticks; a running job continues. Raises `ScheduleIsDeclared`."""
@@ -150,8 +192,7 @@ class Schedules:
         merged = {**kept, "queue": row.queue, "priority": row.priority, **others}
         params = row.params if config is None else self._params(kind, config)
         trigger = _merged(keywords_of(rules.trigger), options)
-        wanted = self._definition(row.name, kind, params, {**merged, **trigger}, key=rules.key)
-        return replace(wanted, module=row.module, deployment_id=row.deployment_id)
+        return altered(row, self._definition(row.name, kind, params, {**merged, **trigger}, key=rules.key))
 
     def _params(self, kind: JobType[Any], config: Any) -> str | None:
         """Return the config in its stored form, checked by the type."""

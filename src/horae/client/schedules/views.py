@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Final
 
+from horae.client.schedules.definition import declared_values
 from horae.domain.schedules.schedule import Overlap, Rules
 from horae.domain.schedules.statistics import Statistics
 from horae.domain.schedules.timeline import upcoming
@@ -25,7 +26,8 @@ log = logging.getLogger("horae.schedules")
 class ScheduleView:
     """A schedule as it was stored when it was read.
 
-    `module` is empty for a schedule that was added at run time. `job_id`: the job of the executing run. `statistics`
+    `module` is empty for a schedule that was added at run time. `overrides`: the declared value of each field of a
+    declared schedule that was changed at run time. `job_id`: the job of the executing run. `statistics`
     cover the ended runs. `open_runs`: the number of runs that execute or wait to begin. `read_at`: by the database's
     clock.
     """
@@ -50,6 +52,7 @@ class ScheduleView:
     last_tick: datetime | None
     created_at: datetime
     version: int
+    overrides: Mapping[str, Any]
     statistics: Statistics
     open_runs: int
     read_at: datetime = field(compare=False)
@@ -61,7 +64,9 @@ class ScheduleView:
 
 
 _STORED: Final = tuple(
-    field.name for field in fields(ScheduleView) if field.name in StoredSchedule._fields and field.name != "rules"
+    field.name
+    for field in fields(ScheduleView)
+    if field.name in StoredSchedule._fields and field.name not in {"rules", "overrides"}
 )
 
 
@@ -74,6 +79,7 @@ def view_of(row: StoredSchedule, open_runs: OpenRuns | None = None) -> ScheduleV
         **stored,
         config=None if row.params is None else json.loads(row.params),
         rules=rules_of(row),
+        overrides=declared_values(row),
         job_id=row.run_token,
         statistics=statistics_of(row).without_open(open_runs.count, open_runs.began),
         open_runs=open_runs.count,

@@ -167,9 +167,11 @@ CANCELS: Final = (
     select(audit.c.target).where(audit.c.action == "job.cancel", audit.c.outcome == "done", audit.c.at >= _since)
 )  # fmt: skip
 DELETIONS: Final = select(audit.c.target).where(audit.c.action == "job.delete", audit.c.outcome == "done")
+ALTERATIONS: Final = ("schedule.alter", "schedule.put", "schedule.reset")
+"""Actions in the audit log that change the rules of a schedule."""
 CHANGES: Final = (
     select(audit.c.at, audit.c.action, audit.c.target, audit.c.before, audit.c.after)
-    .where(audit.c.action.in_(["schedule.alter", "queue.limit"]), audit.c.outcome == "done")
+    .where(audit.c.action.in_([*ALTERATIONS, "queue.limit"]), audit.c.outcome == "done")
     .order_by(audit.c.id)
 )
 DEPLOYMENTS: Final = select(deployments.c.module, deployments.c.created_at, deployments.c.schema).order_by(

@@ -18,7 +18,7 @@ from horae.storage.jobs.tables import IS_OPEN, job_attempts, jobs
 from horae.storage.schedules.rows import FailedRun, StoredSchedule
 from horae.storage.schedules.tables import schedule_statistics, schedules
 
-_AS_TEXT: Final = frozenset({"params", "rules"})
+_AS_TEXT: Final = frozenset({"params", "rules", "overrides", "calendar_days"})
 _COLUMNS: Final = (
     *(
         cast(schedules.c[name], Text()).label(name) if name in _AS_TEXT else schedules.c[name]

@@ -19,7 +19,7 @@ from horae.errors import InvalidRequest
 
 
 class StoredSchedule(NamedTuple):
-    """A stored schedule with its statistics; `params` and `rules` are JSON text.
+    """A stored schedule with its statistics; `params`, `rules`, `overrides` and `calendar_days` are JSON text.
 
     `now` is the database's clock when it was read.
     """
@@ -47,6 +47,12 @@ class StoredSchedule(NamedTuple):
     last_tick: datetime | None
     created_at: datetime
     version: int
+    overrides: str | None
+    calendar_days: str | None
+    skip_until: datetime | None
+    skip_reason: str | None
+    moved_start: datetime | None
+    backfill_next: datetime | None
     last_start: datetime | None
     last_finish: datetime | None
     last_successful_finish: datetime | None

@@ -38,6 +38,7 @@ _CHANGING: Final = (
 )  # fmt: skip
 _DEFINITION: Final = (
     "job_type", "params", "trigger_kind", "trigger", "timezone", "rules", "queue", "priority", "deployment_id",
+    "overrides",
 )  # fmt: skip
 
 

@@ -1,0 +1,163 @@
+"""The definition of a schedule, as a caller or a module gives it and as its row stores it.
+
+A declared schedule that was changed at run time has `overrides`: for each changed field the value that its module
+declares. A deployment of a new version keeps the changed value as long as the module declares the same value for that
+field as before; if the declaration of the field changed, the new declaration counts (ADR 26).
+"""
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final, Self, TypeAlias
+
+from horae.domain.schedules.schedule import Rules
+from horae.errors import InvalidRequest
+from horae.storage.schedules.rows import StoredSchedule, rules_as_values, rules_from
+from horae.types.registry import Registry
+from horae.types.schedule import Schedule
+
+Fields: TypeAlias = Mapping[str, Any]
+log = logging.getLogger("horae.schedules")
+_NOT_DECLARED: Final = object()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """The definition of a schedule by a caller; `params` is JSON text; with `next_start` None the rules decide it.
+
+    `overrides`: JSON text of the declared values of the fields that were changed at run time; None if none was.
+    """
+
+    name: str
+    job_type: str
+    params: str | None
+    rules: Rules
+    queue: str
+    priority: int
+    next_start: datetime | None = None
+    module: str = ""
+    deployment_id: int | None = None
+    overrides: str | None = None
+
+    @classmethod
+    def declared(cls, module: str, schedule: Schedule) -> Self:
+        """Return the definition of a schedule that a module declares."""
+        return cls(
+            name=schedule.name,
+            job_type=schedule.job_type,
+            params=schedule.params,
+            rules=schedule.rules,
+            queue=schedule.queue,
+            priority=schedule.priority,
+            module=module,
+        )
+
+    @property
+    def columns(self) -> Mapping[str, Any]:
+        """The columns of the row that hold the definition."""
+        trigger = self.rules.trigger
+        return {
+            "job_type": self.job_type,
+            "params": self.params,
+            "trigger_kind": trigger.kind,
+            "trigger": trigger.text,
+            "timezone": trigger.timezone,
+            "rules": json.dumps(rules_as_values(self.rules)),
+            "queue": self.queue,
+            "priority": self.priority,
+            "deployment_id": self.deployment_id,
+            "overrides": self.overrides,
+        }
+
+
+def fields_of(columns: Fields) -> dict[str, Any]:
+    """Return what a caller can change of a schedule, as JSON values by the names of the options."""
+    rules: dict[str, Any] = json.loads(columns["rules"])
+    rules.pop("key")
+    trigger = {"kind": columns["trigger_kind"], "text": columns["trigger"], "timezone": columns["timezone"]}
+    params = None if columns["params"] is None else json.loads(columns["params"])
+    return {"trigger": trigger, **rules, "queue": columns["queue"], "priority": columns["priority"], "params": params}
+
+
+def declared_values(row: StoredSchedule) -> dict[str, Any]:
+    """Return what the module declares for each field that was changed at run time."""
+    return {} if row.overrides is None else json.loads(row.overrides)
+
+
+def altered(row: StoredSchedule, wanted: Definition) -> Definition:
+    """Return a caller's definition with the overrides that follow from it, if the schedule is a declared one."""
+    declared, before, after = declared_values(row), fields_of(row._asdict()), fields_of(wanted.columns)
+    own = replace(wanted, module=row.module, deployment_id=row.deployment_id)
+    if not row.module:
+        return own
+    differing = {
+        name: was
+        for name in before.keys() | after.keys()
+        if after.get(name) != (was := declared.get(name, before.get(name)))
+    }
+    return replace(own, overrides=_text(differing))
+
+
+def restored(row: StoredSchedule) -> Definition:
+    """Return the definition as the module declares it, without what was changed at run time."""
+    return _with_fields(_definition_of(row), {**fields_of(row._asdict()), **declared_values(row)}, None)
+
+
+def redeclared(row: StoredSchedule, declared: Definition, registry: Registry) -> Definition:
+    """Return the definition after a deployment: a changed field stays changed unless its declaration changed."""
+    new = fields_of(declared.columns)
+    kept = {name: was for name, was in declared_values(row).items() if new.get(name, _NOT_DECLARED) == was}
+    if not kept:
+        return declared
+    current = fields_of(row._asdict())
+    try:
+        merged = _with_fields(declared, {**new, **{name: current.get(name) for name in kept}}, _text(kept))
+        if "params" in kept:
+            registry.get(declared.job_type).parameters.load(merged.params)
+    except InvalidRequest as error:
+        return _without_overrides(row, declared, error)
+    except ValueError as error:  # the parameters no longer fit the function
+        return _without_overrides(row, declared, error)
+    return merged
+
+
+def _without_overrides(row: StoredSchedule, declared: Definition, error: Exception) -> Definition:
+    log.warning(
+        "schedule %s: what was changed at run time no longer fits what its module declares, which counts now: %s",
+        row.name, error,
+    )  # fmt: skip
+    return declared
+
+
+def _definition_of(row: StoredSchedule) -> Definition:
+    return Definition(
+        name=row.name,
+        job_type=row.job_type,
+        params=row.params,
+        rules=rules_from(row.trigger_kind, row.trigger, row.timezone, row.rules),
+        queue=row.queue,
+        priority=row.priority,
+        module=row.module,
+        deployment_id=row.deployment_id,
+    )
+
+
+def _with_fields(base: Definition, given: Fields, overrides: str | None) -> Definition:
+    fields = dict(given)
+    trigger = fields.pop("trigger")
+    queue, priority, params = (fields.pop(name) for name in ("queue", "priority", "params"))
+    rules = json.dumps({**fields, "key": base.rules.key})
+    return replace(
+        base,
+        rules=rules_from(trigger["kind"], trigger["text"], trigger["timezone"], rules),
+        queue=queue,
+        priority=priority,
+        params=None if params is None else json.dumps(params),
+        overrides=overrides,
+    )
+
+
+def _text(overrides: Fields) -> str | None:
+    return json.dumps(overrides) if overrides else None
