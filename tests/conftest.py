@@ -16,6 +16,7 @@ from hypothesis import settings
 from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
 from tests.harness.postgres import THROW_AWAY, PostgresServer
+from tests.harness.redis import RedisServer
 
 # No deadline: a test says what is true, a benchmark how long it takes.
 settings.register_profile("suite", deadline=None, max_examples=50, derandomize=True, database=None, print_blob=True)
@@ -29,6 +30,13 @@ settings.load_profile("fuzz" if "HORAE_FUZZ" in os.environ else "suite")
 def postgres_server() -> Iterator[PostgresServer]:
     """A server for the whole run; tests that stop or kill one start their own."""
     with PostgresServer(THROW_AWAY) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[RedisServer]:
+    """A server for the whole run, on which each test has a prefix of its own; tests that kill one start their own."""
+    with RedisServer() as server:
         yield server
 
 

@@ -350,7 +350,7 @@ class SimulatedLiveStore:
         old = self.requests.get(job_id)
         self.requests[job_id] = request if old is None else CancelRequest(old.by, forced=old.forced or request.forced)
 
-    def cancel_requests(self, job_ids: Collection[JobId]) -> Mapping[JobId, CancelRequest]:
+    def cancel_requests(self, job_ids: Collection[JobId], *, thorough: bool = False) -> Mapping[JobId, CancelRequest]:
         """Return the requests for these jobs."""
         return {job_id: self.requests[job_id] for job_id in job_ids if job_id in self.requests}
 
@@ -363,6 +363,10 @@ class SimulatedLiveStore:
         for job_id in job_ids:
             self.reports.pop(job_id, None)
             self.requests.pop(job_id, None)
+
+    def follow(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Do nothing: readers poll."""
+        return lambda: None
 
     def lose_everything(self) -> None:
         """Lose the content, as if the file was deleted."""

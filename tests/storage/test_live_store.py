@@ -15,15 +15,28 @@ from horae.domain.jobs.job import JobId
 from horae.errors import DatabaseBusy
 from horae.live import sidecar
 from horae.live.database import DatabaseLiveStore, latest
+from horae.live.redis import RedisLiveStore
 from horae.live.store import CancelRequest, LiveReport, LiveStore
+from horae.redis_access.access import RedisAccess
 from horae.storage.engine.database import Database
 from tests.harness.postgres import PostgresServer
+from tests.simulation.replaced import SimulatedLiveStore
 
 FIRST, SECOND, THIRD = JobId(1), JobId(2), JobId(3)
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+@pytest.fixture(params=["memory", "sqlite", "redis", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LiveStore]:
+    if request.param == "memory":
+        yield SimulatedLiveStore()
+        return
+    if request.param == "redis":
+        access = RedisAccess(request.getfixturevalue("redis_server").url(), f"test:{tmp_path}")
+        beside = SimulatedLiveStore()
+        with closing(access), closing(RedisLiveStore(access, beside)) as on_redis:
+            yield on_redis
+            assert (access.log.failing, beside.reports) == ({}, {})
+        return
     if request.param == "sqlite":
         with (
             closing(Database(f"sqlite:///{tmp_path}/horae.db")) as database,

@@ -21,6 +21,7 @@ from sqlalchemy import (
     or_,
     select,
     true,
+    union,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
@@ -72,23 +73,31 @@ class DatabaseLiveStore:
         """Ask the body of this job to stop. The first name is kept; one forced request makes all of them forced."""
         self._run(_request_cancel, job_id, request)
 
-    def cancel_requests(self, job_ids: Collection[JobId]) -> Mapping[JobId, CancelRequest]:
+    def cancel_requests(self, job_ids: Collection[JobId], *, thorough: bool = False) -> Mapping[JobId, CancelRequest]:  # noqa: ARG002 - each read is thorough here
         """Return the cancel requests for these jobs."""
         return self._run(_cancel_requests, job_ids) if job_ids else {}
 
     def reported(self, after: JobId, limit: int) -> Sequence[JobId]:
-        """Return the jobs after this id that have reports, in the order of the ids."""
-        return self._run(_jobs_reported, after, limit)
+        """Return the jobs after this id that have reports or requests, in the order of the ids."""
+        return self._run(_known_jobs, after, limit)
 
     def forget(self, job_ids: Collection[JobId]) -> None:
         """Delete the reports and requests of these jobs."""
         if job_ids:
             self._run(_forget, job_ids)
 
+    def follow(self, listener: Callable[[], None]) -> Callable[[], None]:  # noqa: ARG002 - as the protocol has it
+        """Do nothing: a database does not tell its readers of new reports."""
+        return _do_nothing
+
     def close(self) -> None:
         """Close the connections to the side-car file; the database is closed by its owner."""
         if self._side_car is not None:
             self._side_car.close()
+
+
+def _do_nothing() -> None:
+    """Return at once: there is nothing to end."""
 
 
 def _upsert(dialect: str) -> Insert:
@@ -110,10 +119,14 @@ def _upsert(dialect: str) -> Insert:
     )
 
 
-JOBS_REPORTED: Final = (
-    select(live_jobs.c.job_id)
-    .where(live_jobs.c.job_id > bindparam("after", type_=BigInteger()))
-    .order_by(live_jobs.c.job_id)
+JOBS_KNOWN: Final = (
+    union(
+        *(
+            select(table.c.job_id).where(table.c.job_id > bindparam("after", type_=BigInteger()))
+            for table in (live_jobs, live_cancels)
+        )
+    )
+    .order_by("job_id")
     .limit(bindparam("limit", type_=Integer()))
 )
 
@@ -170,8 +183,8 @@ def _read(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, Liv
     return {row.job_id: LiveReport(*row) for row in rows}
 
 
-def _jobs_reported(connection: Connection, after: JobId, limit: int) -> list[JobId]:
-    return [JobId(id_) for id_ in connection.execute(JOBS_REPORTED, {"after": after, "limit": limit}).scalars()]
+def _known_jobs(connection: Connection, after: JobId, limit: int) -> list[JobId]:
+    return [JobId(id_) for id_ in connection.execute(JOBS_KNOWN, {"after": after, "limit": limit}).scalars()]
 
 
 def _request_cancel(connection: Connection, job_id: JobId, request: CancelRequest) -> None:

@@ -3,7 +3,7 @@
 If the store is lost, progress is not shown for a moment. No state and no cancel is lost: both are stored in the row.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -43,16 +43,23 @@ class LiveStore(Protocol):
         """Ask the body of this job to stop. The first name is kept; one forced request makes all of them forced."""
         ...
 
-    def cancel_requests(self, job_ids: Collection[JobId]) -> Mapping[JobId, CancelRequest]:
-        """Return the cancel requests for these jobs."""
+    def cancel_requests(self, job_ids: Collection[JobId], *, thorough: bool = False) -> Mapping[JobId, CancelRequest]:
+        """Return the cancel requests for these jobs; `thorough`: also those that the store may have lost since."""
         ...
 
     def reported(self, after: JobId, limit: int) -> Sequence[JobId]:
-        """Return the jobs after this id whose reports the store has, in the order of the ids."""
+        """Return the jobs after this id of which the store has reports or requests that do not expire, by their ids."""
         ...
 
     def forget(self, job_ids: Collection[JobId]) -> None:
         """Delete reports and requests of jobs that have ended, or whose cancel failed."""
+        ...
+
+    def follow(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` soon after reports were published, if the store can do that. Return a function that ends it.
+
+        A caller has to read from time to time in any case: a call may be lost.
+        """
         ...
 
     def close(self) -> None:

@@ -122,7 +122,7 @@ class RunMonitor:
         try:
             if reread:
                 orders |= self._ended_or_taken(asked)
-            for job_id, request in self._live.cancel_requests(asked).items():
+            for job_id, request in self._live.cancel_requests(asked, thorough=reread).items():
                 orders[job_id] = JobCancelled(request.by, forced=request.forced)
             self._unavailable.settle()
         except Exception as error:  # noqa: BLE001 - the row decides in the end, whatever the body learns

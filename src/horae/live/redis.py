@@ -1,0 +1,283 @@
+"""The live store on a Redis server, beside that of the database.
+
+Redis may lose everything at any moment, or not answer. So:
+
+- A cancel request goes to Redis, where nodes read it ten times a second, and to the database, where they look every two
+  seconds.
+- While Redis does not answer, or refuses writes, the database's store takes over. Every process checks that Redis does
+  both, so that those that write and those that read change over together.
+- A process remembers the reports that it has published. Each time it reads cancel requests it asks whether they are
+  still there, and writes all of them again if one is not.
+
+Entries expire, so what a killed process leaves behind needs no clean-up.
+"""
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
+
+from redis.client import Pipeline
+
+from horae.domain.backoff import Backoff, retry_delay
+from horae.domain.jobs.job import JobId
+from horae.forking import ForkSafeLock, register_for_reset
+from horae.live.database import latest
+from horae.live.redis_entries import PUBLISH, REQUEST_CANCEL, read_report, read_request, report_text, request_text
+from horae.live.store import CancelRequest, LiveReport, LiveStore
+from horae.redis_access.access import UNUSABLE, RedisAccess, reason
+from horae.redis_access.subscription import Subscription
+
+PART: Final = "live state"
+"""What the log calls this use of Redis."""
+PROGRESS: Final = "progress"
+"""The channel on which publishers announce new reports."""
+KEYS_AT_ONCE: Final = 500
+"""Keys in one command: Redis serves nobody else meanwhile."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RedisLiveTiming:
+    """The timing of the store; seconds, unless it says otherwise."""
+
+    expires_after: int = 3600
+    """After which an entry is removed that nobody has written again."""
+    refresh_every: float = 900.0
+    """After which the reports of running jobs are written again, so that they do not expire."""
+    check_writes_every: float = 1.0
+    """After which a process checks again that Redis accepts writes, even if it only reads."""
+    retry: Backoff = Backoff(base=timedelta(milliseconds=200), cap=timedelta(seconds=5), jitter=0.5)  # noqa: RUF009 - immutable
+    """How long Redis is left alone after a failure: each attempt may keep one caller waiting."""
+    read_both_for: float = 15.0
+    """After a failure, in which other processes may still be using the database's store."""
+
+
+USUAL: Final = RedisLiveTiming()
+
+
+class RedisLiveStore:
+    """A `LiveStore` for all processes on one Redis server and one database."""
+
+    def __init__(self, access: RedisAccess, database: LiveStore, timing: RedisLiveTiming = USUAL) -> None:
+        """`database`: the store of the database, which is closed with this one."""
+        self._access, self._database, self._timing = access, database, timing
+        self._lock = ForkSafeLock()
+        self._random = Random()  # noqa: S311 - spreads the retries of many processes, protects nothing
+        self._begin()
+        register_for_reset(self)
+
+    def _begin(self) -> None:
+        self._published: dict[JobId, LiveReport] = {}
+        self._in_database = set[JobId]()
+        self._failures = 0
+        self._unused_until = self._read_both_until = self._check_at = 0.0
+        self._refresh_at = time.monotonic() + self._timing.refresh_every
+        self._subscription: Subscription | None = None
+        self._listeners: dict[object, Callable[[], None]] = {}
+
+    def reset_after_fork(self) -> None:
+        """Start anew after a fork: the bodies, their reports and the subscription are the parent's."""
+        self._begin()
+
+    def publish(self, reports: Sequence[LiveReport]) -> None:
+        """Write the reports, except those that are older than the stored ones."""
+        if not reports:
+            return
+        new = latest(reports)
+        with self._lock:
+            self._published = {report.job_id: report for report in latest([*self._published.values(), *new])}
+        if self._commands(lambda pipeline: self._write(pipeline, new)) is None:
+            self._publish_in_database(new)
+
+    def read(self, job_ids: Collection[JobId]) -> Mapping[JobId, LiveReport]:
+        """Return the latest reports of these jobs."""
+        if not job_ids:
+            return {}
+        texts = self._read_texts("report", list(job_ids))
+        if texts is None:
+            return self._database.read(job_ids)
+        found = [report for job_id, text in texts.items() if (report := read_report(job_id, text)) is not None]
+        if time.monotonic() < self._read_both_until:
+            found += self._database.read(job_ids).values()
+        return {report.job_id: report for report in latest(found)}
+
+    def request_cancel(self, job_id: JobId, request: CancelRequest) -> None:
+        """Ask the body of this job to stop. The first name is kept; one forced request makes all of them forced."""
+        key, seconds = self._key("cancel", job_id), self._timing.expires_after
+        self._commands(lambda pipeline: pipeline.eval(REQUEST_CANCEL, 1, key, seconds, request_text(request)))
+        self._database.request_cancel(job_id, request)
+
+    def cancel_requests(self, job_ids: Collection[JobId], *, thorough: bool = False) -> Mapping[JobId, CancelRequest]:
+        """Return the cancel requests for these jobs; `thorough`: also those that Redis has lost."""
+        if not job_ids:
+            return {}
+        self._keep_published()
+        texts = self._read_texts("cancel", list(job_ids))
+        requests = {
+            job_id: request for job_id, text in (texts or {}).items() if (request := read_request(text)) is not None
+        }
+        if texts is None or thorough or time.monotonic() < self._read_both_until:
+            stored = self._database.cancel_requests(job_ids)
+            with self._lock:
+                self._in_database |= stored.keys()
+            requests |= {key: each for key, each in stored.items() if key not in requests or each.forced}
+        return requests
+
+    def reported(self, after: JobId, limit: int) -> Sequence[JobId]:
+        """Return the jobs after this id that the database's store knows; entries of Redis expire by themselves."""
+        return self._database.reported(after, limit)
+
+    def forget(self, job_ids: Collection[JobId]) -> None:
+        """Delete the reports and requests of these jobs."""
+        if not job_ids:
+            return
+        ids = list(job_ids)
+        with self._lock:
+            for job_id in ids:
+                self._published.pop(job_id, None)
+        requested = self._read_texts("cancel", ids, lambda pipeline: self._delete(pipeline, ids))
+        with self._lock:
+            if requested is None or time.monotonic() < self._read_both_until:
+                stored = set(ids)
+            else:  # each request is in both stores
+                stored = {id_ for id_ in ids if requested[id_] is not None or id_ in self._in_database}
+            self._in_database -= stored
+        if stored:
+            self._database.forget(stored)
+
+    def follow(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` on a thread of the store after reports were published. Return a function that ends this."""
+        key = object()
+        with self._lock:
+            self._listeners = {**self._listeners, key: listener}
+            if self._subscription is None:
+                self._subscription = Subscription(self._access, PROGRESS, "progress events", self._on_progress)
+
+        def end() -> None:
+            with self._lock:
+                self._listeners = {each: call for each, call in self._listeners.items() if each is not key}
+                unused = None if self._listeners else self._subscription
+                if unused is not None:
+                    self._subscription = None
+            if unused is not None:
+                unused.close()
+
+        return end
+
+    def close(self) -> None:
+        """Close the subscription and the database's store; the connections belong to the access."""
+        with self._lock:
+            subscription, self._subscription = self._subscription, None
+            self._listeners = {}
+        if subscription is not None:
+            subscription.close()
+        self._database.close()
+
+    def _on_progress(self, _messages: Sequence[str] | None) -> None:
+        for listener in self._listeners.values():
+            listener()
+
+    def _keep_published(self) -> None:
+        """Write the published reports again, to Redis if it has lost one, or to the database while Redis is away."""
+        with self._lock:
+            published = list(self._published.values())
+            due = time.monotonic() >= self._refresh_at
+            if due:
+                self._refresh_at = time.monotonic() + self._timing.refresh_every
+        if not published:
+            return
+        keys = [self._key("report", report.job_id) for report in published]
+        counts = self._commands(lambda pipeline: [pipeline.exists(*part) for part in _parts(keys)])
+        if counts is None:
+            self._publish_in_database([each for each in published if each.job_id not in self._in_database])
+        elif due or sum(counts) < len(keys):
+            self.publish(published)
+
+    def _publish_in_database(self, reports: Sequence[LiveReport]) -> None:
+        if reports:
+            self._database.publish(reports)
+            with self._lock:
+                self._in_database |= {report.job_id for report in reports}
+
+    def _write(self, pipeline: Pipeline, reports: Sequence[LiveReport]) -> None:
+        for part in _parts(reports):
+            keys = [self._key("report", report.job_id) for report in part]
+            pipeline.eval(PUBLISH, len(keys), *keys, self._timing.expires_after, *map(report_text, part))
+        pipeline.publish(self._access.name(PROGRESS), len(reports))
+
+    def _delete(self, pipeline: Pipeline, job_ids: Sequence[JobId]) -> None:
+        for part in _parts(job_ids):
+            pipeline.delete(*(self._key(kind, job_id) for kind in ("report", "cancel") for job_id in part))
+
+    def _read_texts(
+        self, kind: str, job_ids: Sequence[JobId], then: Callable[[Pipeline], object] | None = None
+    ) -> dict[JobId, str | None] | None:
+        """Return the entries of these jobs, and execute what `then` adds; None if Redis cannot be used."""
+        parts = list(_parts(job_ids))
+
+        def fill(pipeline: Pipeline) -> None:
+            for part in parts:
+                pipeline.mget([self._key(kind, job_id) for job_id in part])
+            if then is not None:
+                then(pipeline)
+
+        results = self._commands(fill)
+        if results is None:
+            return None
+        texts = [text for result in results[: len(parts)] for text in result]
+        return dict(zip(job_ids, texts, strict=True))
+
+    def _key(self, kind: str, job_id: JobId) -> str:
+        return self._access.name(kind, job_id)
+
+    def _commands(self, fill: Callable[[Pipeline], object]) -> list[Any] | None:
+        """Execute commands in one round trip; return None at once or after a failure if Redis cannot be used."""
+        now = time.monotonic()
+        with self._lock:
+            if now < self._unused_until:
+                return None
+            if self._failures:  # this caller tries, the others go on without Redis
+                self._unused_until = now + self._pause()
+            check = now >= self._check_at
+
+        def checked(pipeline: Pipeline) -> None:
+            if check:  # a replica or a full server still answers, and what others write is then elsewhere
+                pipeline.set(self._access.name("writable"), 1, ex=60)
+            fill(pipeline)
+
+        try:
+            results = self._access.pipelined(checked)
+        except UNUSABLE as error:
+            self._failed(reason(error))
+            return None
+        self._worked(now, checked=check)
+        return results[1:] if check else results
+
+    def _pause(self) -> float:
+        return retry_delay(self._failures, self._timing.retry, self._random).total_seconds()
+
+    def _failed(self, why: str) -> None:
+        now = time.monotonic()
+        with self._lock:
+            self._failures += 1
+            self._unused_until = now + self._pause()
+            self._read_both_until = now + self._timing.read_both_for
+            self._check_at = self._refresh_at = 0.0  # it may come back with old data
+        self._access.log.failed(PART, why)
+
+    def _worked(self, now: float, *, checked: bool) -> None:
+        with self._lock:
+            self._failures, self._unused_until = 0, 0.0
+            if checked:
+                self._check_at = now + self._timing.check_writes_every
+        self._access.log.works(PART)
+
+
+def _parts(items: Sequence[Any]) -> list[Sequence[Any]]:
+    return [items[first : first + KEYS_AT_ONCE] for first in range(0, len(items), KEYS_AT_ONCE)]
+
+
+if TYPE_CHECKING:
+    _conforms: type[LiveStore] = RedisLiveStore

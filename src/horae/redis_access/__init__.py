@@ -1,0 +1,1 @@
+"""The connection to a Redis server, which live state and hints share."""

@@ -1,0 +1,156 @@
+"""Connections to one Redis server, with bounds for every wait.
+
+Redis is never needed: whatever it does, the database decides. So each wait for it is short, nothing is repeated here,
+and a caller that gets an error goes on without Redis.
+"""
+
+import socket
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from redis import ConnectionPool, Redis, RedisError
+from redis.backoff import NoBackoff
+from redis.client import Pipeline, PubSub
+from redis.exceptions import AuthenticationError
+from redis.retry import Retry
+
+from horae.errors import ConfigurationError
+from horae.forking import ForkSafeLock, register_for_reset
+from horae.redaction import shown_url
+from horae.redis_access.failure_log import FailureLog
+from horae.redis_access.url import checked_redis_url
+
+UNUSABLE: Final = (RedisError, OSError)
+"""What a command raises if the server does not answer, or answers with an error."""
+
+_of_the_parent: Final[list[object]] = []
+"""Clients that a fork has copied: a TLS connection that is closed here would end the parent's session."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RedisTiming:
+    """How long to wait for the server, in seconds."""
+
+    connect_within: float = 1.0
+    """For a connection: a server that needs longer is slower than the database."""
+    answer_within: float = 1.0
+    """For an answer, after which the connection counts as lost."""
+    silence: float = 5.0
+    """How long nothing may arrive on a subscription before the server is asked whether it is there."""
+    close_within: float = 5.0
+    """How long closing a subscription waits for its thread, which may be connecting or within a listener."""
+
+
+class RedisAccess:
+    """One server, as named by a URL, for the keys and channels of one application."""
+
+    def __init__(self, url: str, prefix: str, timing: RedisTiming = RedisTiming()) -> None:
+        """`prefix`: begins the name of each key and channel. Connects at first use; raises `ConfigurationError`."""
+        self._url = url
+        self.prefix = prefix
+        self.timing = timing
+        self.shown = shown_url(url)
+        self.log = FailureLog(self.shown)
+        self._lock = ForkSafeLock()
+        self._client = self._new_client()
+        register_for_reset(self)
+
+    def reset_after_fork(self) -> None:
+        """Start without connections after a fork: they are the parent's."""
+        _of_the_parent.append(self._client)
+        self._client = self._new_client()
+
+    def pipelined(self, fill: Callable[[Pipeline], object]) -> list[Any]:
+        """Send the commands that `fill` puts into a pipeline in one round trip; return their results.
+
+        Raises one of `UNUSABLE`, also if only one of the commands fails.
+        """
+        with self._client.pipeline(transaction=False) as pipeline:
+            fill(pipeline)
+            return pipeline.execute()
+
+    def subscription(self, channel: str) -> "ChannelConnection":
+        """Connect, and subscribe to a channel; raises one of `UNUSABLE`."""
+        return ChannelConnection(self._client, self.name(channel))
+
+    def publish(self, channel: str, messages: Iterable[str]) -> None:
+        """Send messages to the subscribers of a channel; raises one of `UNUSABLE`."""
+        name = self.name(channel)
+
+        def fill(pipeline: Pipeline) -> None:
+            for message in messages:
+                pipeline.publish(name, message)
+
+        self.pipelined(fill)
+
+    def name(self, *parts: object) -> str:
+        """Return the name of a key or channel of this application."""
+        return ":".join([self.prefix, *map(str, parts)])
+
+    def close(self) -> None:
+        """Close the connections; a later use opens new ones."""
+        self._client.connection_pool.disconnect()
+
+    def _new_client(self) -> Redis:
+        try:
+            pool = ConnectionPool.from_url(
+                checked_redis_url(self._url),
+                protocol=2,
+                socket_connect_timeout=self.timing.connect_within,
+                socket_timeout=self.timing.answer_within,
+                socket_keepalive=True,
+                retry=Retry(NoBackoff(), 0),
+                client_name="horae",
+                decode_responses=True,
+                encoding_errors="replace",
+            )
+            pool.connection_class(**pool.connection_kwargs)  # connects to nothing, but refuses unknown options
+        except (TypeError, ValueError) as error:
+            raise ConfigurationError(f"redis: {self.shown} is not allowed: {error}") from None
+        return Redis(connection_pool=pool)
+
+
+class ChannelConnection:
+    """A connection that is subscribed to one channel."""
+
+    def __init__(self, client: Redis, channel: str) -> None:
+        self._subscription = PubSub(client.connection_pool)
+        try:
+            self._subscription.subscribe(channel)
+        except BaseException:
+            self.close()
+            raise
+        self._connection: Any = self._subscription.connection
+
+    def fileno(self) -> int:
+        """Return the descriptor of the socket, which becomes readable when something arrives."""
+        found: socket.socket | None = self._connection._sock  # noqa: SLF001 - the library itself cannot wait for two things
+        if found is None:
+            raise ConnectionError("the connection was lost")
+        return found.fileno()
+
+    def ask(self) -> None:
+        """Ask the server whether it is there; the answer arrives as a message of type `pong`."""
+        self._subscription.ping()
+
+    def messages(self, most: int, within: float) -> list[tuple[str, str]]:
+        """Return what has arrived, as type and data; wait `within` seconds for the rest of a message."""
+        found: list[tuple[str, str]] = []
+        while len(found) < most and self._connection.can_read(0):
+            message = self._subscription.get_message(timeout=within)
+            if message is not None:
+                found.append((str(message["type"]), str(message["data"])))
+        return found
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._subscription.close()
+
+
+def reason(error: BaseException) -> str:
+    """Return why a command failed, without the values of the command, which the library adds to its errors."""
+    if isinstance(error, AuthenticationError):
+        return "it refuses the user name or the password"
+    text = str(error).partition(" caused error: ")
+    return text[2] or text[0] or type(error).__name__

@@ -1,0 +1,57 @@
+"""Logs that a Redis server cannot be used, and that it can be used again, without repeating it for every command."""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Final
+
+from horae.forking import ForkSafeLock
+
+AGAIN_AFTER: Final = 30.0
+"""Seconds between two warnings about one server, whichever parts of the program fail and however often."""
+
+_log = logging.getLogger("horae.redis")
+
+
+class FailureLog:
+    """One per server, for everything that uses it. `part`: what has failed, as "live state" or "hints"."""
+
+    def __init__(self, shown: str, clock: Callable[[], float] = time.monotonic) -> None:
+        """`shown`: the URL of the server without a password."""
+        self._shown = shown
+        self._clock = clock
+        self._lock = ForkSafeLock()
+        self._failing: dict[str, str] = {}
+        self._silent_until: float | None = None
+        self._warned = False
+
+    @property
+    def failing(self) -> dict[str, str]:
+        """The parts that fail at present, each with the reason."""
+        return dict(self._failing)
+
+    def failed(self, part: str, reason: str) -> None:
+        """Note a failure, and log it unless one was logged within the last `AGAIN_AFTER` seconds."""
+        with self._lock:
+            self._failing[part] = reason
+            now = self._clock()
+            if self._silent_until is not None and now < self._silent_until:
+                return
+            self._silent_until, self._warned = now + AGAIN_AFTER, True
+        _log.warning(
+            "Redis (%s) cannot be used for %s; until it can, the database keeps live state, and nodes poll: %s",
+            self._shown,
+            part,
+            reason,
+        )
+
+    def works(self, part: str) -> None:
+        """Note a success, and log it if that ends a failure that was logged."""
+        if part not in self._failing:
+            return
+        with self._lock:
+            self._failing.pop(part, None)
+            if self._failing or not self._warned:
+                return
+            self._warned = False
+        _log.info("Redis (%s) can be used again", self._shown)

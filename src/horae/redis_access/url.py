@@ -1,0 +1,33 @@
+"""The URL of a Redis server: what is allowed in it. Does not import the client library."""
+
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+
+SCHEMES: Final = ("redis", "rediss", "unix")
+"""TCP, TCP with TLS, and a Unix socket."""
+EXPECTED: Final = "expected redis://[user:password@]host[:port][/number], rediss:// for TLS, or unix:///path"
+
+
+def checked_redis_url(url: str) -> str:
+    """Return the URL; raise `ValueError`, without the URL itself, if it cannot name a Redis server."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise ValueError(f"it is not a URL; {EXPECTED}") from error
+    if parts.scheme not in SCHEMES:
+        raise ValueError(f"its scheme is {parts.scheme!r}; {EXPECTED}" if "://" in url else f"no scheme; {EXPECTED}")
+    if parts.scheme == "unix":
+        if not parts.path or parts.hostname:
+            raise ValueError(f"it has no absolute path; {EXPECTED}")
+    elif not parts.hostname or port == 0:
+        raise ValueError(f"it has no host; {EXPECTED}")
+    elif not _is_database_number(parts):
+        raise ValueError(f"its path is no database number, such as /0; {EXPECTED}")
+    return url
+
+
+def _is_database_number(parts: SplitResult) -> bool:
+    """Return whether the path selects a database; the client library would ignore any other path."""
+    number = parts.path.removeprefix("/")
+    return not number or (number.isascii() and number.isdigit())
