@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from horae.runtime.node.node import Node
     from horae.settings import Settings
     from horae.storage.engine.database import Database
+    from horae.types.context import JobContext
+    from horae.types.group_access import AsyncJobGroup, JobGroup
     from horae.wakeup.channel import WakeupChannel
 
 
@@ -60,6 +62,7 @@ class Horae(Declarations):
         self._nodes = WeakSet["Node"]()
         self.opening = ForkSafeLock(reentrant=True)
         self._interfaces: list[LazyInterface] = []
+        self.registry.groups = _BodyGroups(self)
 
     @property
     def module(self) -> str:
@@ -291,6 +294,23 @@ class Horae(Declarations):
         from horae.wakeup.postgres import PostgresChannel
 
         return PostgresChannel(database.url, listens=not database.pooled)
+
+
+class _BodyGroups:
+    """Finds the groups of the jobs of an application, for their bodies."""
+
+    def __init__(self, horae: Horae) -> None:
+        self._horae = horae
+
+    def of_body(self, context: "JobContext[Any]", /) -> "JobGroup":
+        from horae.client.jobs.body_group import BodyGroup
+
+        return BodyGroup(self._horae.jobs, context)
+
+    def of_coroutine(self, context: "JobContext[Any]", /) -> "AsyncJobGroup":
+        from horae.client.jobs.body_group import AsyncBodyGroup
+
+        return AsyncBodyGroup(self._horae.jobs, self._horae.aio.jobs, context)
 
 
 def _calling_module() -> tuple[str, str]:

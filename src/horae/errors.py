@@ -14,10 +14,13 @@ HoraeError
 │   └── UnknownJobType
 ├── NotFound                     it does not exist, or belongs to another owner
 │   ├── DeploymentDoesNotExist
+│   ├── GroupDoesNotExist
 │   ├── JobDoesNotExist
 │   └── ScheduleDoesNotExist
 ├── Conflict                     reread, then decide
 │   ├── DuplicateJob
+│   ├── GroupNotCancellable
+│   ├── GroupNotOpen
 │   ├── JobNotCancellable
 │   ├── JobNotDeletable
 │   ├── JobNotReschedulable
@@ -149,6 +152,14 @@ class JobDoesNotExist(NotFound):
         self.job_id = job_id
 
 
+class GroupDoesNotExist(NotFound):
+    """No group of this id, or it belongs to another owner."""
+
+    def __init__(self, group_id: int) -> None:
+        super().__init__(f"group {group_id} does not exist")
+        self.group_id = group_id
+
+
 class ScheduleDoesNotExist(NotFound):
     """No schedule of this id or name."""
 
@@ -176,6 +187,22 @@ class DuplicateJob(Conflict):
         super().__init__(f"job {job_id} of type {job_type!r} is already active with unique key {unique_key!r}")
         self.job_id = job_id
         self.unique_key = unique_key
+
+
+class GroupNotOpen(Conflict):
+    """Members can be added to a group only until its last member has ended, or the group is cancelled."""
+
+    def __init__(self, group_id: int, why: str) -> None:
+        super().__init__(f"no members can be added to group {group_id}: {why}")
+        self.group_id = group_id
+
+
+class GroupNotCancellable(Conflict):
+    """All members and the job that runs after them have ended already."""
+
+    def __init__(self, group_id: int) -> None:
+        super().__init__(f"group {group_id} cannot be cancelled: all of its jobs have ended")
+        self.group_id = group_id
 
 
 class JobNotCancellable(Conflict):
@@ -290,10 +317,10 @@ class SoftTimeLimitExceeded(JobError):
 
 
 class WaitTimeout(HoraeError, TimeoutError):
-    """The job had not ended when the timeout was over; it continues."""
+    """The job, or the group, had not ended when the timeout was over; it continues."""
 
-    def __init__(self, job_id: int, seconds: float) -> None:
-        super().__init__(f"job {job_id} has not ended after {seconds:g} s")
+    def __init__(self, job_id: int, seconds: float, *, what: str = "job") -> None:
+        super().__init__(f"{what} {job_id} has not ended after {seconds:g} s")
         self.job_id = job_id
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Generic
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol
 
 from sqlalchemy import Connection
 from typing_extensions import TypeVar
@@ -15,6 +15,7 @@ from typing_extensions import TypeVar
 from horae.domain.jobs.job import AttemptOutcome, Claim, JobId
 from horae.domain.jobs.progress import Progress
 from horae.errors import HoraeError
+from horae.types.group_access import AsyncJobGroup, JobGroup
 
 if TYPE_CHECKING:  # the ORM is a third of the time of `import horae`, and most job types use no session
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
@@ -42,6 +43,18 @@ class BodyEnd:
     retry_in: float | None = None
 
 
+class BodyGroups(Protocol):
+    """Finds the groups of jobs, for their bodies."""
+
+    def of_body(self, context: "JobContext[Any]", /) -> JobGroup:
+        """Return the group of a job."""
+        ...
+
+    def of_coroutine(self, context: "JobContext[Any]", /) -> AsyncJobGroup:
+        """Return the group of a job whose body is a coroutine."""
+        ...
+
+
 class JobContext(Generic[ParamsT]):
     """One attempt at a job, seen from its body.
 
@@ -67,6 +80,9 @@ class JobContext(Generic[ParamsT]):
         self._async_connection: AsyncConnection | None = None
         self._async_session: AsyncSession | None = None
         self._began: tuple[float, float] | None = None
+        self._before_end: list[Callable[[Connection], object]] | None = None
+        self.groups: BodyGroups | None = None
+        self.releases = False
 
     @property
     def id(self) -> JobId:
@@ -103,6 +119,22 @@ class JobContext(Generic[ParamsT]):
     def progress(self) -> Progress:
         """The job's progress: 100 units, to be divided among children."""
         return Progress(100, on_change=self._report, checkpoint=self.check)
+
+    @cached_property
+    def group(self) -> JobGroup:
+        """The group of which this job is a member, or after which it runs. Raises `HoraeError` if there is none."""
+        return self._groups.of_body(self)
+
+    @cached_property
+    def async_group(self) -> AsyncJobGroup:
+        """The group, for coroutines."""
+        return self._groups.of_coroutine(self)
+
+    @property
+    def _groups(self) -> "BodyGroups":
+        if self.groups is None:
+            raise HoraeError(f"job type {self.type!r} is registered by no application, so its jobs know no groups")
+        return self.groups
 
     @property
     def label(self) -> str | None:
@@ -192,6 +224,15 @@ class JobContext(Generic[ParamsT]):
     def has_transaction(self) -> bool:
         """Whether the body runs in a transaction on Horae's database, which commits only if the job finishes."""
         return self._connection is not None or self._async_connection is not None
+
+    def before_end(self, call: Callable[[Connection], object]) -> None:
+        """Call this in the transaction of the job, just before its last statement ends the job."""
+        self._before_end = [*(self._before_end or ()), call]
+
+    def run_before_end(self, connection: Connection) -> None:
+        """Make these calls."""
+        for call in self._before_end or ():
+            call(connection)
 
     def enter(self, connection: Connection | None, session: "Session | None") -> None:
         """Give the body its transaction."""

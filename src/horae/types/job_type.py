@@ -15,7 +15,7 @@ from horae.domain.jobs.job import Job
 from horae.domain.times.duration import Duration
 from horae.errors import InvalidJobType, SoftTimeLimitExceeded
 from horae.redaction import traceback_text
-from horae.types.context import JobContext, ParamsT
+from horae.types.context import BodyGroups, JobContext, ParamsT
 from horae.types.declaration import TimeLimits, check_declaration, check_parameters, time_limits
 from horae.types.values.parameters import MappedParameters, ModelParameters, parameters_of
 
@@ -77,6 +77,8 @@ class JobType(Generic[ParamsT]):
     exceptions_map: Mapping[ErrorClass, HumanReadable] = {}
     api_exceptions_map: Mapping[ErrorClass, ApiError] = {}
     returns: Any = Any
+    groups: BodyGroups | None = None
+    """Finds the groups of its jobs; set by the application that registers it."""
 
     def __init__(self) -> None:
         check_declaration(self)

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from horae.errors import InvalidJobType, JobTypeAlreadyRegistered, UnknownJobType
+from horae.types.context import BodyGroups
 from horae.types.function import JobFunction
 from horae.types.job_type import JobType
 
@@ -29,6 +30,8 @@ class Registry:
         self._types: dict[str, JobType[Any]] = {}
         self._loads: dict[str, object] = {}
         self._listeners: list[Listener] = []
+        self.groups: BodyGroups | None = None
+        """Finds the groups of jobs for the bodies of these types."""
 
     def listen(self, call: Callable[[], None]) -> Listener:
         """Call `call` after each change of the types, on the thread that makes the change."""
@@ -43,6 +46,7 @@ class Registry:
     def add(self, job_type: JobType[Any]) -> None:
         """Register a type; raises `JobTypeAlreadyRegistered` if another one has its name."""
         present = self._types.setdefault(job_type.type, job_type)
+        job_type.groups = self.groups
         if present is job_type:
             self._loads[job_type.type] = _load_of(job_type)
             self._notify()

@@ -1,18 +1,21 @@
 """What a caller may decide about one job beyond its parameters: each option declared and checked here, once."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 from horae.domain.backoff import Backoff
+from horae.domain.jobs.groups import OnDependencyFailure
+from horae.domain.jobs.job import Job, JobId
 from horae.domain.names import foreign_id, owner_id, queue_name
 from horae.domain.times.duration import LONGEST_DURATION, Duration, parse_duration
-from horae.errors import InvalidRequest, quoted
-from horae.types.arguments import LARGEST_NUMBER, has_zone, of_kind, whole_number
+from horae.errors import InvalidRequest, JobDoesNotExist, quoted
+from horae.types.arguments import LARGEST_ID, LARGEST_NUMBER, has_zone, of_kind, whole_number
 
 OnDuplicate: TypeAlias = Literal["refuse", "return"]
+DependencyFailure: TypeAlias = Literal["cancel", "fail", "run"]
 
 _YEARS: Final = range(2, 9999)
 """Of `run_at`: in no time zone does a moment of these years leave the range of a datetime."""
@@ -23,7 +26,9 @@ class StartOptions:
     """The options of one job; None takes the value of its type. Raises `InvalidRequest`.
 
     `run_at` (a datetime with a time zone) and `delay` (a timedelta, or a text such as `"5m"`) exclude each other.
-    `on_duplicate`: whether an active job with the same `unique_key` is an error or the answer.
+    `on_duplicate`: whether an active job with the same `unique_key` is an error or the answer. `after`: jobs, or their
+    ids, that must end before this one may start; `on_dependency_failure`: what it does if one of them fails or is
+    cancelled: `"cancel"` (the default) and `"fail"` end it at once, `"run"` starts it when all have ended.
     """
 
     owner: str | None = None
@@ -36,6 +41,8 @@ class StartOptions:
     max_attempts: int | None = None
     backoff: Backoff | None = None
     meta: Mapping[str, Any] | None = None
+    after: Iterable[Job | int] | None = None
+    on_dependency_failure: DependencyFailure | None = None
 
     def __post_init__(self) -> None:
         """Parse each option that was given."""
@@ -46,11 +53,18 @@ class StartOptions:
             raise InvalidRequest("run_at and delay exclude each other")
         if self.on_duplicate not in get_args(OnDuplicate):
             raise InvalidRequest(f"on_duplicate {quoted(self.on_duplicate)}: expected 'refuse' or 'return'")
+        if self.on_dependency_failure is not None and self.after is None:
+            raise InvalidRequest("on_dependency_failure needs after=[...], the jobs that may fail")
 
     @property
     def delay_seconds(self) -> float | None:
         """The delay in seconds, as it is stored."""
         return None if self.delay is None else parse_duration("delay", self.delay).total_seconds()
+
+    @property
+    def after_ids(self) -> Sequence[JobId]:
+        """The ids of the jobs that it waits for."""
+        return cast("tuple[JobId, ...]", self.after or ())
 
 
 def _run_at(given: Any) -> datetime:
@@ -70,6 +84,23 @@ def _delay(given: Any) -> Duration:
     return delay
 
 
+def _after(given: Any) -> tuple[JobId, ...]:
+    """Parse the jobs to wait for; each once."""
+    expected = "a list of jobs or of their ids"
+    if isinstance(given, Job | str | Mapping) or not isinstance(given, Iterable):
+        raise InvalidRequest(f"after {quoted(given)}: expected {expected}")
+    ids = [each.id if isinstance(each, Job) else of_kind("after", each, int, expected) for each in given]
+    if (unknown := next((each for each in ids if not 0 < each <= LARGEST_ID), None)) is not None:
+        raise JobDoesNotExist(unknown)
+    return tuple(dict.fromkeys(JobId(each) for each in ids))
+
+
+def _on_dependency_failure(given: Any) -> OnDependencyFailure:
+    if given not in get_args(DependencyFailure):
+        raise InvalidRequest(f"on_dependency_failure {quoted(given)}: expected 'cancel', 'fail' or 'run'")
+    return OnDependencyFailure(given)
+
+
 _PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "owner": owner_id,
     "run_at": _run_at,
@@ -80,6 +111,8 @@ _PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "max_attempts": partial(whole_number, "max_attempts", least=1),
     "backoff": partial(of_kind, "backoff", kind=Backoff, expected="a Backoff"),
     "meta": partial(of_kind, "meta", kind=Mapping, expected="a mapping"),
+    "after": _after,
+    "on_dependency_failure": _on_dependency_failure,
 }
 
 START_OPTIONS: Final = frozenset({"job_type", "session", "sync"} | {field.name for field in fields(StartOptions)})

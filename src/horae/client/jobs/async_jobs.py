@@ -1,16 +1,20 @@
 """The methods of `Jobs` for coroutines: each runs on a database thread, or in the caller's AsyncSession."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from functools import partial
+from itertools import islice
 from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 
 from horae.client.jobs.contention import TryAgain, with_retries_async
+from horae.client.jobs.grouping import READ_AT_ONCE
 from horae.client.jobs.jobs import Jobs
-from horae.client.jobs.waiting import until_ended_async
+from horae.client.jobs.members import Member
+from horae.client.jobs.waiting import of_group, of_job, until_ended_async
 from horae.client.on_threads import OnThreads, on_thread
+from horae.domain.jobs.groups import Group
 from horae.domain.jobs.job import Job, JobId
 from horae.domain.jobs.owner import EVERYBODY, Whose
 from horae.storage.engine.caller_threads import Use
@@ -30,6 +34,7 @@ class AsyncJobs(OnThreads[Jobs]):
 
     def __init__(self, jobs: Jobs, database: Database, wakeup: WakeupChannel) -> None:
         super().__init__(jobs.without_waiting(), database)
+        self._waiting = jobs
         self._wakeup = wakeup
 
     get = on_thread(Jobs.get)
@@ -37,6 +42,7 @@ class AsyncJobs(OnThreads[Jobs]):
     attempts = on_thread(Jobs.attempts)
     count = on_thread(Jobs.count)
     reschedule = on_thread(Jobs.reschedule, Use.CHANGE)
+    get_group = on_thread(Jobs.get_group)
     delete = on_thread(Jobs.delete, Use.HOOK)
     clean_up = on_thread(Jobs.clean_up, Use.HOOK)
 
@@ -76,7 +82,7 @@ class AsyncJobs(OnThreads[Jobs]):
         """Wait for the result without holding a thread; see `Jobs.wait`."""
         seconds = seconds_of("timeout", timeout)
         await self.get(job_id, owner=owner)
-        await until_ended_async(self.database, self._wakeup, JobId(job_id), seconds)
+        await until_ended_async(self.database, self._wakeup, of_job(JobId(job_id)), seconds)
         return self.client.result_of(await self.get(job_id, owner=owner))
 
     async def cancel(self, job_id: int, *, owner: Whose = EVERYBODY, by: str | None = None) -> Job:
@@ -87,3 +93,48 @@ class AsyncJobs(OnThreads[Jobs]):
     async def retry(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
         """Repeat a failed or cancelled job; see `Jobs.retry`."""
         return await self._with_retries(None, partial(self.client.retry, job_id, owner=owner))
+
+    async def start_group(
+        self, members: Iterable[Member], /, *, session: AsyncWithin | None = None, **options: Any
+    ) -> Group:  # fmt: skip
+        """Start jobs as a group, and a job that runs after them; see `Jobs.start_group`."""
+        return await self._in_one_call(session, Jobs.start_group, members, **options)
+
+    async def add_to_group(
+        self, group_id: int, members: Iterable[Member], /, *, session: AsyncWithin | None = None, **options: Any
+    ) -> JobIds:  # fmt: skip
+        """Add members while the group is open; see `Jobs.add_to_group`."""
+        return await self._in_one_call(session, Jobs.add_to_group, group_id, members, **options)
+
+    async def _in_one_call(self, session: AsyncWithin | None, call: Callable[..., T], *given: Any, **options: Any) -> T:
+        """Run a call of several transactions, which cannot be repeated from the one that another one blocked."""
+        if session is None:
+            return await self.database.in_thread(partial(call, self._waiting, *given, **options), Use.CHANGE)
+        return await session.run_sync(lambda within: call(self.client, *given, session=within, **options))
+
+    async def wait_for_group(
+        self, group_id: int, *, timeout: Timeout | None = None, owner: Whose = EVERYBODY  # noqa: ASYNC109 - as above
+    ) -> Group:  # fmt: skip
+        """Wait until all members and `then` have ended; see `Jobs.wait_for_group`."""
+        seconds = seconds_of("timeout", timeout)
+        group = await self.get_group(group_id, owner=owner)
+        await until_ended_async(self.database, self._wakeup, of_group(group.id), seconds)
+        return await self.get_group(group_id, owner=owner)
+
+    async def cancel_group(self, group_id: int, *, owner: Whose = EVERYBODY, by: str | None = None) -> Group:
+        """Cancel the members that have not ended, and `then`; see `Jobs.cancel_group`."""
+        cancel = partial(self.client.cancel_group, group_id, owner=owner, by=by)
+        return await asyncio.shield(self.database.in_thread(cancel, Use.CANCEL))
+
+    async def members(self, group_id: int, *, owner: Whose = EVERYBODY, finished: bool = False) -> AsyncIterator[Job]:
+        """Yield the members in the order in which they were added; see `Jobs.members`."""
+        call = partial(self.client.members, group_id, owner=owner, finished=finished)
+        source = await self.database.in_thread(call)
+        while batch := await self.database.in_thread(lambda: list(islice(source, READ_AT_ONCE))):
+            for job in batch:
+                yield job
+
+    async def results_of_group(self, group_id: int, *, owner: Whose = EVERYBODY) -> AsyncIterator[Any]:
+        """Yield the results of the members that have finished; see `Jobs.results_of_group`."""
+        async for job in self.members(group_id, owner=owner, finished=True):
+            yield self.client.result_of(job)

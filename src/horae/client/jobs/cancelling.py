@@ -14,6 +14,8 @@ from horae.storage.engine.database import Database
 from horae.storage.jobs import reading
 from horae.storage.jobs.owed_hooks import ON_CANCELLED
 from horae.storage.outcomes import cancelling
+from horae.storage.outcomes.follow_ups import FollowUps
+from horae.types.groups import GroupCanceller
 from horae.types.hooks.hooks import Hooks
 from horae.types.hooks.threads import HookThreads
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
@@ -24,6 +26,7 @@ class JobCanceller:
 
     def __init__(self, database: Database, live: LiveStore, wakeup: WakeupChannel, hooks: Hooks) -> None:
         self._database, self._live, self._wakeup, self._hooks = database, live, wakeup, hooks
+        self._groups = GroupCanceller(database, live, wakeup)
         self._call_hook: Callable[[JobId, str], None] = hooks.call_here
         self._may_wait = True
 
@@ -47,33 +50,37 @@ class JobCanceller:
         cancel = recorded(cancelling.cancel, change, changed=lambda job: job is not None)
         shown = with_live_reports(self._live, [job])[0]
         owed = self._hooks.owes(job.type, ON_CANCELLED)
+        followed = FollowUps()
         try:
-            cancelled = self._database.transact_at_once(cancel, job.id, who, shown, owed=owed)
+            cancelled = self._database.transact_at_once(cancel, job.id, who, shown, owed=owed, followed=followed)
         except DatabaseBusy as error:
             if job.state is JobState.STARTED:
                 self._request_cancel(job.id, who)
 
             def wait() -> Job | None:
-                return self._database.transact(cancel, job.id, who, shown, owed=owed)
+                return self._database.transact(cancel, job.id, who, shown, owed=owed, followed=followed)
 
-            rest = partial(self._cancel_after_waiting, job, who, wait)
+            rest = partial(self._cancel_after_waiting, job, who, wait, followed)
             if not self._may_wait:
                 raise TryAgain(error, rest) from error
             return rest()
-        return self._cancelled(job, who, cancelled)
+        return self._cancelled(job, who, cancelled, followed)
 
-    def _cancel_after_waiting(self, job: Job, who: str | None, cancel: Callable[[], Job | None]) -> Job:
+    def _cancel_after_waiting(
+        self, job: Job, who: str | None, cancel: Callable[[], Job | None], followed: FollowUps
+    ) -> Job:
         try:
             cancelled = cancel()
         except BaseException:
             self._live.forget([job.id])
             raise
-        return self._cancelled(job, who, cancelled)
+        return self._cancelled(job, who, cancelled, followed)
 
-    def _cancelled(self, job: Job, who: str | None, cancelled: Job | None) -> Job:
+    def _cancelled(self, job: Job, who: str | None, cancelled: Job | None, followed: FollowUps) -> Job:
         """Notify the body and the waiting callers after the row was updated; None: the job had ended or is gone."""
         if cancelled is None:
             return self._not_cancelled(job.id)
+        self._groups.act_on(followed)
         if cancelled.node_id is None:
             self._live.forget([job.id])
             self._call_hook(job.id, job.type)

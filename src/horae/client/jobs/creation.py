@@ -9,11 +9,14 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from horae.client.jobs.limits import JobLimits
+from horae.domain.jobs.groups import GroupId, OnDependencyFailure
 from horae.domain.jobs.job import Job, JobId, JobState
 from horae.domain.storable import fits, is_storable_json, spelled_out
-from horae.errors import DuplicateJob, InvalidRequest, MaxJobCountExceeded
-from horae.storage.jobs import creation, parameters, reading
+from horae.errors import DuplicateJob, InvalidRequest, JobDoesNotExist, MaxJobCountExceeded
+from horae.storage.jobs import creation, dependencies, parameters, reading
 from horae.storage.jobs.creation import Contended, Inserted, NewJob
+from horae.storage.jobs.dependencies import Dependency
+from horae.storage.outcomes import follow_ups
 from horae.types.job_type import JobType, has_hook
 from horae.types.start_options import OnDuplicate, StartOptions
 from horae.types.storing import storable_parameters
@@ -33,11 +36,13 @@ class Creation:
     values: Mapping[str, Any]
     stored: Stored
     on_duplicate: OnDuplicate = "refuse"
+    after: Sequence[JobId] = ()
+    on_dependency_failure: OnDependencyFailure = OnDependencyFailure.CANCEL
 
     @property
     def is_plain(self) -> bool:
         """Return whether the creation is a single INSERT."""
-        guarded = self.limit is not None or self.new.unique_key is not None
+        guarded = self.limit is not None or self.new.unique_key is not None or bool(self.after)
         return not guarded and self.stored.row is None and not has_hook(self.job_type, "after_creation")
 
     @property
@@ -54,7 +59,9 @@ class Creation:
 def checked(job_type: JobType[Any], options: StartOptions, values: Mapping[str, Any]) -> Creation:
     """Check a call without using the database. Raises `InvalidParameters`, or what `prepare_values` raises."""
     stored = stored_parameters(job_type, options.owner, values)
-    return Creation(job_type, new_job(job_type, options, stored.text), values, stored, options.on_duplicate)
+    new = new_job(job_type, options, stored.text)
+    on_failure = OnDependencyFailure(options.on_dependency_failure or OnDependencyFailure.CANCEL)
+    return Creation(job_type, new, values, stored, options.on_duplicate, options.after_ids, on_failure)
 
 
 def stored_parameters(job_type: JobType[Any], owner: str | None, values: Mapping[str, Any]) -> Stored:
@@ -91,6 +98,7 @@ def counted(values: Iterable[Mapping[str, Any]], limits: JobLimits) -> list[Mapp
 def create(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
     """Insert the job; return it and whether it is new. Raises `MaxJobCountExceeded` or `DuplicateJob`."""
     new = wanted.new
+    after = _dependencies(connection, wanted) if wanted.after else ()
     if wanted.limit is None and new.unique_key is None:
         inserted: Inserted | None = creation.add(connection, new)
     else:
@@ -103,8 +111,28 @@ def create(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
     if isinstance(wanted.job_type.parameters, MappedParameters):
         _add_rows(connection, wanted.job_type.parameters, [(inserted.id, wanted.stored.row or {})])
     job = job_of(new, inserted)
+    if after:
+        job = _held_back(connection, wanted, job, after)
     wanted.job_type.after_creation(job, wanted.values, connection)
     return job, True
+
+
+def _dependencies(connection: Connection, wanted: Creation) -> Sequence[Dependency]:
+    """Lock the jobs that the new one waits for. Raises `JobDoesNotExist`, also for another owner's job."""
+    found = dependencies.await_jobs(connection, wanted.after)
+    owner = wanted.new.owner
+    seen = {each.id for each in found if owner is None or each.owner == owner}
+    if (missing := next((job_id for job_id in wanted.after if job_id not in seen), None)) is not None:
+        raise JobDoesNotExist(missing)
+    return found
+
+
+def _held_back(connection: Connection, wanted: Creation, job: Job, after: Sequence[Dependency]) -> Job:
+    """Let a new job wait; if the jobs before it have ended already, decide about it at once."""
+    on_failure = wanted.on_dependency_failure
+    dependencies.hold_back(connection, job.id, after, on_failure)
+    follow_ups.resolve(connection, job.id, [each.state for each in after], on_failure)
+    return reading.get(connection, job.id) or job
 
 
 def create_once(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
@@ -123,15 +151,22 @@ def create_plain(connection: Connection, wanted: Creation) -> Job:
 
 
 def create_many(
-    connection: Connection, template: Creation, stored: Sequence[Stored], values: Sequence[Mapping[str, Any]]
+    connection: Connection,
+    template: Creation,
+    stored: Sequence[Stored],
+    values: Sequence[Mapping[str, Any]],
+    group_id: GroupId | None = None,
 ) -> list[JobId]:
-    """Insert a batch in one statement, all or none; `values` are the caller's parameters, for `after_creation`."""
+    """Insert a batch in one statement, all or none; `values` are the caller's parameters, for `after_creation`.
+
+    `group_id`: the group of which they become members.
+    """
     new, limit = template.new, template.limit_of_batch
     if limit is not None and new.owner is not None:
         creation.lock_limit(connection, new.owner, new.type)
         if creation.count_open(connection, new.owner, new.type) + len(stored) > limit:
             raise MaxJobCountExceeded(new.type, new.owner, limit)
-    ids = creation.add_many(connection, new, as_json(stored))
+    ids = creation.add_many(connection, new, as_json(stored), group_id)
     if isinstance(template.job_type.parameters, MappedParameters):
         rows = [(job_id, item.row or {}) for job_id, item in zip(ids, stored, strict=True)]
         _add_rows(connection, template.job_type.parameters, rows)

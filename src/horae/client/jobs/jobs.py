@@ -4,11 +4,10 @@ from copy import copy
 
 from horae.client.jobs.changing import ChangesJobs
 from horae.client.jobs.contention import once
-from horae.client.jobs.reading import ReadsJobs
-from horae.client.jobs.starting import StartsJobs
+from horae.client.jobs.grouping import GroupsJobs
 
 
-class Jobs(StartsJobs, ReadsJobs, ChangesJobs):
+class Jobs(GroupsJobs, ChangesJobs):
     """Start, watch, cancel jobs. See `AsyncJobs` for coroutines."""
 
     def without_waiting(self) -> "Jobs":

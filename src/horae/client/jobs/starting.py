@@ -22,7 +22,7 @@ from horae.storage.engine.after_commit import after_commit
 from horae.storage.engine.database import conflicts_as_busy
 from horae.types.arguments import of_kind
 from horae.types.registry import JobTypeReference
-from horae.types.start_options import OnDuplicate, StartOptions
+from horae.types.start_options import DependencyFailure, OnDuplicate, StartOptions
 
 Within: TypeAlias = Session | Connection
 T = TypeVar("T")
@@ -36,19 +36,22 @@ class StartsJobs(JobsBase):
         run_at: datetime | None = None, delay: Duration | None = None, priority: int | None = None,
         queue: str | None = None, unique_key: str | None = None, on_duplicate: OnDuplicate = "refuse",
         max_attempts: int | None = None, backoff: Backoff | None = None, meta: Mapping[str, Any] | None = None,
+        after: Iterable[Job | int] | None = None, on_dependency_failure: DependencyFailure | None = None,
         sync: bool = False, **values: Any,
     ) -> Job:  # fmt: skip
         """Create a job; a node runs it. Other named arguments are the job's parameters.
 
         `session`: create it in the caller's transaction, so that it exists if and only if that commits. `sync`: run it
         in this thread, under the same rules and with its retries, and return it when it has ended; it is still pending
-        only if its next attempt is due in more than a minute, which is left to the nodes. Raises `InvalidParameters`,
-        `MaxJobCountExceeded`, `DuplicateJob`, or what `prepare_values` and `after_creation` raise; nothing is left
+        only if its next attempt is due in more than a minute, which is left to the nodes. `after`: jobs that must end
+        before it may start; see `StartOptions`. Raises `InvalidParameters`, `MaxJobCountExceeded`, `DuplicateJob`,
+        `JobDoesNotExist` for a job of `after`, or what `prepare_values` and `after_creation` raise; nothing is left
         then.
         """
         options = StartOptions(
             owner=owner, run_at=run_at, delay=delay, priority=priority, queue=queue, unique_key=unique_key,
-            on_duplicate=on_duplicate, max_attempts=max_attempts, backoff=backoff, meta=meta,
+            on_duplicate=on_duplicate, max_attempts=max_attempts, backoff=backoff, meta=meta, after=after,
+            on_dependency_failure=on_dependency_failure,
         )  # fmt: skip
         return self.create(job_type, values, options, session=session, sync=sync)
 
@@ -59,6 +62,8 @@ class StartsJobs(JobsBase):
         """Create a job as `start` does; parameters and options are separate, so that no name can clash."""
         wanted = creation.checked(self._registry.resolve(job_type), options, values)
         if sync:
+            if wanted.after:
+                raise InvalidRequest("sync=True runs the job at once, so it cannot wait for other jobs (after)")
             return self._start_inline(wanted, session)
         if session is not None:
             return self._within_caller_s(session, partial(creation.create, wanted=wanted))[0]
@@ -85,6 +90,8 @@ class StartsJobs(JobsBase):
             options = replace(options, owner=owner)
         if options.unique_key is not None:
             raise InvalidRequest("unique_key names one job; start_many starts many")
+        if options.after:
+            raise InvalidRequest("start_many does not support after; use start, or start_group with then")
         kind = self._registry.resolve(job_type)
         given = creation.counted(values, self.limits)
         stored = [creation.stored_parameters(kind, options.owner, item) for item in given]

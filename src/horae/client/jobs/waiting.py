@@ -1,15 +1,20 @@
-"""Waits for the end of a job: woken by a hint, and polling with growing pauses in case no hint arrives."""
+"""Waits for the end of a job or a group: woken by a hint, and polling with growing pauses in case no hint arrives."""
 
 import asyncio
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
-from horae.domain.jobs.job import ENDED, JobId, JobState
-from horae.errors import JobDoesNotExist, WaitTimeout
+from sqlalchemy import Connection
+
+from horae.domain.jobs.groups import GroupId
+from horae.domain.jobs.job import ENDED, JobId
+from horae.errors import GroupDoesNotExist, JobDoesNotExist, WaitTimeout
 from horae.storage.engine.database import Database
-from horae.storage.jobs import reading
+from horae.storage.jobs import groups, reading
 from horae.types.context import JobContext
 from horae.types.logs.job_fields import current_context
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
@@ -22,17 +27,60 @@ CHECK_EVERY: Final = 0.1
 """Seconds between checks whether the body that waits was told to stop itself."""
 
 
+@dataclass(frozen=True, slots=True)
+class Awaited:
+    """What is waited for: a job, or a group with the job after it."""
+
+    has_ended: Callable[[Connection], bool]
+    concerns: Callable[[Hint], bool]
+    timed_out: Callable[[float], WaitTimeout]
+
+
+def of_job(job_id: JobId) -> Awaited:
+    """Wait for the end of a job; raises `JobDoesNotExist` if it is deleted meanwhile."""
+
+    def has_ended(connection: Connection) -> bool:
+        states = reading.states(connection, [job_id])
+        if job_id not in states:
+            raise JobDoesNotExist(job_id)
+        return states[job_id] in ENDED
+
+    return Awaited(has_ended, partial(_concerns, job_id=job_id), partial(WaitTimeout, job_id))
+
+
+def of_group(group_id: GroupId) -> Awaited:
+    """Wait for the end of all members and of the job after them."""
+
+    def has_ended(connection: Connection) -> bool:
+        ended = groups.have_all_ended(connection, group_id)
+        if ended is None:
+            raise GroupDoesNotExist(group_id)
+        return ended
+
+    return Awaited(has_ended, _is_end, partial(WaitTimeout, group_id, what="group"))
+
+
 def until_ended(database: Database, wakeup: WakeupChannel, job_id: JobId, timeout: float | None) -> None:
     """Wait in this thread. Raises `WaitTimeout` or `JobDoesNotExist`.
 
     Within the body of another job it also raises what stops that body: its cancel or its time limit.
     """
+    until(database, wakeup, of_job(job_id), timeout)
+
+
+def until_group_ended(database: Database, wakeup: WakeupChannel, group_id: GroupId, timeout: float | None) -> None:
+    """Wait in this thread for a group, in the same way. Raises `WaitTimeout` or `GroupDoesNotExist`."""
+    until(database, wakeup, of_group(group_id), timeout)
+
+
+def until(database: Database, wakeup: WakeupChannel, awaited: Awaited, timeout: float | None) -> None:
+    """Wait in this thread."""
     context = current_context()
     hinted = threading.Event()
-    end = wakeup.subscribe(lambda hint: hinted.set() if _concerns(hint, job_id) else None)
+    end = wakeup.subscribe(lambda hint: hinted.set() if awaited.concerns(hint) else None)
     try:
-        for pause in _pauses(job_id, timeout):
-            if _has_ended(database.autocommit(reading.states, [job_id]), job_id):
+        for pause in _pauses(awaited, timeout):
+            if database.autocommit(awaited.has_ended):
                 return
             _wait(hinted, pause, context)
             hinted.clear()
@@ -52,21 +100,18 @@ def _wait(hinted: threading.Event, seconds: float, context: JobContext[Any] | No
     context.check()
 
 
-async def until_ended_async(database: Database, wakeup: WakeupChannel, job_id: JobId, timeout: float | None) -> None:  # noqa: ASYNC109 - it is the wait of the job, and its error says so
+async def until_ended_async(database: Database, wakeup: WakeupChannel, awaited: Awaited, timeout: float | None) -> None:  # noqa: ASYNC109 - it is the wait of the job, and its error says so
     """Wait in this task."""
     hinted, loop = asyncio.Event(), asyncio.get_running_loop()
 
-    def read_state() -> Mapping[JobId, JobState]:
-        return database.autocommit(reading.states, [job_id])
-
     def listen(hint: Hint) -> None:
-        if _concerns(hint, job_id):
+        if awaited.concerns(hint):
             loop.call_soon_threadsafe(hinted.set)
 
     end = wakeup.subscribe(listen)
     try:
-        for pause in _pauses(job_id, timeout):
-            if _has_ended(await database.in_thread(read_state), job_id):
+        for pause in _pauses(awaited, timeout):
+            if await database.in_thread(partial(database.autocommit, awaited.has_ended)):
                 return
             try:
                 async with asyncio.timeout(pause):
@@ -78,17 +123,15 @@ async def until_ended_async(database: Database, wakeup: WakeupChannel, job_id: J
         end()
 
 
+def _is_end(hint: Hint) -> bool:
+    return hint.kind is HintKind.ENDED
+
+
 def _concerns(hint: Hint, job_id: JobId) -> bool:
-    return hint.kind is HintKind.ENDED and (not hint.job_ids or job_id in hint.job_ids)
+    return _is_end(hint) and (not hint.job_ids or job_id in hint.job_ids)
 
 
-def _has_ended(states: Mapping[JobId, JobState], job_id: JobId) -> bool:
-    if job_id not in states:
-        raise JobDoesNotExist(job_id)
-    return states[job_id] in ENDED
-
-
-def _pauses(job_id: JobId, timeout: float | None) -> Iterator[float]:
+def _pauses(awaited: Awaited, timeout: float | None) -> Iterator[float]:
     """Yield the seconds to wait after each poll. Raises `WaitTimeout` after the last poll before the deadline."""
     deadline = None if timeout is None else time.monotonic() + timeout
     pause = FIRST_POLL
@@ -96,5 +139,5 @@ def _pauses(job_id: JobId, timeout: float | None) -> Iterator[float]:
         left = LONGEST_POLL if deadline is None else deadline - time.monotonic()
         yield max(0.0, min(pause, left))
         if deadline is not None and time.monotonic() >= deadline and left <= 0:
-            raise WaitTimeout(job_id, timeout or 0.0)
+            raise awaited.timed_out(timeout or 0.0)
         pause = min(pause * 2, LONGEST_POLL)

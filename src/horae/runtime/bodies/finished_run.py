@@ -20,7 +20,7 @@ class FinishedRun(NamedTuple):
 
     Without a settlement only the end of the body is recorded, because another node owns the job. If the body never
     began (`unbegun`), the job returns to pending and the attempt does not count. If its own transaction has `already`
-    finished the job, nothing is written.
+    finished the job, nothing is written; `releases`: other jobs may be claimed now that waited for it.
     """
 
     claim: Claim
@@ -28,6 +28,7 @@ class FinishedRun(NamedTuple):
     error: BaseException | None = None
     already: bool = False
     unbegun: bool = False
+    releases: bool = False
 
 
 def finish(

@@ -52,6 +52,7 @@ class RunEnvironment:
 def perform(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> FinishedRun:
     """Run a body in this thread."""
     context.begin()
+    context.groups = job_type.groups
     here = forks.count
     with logged_as(context, environment.node):
         try:
@@ -70,6 +71,7 @@ def perform(job_type: JobType[Any], context: JobContext[Any], environment: RunEn
 async def perform_async(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> FinishedRun:
     """Run a coroutine body in this task."""
     context.begin()
+    context.groups = job_type.groups
     here = forks.count
     with logged_as(context, environment.node):
         try:
@@ -216,7 +218,8 @@ def _returned(
 
 def _ended_in_transaction(context: JobContext[Any], text: str | None, *, own: bool) -> FinishedRun:
     """Return the end of a body whose transaction is committed; `own`: it was on Horae's database, and ended the job."""
-    return FinishedRun(context.claim, None if own else finished(context.claim, text), already=own)
+    settlement = None if own else finished(context.claim, text)
+    return FinishedRun(context.claim, settlement, already=own, releases=context.releases)
 
 
 @contextmanager
@@ -279,9 +282,12 @@ def _ending_in_a_child() -> Generator[None]:
 def settle_within(connection: Connection, context: JobContext[Any], result: str | None, node: NodeId) -> None:
     """Finish the job in the last statement of its own transaction; raise `Overtaken` to roll it back."""
     claim = context.claim
+    context.run_before_end(connection)
     settlement = finished(claim, result)._replace(label=context.label, took=context.took)
-    if claim.id not in settling.settle(connection, node, [settlement]).settled:
+    settled = settling.settle(connection, node, [settlement])
+    if claim.id not in settled.settled:
         raise Overtaken
+    context.releases = bool(settled.follow_ups.released)
 
 
 def _own_connection(entered: Any, database: Database) -> Connection | None:

@@ -6,6 +6,7 @@ from collections.abc import Container, Sequence
 from functools import partial
 from typing import Final
 
+from horae.domain.jobs.groups import GroupId
 from horae.domain.jobs.job import Job, JobId, JobState
 from horae.domain.schedules.planning_state import Stop
 from horae.live.store import CancelRequest
@@ -17,8 +18,10 @@ from horae.runtime.liveness.rescue import Rescued
 from horae.runtime.signals import Signals
 from horae.storage.jobs import reading
 from horae.storage.outcomes import cancelling
+from horae.storage.outcomes.follow_ups import FollowUps
 from horae.storage.outcomes.settling import Settled
 from horae.storage.schedules.plan_writing import AppliedPlan
+from horae.types.groups import GroupCanceller
 from horae.wakeup.channel import Hint, HintKind
 
 LONGEST_CANCELLER: Final = 200
@@ -38,6 +41,7 @@ class Completion:
     ) -> None:
         self._group, self._signals, self._hooks, self._reporter = group, signals, hooks, reporter
         self._wakeup, self._live, self._database = components.wakeup, components.live, components.database
+        self._groups = GroupCanceller(self._database, self._live, self._wakeup)
         self._loop = asyncio.get_running_loop()
         signals.settled.connect(self._settled)
         signals.decided.connect(self._decided)
@@ -74,10 +78,26 @@ class Completion:
         self._send_schedules_changed(
             list({run.claim.schedule_id for run in batch if run.already and run.claim.schedule_id is not None})
         )
-        if result.returned:
+        if result.returned or result.follow_ups.released or any(run.releases for run in batch):
             self._send_work()
+        self.act_on(result.follow_ups)
         if result.runs:
             self._signals.runs_ended.send(result.runs)
+
+    def act_on(self, followed: FollowUps) -> None:
+        """Notify those that wait for jobs which ended with others, and cancel the members of cancelled groups."""
+        if followed.ended:
+            self._send_jobs_ended([job.id for job in followed.ended])
+            self._hooks.wake()
+        for group_id in followed.cancelled:
+            self._group.create_task(self._cancel_members(group_id))
+
+    async def _cancel_members(self, group_id: GroupId) -> None:
+        try:
+            await self._database.in_service(partial(self._groups.cancel_members, group_id))
+        except Exception as error:  # noqa: BLE001 - the sweeper of a node repeats it
+            log.warning("the members of group %d cannot be cancelled yet: %s", group_id, error)
+        self._hooks.wake()
 
     def _decided(self, decisions: Sequence[AppliedPlan]) -> None:
         """Start what this node's controller has fired, and stop the runs that the next ones are to replace."""

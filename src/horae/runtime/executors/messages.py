@@ -2,7 +2,7 @@
 
 - to the child: `job` (module, qualname, claim, journal, slot, log_level, log_json), `order` (order, detail), `end`
 - from the child: `ready`, `began`, `progress` (percentage, label), `not_loaded` (the texts of the failure),
-  `result` (settlement, already, unbegun)
+  `result` (settlement, already, unbegun, releases)
 """
 
 import json
@@ -63,7 +63,7 @@ def order_from_json(fields: Mapping[str, Any]) -> BaseException:
 def run_as_json(run: FinishedRun) -> dict[str, Any]:
     """Convert a run that has ended. The exception itself is left out: the settlement contains its texts."""
     settlement = None if run.settlement is None else run.settlement._asdict()
-    return {"settlement": settlement, "already": run.already, "unbegun": run.unbegun}
+    return {"settlement": settlement, "already": run.already, "unbegun": run.unbegun, "releases": run.releases}
 
 
 def run_from_json(claim: Claim, fields: Mapping[str, Any]) -> FinishedRun:
@@ -74,4 +74,6 @@ def run_from_json(claim: Claim, fields: Mapping[str, Any]) -> FinishedRun:
             **values, "state": JobState(values["state"]), "outcome": AttemptOutcome(values["outcome"]),
         }  # fmt: skip
         settlement = Settlement(**given)
-    return FinishedRun(claim, settlement, already=fields["already"], unbegun=fields["unbegun"])
+    return FinishedRun(
+        claim, settlement, already=fields["already"], unbegun=fields["unbegun"], releases=fields["releases"]
+    )

@@ -36,6 +36,7 @@ from horae.storage.jobs import claims
 from horae.storage.jobs.owed_hooks import OWED_BY
 from horae.storage.outcomes.settling import Settled
 from horae.types.context import JobContext
+from horae.types.groups import GroupCanceller
 from horae.types.hooks.hooks import Hooks
 from horae.wakeup.channel import Hint, HintKind
 
@@ -51,6 +52,7 @@ class InlineNode:
         self._components = components
         self._options = NodeOptions(concurrency=1, timing=timing or Timing())
         self._hooks = Hooks(components.database, components.registry)
+        self._groups = GroupCanceller(components.database, components.live, components.wakeup)
         self._membership: Membership | None = None
         self.reset_after_fork()
         register_for_reset(self)
@@ -160,6 +162,9 @@ class InlineNode:
             state = JobState.FINISHED if finished.settlement is None else finished.settlement.state
         self._reporter.forget([claim.id], [claim.id] if state is JobState.CANCELLED else [])
         self._reporter.publish()
+        self._groups.act_on(settled.follow_ups)
+        if finished.releases:
+            self._send_work()
         if state in OWED_BY:
             if finished.error is not None:
                 self._hooks.remember(claim.id, finished.error)

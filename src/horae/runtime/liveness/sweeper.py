@@ -25,6 +25,7 @@ from horae.domain.jobs.limits import Limit
 from horae.live.store import LiveReport, LiveStore
 from horae.runtime.bodies.run import START_UP
 from horae.runtime.journal.files import Journals
+from horae.runtime.liveness.group_sweeper import GroupSweeper
 from horae.runtime.liveness.membership import Membership
 from horae.runtime.liveness.rescue import Rescued, Rescuer
 from horae.runtime.timing import SweeperTiming
@@ -47,14 +48,14 @@ class Sweeper:
 
     def __init__(  # noqa: PLR0913 - the one place where these meet
         self, *, database: Database, membership: Membership, registry: Registry, live: LiveStore,
-        journals: Journals, keep_seconds: float, timing: SweeperTiming, rng: Random,
+        journals: Journals, groups: GroupSweeper, keep_seconds: float, timing: SweeperTiming, rng: Random,
         on_rescue: Callable[[Sequence[Rescued]], None], on_expiry: Callable[[Job], None],
         on_runs: Callable[[Sequence[AppliedPlan]], None],
     ) -> None:  # fmt: skip
         self._database, self._membership, self._registry = database, membership, registry
         self._live, self._timing, self._rng = live, timing, rng
         self._on_rescue, self._on_expiry, self._on_runs = on_rescue, on_expiry, on_runs
-        self._journals = journals
+        self._journals, self._groups = journals, groups
         self._born = time.monotonic()
         self._elapsed = Elapsed()
         self._clean_every = timing.clean_interval(keep_seconds)
@@ -115,10 +116,12 @@ class Sweeper:
         if self._rounds % self._timing.limits_every == 0:
             await self.enforce_limits()
             await self.end_lost_runs()
+            await self._database.in_service(self._groups.sweep)
         if time.monotonic() >= self._clean_at:
             self._clean_at = time.monotonic() + self._clean_every
             await self._database.in_service(self._forget_ended)
             await self._database.in_service(self._journals.sweep)
+            await self._database.in_service(self._groups.forget_ended)
         self._rounds += 1
 
     def _announce(self, dead: Mapping[NodeId, Death]) -> None:

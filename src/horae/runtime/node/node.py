@@ -28,6 +28,7 @@ from horae.runtime.claims.worker import Worker
 from horae.runtime.components import Components, NodeOptions
 from horae.runtime.controller import Controller
 from horae.runtime.journal.files import Journals
+from horae.runtime.liveness.group_sweeper import GroupSweeper
 from horae.runtime.liveness.membership import Membership, membership_of
 from horae.runtime.liveness.node_record import record_of
 from horae.runtime.liveness.sweeper import Sweeper
@@ -42,6 +43,7 @@ from horae.runtime.signals import Signals
 from horae.storage.engine.caller_threads import Use
 from horae.storage.engine.connections import pooler
 from horae.storage.jobs.claims import ClaimScope
+from horae.types.groups import GroupCanceller
 from horae.types.hooks.hooks import Hooks
 from horae.types.logs.job_fields import set_node
 from horae.wakeup.channel import Hint, HintKind
@@ -233,13 +235,16 @@ class Incarnation:
 
     def _new_sweeper(self) -> Sweeper:
         components, signals = self._components, self.signals
+        keep_seconds = self._options.keep.total_seconds()
+        canceller = GroupCanceller(components.database, components.live, components.wakeup)
         return Sweeper(
             database=components.database,
             membership=self._membership,
             registry=components.registry,
             live=components.live,
             journals=self._journals,
-            keep_seconds=self._options.keep.total_seconds(),
+            groups=GroupSweeper(components.database, canceller, keep_seconds),
+            keep_seconds=keep_seconds,
             timing=self._timing.sweeper,
             rng=self._rng,
             on_rescue=signals.rescued.send,

@@ -2,17 +2,45 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import BigInteger, Connection, Integer, Row, String, and_, bindparam, insert, or_, select, update
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    Integer,
+    Row,
+    String,
+    and_,
+    bindparam,
+    delete,
+    insert,
+    literal,
+    or_,
+    select,
+    union_all,
+    update,
+)
 
 from horae.domain.jobs.groups import Group, GroupId, OnFailure
 from horae.domain.jobs.job import Job, JobId, JobState, WaitsFor
-from horae.storage.engine.dialect import database_now
+from horae.storage.engine.dialect import database_now, seconds_ago
 from horae.storage.engine.unreadable_rows import read, readable
 from horae.storage.jobs.group_tables import groups
 from horae.storage.jobs.reading import COLUMNS, job_from
 from horae.storage.jobs.tables import jobs
+
+
+class Unsettled(NamedTuple):
+    """What is left to do for groups.
+
+    `unreported`: whether jobs have ended whose ends are not reported; `cancelled`: groups with members that have not
+    ended; `abandoned`: groups whose members were not inserted completely.
+    """
+
+    unreported: bool
+    cancelled: list[GroupId]
+    abandoned: list[GroupId]
+
 
 GROUP_COLUMNS: Final = tuple(groups.c[field.name] for field in fields(Group) if field.name in groups.c)
 _group_id: Final = bindparam("group_id", type_=BigInteger())
@@ -53,6 +81,25 @@ FINISHED_MEMBERS: Final = MEMBERS.where(jobs.c.state == JobState.FINISHED)
 RUNNING: Final = select(*COLUMNS).where(
     jobs.c.node_id.is_not(None), jobs.c.state == JobState.STARTED, jobs.c.group_id + 0 == _group_id
 )
+_then = jobs.alias("then_job")
+ENDS: Final = (
+    select(groups.c.ended_at, groups.c.then_id, _then.c.id.label("found"), _then.c.finished_at)
+    .select_from(groups.outerjoin(_then, _then.c.id == groups.c.then_id))
+    .where(groups.c.id == _group_id)
+)
+_unreported = select(literal("unreported").label("kind"), jobs.c.id).where(
+    jobs.c.awaited, jobs.c.finished_at.is_not(None)
+)
+_cancelled = select(literal("cancelled").label("kind"), groups.c.id).where(
+    groups.c.ended_at.is_(None), groups.c.cancelled_at.is_not(None)
+)
+_abandoned = select(literal("abandoned").label("kind"), groups.c.id).where(
+    groups.c.ended_at.is_(None), groups.c.cancelled_at.is_(None), groups.c.inserting_at < seconds_ago("seconds")
+)
+UNSETTLED: Final = union_all(select(_unreported.limit(1).subquery()), _cancelled, _abandoned)
+_member_left = select(jobs.c.id).where(jobs.c.group_id == groups.c.id).exists()
+_then_left = select(jobs.c.id).where(jobs.c.id == groups.c.then_id).exists()
+FORGET_ENDED: Final = delete(groups).where(groups.c.ended_at < seconds_ago("seconds"), ~_member_left, ~_then_left)
 STILL_HELD: Final = (
     select(jobs.c.id)
     .where(jobs.c.id == _job_id, jobs.c.lease == bindparam("lease"), jobs.c.state == JobState.STARTED)
@@ -117,6 +164,30 @@ def members(
 def running(connection: Connection, group_id: GroupId) -> list[Job]:
     """Return the members that nodes are running."""
     return readable(jobs.name, connection.execute(RUNNING, {"group_id": group_id}), job_from)
+
+
+def have_all_ended(connection: Connection, group_id: GroupId) -> bool | None:
+    """Return whether all members and the job after them have ended; None if there is no such group."""
+    row = connection.execute(ENDS, {"group_id": group_id}).one_or_none()
+    if row is None:
+        return None
+    then_is_open = row.found is not None and row.finished_at is None
+    return row.ended_at is not None and not then_is_open
+
+
+def unsettled(connection: Connection, seconds: float) -> Unsettled:
+    """Return what a process that died has left undone.
+
+    `seconds`: after which no more members are expected from a call that starts a group.
+    """
+    rows = connection.execute(UNSETTLED, {"seconds": seconds}).all()
+    found = {kind: [GroupId(row.id) for row in rows if row.kind == kind] for kind in ("cancelled", "abandoned")}
+    return Unsettled(any(row.kind == "unreported" for row in rows), **found)
+
+
+def forget_ended(connection: Connection, seconds: float) -> None:
+    """Delete groups that ended longer ago, and whose jobs are deleted."""
+    connection.execute(FORGET_ENDED, {"seconds": seconds})
 
 
 def group_from(row: Row[Any], *more: str) -> Group:

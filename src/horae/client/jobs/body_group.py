@@ -1,0 +1,105 @@
+"""The group of a job, as its body sees it (`job.group`)."""
+
+from collections.abc import AsyncIterator, Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection
+
+from horae.client.jobs.async_jobs import AsyncJobs
+from horae.client.jobs.grouping import add_members, count_members
+from horae.client.jobs.jobs import Jobs
+from horae.client.jobs.members import Member
+from horae.domain.jobs.groups import Group, GroupId
+from horae.domain.jobs.job import Job, JobId
+from horae.errors import HoraeError, InvalidRequest
+from horae.storage.engine.dialect import POSTGRESQL
+from horae.storage.outcomes.settling_statements import SEES_COMMITTED
+from horae.types.context import JobContext
+
+
+class BodyGroup:
+    """The group of which a job is a member, or after which it runs."""
+
+    def __init__(self, jobs: Jobs, context: JobContext[Any]) -> None:
+        self._jobs, self._context = jobs, context
+        self.id: GroupId = _group_of(jobs, context)
+
+    def get(self) -> Group:
+        """Return the group as it is now."""
+        return self._jobs.get_group(self.id)
+
+    def results(self) -> Iterator[Any]:
+        """Yield the results of the members that have finished, in the order in which they were added."""
+        return self._jobs.results_of_group(self.id)
+
+    def members(self) -> Iterator[Job]:
+        """Yield all members, in the order in which they were added."""
+        return self._jobs.members(self.id)
+
+    def add(self, members: Iterable[Member]) -> list[JobId]:
+        """Add members. In a body with a transaction of its own, they exist if and only if that commits."""
+        context = self._context
+        if context.has_transaction:
+            return _add_within(self._jobs, context, self.id, members, context.connection)
+        return self._jobs.add_to_group(self.id, members, held=(context.id, context.claim.lease))
+
+
+class AsyncBodyGroup:
+    """The same for coroutines."""
+
+    def __init__(self, jobs: Jobs, aio: AsyncJobs, context: JobContext[Any]) -> None:
+        self._jobs, self._aio, self._context = jobs, aio, context
+        self._id: GroupId | None = None
+
+    async def get(self) -> Group:
+        """Return the group as it is now."""
+        return await self._aio.get_group(await self._find())
+
+    async def results(self) -> AsyncIterator[Any]:
+        """Yield the results of the members that have finished, in the order in which they were added."""
+        async for result in self._aio.results_of_group(await self._find()):
+            yield result
+
+    async def members(self) -> AsyncIterator[Job]:
+        """Yield all members, in the order in which they were added."""
+        async for job in self._aio.members(await self._find()):
+            yield job
+
+    async def add(self, members: Iterable[Member]) -> list[JobId]:
+        """Add members. In a body with a transaction of its own, they exist if and only if that commits."""
+        context, group_id = self._context, await self._find()
+        if context.has_transaction:
+            add = partial(_add_within, self._jobs, context, group_id, members)
+            return await context.async_connection.run_sync(add)
+        return await self._aio.add_to_group(group_id, members, held=(context.id, context.claim.lease))
+
+    async def _find(self) -> GroupId:
+        if self._id is None:
+            self._id = await self._aio.database.in_thread(partial(_group_of, self._jobs, self._context))
+        return self._id
+
+
+def _group_of(jobs: Jobs, context: JobContext[Any]) -> GroupId:
+    group_id = jobs.group_of(context.id)
+    if group_id is None:
+        raise HoraeError(f"job {context.id} is in no group, and runs after none; start_group starts one")
+    return group_id
+
+
+def _add_within(
+    jobs: Jobs, context: JobContext[Any], group_id: GroupId, members: Iterable[Member], connection: Connection
+) -> list[JobId]:
+    """Insert members in the transaction of a body, and count them in its last statements.
+
+    The row of the group is locked only then: other members could not end as long as it is locked.
+    """
+    if connection.dialect.name == POSTGRESQL and connection.get_isolation_level().lower() not in SEES_COMMITTED:
+        raise InvalidRequest(
+            f"a job of type {context.type!r} cannot add members: its transaction does not see what others commit; "
+            "declare transaction='read committed'"
+        )
+    batches = jobs.parsed_members(group_id, members)
+    added = add_members(connection, group_id, batches)
+    context.before_end(partial(count_members, group_id=group_id, size=len(added)))
+    return added

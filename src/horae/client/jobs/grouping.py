@@ -1,0 +1,245 @@
+"""The methods of `Jobs` for groups: jobs that are watched and cancelled together, and one that runs after them."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import chain, islice
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from sqlalchemy import Connection
+
+from horae.client.changes import Change, recorded
+from horae.client.jobs import creation
+from horae.client.jobs import members as member_lists
+from horae.client.jobs.base import WORK
+from horae.client.jobs.creation import Creation
+from horae.client.jobs.filters import owner_of
+from horae.client.jobs.live_reports import with_live_reports
+from horae.client.jobs.members import INSERTED_AT_ONCE, Batch, Member, MemberParser, size_of
+from horae.client.jobs.reading import ReadsJobs
+from horae.client.jobs.starting import StartsJobs, Within
+from horae.client.jobs.waiting import until_group_ended
+from horae.domain.jobs.groups import Group, GroupId, GroupState, OnFailure, progress_of
+from horae.domain.jobs.job import Job, JobId
+from horae.domain.jobs.owner import EVERYBODY, Whose
+from horae.domain.names import foreign_id, owner_id
+from horae.errors import DatabaseBusy, GroupDoesNotExist, GroupNotCancellable, GroupNotOpen, InvalidRequest, quoted
+from horae.storage.engine.after_commit import after_commit
+from horae.storage.engine.database import conflicts_as_busy
+from horae.storage.jobs import groups, reading
+from horae.storage.outcomes import follow_ups
+from horae.storage.outcomes.follow_ups import FollowUps
+from horae.types.arguments import LARGEST_ID, Timeout, of_kind, seconds_of
+from horae.types.groups import GroupCanceller
+from horae.types.start_options import StartOptions
+
+OnFailureText: TypeAlias = Literal["continue", "cancel"]
+ATOMIC: Final = 10_000
+"""Members up to which a group is inserted in one transaction. A larger one would hold SQLite's write lock for so long
+that nodes lose contact with their database."""
+READ_AT_ONCE: Final = 500
+"""Members that are read by one statement."""
+
+
+class GroupsJobs(StartsJobs, ReadsJobs):
+    """The methods that start, read, extend and cancel groups."""
+
+    def start_group(
+        self, members: Iterable[Member], /, *, then: Member | None = None, on_failure: OnFailureText = "continue",
+        owner: str | None = None, options: StartOptions | None = None, session: Within | None = None,
+    ) -> Group:  # fmt: skip
+        """Start jobs as a group, and a job that runs once all of them have ended.
+
+        A member is `(job_type, parameters)`, or has `StartOptions` as a third element; `options` are those of the
+        others. `then` is written like a member; it runs exactly once, and at once if there are no members.
+        `on_failure`: whether the group goes on after a member failed or was cancelled (`"continue"`), or is cancelled
+        with `then` (`"cancel"`). Up to 10,000 members, or within `session`, all or none are created; more are inserted
+        in batches, and may begin before the last ones are inserted. Raises what `start` raises.
+        """
+        if on_failure not in get_args(OnFailureText):
+            raise InvalidRequest(f"on_failure {quoted(on_failure)}: expected 'continue' or 'cancel'")
+        if owner is not None:
+            owner_id(owner)
+        parser = MemberParser(self._registry, owner, options)
+        last = None if then is None else parser.then(then)
+        batches = parser.batches(members)
+        start = partial(_create, owner=owner, on_failure=OnFailure(on_failure), then=last)
+        first = list(islice(batches, ATOMIC // INSERTED_AT_ONCE))
+        if session is not None:
+            return self._group_within(session, partial(start, batches=chain(first, batches)))
+        rest = next(batches, None)
+        group_id = self._alone(partial(start, batches=first, complete=rest is None))
+        if rest is not None:
+            self._insert_rest(group_id, rest, batches)
+        self._wakeup.send(WORK)
+        return self.get_group(group_id)
+
+    def add_to_group(
+        self, group_id: int, members: Iterable[Member], /, *, options: StartOptions | None = None,
+        owner: Whose = EVERYBODY, session: Within | None = None, held: tuple[JobId, int] | None = None,
+    ) -> list[JobId]:  # fmt: skip
+        """Add members while the group is open, all or none; return their ids in order. Raises `GroupNotOpen`.
+
+        `held`: a member and its lease; they are added only while a node runs that member under that lease.
+        """
+        group = self._stored_group(group_id, owner)
+        batches = self.parsed_members(group.id, members, options)
+        add = partial(_add, group_id=group.id, batches=batches, held=held)
+        if session is not None:
+            return self._within_caller_s(session, add)
+        added = self._alone(add)
+        self._wakeup.send(WORK)
+        return added
+
+    def parsed_members(
+        self, group_id: GroupId, members: Iterable[Member], options: StartOptions | None = None
+    ) -> Sequence[Batch]:
+        """Parse and check members that are to be added to a group."""
+        group = self._stored_group(group_id, EVERYBODY)
+        return list(MemberParser(self._registry, group.owner, options).batches(members))
+
+    def group_of(self, job_id: JobId) -> GroupId | None:
+        """Return the group of which a job is a member, or after which it runs."""
+        return self._database.autocommit(groups.of_job, job_id)
+
+    def get_group(self, group_id: int, *, owner: Whose = EVERYBODY) -> Group:
+        """Return the group with its progress, the mean of its members'. Raises `GroupDoesNotExist`."""
+        return self._with_progress(self._stored_group(group_id, owner))
+
+    def members(self, group_id: int, *, owner: Whose = EVERYBODY, finished: bool = False) -> Iterator[Job]:
+        """Yield the members in the order in which they were added, reading them in batches.
+
+        `finished`: only those that have finished.
+        """
+        group = self._stored_group(group_id, owner)
+        return self._members(group.id, finished=finished)
+
+    def results_of_group(self, group_id: int, *, owner: Whose = EVERYBODY) -> Iterator[Any]:
+        """Yield the results of the members that have finished, in their annotated types."""
+        return map(self.result_of, self.members(group_id, owner=owner, finished=True))
+
+    def wait_for_group(self, group_id: int, *, timeout: Timeout | None = None, owner: Whose = EVERYBODY) -> Group:
+        """Wait until all members and `then` have ended; return the group. Raises `WaitTimeout`, `GroupDoesNotExist`."""
+        seconds = seconds_of("timeout", timeout)
+        group = self._stored_group(group_id, owner)
+        until_group_ended(self._database, self._wakeup, group.id, seconds)
+        return self.get_group(group_id, owner=owner)
+
+    def cancel_group(self, group_id: int, *, owner: Whose = EVERYBODY, by: str | None = None) -> Group:
+        """Cancel the members that have not ended, and `then`. Cancelling twice is no error.
+
+        Raises `GroupNotCancellable` if all of them have ended, `GroupDoesNotExist`.
+        """
+        if by is not None:
+            foreign_id("by", by)
+        group = self._stored_group(group_id, owner)
+        who = by or owner_of(owner)
+        if group.state is GroupState.ENDED:
+            self._cancel_then(group, who)
+        else:
+            self._cancel_open(group, who)
+        return self.get_group(group_id, owner=owner)
+
+    def _cancel_open(self, group: Group, who: str | None) -> None:
+        change = Change("group.cancel", str(group.id), lambda _: {"state": group.state}, actor=who)
+        cancel = recorded(follow_ups.cancel_group, change, changed=lambda result: result is not None)
+        canceller = GroupCanceller(self._database, self._live, self._wakeup)
+        try:
+            cancelled = self._database.transact_at_once(cancel, group.id, who)
+        except DatabaseBusy:
+            canceller.request_cancels(group.id, who)
+            cancelled = self._database.transact(cancel, group.id, who)
+        if cancelled is not None:
+            canceller.act_on(FollowUps(cancelled[1].released, cancelled[1].ended))
+        canceller.cancel_members(group.id)
+
+    def _cancel_then(self, group: Group, who: str | None) -> None:
+        """Cancel the job that runs after the members, which have all ended."""
+        then = None if group.then_id is None else self._database.autocommit(reading.get, group.then_id)
+        if then is None or then.ended:
+            raise GroupNotCancellable(group.id)
+        self._canceller.cancel(then, who)
+
+    def _group_within(self, session: Within, create: Callable[[Connection], GroupId]) -> Group:
+        """Create a group in the caller's transaction, without retries: what a first attempt inserted would stay."""
+        connection = self._within(session)
+        with conflicts_as_busy():
+            group = groups.get(connection, create(connection))
+        after_commit(session, partial(self._wakeup.send, WORK))
+        assert group is not None  # noqa: S101 - it was just inserted
+        return group
+
+    def _insert_rest(self, group_id: GroupId, batch: Batch | None, batches: Iterator[Batch]) -> None:
+        """Insert what is left of a large group, each batch in a transaction of its own."""
+        try:
+            while batch is not None:
+                self._alone(partial(_add, group_id=group_id, batches=[batch], by_starter=True))
+                self._wakeup.send(WORK)
+                batch = next(batches, None)
+        except BaseException:
+            self._cancel_open(self._stored_group(group_id, EVERYBODY), "the error that ended its creation")
+            raise
+        self._database.transact(follow_ups.end_inserting, group_id)
+
+    def _members(self, group_id: GroupId, *, finished: bool) -> Iterator[Job]:
+        after = JobId(0)
+        while True:
+            page = self._database.autocommit(
+                groups.members, group_id, after=after, limit=READ_AT_ONCE, finished=finished
+            )
+            yield from with_live_reports(self._live, page)
+            if len(page) < READ_AT_ONCE:
+                return
+            after = page[-1].id
+
+    def _with_progress(self, group: Group) -> Group:
+        if group.unfinished == 0:
+            return replace(group, progress_percentage=progress_of(group, ()))
+        running = with_live_reports(self._live, self._database.autocommit(groups.running, group.id))
+        return replace(group, progress_percentage=progress_of(group, [job.progress_percentage for job in running]))
+
+    def _stored_group(self, group_id: int, whose: Whose) -> Group:
+        owner = owner_of(whose)
+        of_kind("group id", group_id, int, "a whole number")
+        known = abs(group_id) <= LARGEST_ID
+        group = self._database.autocommit(groups.get, GroupId(group_id)) if known else None
+        if group is None or (owner is not None and group.owner != owner):
+            raise GroupDoesNotExist(group_id)
+        return group
+
+
+def _create(
+    connection: Connection, *, owner: str | None, on_failure: OnFailure, then: Creation | None,
+    batches: Iterable[Batch], complete: bool = True,
+) -> GroupId:  # fmt: skip
+    """Create a group with these members; `complete`: none are inserted later by the same call."""
+    then_id = None if then is None else creation.create(connection, then)[0].id
+    group_id = groups.create(connection, owner, on_failure, then_id)
+    for batch in batches:
+        groups.count_added(connection, group_id, size_of(batch), by_starter=True)
+        member_lists.insert(connection, group_id, batch)
+    if complete:
+        follow_ups.end_inserting(connection, group_id)
+    return group_id
+
+
+def _add(
+    connection: Connection, *, group_id: GroupId, batches: Sequence[Batch], by_starter: bool = False,
+    held: tuple[JobId, int] | None = None,
+) -> list[JobId]:  # fmt: skip
+    """Add members to an open group. Raises `GroupNotOpen`."""
+    if held is not None and not groups.is_still_held(connection, *held):
+        raise GroupNotOpen(group_id, f"job {held[0]} does not run any more, or runs on another node now")
+    count_members(connection, group_id, sum(size_of(batch) for batch in batches), by_starter=by_starter)
+    return add_members(connection, group_id, batches)
+
+
+def count_members(connection: Connection, group_id: GroupId, size: int, *, by_starter: bool = False) -> None:
+    """Count members that this transaction adds. Raises `GroupNotOpen`."""
+    if not groups.count_added(connection, group_id, size, by_starter=by_starter):
+        raise GroupNotOpen(group_id, "its last member has ended, or it was cancelled")
+
+
+def add_members(connection: Connection, group_id: GroupId, batches: Iterable[Batch]) -> list[JobId]:
+    """Insert members, which the same transaction counts; return their ids in order."""
+    return [job_id for batch in batches for job_id in member_lists.insert(connection, group_id, batch)]

@@ -1,0 +1,127 @@
+"""Parses the members of a group as callers write them, in batches of bounded size."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeAlias
+
+from sqlalchemy import Connection
+
+from horae.client.jobs import creation
+from horae.client.jobs.creation import Creation
+from horae.domain.jobs.groups import GroupId
+from horae.domain.jobs.job import JobId
+from horae.errors import InvalidRequest, quoted
+from horae.types.arguments import of_kind
+from horae.types.job_type import JobType
+from horae.types.registry import JobTypeReference, Registry
+from horae.types.start_options import StartOptions
+from horae.types.values.parameters import Stored
+
+Member: TypeAlias = (
+    JobTypeReference
+    | tuple[JobTypeReference, Mapping[str, Any]]
+    | tuple[JobTypeReference, Mapping[str, Any], StartOptions]
+)
+"""A job type, or a tuple of it with its parameters and, as a third element, with options of its own."""
+
+INSERTED_AT_ONCE: Final = 1_000
+"""Members of one batch, and so of one statement if they have the same type and options."""
+_EXPECTED: Final = "a job type, (job type, parameters), or (job type, parameters, StartOptions)"
+
+
+@dataclass(slots=True)
+class Run:
+    """Members in a row that have the same type and options, and so are inserted by one statement."""
+
+    job_type: JobType[Any]
+    options: StartOptions
+    stored: list[Stored] = field(default_factory=list[Stored])
+    values: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
+
+    def insert(self, connection: Connection, group_id: GroupId) -> list[JobId]:
+        """Insert the members; return their ids in order."""
+        new = creation.new_job(self.job_type, self.options, None)
+        template = Creation(self.job_type, new, {}, self.stored[0])
+        return creation.create_many(connection, template, self.stored, self.values, group_id)
+
+
+Batch: TypeAlias = Sequence[Run]
+
+
+class MemberParser:
+    """Parses members. Raises `InvalidRequest`, `InvalidParameters`, `UnknownJobType`."""
+
+    def __init__(self, registry: Registry, owner: str | None, options: StartOptions | None) -> None:
+        """`owner`: of the group and all its members; `options`: those of members that have none of their own."""
+        self._registry = registry
+        self._options = _of_member(options or StartOptions(), owner)
+        self._owner = owner
+        self._then: Creation | None = None
+
+    def then(self, given: Any) -> Creation:
+        """Parse the job that runs after the members; it must not be one of them."""
+        kind, values, options = self._parts("then", given)
+        self._then = creation.checked(kind, options, values)
+        return self._then
+
+    def batches(self, members: Iterable[Any]) -> Iterator[Batch]:
+        """Yield the members in batches, each of runs with the same type and options."""
+        if not isinstance(members, Iterable) or isinstance(members, str | bytes | Mapping):
+            raise InvalidRequest(f"members is a {type(members).__name__}, expected a list of (job type, parameters)")
+        batch: list[Run] = []
+        size = 0
+        for position, given in enumerate(members):
+            kind, values, options = self._parts(f"member {position}", given)
+            if not batch or batch[-1].job_type is not kind or batch[-1].options is not options:
+                batch.append(Run(kind, options))
+            batch[-1].stored.append(self._stored(position, kind, values, options))
+            batch[-1].values.append(values)
+            size += 1
+            if size == INSERTED_AT_ONCE:
+                yield batch
+                batch, size = [], 0
+        if batch:
+            yield batch
+
+    def _stored(self, position: int, kind: JobType[Any], values: Mapping[str, Any], options: StartOptions) -> Stored:
+        then = self._then
+        if then is not None and then.job_type is kind and then.values == values:
+            raise InvalidRequest(f"member {position} is also then, {kind.type!r}; then runs once, after all members")
+        return creation.stored_parameters(kind, options.owner, values)
+
+    def _parts(self, name: str, given: Any) -> tuple[JobType[Any], Mapping[str, Any], StartOptions]:
+        if not isinstance(given, tuple):
+            return self._registry.resolve(given), {}, self._options
+        parts: tuple[Any, ...] = given
+        if len(parts) not in (1, 2, 3):
+            raise InvalidRequest(f"{name} is a tuple of {len(parts)}, expected {_EXPECTED}")
+        values = parts[1] if len(parts) > 1 else {}
+        if not isinstance(values, Mapping):
+            raise InvalidRequest(f"{name}: the parameters are {quoted(values)}, expected a mapping")
+        options = self._options
+        if len(parts) == 3:  # noqa: PLR2004 - the options
+            options = _of_member(of_kind(name, parts[2], StartOptions, _EXPECTED), self._owner)
+        return self._registry.resolve(parts[0]), values, options
+
+
+def _of_member(options: StartOptions, owner: str | None) -> StartOptions:
+    """Return the options with the owner of the group. Raises `InvalidRequest` for options that no member may have."""
+    of_kind("options", options, StartOptions, "StartOptions")
+    if options.owner not in (None, owner):
+        raise InvalidRequest(f"the owner of the group is {quoted(owner)}, not {quoted(options.owner)}; name it once")
+    if options.unique_key is not None:
+        raise InvalidRequest("unique_key is not supported in a group: each of its jobs is a new one")
+    if options.after is not None:
+        # So nothing that runs after a group can be awaited within it: there are no cycles.
+        raise InvalidRequest("after is not supported in a group: all of its members may start at once")
+    return replace(options, owner=owner) if owner is not None else options
+
+
+def size_of(batch: Batch) -> int:
+    """Return the number of members of a batch."""
+    return sum(len(run.stored) for run in batch)
+
+
+def insert(connection: Connection, group_id: GroupId, batch: Batch) -> list[JobId]:
+    """Insert a batch of members; return their ids in order."""
+    return [job_id for run in batch for job_id in run.insert(connection, group_id)]

@@ -1,0 +1,45 @@
+"""Completes what a process that died has left undone for groups and for jobs that wait for others."""
+
+import logging
+from typing import Final
+
+from horae.domain.jobs.groups import GroupId
+from horae.storage.engine.database import Database
+from horae.storage.jobs import groups
+from horae.storage.outcomes import follow_ups
+from horae.types.groups import GroupCanceller
+
+LATE_BATCH: Final = 500
+"""Ends of jobs that one transaction reports late."""
+INSERTING_FOR: Final = 600.0
+"""Seconds after which the call that starts a large group counts as dead, if it has inserted no more members."""
+ABANDONED: Final = "the process that started the group, which ended before all members were created"
+
+log = logging.getLogger("horae.runtime")
+
+
+class GroupSweeper:
+    """Sweeps on behalf of one node."""
+
+    def __init__(self, database: Database, canceller: GroupCanceller, keep_seconds: float) -> None:
+        self._database, self._canceller, self._keep_seconds = database, canceller, keep_seconds
+
+    def sweep(self) -> None:
+        """Report ends that were not reported when they were written, and go on to cancel cancelled groups."""
+        found = self._database.autocommit(groups.unsettled, INSERTING_FOR)
+        if found.unreported:
+            self._canceller.act_on(self._database.transact(follow_ups.report_late, LATE_BATCH))
+        for group_id in found.abandoned:
+            log.warning("group %d is cancelled: its creation was not completed", group_id)
+            self._cancel(group_id)
+        for group_id in (*found.cancelled, *found.abandoned):
+            self._canceller.cancel_members(group_id)
+
+    def forget_ended(self) -> None:
+        """Delete groups that ended long ago and whose jobs are deleted."""
+        self._database.autocommit(groups.forget_ended, self._keep_seconds)
+
+    def _cancel(self, group_id: GroupId) -> None:
+        cancelled = self._database.transact(follow_ups.cancel_group, group_id, ABANDONED)
+        if cancelled is not None:
+            self._canceller.act_on(cancelled[1])

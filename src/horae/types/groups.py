@@ -1,0 +1,62 @@
+"""Cancels the members of groups, and notifies nodes and callers of what follows from the ends of jobs."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from horae.domain.jobs.groups import GroupId
+from horae.domain.jobs.job import JobId
+from horae.live.store import CancelRequest, LiveStore
+from horae.storage.engine.database import Database
+from horae.storage.jobs import groups
+from horae.storage.outcomes import follow_ups
+from horae.storage.outcomes.follow_ups import CancelledMember, FollowUps
+from horae.wakeup.channel import Hint, HintKind, WakeupChannel
+
+CANCELLED_AT_ONCE: Final = 500
+"""Members that one transaction cancels."""
+
+
+class GroupCanceller:
+    """Cancels members of groups in batches, and asks the bodies among them to stop."""
+
+    def __init__(self, database: Database, live: LiveStore, wakeup: WakeupChannel) -> None:
+        self._database, self._live, self._wakeup = database, live, wakeup
+
+    def act_on(self, followed: FollowUps) -> None:
+        """Do what follows from a committed transaction that ended jobs: send hints, cancel the members of groups."""
+        if followed.released:
+            self._wakeup.send(Hint(HintKind.WORK))
+        if followed.ended:
+            self._wakeup.send(Hint(HintKind.ENDED, tuple(job.id for job in followed.ended)))
+        for group_id in followed.cancelled:
+            self.cancel_members(group_id)
+
+    def cancel_members(self, group_id: GroupId) -> None:
+        """Cancel the members of a cancelled group that have not ended."""
+        group = self._database.autocommit(groups.get, group_id)
+        if group is None:
+            return
+        after: JobId | None = JobId(0)
+        while after is not None:
+            members, followed, after = self._database.transact(
+                follow_ups.cancel_members, group_id, group.cancelled_by, after=after, limit=CANCELLED_AT_ONCE
+            )
+            self._stop_bodies(members, group.cancelled_by)
+            self.act_on(followed)
+
+    def request_cancels(self, group_id: GroupId, by: str | None) -> None:
+        """Ask the running members to stop before their rows are changed.
+
+        On SQLite a body's own transaction may hold the lock that this change needs.
+        """
+        for job in self._database.autocommit(groups.running, group_id):
+            self._live.request_cancel(job.id, CancelRequest(by))
+
+    def _stop_bodies(self, members: Sequence[CancelledMember], by: str | None) -> None:
+        running = tuple(member.id for member in members if member.running)
+        for job_id in running:
+            self._live.request_cancel(job_id, CancelRequest(by))
+        if running:
+            self._wakeup.send(Hint(HintKind.CANCEL, running))
+        if members:
+            self._wakeup.send(Hint(HintKind.ENDED, tuple(member.id for member in members)))
