@@ -45,8 +45,8 @@ REPORTED: Final = case((jobs.c.awaited, false()), else_=jobs.c.awaited)
 """The new value of `awaited` of a job that ends, if those that wait are notified by the same transaction."""
 MARK_REPORTED: Final = among(update(jobs).where(_unreported).values(awaited=false()).returning(*_ended), jobs.c.id)
 REPORT_LATER: Final = among(update(jobs).values(awaited=true()), jobs.c.id)
-_some = select(jobs.c.id).order_by(jobs.c.id).limit(_limit).with_for_update(skip_locked=True)
-UNREPORTED: Final = _some.where(_unreported)
+_some = select(jobs.c.id).order_by(jobs.c.id).limit(_limit)
+UNREPORTED: Final = _some.where(_unreported).with_for_update(skip_locked=True)
 
 LOCK_GROUPS: Final = among(
     select(*GROUP_COLUMNS, database_now().label("now")).order_by(groups.c.id).with_for_update(), groups.c.id
@@ -155,7 +155,7 @@ OPEN_MEMBERS: Final = _some.where(
     jobs.c.group_id == bindparam("group_id", type_=BigInteger()),
     jobs.c.id > bindparam("after", type_=BigInteger()),
     jobs.c.finished_at.is_(None),
-)
+).with_for_update()
 CANCEL_MEMBERS: Final = among(
     update(jobs)
     .where(jobs.c.finished_at.is_(None))

@@ -152,8 +152,7 @@ def cancel_members(
 ) -> tuple[list[CancelledMember], FollowUps, JobId | None]:
     """Cancel a batch of the members that have not ended, after this id.
 
-    Members that another transaction changes at this moment are passed over. The last value is where the next batch
-    begins, None if this was the last one.
+    The last value is where the next batch begins, None if this was the last one.
     """
     found = connection.execute(OPEN_MEMBERS, {"group_id": group_id, "after": after, "limit": limit}).scalars().all()
     if not found:
