@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from horae.api.security.actor import Actor, Role
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.decisions import Discard, Retry, Snooze
+from horae.domain.jobs.groups import Group, GroupState
 from horae.domain.jobs.job import LEFT_OUT, Job, JobState
 from horae.domain.jobs.owner import EVERYBODY
 from horae.domain.jobs.progress import Progress
@@ -20,6 +21,9 @@ from horae.errors import (
     DeploymentDoesNotExist,
     DuplicateJob,
     EndNotWritten,
+    GroupDoesNotExist,
+    GroupNotCancellable,
+    GroupNotOpen,
     HoraeError,
     InvalidInterval,
     InvalidJobType,
@@ -83,6 +87,11 @@ __all__ = [
     "DuplicateJob",
     "EndNotWritten",
     "Forecast",
+    "Group",
+    "GroupDoesNotExist",
+    "GroupNotCancellable",
+    "GroupNotOpen",
+    "GroupState",
     "Horae",
     "HoraeError",
     "InvalidInterval",
