@@ -1,7 +1,7 @@
 """Runs simulations from the command line: many seeds on all cores, or one seed with its trace (`make simulate`)."""
 
 import argparse
-import multiprocessing
+import multiprocessing.util
 import os
 import sys
 import time
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 
 from tests.simulation.plan import plan_of
-from tests.simulation.run import Result, simulator
+from tests.simulation.run import Result, Simulator, simulator
 from tests.simulation.shrink import shrunk
 
 CHUNK = 10
@@ -81,25 +81,40 @@ def run_many(seeds: range, processes: int) -> int:
 
 def results(seeds: range, processes: int) -> Iterator[Result]:
     """Run seeds on several processes; the results have no traces."""
-    chunks = [seeds[start : start + CHUNK] for start in range(0, len(seeds), CHUNK)]
     if processes == 1:
-        for chunk in chunks:
-            yield from run_chunk(chunk)
+        with simulator() as simulations:
+            for seed in seeds:
+                yield run_traceless(simulations, seed)
         return
-    with multiprocessing.get_context("fork").Pool(processes) as pool:
+    chunks = [seeds[start : start + CHUNK] for start in range(0, len(seeds), CHUNK)]
+    with multiprocessing.get_context("fork").Pool(processes, prepare_process) as pool:
         for batch in pool.imap_unordered(run_chunk, chunks):
             yield from batch
+        pool.close()
+        pool.join()  # else the processes are ended before they have removed their files
+
+
+_prepared: list[Simulator] = []
+"""What runs the simulations of this process."""
+
+
+def prepare_process() -> None:
+    """Prepare simulations in a process of the pool, until it ends."""
+    simulations = simulator()
+    _prepared.append(simulations.__enter__())
+    multiprocessing.util.Finalize(None, simulations.__exit__, (None, None, None), exitpriority=1)
 
 
 def run_chunk(seeds: range) -> list[Result]:
-    """Run some seeds in this process."""
-    found: list[Result] = []
-    with simulator() as simulations:
-        for seed in seeds:
-            result = simulations.run(plan_of(seed))
-            result.trace = []
-            found.append(result)
-    return found
+    """Run some seeds in a process of the pool."""
+    return [run_traceless(_prepared[0], seed) for seed in seeds]
+
+
+def run_traceless(simulations: Simulator, seed: int) -> Result:
+    """Run a seed, and drop its trace."""
+    result = simulations.run(plan_of(seed))
+    result.trace = []
+    return result
 
 
 if __name__ == "__main__":

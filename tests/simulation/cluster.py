@@ -123,11 +123,12 @@ class Cluster:
         for place in self.places:
             place.recover()
 
+    def resume_queue(self) -> None:
+        """Resume the queue, because a resume of the plan may have come before its pause."""
+        self.caller.do(Operation(self.world.now, "resume queue", "default"))
+
     def pause_schedules(self) -> None:
-        """Pause all schedules and resume the queue, so that the work comes to an end."""
-        self.caller.do(
-            Operation(self.world.now, "resume queue", "default")
-        )  # an earlier resume may have come too early
+        """Pause all schedules, so that the work comes to an end."""
         for name in self.plan.schedules:
             self.caller.do(Operation(self.world.now, "pause", name))
 
@@ -337,9 +338,11 @@ class Caller:
         self.cluster, self.world = cluster, cluster.world
         self.process = cluster.new_process("caller", "one" if cluster.plan.one_host else "callers")
         self._clients: tuple[Components, Jobs, Schedules] | None = None
+        self.open_calls = 0
 
     def do(self, operation: Operation) -> None:
         """Do something in a new thread."""
+        self.open_calls += 1
         Lane(self.process, partial(self._attempt, operation), operation.what).start()
 
     def clients(self) -> tuple[Components, Jobs, Schedules]:
@@ -363,6 +366,8 @@ class Caller:
             self.world.note(f"{operation.what} {operation.name}: {type(error).__name__}")
         except Exception as error:  # noqa: BLE001 - no call may fail in another way
             self.cluster.problems.append(f"{operation.what} {operation.name}: {error!r}")
+        finally:
+            self.open_calls -= 1
 
     def _act(self, operation: Operation) -> None:  # noqa: C901, PLR0912 - one case for each operation
         components, jobs, schedules = self.clients()

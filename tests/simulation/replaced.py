@@ -17,14 +17,14 @@ import threading
 import time
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import lru_cache, partial
 from queue import SimpleQueue
 from random import Random
 from types import ModuleType
 from typing import Any, Final
 from unittest import mock
 
-from sqlalchemy import Boolean, Connection, Engine, create_engine, func, literal_column, or_, select, update
+from sqlalchemy import Boolean, Connection, Engine, create_engine, event, func, literal_column, or_, select, update
 from typing_extensions import override
 
 from horae.domain.cluster import ring
@@ -97,6 +97,7 @@ def _of_storage() -> list[Any]:
         mock.patch.object(opening, "now", storage.server_now),
         mock.patch.object(opening, "DriverConnection", storage.connect),
         mock.patch.object(database, "create_engine", shared_engine),
+        mock.patch.object(database, "event", EngineEvents()),
         mock.patch.object(Database, "hang_up", hang_up),
         mock.patch.object(Database, "check_file", check_nothing),
         mock.patch.object(node_statements, "heartbeat", send_heartbeat),
@@ -119,7 +120,7 @@ def _of_nodes() -> list[Any]:
         mock.patch.object(membership, "is_gone", is_gone),
         mock.patch.object(membership, "clock", threads.boot_time),
         mock.patch.object(heartbeat, "clock", threads.boot_time),
-        mock.patch.object(heartbeat, "start_helper", return_value=None),
+        mock.patch.object(heartbeat, "start_helper", no_helper),
         mock.patch.object(node_record, "this_process", this_process),
     ]
 
@@ -151,6 +152,10 @@ def check_nothing(_database: Database, *, now: bool = False) -> None:
     del now
 
 
+def no_helper(*_: Any) -> None:
+    """Start no helper process. A mock would keep its arguments, and so each world, in memory."""
+
+
 def process_random(*_: Any) -> Random:
     """Return random numbers that differ between processes and not between runs."""
     process = world.current().running.process
@@ -160,7 +165,7 @@ def process_random(*_: Any) -> Random:
 _compute_owners: Final = ring._owners  # noqa: SLF001 - replaced below
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _owners(nodes: tuple[NodeId, ...]) -> Any:
     return _compute_owners(nodes)
 
@@ -195,6 +200,15 @@ def shared_engine(url: Any, **options: Any) -> Engine:
     engine.dialect = engine.pool._dialect = shared  # noqa: SLF001
     engine._compiled_cache = _compiled.setdefault("cache", engine._compiled_cache)  # noqa: SLF001
     return engine
+
+
+class EngineEvents:
+    """The module `sqlalchemy.event`, without listeners to `do_connect`: they would add up on the shared dialect."""
+
+    def listen(self, target: Any, name: str, listener: Any) -> None:
+        """Listen to an event of one engine."""
+        if name != "do_connect":
+            event.listen(target, name, listener)
 
 
 def this_process() -> ProcessIdentity:

@@ -2,7 +2,6 @@
 
 import gc
 import logging
-import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Generator
@@ -17,13 +16,13 @@ from tests.simulation.invariants import violations
 from tests.simulation.plan import ACTIVE, Plan
 from tests.simulation.replaced import simulated
 from tests.simulation.storage import server_now
-from tests.simulation.template import memory_folder, template
+from tests.simulation.template import SharedFile, memory_folder
 from tests.simulation.world import Surroundings, World
 
 PATIENCE: Final = 240.0
 """Virtual seconds after the last fault in which all work must get done."""
-LAST_CALL: Final = 1.0
-"""Virtual seconds that the last call of a caller may take."""
+COLLECT_EVERY: Final = 20
+"""Simulations between two collections of garbage, because automatic ones take a tenth of the time."""
 STOPPING: Final = 30.0
 """Virtual seconds in which the nodes must have stopped."""
 
@@ -42,26 +41,25 @@ class Result:
 
 
 class Simulator:
-    """Runs simulations one after another, in a folder of its own."""
+    """Runs simulations one after another, on one file."""
 
-    def __init__(self, folder: Path, empty: bytes) -> None:
-        self._folder, self._empty = folder, empty
-        self.file = folder / "one" / "horae.db"
+    def __init__(self, shared: SharedFile) -> None:
+        self._shared = shared
+        self._runs = 0
+        self.file = shared.path
         """The database of the last simulation."""
 
     def run(self, plan: Plan) -> Result:
         """Run one simulation."""
-        folder, file = self.file.parent, self.file
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        file.write_bytes(self._empty)
-        world = World(str(plan.seed), surroundings_of(plan))
+        self._shared.reset()
+        around = surroundings_of(plan)
+        around.connections, around.free_connections = self._shared.connections, self._shared.free_connections
+        world = World(str(plan.seed), around)
         worlds.enter(world)
-        gc.disable()
-        try:
-            return self._run(world, plan, file)
-        finally:
-            gc.enable()
+        self._runs += 1
+        if self._runs % COLLECT_EVERY == 0:
+            gc.collect()
+        return self._run(world, plan, self.file)
 
     def _run(self, world: World, plan: Plan, file: Path) -> Result:
         cluster = Cluster(world, plan, file)
@@ -95,7 +93,7 @@ class Watch:
         self._next = 0.0
         self._phase = 0
         self._faults_over = max((fault.at + abs(fault.seconds) for fault in cluster.plan.faults), default=0.0)
-        self._calls_over = max((operation.at for operation in cluster.plan.operations), default=0.0) + LAST_CALL
+        self._last_call = max((operation.at for operation in cluster.plan.operations), default=0.0)
         (self._mark,) = reader.execute("SELECT coalesce(max(number), 0) FROM sim_history").fetchone()
 
     def __call__(self) -> bool:
@@ -104,10 +102,15 @@ class Watch:
             return False
         self._next = self._world.now + 0.5
         if self._phase == 0:
+            if self._world.now >= self._last_call and not self._cluster.caller.open_calls:
+                self._phase = 1
+                self._cluster.resume_queue()
+            return False
+        if self._phase == 1:
             now = server_now()
             (waiting,) = self._reader.execute(NOT_YET_FIRED, (self._mark, now, now)).fetchone()
-            if not waiting and self._world.now >= self._calls_over:  # else a caller might resume a schedule later
-                self._phase = 1
+            if not waiting:
+                self._phase = 2
                 self._cluster.pause_schedules()
             return False
         (left,) = self._reader.execute(LEFT).fetchone()
@@ -145,7 +148,7 @@ def tear_down(world: World, cluster: Cluster) -> None:
         process.kill()
     world.end()
     for connection in world.surroundings.connections:
-        connection.close_for_good()
+        connection.end()
     for place in cluster.places:
         for loop in place.loops:
             loop.unwind()
@@ -154,16 +157,20 @@ def tear_down(world: World, cluster: Cluster) -> None:
 @contextmanager
 def simulator() -> Generator[Simulator]:
     """Prepare simulations in this process."""
-    empty = template()
-    folder = memory_folder()
+    shared = SharedFile(memory_folder() / "horae.db")
     logger = logging.getLogger("horae")
     logger.setLevel(logging.CRITICAL + 1)
     propagate, logger.propagate = logger.propagate, False
     logger.addHandler(logging.NullHandler())
+    gc.collect()
+    gc.freeze()
+    gc.disable()
     try:
         with simulated():
-            yield Simulator(folder, empty)
+            yield Simulator(shared)
     finally:
+        gc.enable()
+        gc.unfreeze()
         logger.setLevel(logging.NOTSET)
         logger.propagate = propagate
-        shutil.rmtree(folder, ignore_errors=True)
+        shared.close()

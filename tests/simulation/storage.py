@@ -21,6 +21,8 @@ _WRITES: Final = re.compile(r"\s*(?:WITH\b.*\b)?(INSERT|UPDATE|DELETE|REPLACE)\b
 _TABLE: Final = re.compile(r"\b(?:FROM|INTO|UPDATE)\s+(?:horae_)?(\w+)", re.IGNORECASE)
 BUSY_TIMEOUT: Final = "PRAGMA busy_timeout"
 DURABLE: Final = "PRAGMA synchronous = FULL"
+STATEMENTS: Final = 1000
+"""Prepared statements that a connection keeps: more than there are, because preparing one takes longer than running it."""
 _kinds: dict[str, tuple[str, str]] = {}
 
 
@@ -128,7 +130,7 @@ def _land_late(connection: "SimulatedConnection", statement: str, parameters: An
 
 
 def connect(path: str, **options: Any) -> "SimulatedConnection":
-    """Open a connection for the running process, or reuse one that another process has closed.
+    """Open a connection for the running process, or reuse one that another process has closed, of any simulation.
 
     Opening a file and preparing statements anew takes more time than running them.
     """
@@ -138,7 +140,7 @@ def connect(path: str, **options: Any) -> "SimulatedConnection":
     if around.free_connections:
         connection: SimulatedConnection = around.free_connections.pop()
     else:
-        connection = SimulatedConnection(path, timeout=0, **options)
+        connection = SimulatedConnection(path, timeout=0, cached_statements=STATEMENTS, **options)
         connection.path = path
         sqlite3.Cursor(connection).execute("PRAGMA synchronous = OFF")  # simulated machines do not lose power
         around.connections.append(connection)
@@ -151,15 +153,14 @@ class SimulatedConnection(opening.DriverConnection):
 
     path = ""
     gate: Gate | None = None
-    broken = is_prepared = False
+    broken = is_prepared = is_free = False
     patience = 0.0
     """Virtual seconds to wait for the write lock."""
 
     def begin(self, waiters: Waiters, patience: float) -> None:
         """Belong to the running process from now on."""
-        self.create_function("horae_lock_free", 1, lock_is_free)
-        vars(self).pop("commit", None)  # left by a body whose process was killed
-        self.broken = False
+        self.create_function("horae_lock_free", 1, lock_is_free)  # only if it is new
+        self.broken = self.is_free = False
         self.patience, self._waiters = patience, waiters
         process = world.current_process()
         self.gate = None if process is None else Gate.of(process)
@@ -244,8 +245,10 @@ class SimulatedConnection(opening.DriverConnection):
     def end(self) -> None:
         """Close the connection as the system does when its process is killed; an open transaction is rolled back."""
         self._roll_back()
-        self.gate, self.is_prepared = None, True
-        world.current().surroundings.free_connections.append(self)
+        if not self.is_free:
+            vars(self).pop("commit", None)  # left by a body whose process was killed
+            self.gate, self._waiters, self.is_prepared, self.is_free = None, Waiters(), True, True
+            world.current().surroundings.free_connections.append(self)
 
     def close_for_good(self) -> None:
         """Close the file."""

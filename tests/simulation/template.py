@@ -4,11 +4,12 @@ The triggers record each change of a job's row in the transaction that makes it.
 they do not depend on what Horae itself reports.
 """
 
+import shutil
 import sqlite3
 import tempfile
 from contextlib import closing
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
@@ -43,6 +44,48 @@ def template() -> bytes:
             connection.executescript(OWN_TABLES)
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return file.read_bytes()
+
+
+class SharedFile:
+    """The file that the simulations of this process use one after another.
+
+    Its connections stay open, because preparing their statements anew takes more time than running them. So only its
+    rows are replaced, since prepared statements do not outlive a change of the tables.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Create the file with the content of the template."""
+        self.path = path
+        path.write_bytes(template())
+        self.connections: list[Any] = []
+        """All connections of simulated processes that are open."""
+        self.free_connections: list[Any] = []
+        """Those that no process has at present."""
+        self._own = sqlite3.connect(path, isolation_level=None)
+        self._own.execute("PRAGMA synchronous = OFF")
+        names = self._own.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        self._rows = {name: self._own.execute(f"SELECT * FROM {name}").fetchall() for (name,) in names}
+
+    def reset(self) -> None:
+        """Replace the content by that of the template, and remove the files beside it."""
+        self._own.execute("BEGIN IMMEDIATE")
+        for table, rows in self._rows.items():
+            self._own.execute(f"DELETE FROM {table}")
+            for row in rows:
+                self._own.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
+        self._own.execute("COMMIT")
+        for beside in self.path.parent.iterdir():
+            if beside.is_dir():
+                shutil.rmtree(beside)
+            elif not beside.name.startswith(self.path.name):
+                beside.unlink()
+
+    def close(self) -> None:
+        """Close all connections, and remove the file."""
+        for connection in self.connections:
+            connection.close_for_good()
+        self._own.close()
+        shutil.rmtree(self.path.parent)
 
 
 def memory_folder() -> Path:
