@@ -13,6 +13,7 @@ from horae.domain.jobs.groups import Group, GroupState
 from horae.domain.jobs.job import LEFT_OUT, Job, JobState
 from horae.domain.jobs.owner import EVERYBODY
 from horae.domain.jobs.progress import Progress
+from horae.domain.jobs.uniqueness import Debounce, Unique
 from horae.errors import (
     ConfigurationError,
     Conflict,
@@ -82,6 +83,7 @@ __all__ = [
     "Conflict",
     "CronSyntaxError",
     "DatabaseBusy",
+    "Debounce",
     "DeploymentDoesNotExist",
     "Discard",
     "DuplicateJob",
@@ -137,6 +139,7 @@ __all__ = [
     "StartOptions",
     "Transaction",
     "Unavailable",
+    "Unique",
     "UnknownJobType",
     "UnreadableRow",
     "WaitTimeout",

@@ -181,10 +181,11 @@ class Conflict(HoraeError):
 
 
 class DuplicateJob(Conflict):
-    """An active job with the same unique key exists."""
+    """A job with the same unique key, or with the same parameters, exists, and blocks another one."""
 
-    def __init__(self, job_type: str, unique_key: str, job_id: int) -> None:
-        super().__init__(f"job {job_id} of type {job_type!r} is already active with unique key {unique_key!r}")
+    def __init__(self, job_type: str, unique_key: str, job_id: int, why: str | None = None) -> None:
+        active = f"is already active with unique key {unique_key!r}"
+        super().__init__(f"job {job_id} of type {job_type!r} {why or active}")
         self.job_id = job_id
         self.unique_key = unique_key
 

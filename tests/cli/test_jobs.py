@@ -22,7 +22,7 @@ JOB_FIELDS = {
     "id", "type", "queue", "priority", "state", "label", "progress_percentage", "owner", "params", "result", "error",
     "human_readable_error", "attempt", "max_attempts", "lease", "node_id", "unique_key", "run_at", "created_at",
     "updated_at", "started_at", "finished_at", "cancelled_by", "meta", "schedule_id", "nominal_time", "deployment_id",
-    "max_runtime", "run_reason", "retry_of", "retry_reason", "waits_for", "expires_at",
+    "max_runtime", "run_reason", "retry_of", "retry_reason", "waits_for", "expires_at", "group_id",
 }  # fmt: skip
 ATTEMPT_FIELDS = {
     "job_id", "lease", "attempt", "node_id", "started_at", "finished_at", "outcome", "error", "traceback",
@@ -298,3 +298,18 @@ def test_a_terminal_gets_bars(horae: Call, url: str, monkeypatch: pytest.MonkeyP
     assert "job 1 (import_csv): finished" in drawn
     assert "100%" in drawn
     assert "job 2 (refuse): failed" in drawn
+
+
+def test_start_once(horae: Call) -> None:
+    assert horae("jobs", "start", "import_csv", "path=a", "limit=1", "--unique", "path").stdout == "1\n"
+    refused = horae("jobs", "start", "import_csv", "path=a", "limit=2", "--unique", "path")
+    assert refused.exit_code == 1
+    assert "job 1 of type 'import_csv' is active and has the same path" in refused.stderr
+    assert horae("jobs", "start", "import_csv", "path=a", "limit=2", "--unique", "*").exit_code == 0
+    again = ["jobs", "start", "import_csv", "path=a", "--unique", "path", "--on-duplicate"]
+    assert horae(*again, "return").stdout == "1\n"
+    assert horae(*again, "replace").stdout != "1\n"
+    assert values(horae("jobs", "show", "1", "--json"))["state"] == "cancelled"
+    assert "expected 'refuse', 'return' or 'replace'" in horae(*again, "skip").stderr
+    delayed = ["jobs", "start", "import_csv", "path=b", "--debounce", "1m"]
+    assert horae(*delayed).stdout == horae(*delayed).stdout != ""

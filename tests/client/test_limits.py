@@ -8,9 +8,9 @@ import pytest
 
 from horae import Horae, MaxJobCountExceeded, StartOptions
 from horae.domain.jobs.job import Claim
+from horae.domain.jobs.uniqueness import OnDuplicate
 from horae.errors import DuplicateJob
 from horae.storage.outcomes import settling
-from horae.types.start_options import OnDuplicate
 from tests.harness.applications import ELSEWHERE, claim_as_another_node, rows
 
 

@@ -99,7 +99,7 @@ def test_an_unknown_type_is_named_with_those_that_are_known(counting: Horae) -> 
         {"meta": {"text": "\ud800"}},
         {"owner": "a\x00b"},
         {"queue": "\ud800"},
-        {"on_duplicate": "replace"},
+        {"on_duplicate": "skip"},
         {"priority": 1.5},
         {"max_attempts": "3"},
         {"owner": 7},

@@ -24,6 +24,11 @@ def duration(text: str) -> timedelta:
         raise InvalidRequest(f"{quoted(text)} is too long") from error
 
 
+def names(text: str) -> tuple[str, ...] | None:
+    """Parse names that are separated by commas; None for `*`, which stands for all."""
+    return None if text.strip() == "*" else tuple(part.strip() for part in text.split(",") if part.strip())
+
+
 def parameters(job_type: JobType[Any], pairs: Sequence[str], params: str | None) -> dict[str, Any]:
     """Merge `name=value` pairs into a JSON object; raises `InvalidRequest`.
 

@@ -12,6 +12,7 @@ from typing_extensions import Unpack, override
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.decisions import ErrorRule
 from horae.domain.jobs.job import Job
+from horae.domain.jobs.uniqueness import Debounce, Unique
 from horae.domain.times.duration import Duration
 from horae.errors import InvalidJobType, quoted
 from horae.types.context import JobContext
@@ -54,6 +55,8 @@ class JobKeywords(BodyKeywords, total=False):
     api_exceptions_map: Mapping[type[BaseException], ApiError]
     max_params_bytes: int
     public: bool
+    unique: Unique | None
+    debounce: Duration | Debounce | None
 
 
 _HOOKS: Final[Mapping[str, tuple[str, ...]]] = {"on_error": ("job", "error"), "on_cancelled": ("job",)}

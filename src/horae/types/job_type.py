@@ -12,11 +12,13 @@ from sqlalchemy import Connection
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.decisions import ErrorClass, ErrorRule, RetryRules
 from horae.domain.jobs.job import Job
+from horae.domain.jobs.uniqueness import Debounce, Unique
 from horae.domain.times.duration import Duration
 from horae.errors import InvalidJobType, SoftTimeLimitExceeded
 from horae.redaction import traceback_text
 from horae.types.context import BodyGroups, JobContext, ParamsT
 from horae.types.declaration import TimeLimits, check_declaration, check_parameters, time_limits
+from horae.types.uniqueness import uniqueness_of
 from horae.types.values.parameters import MappedParameters, ModelParameters, parameters_of
 
 Isolation: TypeAlias = Literal["read committed", "repeatable read", "serializable"]
@@ -46,7 +48,8 @@ class JobType(Generic[ParamsT]):
     if its transaction on Horae's database is rolled back or if it has several attempts.
     `soft_time_limit`: after it `SoftTimeLimitExceeded` is raised in the body; `grace` later the body is stopped by
     force. `pending_timeout`: an owned job that no worker took in this time fails; 30 minutes for a public type that
-    names none. None is no limit, for each.
+    names none. None is no limit, for each. `unique`: allows one job of its kind at a time. `debounce`: runs one job
+    after calls that follow each other within this time; see `Debounce`.
     `isolation`: "process" runs the body in a child process that can be terminated. `max_params_bytes`,
     `max_result_bytes`: how long the JSON text of its parameters and of its result may be. `exceptions_map`: the text
     for users for an exception; the nearest base class decides, "{e}" is the exception's text. `returns`: the type that
@@ -70,6 +73,8 @@ class JobType(Generic[ParamsT]):
     max_params_bytes: int = 1024 * 1024
     max_result_bytes: int = 1024 * 1024
     public: bool = False
+    unique: Unique | None = None
+    debounce: Duration | Debounce | None = None
 
     params: Any = None
     request_model: Any = None
@@ -95,6 +100,7 @@ class JobType(Generic[ParamsT]):
         self.request = parameters_of(self.request_model, self.type) if self.request_model else self.parameters
         self.prepares = has_hook(self, "prepare_values") or self.request is not self.parameters
         check_parameters(self.type, self.request.model)
+        self.uniqueness: Unique | Debounce | None = uniqueness_of(self)
         self.is_async = inspect.iscoroutinefunction(self.run)
 
     def run(self, job: JobContext[ParamsT]) -> Any | Awaitable[Any]:

@@ -9,12 +9,12 @@ from typing import Any, Final, Literal, TypeAlias, cast, get_args
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.groups import OnDependencyFailure
 from horae.domain.jobs.job import Job, JobId
+from horae.domain.jobs.uniqueness import Debounce, OnDuplicate, Unique, check_on_duplicate, debounce_of
 from horae.domain.names import foreign_id, owner_id, queue_name
 from horae.domain.times.duration import LONGEST_DURATION, Duration, parse_duration
 from horae.errors import InvalidRequest, JobDoesNotExist, quoted
 from horae.types.arguments import LARGEST_ID, LARGEST_NUMBER, has_zone, of_kind, whole_number
 
-OnDuplicate: TypeAlias = Literal["refuse", "return"]
 DependencyFailure: TypeAlias = Literal["cancel", "fail", "run"]
 
 _YEARS: Final = range(2, 9999)
@@ -26,7 +26,8 @@ class StartOptions:
     """The options of one job; None takes the value of its type. Raises `InvalidRequest`.
 
     `run_at` (a datetime with a time zone) and `delay` (a timedelta, or a text such as `"5m"`) exclude each other.
-    `on_duplicate`: whether an active job with the same `unique_key` is an error or the answer. `after`: jobs, or their
+    `unique`, or a `unique_key` of the caller's own, allows one such job at a time; `on_duplicate` is what happens to a
+    second one, in place of what `unique` says. `debounce`: as `Debounce`, or its wait alone. `after`: jobs, or their
     ids, that must end before this one may start; `on_dependency_failure`: what it does if one of them fails or is
     cancelled: `"cancel"` (the default) and `"fail"` end it at once, `"run"` starts it when all have ended.
     """
@@ -37,7 +38,9 @@ class StartOptions:
     priority: int | None = None
     queue: str | None = None
     unique_key: str | None = None
-    on_duplicate: OnDuplicate = "refuse"
+    on_duplicate: OnDuplicate | None = None
+    unique: Unique | None = None
+    debounce: Duration | Debounce | None = None
     max_attempts: int | None = None
     backoff: Backoff | None = None
     meta: Mapping[str, Any] | None = None
@@ -49,10 +52,9 @@ class StartOptions:
         for name, parse in _PARSERS.items():
             if (value := getattr(self, name)) is not None:
                 object.__setattr__(self, name, parse(value))
-        if self.run_at is not None and self.delay is not None:
-            raise InvalidRequest("run_at and delay exclude each other")
-        if self.on_duplicate not in get_args(OnDuplicate):
-            raise InvalidRequest(f"on_duplicate {quoted(self.on_duplicate)}: expected 'refuse' or 'return'")
+        for one, other in _EXCLUDE:
+            if getattr(self, one) is not None and getattr(self, other) is not None:
+                raise InvalidRequest(f"{one} and {other} exclude each other")
         if self.on_dependency_failure is not None and self.after is None:
             raise InvalidRequest("on_dependency_failure needs after=[...], the jobs that may fail")
 
@@ -101,6 +103,17 @@ def _on_dependency_failure(given: Any) -> OnDependencyFailure:
     return OnDependencyFailure(given)
 
 
+_EXCLUDE: Final = (
+    ("run_at", "delay"),
+    ("unique", "unique_key"),
+    ("unique", "debounce"),
+    ("debounce", "on_duplicate"),
+    ("debounce", "run_at"),
+    ("debounce", "delay"),
+    ("debounce", "after"),
+)
+"""Options of which a call gives at most one."""
+
 _PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "owner": owner_id,
     "run_at": _run_at,
@@ -108,6 +121,9 @@ _PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "priority": partial(whole_number, "priority", least=-LARGEST_NUMBER),
     "queue": queue_name,
     "unique_key": partial(foreign_id, "unique_key"),
+    "on_duplicate": check_on_duplicate,
+    "unique": partial(of_kind, "unique", kind=Unique, expected="a Unique"),
+    "debounce": debounce_of,
     "max_attempts": partial(whole_number, "max_attempts", least=1),
     "backoff": partial(of_kind, "backoff", kind=Backoff, expected="a Backoff"),
     "meta": partial(of_kind, "meta", kind=Mapping, expected="a mapping"),

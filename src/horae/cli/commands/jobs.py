@@ -13,8 +13,9 @@ from horae.cli.options import AsJson, JobId, JobIds, Owner, whose
 from horae.cli.printing.following import print_end, wait, watch
 from horae.cli.printing.job_views import COLUMNS, as_values, line_of, print_job
 from horae.cli.printing.output import console, local_time, print_json, print_table
-from horae.cli.values import duration, parameters
+from horae.cli.values import duration, names, parameters
 from horae.domain.jobs.job import Job
+from horae.domain.jobs.uniqueness import Unique
 from horae.errors import HoraeError
 
 jobs_app = typer.Typer(help="Start, watch, cancel, retry, reschedule and delete jobs.", no_args_is_help=True)
@@ -91,6 +92,16 @@ def start(  # noqa: PLR0913 - one argument for each option
     unique_key: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Refuse if an unfinished job of the type has the same key.")
     ] = None,
+    unique: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="Refuse if an unfinished job has the same values of these; * for all."),
+    ] = None,
+    on_duplicate: Annotated[
+        str | None, typer.Option(metavar="WHAT", help="If there is such a job: refuse, return or replace.")
+    ] = None,
+    debounce: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Wait for further starts, and run once with the last parameters.")
+    ] = None,
     max_attempts: Annotated[int | None, typer.Option(min=1, help="Maximum number of attempts.")] = None,
     until_ended: Annotated[
         bool, typer.Option("--wait", help="Wait until the job has ended and print its result.")
@@ -113,6 +124,9 @@ def start(  # noqa: PLR0913 - one argument for each option
         "delay": None if delay is None else duration(delay),
         "run_at": None if run_at is None else moment(run_at),
         "unique_key": unique_key,
+        "unique": None if unique is None else Unique(by=names(unique)),
+        "on_duplicate": on_duplicate,
+        "debounce": None if debounce is None else duration(debounce),
         "max_attempts": max_attempts,
     }
     values = parameters(horae.registry.get(type_), pairs or [], params)

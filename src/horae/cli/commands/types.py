@@ -1,6 +1,8 @@
 """`horae types`: the job types of an application."""
 
 import inspect
+from dataclasses import fields
+from datetime import timedelta
 from operator import itemgetter
 from typing import Annotated, Any
 
@@ -10,6 +12,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 from horae.cli.context import target_of
 from horae.cli.options import AsJson
 from horae.cli.printing.output import Columns, brief, print_fields, print_json, print_list, print_table
+from horae.domain.jobs.uniqueness import Debounce, Unique
 from horae.types.function import FunctionJobType
 from horae.types.job_type import JobType
 
@@ -71,11 +74,25 @@ def as_values(job_type: JobType[Any]) -> dict[str, Any]:
         "soft_time_limit": _seconds(job_type.time_limits.soft),
         "grace": _seconds(job_type.time_limits.grace),
         "pending_timeout": _seconds(job_type.time_limits.pending),
+        "unique": _rule(job_type.uniqueness, Unique),
+        "debounce": _rule(job_type.uniqueness, Debounce),
         "isolation": job_type.isolation,
         "public": job_type.public,
         "is_async": job_type.is_async,
         "parameters": schema_of(job_type),
     }
+
+
+def _rule(rule: Unique | Debounce | None, kind: type) -> dict[str, Any] | None:
+    """Return a rule as JSON, if it is of this kind; durations in seconds."""
+    if rule is None or not isinstance(rule, kind):
+        return None
+    values = {each.name: getattr(rule, each.name) for each in fields(rule)}
+    return {name: _seconds(value) if isinstance(value, timedelta) else _plain(value) for name, value in values.items()}
+
+
+def _plain(value: Any) -> Any:
+    return sorted(value) if isinstance(value, frozenset) else value
 
 
 def schema_of(job_type: JobType[Any]) -> dict[str, Any]:
@@ -91,6 +108,8 @@ def _seconds(length: Any) -> float | None:
 
 
 def _shown(field: str, value: Any) -> object:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {each}" for name, each in value.items() if each is not None)
     return brief(value) if field in ("soft_time_limit", "grace", "pending_timeout") else value
 
 

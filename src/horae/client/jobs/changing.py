@@ -18,6 +18,7 @@ from horae.errors import InvalidRequest, JobNotDeletable, JobNotReschedulable, J
 from horae.storage.jobs import owed_hooks, reading, rescheduling
 from horae.storage.outcomes import deletion
 from horae.types.start_options import StartOptions
+from horae.types.uniqueness import key_of_retry
 
 
 class ChangesJobs(JobsBase):
@@ -46,13 +47,14 @@ class ChangesJobs(JobsBase):
             raise JobNotRetryable(job.id, job.state)
         kind = self._registry.get(job.type)
         options = StartOptions(
-            owner=job.owner, priority=job.priority, queue=job.queue, unique_key=job.unique_key,
+            owner=job.owner, priority=job.priority, queue=job.queue,
             max_attempts=job.max_attempts, meta=job.meta,
             backoff=self._database.autocommit(reading.backoff, job.id),
         )  # fmt: skip
         stored = kind.parameters.restore(job.params)
         new = replace(creation.new_job(kind, options, stored.text), retry_of=job.id, max_runtime=job.max_runtime)
-        wanted = Creation(kind, new, stored.row or job.params or {}, stored)
+        key = key_of_retry(kind, job.unique_key)
+        wanted = Creation(kind, creation.keyed(new, key), stored.row or job.params or {}, stored, key)
         change = Change(
             "job.retry", str(job.id), after=lambda _, created: {"job": created[0].id}, actor=owner_of(owner)
         )

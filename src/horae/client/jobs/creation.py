@@ -2,24 +2,27 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence, Sized
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import islice
 from typing import Any, Final
 
 from sqlalchemy import Connection
 
+from horae.client.jobs import duplicates
 from horae.client.jobs.limits import JobLimits
 from horae.domain.jobs.groups import GroupId, OnDependencyFailure
 from horae.domain.jobs.job import Job, JobId, JobState
+from horae.domain.jobs.uniqueness import Debounce, UniqueKey
 from horae.domain.storable import fits, is_storable_json, spelled_out
-from horae.errors import DuplicateJob, InvalidRequest, JobDoesNotExist, MaxJobCountExceeded
+from horae.errors import InvalidRequest, JobDoesNotExist, MaxJobCountExceeded
 from horae.storage.jobs import creation, dependencies, parameters, reading
 from horae.storage.jobs.creation import Contended, Inserted, NewJob
 from horae.storage.jobs.dependencies import Dependency
 from horae.storage.outcomes import follow_ups
 from horae.types.job_type import JobType, has_hook
-from horae.types.start_options import OnDuplicate, StartOptions
+from horae.types.start_options import StartOptions
 from horae.types.storing import storable_parameters
+from horae.types.uniqueness import unique_key_in, uniqueness_in
 from horae.types.values.parameters import MappedParameters, Stored, as_json
 from horae.types.values.plain_data import json_problem_of, mapping_of
 
@@ -35,7 +38,9 @@ class Creation:
     new: NewJob
     values: Mapping[str, Any]
     stored: Stored
-    on_duplicate: OnDuplicate = "refuse"
+    key: UniqueKey | None = None
+    debounce: Debounce | None = None
+    in_batch: bool = False
     after: Sequence[JobId] = ()
     on_dependency_failure: OnDependencyFailure = OnDependencyFailure.CANCEL
 
@@ -47,30 +52,50 @@ class Creation:
 
     @property
     def limit(self) -> int | None:
-        """Return the limit of active jobs, or None if none applies."""
-        return None if self.new.owner is None else self.job_type.max_count
+        """Return the limit of active jobs, or None if none applies.
 
-    @property
-    def limit_of_batch(self) -> int | None:
-        """Return the limit for a batch: the default of public types is meant for users who start jobs one by one."""
-        return self.limit if self.job_type.declares_max_count else None
+        The default of public types is meant for users who start jobs one by one, and does not apply to batches.
+        """
+        if self.new.owner is None or (self.in_batch and not self.job_type.declares_max_count):
+            return None
+        return self.job_type.max_count
 
 
 def checked(job_type: JobType[Any], options: StartOptions, values: Mapping[str, Any]) -> Creation:
     """Check a call without using the database. Raises `InvalidParameters`, or what `prepare_values` raises."""
-    stored = stored_parameters(job_type, options.owner, values)
-    new = new_job(job_type, options, stored.text)
+    value = checked_parameters(job_type, options.owner, values)
+    stored = storable_parameters(job_type, value)
+    rule = uniqueness_in(job_type, options)
+    key = unique_key_in(options, rule, value)
+    new = keyed(new_job(job_type, options, stored.text), key)
     on_failure = OnDependencyFailure(options.on_dependency_failure or OnDependencyFailure.CANCEL)
-    return Creation(job_type, new, values, stored, options.on_duplicate, options.after_ids, on_failure)
+    debounce = rule if isinstance(rule, Debounce) else None
+    if debounce is not None:
+        new = replace(new, delay=debounce.seconds)
+    return Creation(
+        job_type, new, values, stored, key, debounce, after=options.after_ids, on_dependency_failure=on_failure
+    )
+
+
+def keyed(new: NewJob, key: UniqueKey | None) -> NewJob:
+    """Return the job with its unique key, if it has one."""
+    if key is None:
+        return new
+    return replace(new, unique_key=key.text, key_is_shared=True if key.may_be_shared else None)
 
 
 def stored_parameters(job_type: JobType[Any], owner: str | None, values: Mapping[str, Any]) -> Stored:
     """Return the parameters in their stored form. Raises `InvalidParameters`."""
+    return storable_parameters(job_type, checked_parameters(job_type, owner, values))
+
+
+def checked_parameters(job_type: JobType[Any], owner: str | None, values: Mapping[str, Any]) -> Any:
+    """Return the checked parameters, as `prepare_values` leaves them. Raises `InvalidParameters`."""
     value = job_type.request.check(job_type.type, values)
     if job_type.prepares:
         given = {name: getattr(value, name) for name in value.model_fields_set}
         value = _prepared(job_type, value, given, job_type.prepare_values(dict(given), owner))
-    return storable_parameters(job_type, value)
+    return value
 
 
 def _prepared(job_type: JobType[Any], value: Any, given: Mapping[str, Any], prepared: Mapping[str, Any]) -> Any:
@@ -98,6 +123,8 @@ def counted(values: Iterable[Mapping[str, Any]], limits: JobLimits) -> list[Mapp
 def create(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
     """Insert the job; return it and whether it is new. Raises `MaxJobCountExceeded` or `DuplicateJob`."""
     new = wanted.new
+    if wanted.key is not None and (found := _found_before(connection, wanted, wanted.key)) is not None:
+        return found, False
     after = _dependencies(connection, wanted) if wanted.after else ()
     if wanted.limit is None and new.unique_key is None:
         inserted: Inserted | None = creation.add(connection, new)
@@ -115,6 +142,15 @@ def create(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
         job = _held_back(connection, wanted, job, after)
     wanted.job_type.after_creation(job, wanted.values, connection)
     return job, True
+
+
+def _found_before(connection: Connection, wanted: Creation, key: UniqueKey) -> Job | None:
+    """Return the job that answers the start, where the insert with its unique index cannot find it."""
+    if wanted.debounce is not None:
+        return duplicates.moved(connection, wanted.new, wanted.debounce)
+    if key.needs_latest_rows or key.on_duplicate == "replace":
+        return duplicates.existing(connection, wanted.new.type, key)
+    return None
 
 
 def _dependencies(connection: Connection, wanted: Creation) -> Sequence[Dependency]:
@@ -161,7 +197,7 @@ def create_many(
 
     `group_id`: the group of which they become members.
     """
-    new, limit = template.new, template.limit_of_batch
+    new, limit = template.new, template.limit
     if limit is not None and new.owner is not None:
         creation.lock_limit(connection, new.owner, new.type)
         if creation.count_open(connection, new.owner, new.type) + len(stored) > limit:
@@ -205,7 +241,6 @@ def new_job(job_type: JobType[Any], options: StartOptions, params: str | None) -
         owner=options.owner,
         max_attempts=job_type.max_attempts if options.max_attempts is None else options.max_attempts,
         backoff=None if options.backoff is None else json.dumps(options.backoff.to_json()),
-        unique_key=options.unique_key,
         run_at=options.run_at,
         delay=options.delay_seconds,
         meta=_meta(options.meta),
@@ -239,8 +274,8 @@ def _blocking_job(connection: Connection, wanted: Creation) -> Job | None:
     """Return the active job that blocks the creation, None if it has ended meanwhile; raise if that is an error."""
     new = wanted.new
     job_id = creation.active_with_key(connection, new.type, new.unique_key) if new.unique_key is not None else None
-    if job_id is not None and wanted.on_duplicate == "refuse":
-        raise DuplicateJob(new.type, new.unique_key or "", job_id)
+    if job_id is not None and wanted.key is not None and wanted.key.on_duplicate != "return":
+        raise duplicates.blocked_by(new.type, wanted.key, job_id)
     if job_id is not None:
         return reading.get(connection, job_id)
     if wanted.limit is not None and creation.count_open(connection, new.owner, new.type) >= wanted.limit:

@@ -41,7 +41,7 @@ class Run:
     def insert(self, connection: Connection, group_id: GroupId) -> list[JobId]:
         """Insert the members; return their ids in order."""
         new = creation.new_job(self.job_type, self.options, None)
-        template = Creation(self.job_type, new, {}, self.stored[0])
+        template = Creation(self.job_type, new, {}, self.stored[0], in_batch=True)
         return creation.create_many(connection, template, self.stored, self.values, group_id)
 
 
@@ -91,7 +91,7 @@ class MemberParser:
 
     def _parts(self, name: str, given: Any) -> tuple[JobType[Any], Mapping[str, Any], StartOptions]:
         if not isinstance(given, tuple):
-            return self._registry.resolve(given), {}, self._options
+            return self._resolved(name, given), {}, self._options
         parts: tuple[Any, ...] = given
         if len(parts) not in (1, 2, 3):
             raise InvalidRequest(f"{name} is a tuple of {len(parts)}, expected {_EXPECTED}")
@@ -101,7 +101,14 @@ class MemberParser:
         options = self._options
         if len(parts) == 3:  # noqa: PLR2004 - the options
             options = _of_member(of_kind(name, parts[2], StartOptions, _EXPECTED), self._owner)
-        return self._registry.resolve(parts[0]), values, options
+        return self._resolved(name, parts[0]), values, options
+
+    def _resolved(self, name: str, reference: JobTypeReference) -> JobType[Any]:
+        kind = self._registry.resolve(reference)
+        if kind.uniqueness is not None:
+            rule = "unique" if kind.debounce is None else "debounce"
+            raise InvalidRequest(f"{name}: type {kind.type!r} has {rule}, but each job of a group is a new one")
+        return kind
 
 
 def _of_member(options: StartOptions, owner: str | None) -> StartOptions:
@@ -109,8 +116,9 @@ def _of_member(options: StartOptions, owner: str | None) -> StartOptions:
     of_kind("options", options, StartOptions, "StartOptions")
     if options.owner not in (None, owner):
         raise InvalidRequest(f"the owner of the group is {quoted(owner)}, not {quoted(options.owner)}; name it once")
-    if options.unique_key is not None:
-        raise InvalidRequest("unique_key is not supported in a group: each of its jobs is a new one")
+    for name in ("unique_key", "unique", "debounce"):
+        if getattr(options, name) is not None:
+            raise InvalidRequest(f"{name} is not supported in a group: each of its jobs is a new one")
     if options.after is not None:
         # So nothing that runs after a group can be awaited within it: there are no cycles.
         raise InvalidRequest("after is not supported in a group: all of its members may start at once")

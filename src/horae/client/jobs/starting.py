@@ -1,6 +1,6 @@
 """The methods of `Jobs` that create jobs: checked first, created in one transaction, announced after its commit."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -16,13 +16,16 @@ from horae.client.jobs.creation import Creation
 from horae.client.jobs.inline import retried_inline
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import Claim, Job, JobId
+from horae.domain.jobs.uniqueness import Debounce, OnDuplicate, Unique
 from horae.domain.times.duration import Duration
 from horae.errors import InvalidRequest, quoted
 from horae.storage.engine.after_commit import after_commit
 from horae.storage.engine.database import conflicts_as_busy
 from horae.types.arguments import of_kind
+from horae.types.job_type import JobType
 from horae.types.registry import JobTypeReference
-from horae.types.start_options import DependencyFailure, OnDuplicate, StartOptions
+from horae.types.start_options import DependencyFailure, StartOptions
+from horae.types.uniqueness import check_batch
 
 Within: TypeAlias = Session | Connection
 T = TypeVar("T")
@@ -34,7 +37,8 @@ class StartsJobs(JobsBase):
     def start(  # noqa: PLR0913 - the options of a job
         self, job_type: JobTypeReference, /, *, session: Within | None = None, owner: str | None = None,
         run_at: datetime | None = None, delay: Duration | None = None, priority: int | None = None,
-        queue: str | None = None, unique_key: str | None = None, on_duplicate: OnDuplicate = "refuse",
+        queue: str | None = None, unique_key: str | None = None, unique: Unique | None = None,
+        on_duplicate: OnDuplicate | None = None, debounce: Duration | Debounce | None = None,
         max_attempts: int | None = None, backoff: Backoff | None = None, meta: Mapping[str, Any] | None = None,
         after: Iterable[Job | int] | None = None, on_dependency_failure: DependencyFailure | None = None,
         sync: bool = False, **values: Any,
@@ -43,15 +47,17 @@ class StartsJobs(JobsBase):
 
         `session`: create it in the caller's transaction, so that it exists if and only if that commits. `sync`: run it
         in this thread, under the same rules and with its retries, and return it when it has ended; it is still pending
-        only if its next attempt is due in more than a minute, which is left to the nodes. `after`: jobs that must end
-        before it may start; see `StartOptions`. Raises `InvalidParameters`, `MaxJobCountExceeded`, `DuplicateJob`,
+        only if its next attempt is due in more than a minute, which is left to the nodes. `unique`, `unique_key`:
+        refuse the start, return the existing job or replace it, if there is one already. `debounce`: move the pending
+        job that an earlier call has started, and give it these parameters. `after`: jobs that must end before it may
+        start; see `StartOptions`. Raises `InvalidParameters`, `MaxJobCountExceeded`, `DuplicateJob`,
         `JobDoesNotExist` for a job of `after`, or what `prepare_values` and `after_creation` raise; nothing is left
         then.
         """
         options = StartOptions(
             owner=owner, run_at=run_at, delay=delay, priority=priority, queue=queue, unique_key=unique_key,
-            on_duplicate=on_duplicate, max_attempts=max_attempts, backoff=backoff, meta=meta, after=after,
-            on_dependency_failure=on_dependency_failure,
+            unique=unique, on_duplicate=on_duplicate, debounce=debounce, max_attempts=max_attempts,
+            backoff=backoff, meta=meta, after=after, on_dependency_failure=on_dependency_failure,
         )  # fmt: skip
         return self.create(job_type, values, options, session=session, sync=sync)
 
@@ -88,17 +94,33 @@ class StartsJobs(JobsBase):
             if options.owner not in (None, owner):
                 raise InvalidRequest(f"owner is {quoted(owner)}, and {quoted(options.owner)} in options; name it once")
             options = replace(options, owner=owner)
-        if options.unique_key is not None:
-            raise InvalidRequest("unique_key names one job; start_many starts many")
         if options.after:
             raise InvalidRequest("start_many does not support after; use start, or start_group with then")
         kind = self._registry.resolve(job_type)
         given = creation.counted(values, self.limits)
+        check_batch(kind, options, len(given))
+        if kind.uniqueness is not None:
+            return self._start_each(kind, given, options, session)
         stored = [creation.stored_parameters(kind, options.owner, item) for item in given]
         if not stored:
             return []
-        template = Creation(kind, creation.new_job(kind, options, None), {}, stored[0])
+        template = Creation(kind, creation.new_job(kind, options, None), {}, stored[0], in_batch=True)
         insert = partial(creation.create_many, template=template, stored=stored, values=given)
+        if session is not None:
+            return self._within_caller_s(session, insert)
+        ids = self._alone(insert)
+        self._wakeup.send(WORK)
+        return ids
+
+    def _start_each(
+        self, kind: JobType[Any], given: Sequence[Mapping[str, Any]], options: StartOptions, session: Within | None
+    ) -> list[JobId]:
+        """Create jobs one by one in one transaction: the rule of their type compares each with those before it."""
+        wanted = [replace(creation.checked(kind, options, item), in_batch=True) for item in given]
+
+        def insert(connection: Connection) -> list[JobId]:
+            return [creation.create(connection, each)[0].id for each in wanted]
+
         if session is not None:
             return self._within_caller_s(session, insert)
         ids = self._alone(insert)
@@ -119,6 +141,8 @@ class StartsJobs(JobsBase):
     def _start_inline(self, wanted: Creation, session: Within | None) -> Job:
         if session is not None:
             raise InvalidRequest("sync=True runs the job at once, so it cannot wait for the session's commit")
+        if wanted.debounce is not None:
+            raise InvalidRequest("sync=True runs the job at once, so it cannot wait for later calls (debounce)")
         self._inline.join()
         create = partial(self._alone, partial(self._create_and_claim, wanted=wanted))
         job, claim = self._inline.claimed(create, lambda created: created[1])

@@ -86,14 +86,16 @@ class Debounce:
         return parse_duration("max_wait", self.max_wait).total_seconds()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class UniqueKey:
     """The key of one job, with the rule that holds when it is created.
 
-    `within`: seconds after its creation for which an ended job counts; None is no limit.
+    `same`: what jobs with this key have in common, for errors. `within`: seconds after its creation for which an ended
+    job counts; None is no limit.
     """
 
     text: str
+    same: str
     states: frozenset[JobState] = ACTIVE
     within: float | None = None
     on_duplicate: OnDuplicate = "refuse"
@@ -109,10 +111,12 @@ class UniqueKey:
         return self.states != ACTIVE
 
 
-def check_on_duplicate(given: object) -> None:
-    """Raise `InvalidRequest` unless it is one of the reactions to a duplicate."""
+def check_on_duplicate(given: Any) -> OnDuplicate:
+    """Return one of the reactions to a duplicate. Raises `InvalidRequest` for anything else."""
     if given not in get_args(OnDuplicate):
         raise InvalidRequest(f"on_duplicate {quoted(given)}: expected 'refuse', 'return' or 'replace'")
+    reaction: OnDuplicate = given
+    return reaction
 
 
 def debounce_of(given: Any) -> Debounce:

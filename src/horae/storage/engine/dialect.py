@@ -304,6 +304,22 @@ class seconds_between(_SqlFunction[float]):  # noqa: N801 - as above
     sqlite = "(({0} - {1}) / 1000000.0)"
 
 
+class seconds_after(_SqlFunction[datetime]):  # noqa: N801 - as above
+    """A moment plus a number of seconds; null if one of them is null."""
+
+    type = Instant()
+    postgresql = "({0} + make_interval(secs => {1}))"
+    sqlite = "({0} + CAST({1} * 1000000 AS INTEGER))"
+
+
+class earlier_of(_SqlFunction[datetime]):  # noqa: N801 - as above
+    """The earlier one of two moments."""
+
+    type = Instant()
+    postgresql = "least({0}, {1})"
+    sqlite = "min({0}, {1})"
+
+
 class shifted(_SqlFunction[datetime]):  # noqa: N801 - as above
     """A moment, moved by as much as a second moment is after a third."""
 

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Connection,
     Float,
     Integer,
@@ -46,6 +47,7 @@ class NewJob:
     meta: str = "{}"
     max_runtime: float | None = None
     retry_of: JobId | None = None
+    key_is_shared: bool | None = None
 
 
 SEES_COMMITTED_ROWS: Final = ("read committed", "read uncommitted", "serializable, one at a time")
@@ -64,7 +66,8 @@ class Inserted(NamedTuple):
     updated_at: datetime
 
 
-_COLUMNS: Final = tuple(field.name for field in fields(NewJob) if field.name not in ("run_at", "delay"))
+_NO_PLAIN_COLUMNS: Final = ("run_at", "delay", "key_is_shared")
+_COLUMNS: Final = tuple(field.name for field in fields(NewJob) if field.name not in _NO_PLAIN_COLUMNS)
 RUN_AT: Final = func.coalesce(
     bindparam("run_at", type_=Instant()),
     seconds_from_now(func.coalesce(bindparam("delay", type_=Float()), 0.0)),
@@ -72,7 +75,8 @@ RUN_AT: Final = func.coalesce(
 """When a job may start: at the parameter `run_at`, or `delay` seconds from now, or now."""
 
 
-def _value(name: str) -> Any:
+def value_of(name: str) -> Any:
+    """Return the value of a column of a new job, as a parameter of the column's type."""
     kind = jobs.c[name].type
     if isinstance(kind, Json):
         return cast(bindparam(name, type_=Text()), kind)
@@ -81,7 +85,7 @@ def _value(name: str) -> Any:
 
 
 _VALUES: Final = {
-    **{name: _value(name) for name in _COLUMNS},
+    **{name: value_of(name) for name in _COLUMNS},
     "state": literal("pending", Text()),
     "run_at": RUN_AT,
     "created_at": database_now(),
@@ -103,11 +107,16 @@ TRY_LOCK: Final = select(
 ADD: Final = insert(jobs).values(_VALUES).returning(*_INSERTED)
 
 
+# Written only by the longer statements, so that plain jobs do not pay for them.
+_GUARDED: Final = {"key_is_shared": cast(bindparam("key_is_shared", type_=Boolean()), Boolean())}
+
+
 def _guarded(dialect: str) -> Any:
     room: Any = bindparam("max_count", type_=Integer())
     has_room = cast(room, Integer()).is_(None) | (COUNT_OPEN.scalar_subquery() < room)
-    source = select(*_VALUES.values()).where(has_room)
-    statement = INSERT[dialect](jobs).from_select(list(_VALUES), source, include_defaults=False)
+    values = {**_VALUES, **_GUARDED}
+    source = select(*values.values()).where(has_room)
+    statement = INSERT[dialect](jobs).from_select(list(values), source, include_defaults=False)
     keyed = statement.on_conflict_do_nothing(index_elements=[jobs.c.type, jobs.c.unique_key], index_where=UNIQUE_WHERE)
     return keyed.returning(*_INSERTED)
 
@@ -142,17 +151,19 @@ LATEST_RETRY: Final = (
 ACTIVE_WITH_KEY: Final = select(jobs.c.id).where(
     jobs.c.type == bindparam("type"),
     jobs.c.unique_key == bindparam("unique_key"),
+    jobs.c.key_is_shared.is_(None),
     jobs.c.finished_at.is_(None),
 )
 
 
-def _parameters(job: NewJob) -> dict[str, Any]:
-    return {name: getattr(job, name) for name in (*_COLUMNS, "run_at", "delay")}
+def parameters_of(job: NewJob) -> dict[str, Any]:
+    """Return the values of a new job as the parameters of a statement."""
+    return {name: getattr(job, name) for name in (*_COLUMNS, *_NO_PLAIN_COLUMNS)}
 
 
 def add(connection: Connection, job: NewJob) -> Inserted:
     """Insert a job without a count limit or unique key."""
-    return Inserted(*connection.execute(ADD, _parameters(job)).one())
+    return Inserted(*connection.execute(ADD, parameters_of(job)).one())
 
 
 def add_guarded(connection: Connection, job: NewJob, max_count: int | None) -> Inserted | None:
@@ -161,7 +172,7 @@ def add_guarded(connection: Connection, job: NewJob, max_count: int | None) -> I
         lock_limit(connection, job.owner, job.type)
     if job.unique_key is not None:
         lock_key(connection, job.type, job.unique_key)
-    parameters = {**_parameters(job), "max_count": max_count}
+    parameters = {**parameters_of(job), "max_count": max_count}
     row = connection.execute(ADD_GUARDED.on(connection), parameters).one_or_none()
     return None if row is None else Inserted(*row)
 
@@ -179,9 +190,18 @@ def lock_limit(connection: Connection, owner: str | None, job_type: str) -> None
         )
 
 
-def lock_key(connection: Connection, job_type: str, unique_key: str) -> None:
-    """Let only one transaction at a time insert with this key; the index would wait for it. Raises `Contended`."""
-    _try_lock(connection, f"horae:{job_type}:key:{unique_key}", f"a {job_type!r} job with unique key {unique_key!r}")
+def lock_key(connection: Connection, job_type: str, unique_key: str, *, latest_rows: bool = False) -> None:
+    """Let only one transaction at a time insert with this key; the index would wait for it. Raises `Contended`.
+
+    `latest_rows`: rows that no index guards decide; raises `InvalidRequest` for a transaction that does not see them.
+    """
+    key, about = f"horae:{job_type}:key:{unique_key}", f"a {job_type!r} job with unique key {unique_key!r}"
+    isolation = _try_lock(connection, key, about)
+    if latest_rows and isolation not in SEES_COMMITTED_ROWS:
+        raise InvalidRequest(
+            f"jobs of type {job_type!r} are unique, and a {isolation} transaction does not see those that others "
+            "have started since it began; start this job in a read committed transaction, or without `session`"
+        )
 
 
 def _try_lock(connection: Connection, key: str, about: str) -> str:
@@ -204,7 +224,7 @@ def add_many(connection: Connection, template: NewJob, params: str, group_id: Gr
 
     `group_id`: the group of which they are members.
     """
-    parameters: dict[str, Any] = {**_parameters(template), "batch": params}
+    parameters: dict[str, Any] = {**parameters_of(template), "batch": params}
     statement = ADD_MANY
     if group_id is not None:
         statement, parameters["group_id"] = ADD_MEMBERS, group_id
@@ -220,6 +240,6 @@ def latest_retry(connection: Connection, job_id: JobId) -> JobId | None:
 
 
 def active_with_key(connection: Connection, job_type: str, unique_key: str) -> JobId | None:
-    """Return the active job with this unique key."""
+    """Return the active job that has this unique key to itself."""
     found = connection.execute(ACTIVE_WITH_KEY, {"type": job_type, "unique_key": unique_key}).scalar_one_or_none()
     return None if found is None else JobId(found)

@@ -141,7 +141,7 @@ DOUBLE_RUNS: Final = (
 )
 DOUBLE_KEYS: Final = (
     select(jobs.c.type, jobs.c.unique_key, func.count().label("number"))
-    .where(jobs.c.unique_key.is_not(None), jobs.c.finished_at.is_(None))
+    .where(jobs.c.unique_key.is_not(None), jobs.c.key_is_shared.is_(None), jobs.c.finished_at.is_(None))
     .group_by(jobs.c.type, jobs.c.unique_key)
     .having(func.count() > 1)
 )

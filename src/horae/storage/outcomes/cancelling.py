@@ -1,11 +1,13 @@
 """Cancel jobs."""
 
+from collections.abc import Collection
 from typing import Final
 
 from sqlalchemy import Connection, Integer, String, and_, bindparam, case, update
 
 from horae.domain.jobs.job import Job, JobEvent, JobId, JobState, state_after, states_before
 from horae.domain.schedules.statistics import RunOutcome
+from horae.storage.engine.dialect import among
 from horae.storage.jobs.owed_hooks import ON_CANCELLED
 from horae.storage.jobs.reading import COLUMNS, job_from
 from horae.storage.jobs.tables import ENDED_NOW, jobs
@@ -31,14 +33,16 @@ CANCEL: Final = (
     .returning(*COLUMNS)
 )
 
-CANCEL_PENDING_OF: Final = (
+_cancel_pending = (
     update(jobs)
-    .where(jobs.c.schedule_id == bindparam("of_schedule"), jobs.c.state == JobState.PENDING)
+    .where(jobs.c.state == JobState.PENDING)
     .values(
         state=state_after(JobEvent.CANCEL), cancelled_by=bindparam("cancelled_by"), hook_owed=ON_CANCELLED, **ENDED_NOW
     )
-    .returning(jobs.c.id)
+    .returning(jobs.c.id, jobs.c.schedule_id)
 )
+CANCEL_PENDING: Final = among(_cancel_pending, jobs.c.id)
+CANCEL_PENDING_OF: Final = _cancel_pending.where(jobs.c.schedule_id == bindparam("of_schedule"))
 
 
 def cancel(
@@ -74,6 +78,17 @@ def cancel(
         writing.mark_stopping(connection, [job.id])
     follow_ups.report_ids(connection, [job.id], followed)
     return job
+
+
+def cancel_pending(connection: Connection, job_ids: Collection[JobId], cancelled_by: str) -> list[JobId]:
+    """Cancel those of these jobs that no node has claimed, and return their ids."""
+    values = {"ids": list(job_ids), "cancelled_by": cancelled_by}
+    rows = connection.execute(CANCEL_PENDING.on(connection), values).all()
+    if runs := [JobId(row.id) for row in rows if row.schedule_id is not None]:
+        run_ending.end_runs(connection, dict.fromkeys(runs, RunOutcome.CANCELLED), None)
+    ids = [JobId(row.id) for row in rows]
+    follow_ups.report_ids(connection, ids)
+    return ids
 
 
 def cancel_pending_of(connection: Connection, schedule_id: int, cancelled_by: str) -> list[JobId]:

@@ -31,6 +31,11 @@ def key_of(owner: str | None, value: BaseModel, by: Sequence[str] | None) -> str
     return PREFIX + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def is_computed(key: str) -> bool:
+    """Return whether `key_of` made this key."""
+    return key.startswith(PREFIX)
+
+
 def check_names(by: Sequence[str] | None, model: type[BaseModel]) -> None:
     """Raise `InvalidRequest` for a name that is no parameter of the model."""
     if model.model_config.get("extra") == "allow":

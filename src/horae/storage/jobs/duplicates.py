@@ -1,0 +1,113 @@
+"""Find the jobs that a new one would duplicate, and move a pending job in place of starting another one.
+
+Both run while the transaction holds the lock of the key, so that no other transaction starts a job with it meanwhile.
+"""
+
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, Float, Update, bindparam, cast, or_, select, update
+from sqlalchemy.sql.functions import func
+
+from horae.domain.jobs.job import Job, JobId, JobState
+from horae.domain.jobs.uniqueness import Debounce, UniqueKey
+from horae.storage.engine.dialect import (
+    PerDialect,
+    earlier_of,
+    member_of,
+    now_or_later,
+    seconds_after,
+    seconds_from_now,
+)
+from horae.storage.engine.unreadable_rows import read
+from horae.storage.jobs.creation import NewJob, parameters_of, value_of
+from horae.storage.jobs.reading import COLUMNS, job_from
+from horae.storage.jobs.tables import jobs
+
+MOST_READ: Final = 100
+"""Duplicates of one job that are read; several exist only if a rule lets active jobs share a key."""
+REPLACED_COLUMNS: Final = ("queue", "priority", "params", "max_attempts", "backoff", "meta")
+"""What a later call of a debounced job replaces in the pending one."""
+
+
+class Duplicate(NamedTuple):
+    """A job that blocks a new one."""
+
+    id: JobId
+    state: JobState
+
+
+def _duplicates(dialect: str) -> Any:
+    within = cast(bindparam("within", type_=Float()), Float())
+    recent = or_(jobs.c.finished_at.is_(None), within.is_(None), jobs.c.created_at > seconds_from_now(-within))
+    return (
+        select(jobs.c.id, jobs.c.state)
+        .where(
+            jobs.c.type == bindparam("type"),
+            jobs.c.unique_key == bindparam("unique_key"),
+            member_of(dialect, jobs.c.state, "states"),
+            recent,
+        )
+        .order_by(jobs.c.id.desc())
+        .limit(MOST_READ)
+    )
+
+
+DUPLICATES: Final = PerDialect(_duplicates)
+
+
+def _move() -> Update:
+    run_at = earlier_of(
+        seconds_from_now("wait"), seconds_after(jobs.c.created_at, bindparam("max_wait", type_=Float()))
+    )
+    same = (
+        jobs.c.type == bindparam("of_type"),
+        jobs.c.unique_key == bindparam("of_key"),
+        jobs.c.owner.is_not_distinct_from(bindparam("of_owner")),
+        jobs.c.state == JobState.PENDING,
+        jobs.c.attempt == 0,
+        jobs.c.started_at.is_(None),
+    )
+    newest = select(func.max(jobs.c.id)).where(*same).scalar_subquery()
+    return (
+        update(jobs)
+        # The state again: a claim that has locked the row meanwhile keeps it, with the parameters that it has read.
+        .where(jobs.c.id == newest, jobs.c.state == JobState.PENDING)
+        .values(
+            {
+                **{name: value_of(name) for name in REPLACED_COLUMNS},
+                "run_at": run_at,
+                "updated_at": now_or_later(jobs.c.updated_at),
+            }
+        )
+        .returning(*COLUMNS)
+    )
+
+
+MOVE: Final = _move()
+
+
+def duplicates(connection: Connection, job_type: str, key: UniqueKey) -> list[Duplicate]:
+    """Return the jobs that block a new one with this key, the newest first."""
+    parameters = {
+        "type": job_type,
+        "unique_key": key.text,
+        "states": [state.value for state in key.states],
+        "within": key.within,
+    }
+    rows = connection.execute(DUPLICATES.on(connection), parameters)
+    return [Duplicate(JobId(row.id), JobState(row.state)) for row in rows]
+
+
+def move(connection: Connection, new: NewJob, debounce: Debounce) -> Job | None:
+    """Give a pending job with the same key the parameters of `new`, and a later time; None if there is none."""
+    values = parameters_of(new)
+    parameters = {
+        **{name: values[name] for name in REPLACED_COLUMNS},
+        "of_type": new.type,
+        "of_key": new.unique_key,
+        "of_owner": new.owner,
+        "wait": debounce.seconds,
+        "max_wait": debounce.max_seconds,
+    }
+    row = connection.execute(MOVE, parameters).one_or_none()
+    return None if row is None else read(jobs.name, row, job_from)

@@ -1,0 +1,111 @@
+"""The uniqueness of a job: from the options of the call, else from its type."""
+
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from horae.domain.jobs.job import ACTIVE, JobState
+from horae.domain.jobs.uniqueness import Debounce, Unique, UniqueKey, debounce_of
+from horae.domain.times.duration import parse_duration
+from horae.errors import InvalidJobType, InvalidRequest, quoted
+from horae.types.start_options import StartOptions
+from horae.types.values.parameters import MappedParameters
+from horae.types.values.unique_key import check_names, is_computed, key_of
+
+MOST_COMPARED: Final = 1_000
+"""Jobs of one batch that are compared with others: on PostgreSQL each holds a lock until the end of the transaction."""
+
+
+def uniqueness_of(job_type: Any) -> Unique | Debounce | None:
+    """Return the rule that a job type declares. Raises `InvalidJobType`."""
+    unique, debounce = job_type.unique, job_type.debounce
+    try:
+        rule = _declared(unique, debounce)
+        if rule is not None:
+            _check(job_type, rule)
+    except InvalidRequest as error:
+        raise InvalidJobType(f"job type {job_type.type!r}: {error}") from None
+    return rule
+
+
+def check_batch(job_type: Any, options: StartOptions, count: int) -> None:
+    """Raise `InvalidRequest` for options that concern one job, and for a batch that is too long to compare."""
+    for name in ("unique_key", "unique", "debounce"):
+        if getattr(options, name) is not None:
+            raise InvalidRequest(f"{name} concerns one job; start_many starts many")
+    if job_type.uniqueness is not None and count > MOST_COMPARED:
+        raise InvalidRequest(
+            f"{count:,} jobs at once are too many for type {job_type.type!r}, whose jobs are unique or debounced and "
+            f"compared one by one; start at most {MOST_COMPARED:,} at a time"
+        )
+
+
+def uniqueness_in(job_type: Any, options: StartOptions) -> Unique | Debounce | None:
+    """Return the rule of one job; with a `unique_key` only a `Debounce`, which then has this key.
+
+    Raises `InvalidRequest`.
+    """
+    rule: Unique | Debounce | None = options.unique
+    if options.debounce is not None:
+        rule = debounce_of(options.debounce)
+    if rule is not None:
+        _check(job_type, rule)
+        return rule
+    declared: Unique | Debounce | None = job_type.uniqueness
+    if isinstance(declared, Debounce) and any(
+        getattr(options, name) is not None for name in ("run_at", "delay", "after")
+    ):
+        raise InvalidRequest(f"job type {job_type.type!r} has a debounce, which sets the time itself")
+    return None if isinstance(declared, Unique) and options.unique_key is not None else declared
+
+
+def unique_key_in(options: StartOptions, rule: Unique | Debounce | None, value: BaseModel) -> UniqueKey | None:
+    """Return the key of one job with these checked parameters; None if any number of such jobs may exist."""
+    given = options.unique_key
+    if rule is None:
+        chosen = options.on_duplicate or "refuse"
+        return None if given is None else UniqueKey(given, _same(given), on_duplicate=chosen)
+    text = key_of(options.owner, value, rule.by) if given is None else given
+    same = _same(given) if given is not None else _named(rule.by)
+    if isinstance(rule, Debounce):
+        return UniqueKey(text, same, frozenset({JobState.PENDING}))
+    within = None if rule.within is None else parse_duration("within", rule.within).total_seconds()
+    return UniqueKey(text, same, rule.blocking_states, within, options.on_duplicate or rule.on_duplicate)
+
+
+def key_of_retry(job_type: Any, unique_key: str | None) -> UniqueKey | None:
+    """Return the key of a job that repeats one with this key: only active jobs block what a person asked for."""
+    if unique_key is None:
+        return None
+    rule: Unique | Debounce | None = job_type.uniqueness
+    if rule is None or not is_computed(unique_key):
+        return UniqueKey(unique_key, _same(unique_key))
+    states = frozenset({JobState.PENDING}) if isinstance(rule, Debounce) else rule.blocking_states & ACTIVE
+    return UniqueKey(unique_key, _named(rule.by), states)
+
+
+def _declared(unique: Any, debounce: Any) -> Unique | Debounce | None:
+    if unique is not None and debounce is not None:
+        raise InvalidRequest("unique and debounce exclude each other; debounce has its own `by`")
+    if debounce is not None:
+        return debounce_of(debounce)
+    if unique is not None and not isinstance(unique, Unique):
+        raise InvalidRequest(f"unique is {quoted(unique)}, expected a Unique")
+    return unique
+
+
+def _check(job_type: Any, rule: Unique | Debounce) -> None:
+    check_names(rule.by, job_type.parameters.model)
+    if isinstance(rule, Debounce) and isinstance(job_type.parameters, MappedParameters):
+        raise InvalidRequest(
+            "debounce is not possible with parameters in a table of the application; "
+            "use unique=Unique(on_duplicate='replace')"
+        )
+
+
+def _same(unique_key: str) -> str:
+    return f"unique key {unique_key!r}"
+
+
+def _named(by: tuple[str, ...] | None) -> str:
+    return "parameters" if by is None else ", ".join(by) or "owner"

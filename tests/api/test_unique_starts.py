@@ -1,0 +1,49 @@
+"""Unique and debounced job types over HTTP: the endpoint of a type applies the rule of the type."""
+
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from horae import Debounce, Horae, Unique
+from tests.api.clients import application_of, client_of, error_of
+
+
+@pytest.fixture
+def shop(horae: Horae) -> Callable[[str], httpx.AsyncClient]:
+    @horae.job(public=True, max_count=None, unique=Unique(by=("table",)))
+    def export(table: int) -> None: ...
+
+    @horae.job(public=True, unique=Unique(by=("table",), on_duplicate="return"))
+    def report(table: int) -> None: ...
+
+    @horae.job(public=True, debounce=Debounce("1m", by=("table",)))
+    def index(table: int, text: str) -> None: ...
+
+    app = application_of(horae)
+    return lambda who: client_of(app, who)
+
+
+async def started(client: httpx.AsyncClient, kind: str, **values: object) -> httpx.Response:
+    return await client.post(f"/api/jobs/types/{kind}/", json=values)
+
+
+async def test_a_duplicate_has_its_code(shop: Callable[[str], httpx.AsyncClient]) -> None:
+    assert (await started(shop("alice"), "export", table=1)).status_code == 202
+    refused = await started(shop("alice"), "export", table=1)
+    assert error_of(refused) == (400, "ERROR_DUPLICATE_JOB")
+    assert "has the same table" in refused.json()["detail"]
+    assert (await started(shop("alice"), "export", table=2)).status_code == 202
+
+
+async def test_nobody_is_answered_with_the_job_of_another_owner(shop: Callable[[str], httpx.AsyncClient]) -> None:
+    first, again, other = [(await started(shop(who), "report", table=1)).json() for who in ("alice", "alice", "bob")]
+    assert first["id"] == again["id"] != other["id"]
+    assert (first["owner"], other["owner"]) == ("alice", "bob")
+
+
+async def test_later_requests_move_the_job(shop: Callable[[str], httpx.AsyncClient]) -> None:
+    first, second = [(await started(shop("alice"), "index", table=1, text=text)).json() for text in ("a", "b")]
+    assert first["id"] == second["id"]
+    assert second["params"] == {"table": 1, "text": "b"}
+    assert second["due_on"] >= first["due_on"]
