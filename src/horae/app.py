@@ -169,6 +169,10 @@ class Horae(Declarations):
 
         given: NodeKeywords = {
             "concurrency": self.settings.concurrency,
+            "processes": self.settings.processes,
+            "spare_children": self.settings.spare_children,
+            "max_jobs_per_child": self.settings.max_jobs_per_child,
+            "max_child_memory": self.settings.max_child_memory,
             "queues": self.settings.queues,
             "name": self.settings.node_name,
             "grace": self.settings.grace,

@@ -18,6 +18,7 @@ from pydantic_settings import (
 )
 from typing_extensions import override
 
+from horae.domain.sizes import parse_size
 from horae.domain.times.duration import parse_duration
 from horae.errors import ConfigurationError, InvalidRequest
 
@@ -80,6 +81,16 @@ def _read(settings_class: type[BaseSettings], file: str) -> PydanticBaseSettings
         raise ConfigurationError(f"{FILE_VARIABLE}: {file!r} is not valid TOML: {error}") from error
 
 
+def _size(value: Any) -> Any:
+    """Read `500MB`; what cannot be read is refused with the reason."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return parse_size("size", value)
+    except InvalidRequest as error:
+        raise ValueError(str(error)) from error
+
+
 Origin: TypeAlias = Annotated[str, AfterValidator(_origin)]
 Duration: TypeAlias = Annotated[timedelta, BeforeValidator(_duration)]
 
@@ -97,6 +108,24 @@ class Settings(BaseSettings):
         None, description="Name of the deployed module. Default: the module that makes the application."
     )
     concurrency: int = Field(10, ge=1, le=10_000, description="Maximum number of jobs that a node runs at a time.")
+    processes: int | None = Field(
+        None,
+        ge=1,
+        le=1000,
+        description="Maximum number of jobs that a node runs in child processes at a time, apart from `concurrency`, "
+        "which then counts the other jobs. Default: they count as the others do.",
+    )
+    spare_children: int = Field(
+        1, ge=0, le=100, description="Child processes that a node keeps ready for jobs to come."
+    )
+    max_jobs_per_child: int | None = Field(
+        None, ge=1, description="Jobs after which a child process is replaced. Default: no limit."
+    )
+    max_child_memory: Annotated[int, BeforeValidator(_size)] | None = Field(
+        None,
+        ge=1_000_000,
+        description="Memory above which a child process is replaced after a job, such as 500MB. Default: no limit.",
+    )
     queues: Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(_names)] = Field(
         None, description="Queues that a node serves, separated by commas. Default: all."
     )

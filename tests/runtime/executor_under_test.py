@@ -10,8 +10,10 @@ from horae.domain.jobs.job import Claim, JobId, NodeId
 from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.run import Run
 from horae.runtime.bodies.runner import RunEnvironment
-from horae.runtime.executors.process import ProcessExecutor, ProcessLimits
+from horae.runtime.executors.child_pool import ProcessLimits
+from horae.runtime.executors.process import ProcessExecutor
 from horae.storage.engine.database import Database
+from horae.types.application_hooks import ApplicationHooks
 from horae.types.context import JobContext
 from horae.types.function import JobFunction
 from horae.types.job_type import JobType
@@ -51,10 +53,12 @@ class Started:
 class ExecutorUnderTest:
     """A process executor that runs job types in child processes."""
 
-    def __init__(self, database: Database, limits: ProcessLimits | None = None) -> None:
+    def __init__(
+        self, database: Database, limits: ProcessLimits | None = None, hooks: ApplicationHooks | None = None
+    ) -> None:
         self.environment = RunEnvironment(database, NODE)
         self.loop = asyncio.get_running_loop()
-        self.executor = ProcessExecutor(self.loop, self.environment, limits or ProcessLimits())
+        self.executor = ProcessExecutor(self.loop, self.environment, limits or ProcessLimits(), hooks)
         self.runs: list[Started] = []
 
     def start(self, declared: Declared, **params: Any) -> Started:

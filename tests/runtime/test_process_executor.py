@@ -27,7 +27,7 @@ from horae.runtime.bodies.orders import Interrupted
 from horae.runtime.bodies.run import START_UP
 from horae.runtime.executors import process
 from horae.runtime.executors.address import Address, address_of
-from horae.runtime.executors.process import ProcessLimits
+from horae.runtime.executors.child_pool import ProcessLimits
 from horae.runtime.executors.signals import BodyInterrupt
 from horae.runtime.journal.journal import entry_of
 from horae.storage.engine.database import Database

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TypedDict
+from typing import Final, TypedDict
 
 from horae.domain.cluster.liveness import Limits
-from horae.errors import ConfigurationError
+from horae.domain.sizes import parse_size
+from horae.errors import ConfigurationError, InvalidRequest
 from horae.live.store import LiveStore
 from horae.runtime.timing import Timing
 from horae.storage.engine.database import Database
@@ -31,6 +32,10 @@ class NodeKeywords(TypedDict, total=False):
     worker: bool
     scheduler: bool
     concurrency: int
+    processes: int | None
+    spare_children: int
+    max_jobs_per_child: int | None
+    max_child_memory: int | str | None
     queues: tuple[str, ...] | None
     name: str | None
     grace: timedelta
@@ -44,6 +49,9 @@ class NodeOptions:
     """How one node behaves.
 
     `worker`, `scheduler`: whether it runs jobs, whether it fires schedules; `concurrency`: jobs that run at a time;
+    `processes`: jobs that run in child processes at a time, apart from `concurrency`, None to count them with it;
+    `spare_children`: child processes that are kept ready for jobs to come; `max_jobs_per_child`, `max_child_memory`:
+    when a child process is replaced, after so many jobs or if it then uses more memory (bytes, or such as "500MB");
     `queues`: the ones it serves, None for all; `grace`: how long jobs may run on after a shutdown is ordered; `keep`:
     how long ended jobs are kept; `liveness`: when nodes are declared dead, the same for all nodes of a database;
     `timing`: how often its services act.
@@ -54,6 +62,10 @@ class NodeOptions:
     worker: bool = True
     scheduler: bool = True
     concurrency: int = 10
+    processes: int | None = None
+    spare_children: int = 1
+    max_jobs_per_child: int | None = None
+    max_child_memory: int | str | None = None
     queues: tuple[str, ...] | None = None
     name: str | None = None
     grace: timedelta = timedelta(seconds=30)
@@ -63,11 +75,38 @@ class NodeOptions:
 
     def __post_init__(self) -> None:
         """Check the values."""
-        if self.concurrency < 1:
-            raise ConfigurationError(f"concurrency: {self.concurrency} is not allowed; expected 1 or more")
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise ConfigurationError(f"{name}: {value} is not allowed; expected {least} or more")
+        _ = self.child_memory
         if self.queues is not None and not self.queues:
             raise ConfigurationError("queues: an empty list serves nothing; leave it out to serve every queue")
         if self.grace < timedelta(0):
             raise ConfigurationError(f"grace: {self.grace} is not allowed; expected zero or more")
         if self.keep <= timedelta(0):
             raise ConfigurationError(f"keep: {self.keep} is not allowed; expected more than zero")
+
+    @property
+    def child_memory(self) -> int | None:
+        """`max_child_memory` in bytes. Raises `ConfigurationError`."""
+        if self.max_child_memory is None:
+            return None
+        try:
+            size = parse_size("max_child_memory", self.max_child_memory)
+        except InvalidRequest as error:
+            raise ConfigurationError(str(error)) from error
+        if size < LEAST_MEMORY:
+            raise ConfigurationError(f"max_child_memory: {self.max_child_memory} is not allowed; expected 1MB or more")
+        return size
+
+    @property
+    def most_children(self) -> int:
+        """How many child processes there may be at a time."""
+        return self.concurrency if self.processes is None else self.processes
+
+
+_LEAST: Final = {"concurrency": 1, "processes": 1, "spare_children": 0, "max_jobs_per_child": 1}
+"""The least values of some options."""
+LEAST_MEMORY: Final = 1_000_000
+"""Bytes; a smaller `max_child_memory` is a slip of the unit."""

@@ -34,6 +34,15 @@ Concurrency = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="Maximum number of jobs that run at a time, over all applications."),
 ]
+Processes = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="Maximum number of jobs in child processes at a time, beside the others."),
+]
+MaxJobs = Annotated[int | None, typer.Option(min=1, metavar="N", help="Replace a child process after so many jobs.")]
+MaxMemory = Annotated[
+    str | None,
+    typer.Option(metavar="SIZE", help="Replace a child process that uses more memory after a job, such as 500MB."),
+]
 QueueNames = Annotated[
     str | None, typer.Option(metavar="NAMES", help="Queues to serve, separated by commas. Default: all.")
 ]
@@ -64,6 +73,9 @@ def run(  # noqa: PLR0913 - one argument for each option
     apps: Apps = None,
     *,
     concurrency: Concurrency = None,
+    processes: Processes = None,
+    max_jobs_per_child: MaxJobs = None,
+    max_child_memory: MaxMemory = None,
     queues: QueueNames = None,
     name: Name = None,
     grace: Grace = None,
@@ -91,11 +103,15 @@ def run(  # noqa: PLR0913 - one argument for each option
     Several applications share the process and --concurrency (by default that of the first application). Each has its
     own node, on the database that its code names, and its own port: the next one up if the first is taken.
 
-    Options that are not given default to the application's code, then to HORAE_CONCURRENCY, HORAE_QUEUES,
-    HORAE_NODE_NAME, HORAE_GRACE, HORAE_LOCAL_STAFF, HORAE_HOST, HORAE_PORT, HORAE_LOG_FORMAT and HORAE_LOG_LEVEL.
+    Options that are not given default to the application's code, then to HORAE_CONCURRENCY, HORAE_PROCESSES,
+    HORAE_MAX_JOBS_PER_CHILD, HORAE_MAX_CHILD_MEMORY, HORAE_QUEUES, HORAE_NODE_NAME, HORAE_GRACE, HORAE_LOCAL_STAFF,
+    HORAE_HOST, HORAE_PORT, HORAE_LOG_FORMAT and HORAE_LOG_LEVEL.
     """
     given = {
         "concurrency": concurrency,
+        "processes": processes,
+        "max_jobs_per_child": max_jobs_per_child,
+        "max_child_memory": max_child_memory,
         "queues": None if queues is None else tuple(part.strip() for part in queues.split(",") if part.strip()),
         "name": name,
         "grace": None if grace is None else duration(grace),

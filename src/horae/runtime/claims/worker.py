@@ -15,7 +15,7 @@ import logging
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from random import Random
 from typing import Any
 
@@ -49,6 +49,9 @@ Choose = Callable[[JobType[Any]], Executor]
 class Worker:
     """Fills the slots of one node with jobs."""
 
+    siblings: "Sequence[Worker]" = ()
+    """The other workers of the node."""
+
     def __init__(  # noqa: PLR0913 - the one place where these meet
         self, *, environment: RunEnvironment, scope: ClaimScope, registry: Registry, signals: Signals, settler: Settler,
         reporter: Reporter, choose: Choose, slots: Slots, wakeup: WakeupChannel, timing: Timing, rng: Random,
@@ -63,7 +66,8 @@ class Worker:
         self._prefetched: deque[tuple[Claim, float]] = deque()
         self._throughput = Throughput(timing.throughput)
         self._unavailable = ThrottledWarning()
-        self._wake = asyncio.Event()
+        # Held by one worker of a node at a time: what another one is just claiming would seem orphaned.
+        self._wake, self.claiming = asyncio.Event(), asyncio.Lock()
         self._wakes = 0
         self._exhausted = False
         self._stopping = self._isolated = False
@@ -113,7 +117,8 @@ class Worker:
             if time.monotonic() < self._reply_lost_until or time.monotonic() >= self._orphaned_at:
                 await self._hand_back_orphaned()
             if room > 0 and not self._exhausted:
-                await self._claim(room)
+                async with self.claiming:
+                    await self._claim(room)
             else:
                 await self._wait()
             self._hand_back_stale()
@@ -259,9 +264,19 @@ class Worker:
     @property
     def _known(self) -> list[JobId]:
         """The jobs that this node knows to hold."""
-        return [*self.running, *(claim.id for claim, _ in self._prefetched), *self._settler.unsettled]
+        held = [job_id for worker in (self, *self.siblings) for job_id in worker.held]
+        return [*held, *self._settler.unsettled]
+
+    @property
+    def held(self) -> list[JobId]:
+        """The jobs that this worker runs or has claimed ahead."""
+        return [*self.running, *(claim.id for claim, _ in self._prefetched)]
 
     async def _hand_back_orphaned(self) -> None:
+        async with self.claiming:
+            await self._search_orphaned()
+
+    async def _search_orphaned(self) -> None:
         known = [*self._environment.journal.listed, *self._known]
         try:
             orphaned = await self._environment.database.autocommit_async(claims.orphaned, self._environment.node, known)

@@ -26,8 +26,8 @@ def address_of(job_type: JobType[Any]) -> Address:
     """Return where a child process can import this type; raises `InvalidJobType` with advice if it cannot."""
     source: Any = job_type.function if isinstance(job_type, FunctionJobType) else type(job_type)
     address = Address(source.__module__, source.__qualname__)
-    if address.module == MAIN:
-        _check_main(job_type, address)
+    if address.module == MAIN and (reason := problem_of_main()) is not None:
+        raise _refusal(job_type, address, reason)
     module = sys.modules.get(address.module)
     try:
         found = None if module is None else _attribute(module, address)
@@ -53,13 +53,15 @@ def _attribute(module: object, address: Address) -> Any:
     return reduce(getattr, address.qualname.split("."), module)
 
 
-def _check_main(job_type: JobType[Any], address: Address) -> None:
+def problem_of_main() -> str | None:
+    """Return why a child process cannot import the main module of this one; None if it can."""
     main = sys.modules[MAIN]
     name = getattr(main.__spec__, "name", None)
     if name is None and getattr(main, "__file__", None) is None:
-        raise _refusal(job_type, address, "an interactive session has no file to import")
+        return "an interactive session has no file to import"
     if name is not None and name.rpartition(".")[2] == MAIN:
-        raise _refusal(job_type, address, "a package's __main__.py must not be imported, because that runs it")
+        return "a package's __main__.py must not be imported, because that runs it"
+    return None
 
 
 def _refusal(job_type: JobType[Any], address: Address, reason: str) -> InvalidJobType:

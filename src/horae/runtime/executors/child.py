@@ -6,6 +6,7 @@ bodies use the pipe: a soft time limit interrupts a body anywhere by a signal, w
 
 import asyncio
 import faulthandler
+import inspect
 import logging
 import os
 import signal
@@ -30,11 +31,14 @@ from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.runner import RunEnvironment, ended_by, perform, perform_async
 from horae.runtime.executors import messages
 from horae.runtime.executors.address import Address, job_type_at
+from horae.runtime.executors.application import ChildSetup, imported
+from horae.runtime.executors.memory import memory_in_use
 from horae.runtime.executors.messages import Message
 from horae.runtime.executors.progress_reports import ProgressReports
 from horae.runtime.executors.signals import BodyInterrupt
 from horae.runtime.journal.journal import ChildJournal
 from horae.storage.engine.database import Database
+from horae.types.application_hooks import Hook
 from horae.types.context import JobContext
 from horae.types.job_type import JobType, failed_text
 from horae.types.logs.job_fields import JobLogFilter
@@ -70,6 +74,7 @@ class LazyRunEnvironment:
         self.node = node
         self.journal = ChildJournal()
         self.rng = Random()  # noqa: S311 - for jitter, not for security
+        self.around: list[Hook[Any]] = []
         self._url, self._busy_timeout, self._pooler = url, busy_timeout, pooler
 
     @cached_property
@@ -102,11 +107,13 @@ class Child:
         self._sending = threading.Lock()
         self._is_fork = False
 
-    def serve(self) -> None:
-        """Run bodies until the node asks this process to end."""
+    def serve(self, setup: ChildSetup) -> None:
+        """Set up the application, and run bodies until the node asks this process to end."""
         os.register_at_fork(after_in_child=self._on_fork)
         for name, target in (("messages", self._receive), ("reports", self._reports.serve)):
             threading.Thread(target=target, name=f"horae-{name}", daemon=True).start()
+        if not self._set_up(setup):
+            return
         self._send("ready")
         while (job := self._jobs.get()) is not None:
             self.interrupt.install()  # again: the last body may have set other handlers
@@ -117,6 +124,25 @@ class Child:
             self._send(kind, **fields)
         self._runner.close()
         self._environment.close()
+
+    def _set_up(self, setup: ChildSetup) -> bool:
+        """Import the application and call its hooks; if that fails, notify the node and return False."""
+        step = ""
+        try:
+            if setup.application is not None:
+                self._send("starting", step=(step := f"importing {setup.application.module}"))
+            self._environment.around, hooks = imported(setup)
+            for hook in hooks:
+                self._send("starting", step=(step := f"calling {hook.name}"))
+                if inspect.iscoroutinefunction(hook.call):
+                    self._runner.run(hook.call())
+                else:
+                    hook.call()
+        except BaseException as error:  # noqa: BLE001 - code of the application, which may even exit
+            text = f"a child process could not be set up, {step}: {error_text(error)}"
+            self._send("not_ready", **asdict(Failed(text, failed_text(error), traceback_text(error))))
+            return False
+        return True
 
     def _perform(self, job: Job) -> tuple[str, Message]:
         """Run a body; return the kind and the fields of the message about its end."""
@@ -133,7 +159,7 @@ class Child:
                 run = perform(job_type, job.context, environment)
         except BaseException as error:  # noqa: BLE001 - a task that cancelled itself, at the worst
             run = ended_by(error, job_type, job.context, environment)
-        return "result", messages.run_as_json(run)
+        return "result", {**messages.run_as_json(run), "memory": memory_in_use()}
 
     async def _perform_async(
         self, job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment
@@ -241,15 +267,22 @@ class Child:
             self._pipe.close()
 
 
-def main(url: str, busy_timeout: float, pooler: bool | None, node: str, pipe: socket.socket) -> None:  # noqa: FBT001 - as above
-    """Run a child process: with the settings of its database, the node that holds the leases, and the pipe to it."""
+def main(
+    url: str,
+    busy_timeout: float,
+    pooler: bool | None,  # noqa: FBT001 - as above
+    node: str,
+    setup: ChildSetup,
+    pipe: socket.socket,
+) -> None:
+    """Run a child process: with its database, the node that holds the leases, the application, and the pipe."""
     pipe.set_inheritable(False)
     child = Child(LazyRunEnvironment(url, busy_timeout, pooler, NodeId(node)), pipe)
     child.interrupt.install()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked by the parent, for the time of the start
     if sys.stderr is not None:
         faulthandler.enable()
-    child.serve()
+    child.serve(setup)
 
 
 async def _end_tasks(tasks: set[asyncio.Task[Any]]) -> None:

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from horae.runtime.bodies.runner import RunEnvironment
 from horae.runtime.executors import messages
+from horae.runtime.executors.application import ChildSetup
 from horae.runtime.executors.child import PIPE_LOST, main
 from horae.runtime.executors.messages import Message
 
@@ -28,6 +29,9 @@ EXIT_WITHIN: Final = 1.0
 """Seconds that children which were asked to end have when the program exits."""
 LONGEST_MESSAGE: Final = 1 << 40
 """Bytes; no limit in practice, because `max_result_bytes` of a job type bounds its results."""
+
+ADVICE: Final = "a main module must start its work under `if __name__ == '__main__':`"
+"""Why a process most often ends before it has imported anything of the application."""
 
 _spawn = get_context("spawn")  # a fork would copy the node's locks and connections
 
@@ -44,10 +48,25 @@ class ChildProcess:
         """Whether it was asked to end."""
         self.ended = False
         """Whether it was seen to have ended."""
+        self.step = ""
+        """What it does while it starts."""
+        self.late: str | None = None
+        """That it has not started in time, if so."""
+        self.jobs = 0
+        """How many bodies it has run."""
+        self.memory = 0
+        """Bytes of memory that it used after the last body."""
+        self.started: asyncio.Future[Message | None]
+        """Done when it is ready or cannot be: with its message, or None if it died."""
         self._process = process
         self._pipe = pipe
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """Its process id."""
+        return self._process.pid
 
     def send(self, kind: str, **fields: Any) -> None:
         """Send a message without waiting. Nothing is raised if the child is gone: `receive` notices that."""
@@ -80,6 +99,11 @@ class ChildProcess:
         self.terminated = True
         self._process.kill()
 
+    def give_up(self, reason: str) -> None:
+        """End it with SIGKILL, because it has not started in time."""
+        self.late = reason
+        self._process.kill()
+
     def end(self) -> None:
         """Ask it to end."""
         self.ending = True
@@ -98,7 +122,11 @@ class ChildProcess:
             _children.discard(self)
         finally:
             self.close()
-        return _describe_exit(PIPE_LOST if killed else self._process.exitcode, ready=self.ready)
+        code = PIPE_LOST if killed else self._process.exitcode
+        if self.ready:
+            return _describe_exit(code)
+        how = _describe_exit(code) if self.late is None else f"the process of the job was ended: {self.late}"
+        return f"{how}, while it was starting ({self.step})" if self.step else f"{how}, while it was starting; {ADVICE}"
 
     def close(self) -> None:
         """Close the pipe, which ends the child unless it is ending already."""
@@ -127,8 +155,8 @@ _children: Final[set[ChildProcess]] = set()
 os.register_at_fork(after_in_child=_children.clear)  # the exit of a fork must not kill the children of its parent
 
 
-def start_child(environment: RunEnvironment) -> ChildProcess:
-    """Start a child, which sends `ready` once it reads messages. Raises OSError past the system's limits."""
+def start_child(environment: RunEnvironment, setup: ChildSetup) -> ChildProcess:
+    """Start a child, which sends `ready` once it is set up. Raises OSError past the system's limits."""
     database = environment.database
     url = database.url.render_as_string(hide_password=False)
     ours, theirs = socket.socketpair()
@@ -136,7 +164,7 @@ def start_child(environment: RunEnvironment) -> ChildProcess:
         # `daemon=True` would forbid the child to start processes of its own.
         process = _spawn.Process(
             target=main,
-            args=(url, database.busy_timeout, database.pooler_setting, environment.node, theirs),
+            args=(url, database.busy_timeout, database.pooler_setting, environment.node, setup, theirs),
             daemon=False,
         )
         try:
@@ -167,17 +195,13 @@ def _end_with_the_program() -> None:
         child.end_before(deadline)
 
 
-def _describe_exit(code: int | None, *, ready: bool) -> str:
+def _describe_exit(code: int | None) -> str:
     if code is None:
-        how = "the process of the job ended"
-    elif code == PIPE_LOST:
-        how = "the process of the job lost its connection to the node"
-    elif code == -signal.SIGKILL:
-        how = "the process of the job was killed by signal 9 (SIGKILL), as the system does when memory runs out"
-    elif code < 0:
-        how = f"the process of the job was killed by signal {-code} ({signal.strsignal(-code)})"
-    else:
-        how = f"the process of the job ended with exit code {code} before the job did"
-    if ready:
-        return how
-    return f"{how}, while it was starting; a main module must start its work under `if __name__ == '__main__':`"
+        return "the process of the job ended"
+    if code == PIPE_LOST:
+        return "the process of the job lost its connection to the node"
+    if code == -signal.SIGKILL:
+        return "the process of the job was killed by signal 9 (SIGKILL), as the system does when memory runs out"
+    if code < 0:
+        return f"the process of the job was killed by signal {-code} ({signal.strsignal(-code)})"
+    return f"the process of the job ended with exit code {code} before the job did"

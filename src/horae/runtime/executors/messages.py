@@ -1,8 +1,9 @@
 """The messages between a node and its child processes: one line of JSON each, so that no value of a job is unpickled.
 
 - to the child: `job` (module, qualname, claim, journal, slot, log_level, log_json), `order` (order, detail), `end`
-- from the child: `ready`, `began`, `progress` (percentage, label), `not_loaded` (the texts of the failure),
-  `result` (settlement, already, unbegun, releases)
+- from the child: `starting` (step), `ready` or `not_ready` (the texts of the failure), `began`, `progress`
+  (percentage, label), `not_loaded` (the texts of the failure), `result` (settlement, already, unbegun, releases,
+  memory)
 """
 
 import json

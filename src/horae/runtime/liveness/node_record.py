@@ -28,6 +28,6 @@ def record_of(registry: Registry, options: NodeOptions, *, inline: bool = False)
         roles=json.dumps([role for role, has in wanted if has]),
         queues=None if options.queues is None else json.dumps(options.queues),
         types=json.dumps(sorted(registry.by_name)),
-        concurrency=options.concurrency,
+        concurrency=options.concurrency + (options.processes or 0),
         lock_key=secrets.randbits(62),
     )

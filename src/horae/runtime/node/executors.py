@@ -1,23 +1,35 @@
 """The executors of one node, and which of them runs a job."""
 
 import asyncio
+from collections.abc import Iterable
 from typing import Any
 
 from horae.runtime.bodies.run import Executor
 from horae.runtime.bodies.runner import RunEnvironment
+from horae.runtime.executors.child_pool import ProcessLimits
 from horae.runtime.executors.loop import LoopExecutor
 from horae.runtime.executors.process import ProcessExecutor
 from horae.runtime.executors.thread import ThreadExecutor
+from horae.types.application_hooks import ApplicationHooks
 from horae.types.job_type import JobType
 
 
 class Executors:
     """The event loop, the threads and the child processes of a node."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, environment: RunEnvironment) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, environment: RunEnvironment, limits: ProcessLimits,
+        hooks: ApplicationHooks,
+    ) -> None:  # fmt: skip
+        """`limits`, `hooks`: of child processes."""
         self.threads = ThreadExecutor(loop, environment)
         self._loop = LoopExecutor(loop, environment)
-        self._processes = ProcessExecutor(loop, environment)
+        self._processes = ProcessExecutor(loop, environment, limits, hooks)
+
+    def warm(self, job_types: Iterable[JobType[Any]]) -> None:
+        """Start a child process ahead of the first job, if a type runs in child processes."""
+        if any(job_type.isolation == "process" for job_type in job_types):
+            self._processes.warm()
 
     def choose(self, job_type: JobType[Any]) -> Executor:
         """Return the executor for jobs of this type."""

@@ -25,8 +25,10 @@ from horae.runtime.claims.hook_service import HookService
 from horae.runtime.claims.settler import Settler
 from horae.runtime.claims.slots import Slots
 from horae.runtime.claims.worker import Worker
+from horae.runtime.claims.workers import Workers
 from horae.runtime.components import Components, NodeOptions
 from horae.runtime.controller import Controller
+from horae.runtime.executors.child_pool import ProcessLimits
 from horae.runtime.journal.files import Journals
 from horae.runtime.liveness.group_sweeper import GroupSweeper
 from horae.runtime.liveness.membership import Membership, membership_of
@@ -159,7 +161,8 @@ class Incarnation:
             await self._components.database.in_service(partial(self._membership.join, reports.watcher()))
             await self._components.database.in_service(partial(self._journals.open, self._environment.journal, self.id))
             listening.callback(self._components.wakeup.subscribe(partial(post, loop, self._on_hint)))
-            log.info("node %s runs up to %d jobs at a time", self.id, self._options.concurrency)
+            beside = "" if self._options.processes is None else f", and {self._options.processes} in child processes"
+            log.info("node %s runs up to %d jobs at a time%s", self.id, self._options.concurrency, beside)
             if self._components.database.pooled:
                 log.warning("node %s works %s", self.id, pooler.NOTICE)
             sweeping = [
@@ -194,6 +197,8 @@ class Incarnation:
 
     def _working(self, services: asyncio.TaskGroup) -> list[asyncio.Task[None]]:
         """Start the services that take on new work, by the roles of the node."""
+        if self._options.worker:
+            self._executors.warm(self._components.registry)
         runs = [self._sustained("the scheduler", self._controller.run)] if self._options.scheduler else []
         runs += [self._sustained("the worker", self._worker.run)] if self._options.worker else []
         return [services.create_task(run) for run in runs]
@@ -205,20 +210,8 @@ class Incarnation:
         components, signals, timing, rng = self._components, self.signals, self._timing, self._rng
         self._completion = Completion(services, components, signals, self._hook_service, self._reporter)
         self._settler = Settler(self._environment, signals, timing.settler, rng, self._membership.beat_within)
-        self._executors = Executors(self._loop, self._environment)
-        self._worker = Worker(
-            environment=self._environment,
-            scope=ClaimScope(node=self.id, types=tuple(components.registry.by_name), queues=self._options.queues),
-            registry=components.registry,
-            signals=signals,
-            settler=self._settler,
-            reporter=self._reporter,
-            choose=self._executors.choose,
-            slots=self._slots,
-            wakeup=components.wakeup,
-            timing=timing,
-            rng=rng,
-        )
+        self._executors = Executors(self._loop, self._environment, self._child_limits(), components.hooks)
+        self._worker = Workers(components.registry, self._new_worker, self._slots, self._options.processes)
         self._run_monitor = RunMonitor(
             self._worker.running,
             self._reporter,
@@ -232,6 +225,30 @@ class Incarnation:
         signals.node_suspected.connect(self._sweeper.suspect)
         signals.contact_regained.connect(self._run_monitor.reread)
         signals.declared_dead.connect(self._declared_dead)
+
+    def _new_worker(self, types: tuple[str, ...], slots: Slots) -> Worker:
+        return Worker(
+            environment=self._environment,
+            scope=ClaimScope(node=self.id, types=types, queues=self._options.queues),
+            registry=self._components.registry,
+            signals=self.signals,
+            settler=self._settler,
+            reporter=self._reporter,
+            choose=self._executors.choose,
+            slots=slots,
+            wakeup=self._components.wakeup,
+            timing=self._timing,
+            rng=self._rng,
+        )
+
+    def _child_limits(self) -> ProcessLimits:
+        options = self._options
+        return ProcessLimits(
+            most=options.most_children,
+            spare=options.spare_children,
+            max_jobs=options.max_jobs_per_child,
+            max_memory=options.child_memory,
+        )
 
     def _new_sweeper(self) -> Sweeper:
         components, signals = self._components, self.signals

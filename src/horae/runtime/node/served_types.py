@@ -5,7 +5,7 @@ import logging
 from contextlib import closing, suppress
 
 from horae.domain.jobs.job import NodeId
-from horae.runtime.claims.worker import Worker
+from horae.runtime.claims.workers import Workers
 from horae.runtime.components import Components
 from horae.storage.operations import nodes
 
@@ -15,7 +15,7 @@ log = logging.getLogger("horae.runtime")
 class ServedTypes:
     """Follows the registry: passes new job types to the worker and records them in the node's row."""
 
-    def __init__(self, components: Components, node: NodeId, worker: Worker) -> None:
+    def __init__(self, components: Components, node: NodeId, worker: Workers) -> None:
         self._components, self._node, self._worker = components, node, worker
         self._known = tuple(components.registry.by_name)
         self._changed = asyncio.Event()

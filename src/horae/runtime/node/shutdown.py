@@ -11,7 +11,7 @@ from horae.domain.jobs.job import NodeId
 from horae.runtime.bodies.orders import Interrupted
 from horae.runtime.bodies.run_monitor import RunMonitor
 from horae.runtime.claims.settler import Settler
-from horae.runtime.claims.worker import Worker
+from horae.runtime.claims.workers import Workers
 from horae.runtime.signals import Signals
 from horae.runtime.timing import ShutdownTiming
 
@@ -26,7 +26,7 @@ class Shutdown:
     """Ends the bodies of a node and writes their results."""
 
     node: NodeId
-    worker: Worker
+    worker: Workers
     settler: Settler
     run_monitor: RunMonitor
     signals: Signals

@@ -1,0 +1,75 @@
+"""An application whose hooks run in child processes; variables of the environment let them fail."""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any, Final
+
+from horae import Horae, JobContext
+
+HOW: Final = "TEST_CHILD_HOOK"
+"""How the hook at the start of a child ends; it succeeds if this is not set."""
+NOTE: Final = "TEST_CHILD_NOTE"
+"""Names the file to which the hook writes the id of its process before it ends so."""
+
+horae = Horae("sqlite:////nowhere/horae.db")
+calls: list[str] = []
+
+
+@horae.on_child_start
+def set_up() -> None:
+    how = os.environ.get(HOW)
+    calls.append("set up")
+    if how is None:
+        return
+    if NOTE in os.environ:
+        Path(os.environ[NOTE]).write_text(str(os.getpid()))
+    match how:
+        case "raise":
+            raise LookupError("no licence")
+        case "sys.exit":
+            sys.exit("enough")
+        case "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case _:
+            time.sleep(1000)
+
+
+@horae.on_child_start
+async def set_up_later() -> None:
+    await asyncio.sleep(0)
+    calls.append("set up later")
+
+
+@horae.around
+def surround(job: JobContext) -> Generator[None]:
+    calls.append("in")
+    yield
+    calls.append(f"out {job.ended and job.ended.outcome}")
+
+
+@horae.job(isolation="process")
+def told() -> list[Any]:
+    return [os.getpid(), *calls]
+
+
+@horae.job(isolation="process")
+async def told_later() -> list[Any]:
+    return [os.getpid(), *calls]
+
+
+@horae.job(isolation="process")
+def grow(megabytes: int) -> int:
+    calls.append("x" * (megabytes << 20))
+    return os.getpid()
+
+
+@horae.job(isolation="process")
+def wait_for_file(path: str) -> int:
+    while not Path(path).exists():
+        time.sleep(0.01)
+    return os.getpid()

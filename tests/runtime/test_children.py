@@ -1,0 +1,271 @@
+"""Child processes: their set-up, their replacement, those kept ready, and the number of them beside other jobs."""
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from horae import ConfigurationError, Horae, JobContext
+from horae.runtime.bodies.finished_run import FinishedRun
+from horae.runtime.components import NodeOptions
+from horae.runtime.executors.application import ChildSetup, setup_of
+from horae.runtime.executors.child_pool import ProcessLimits
+from horae.storage.engine.database import Database
+from horae.types.application_hooks import ApplicationHooks
+from tests.harness.applications import url_of
+from tests.harness.nodes import running_node, until, until_set, until_state
+from tests.runtime import child_application
+from tests.runtime.child_application import HOW, NOTE, grow, told, told_later, wait_for_file
+from tests.runtime.executor_under_test import Declared, ExecutorUnderTest, is_gone
+
+pytestmark = pytest.mark.slow
+BEFORE_A_BODY: Final = ["set up", "set up later", "in"]
+
+
+@asynccontextmanager
+async def executor_with(
+    hooks: ApplicationHooks = child_application.horae.hooks, **limits: Any
+) -> AsyncGenerator[ExecutorUnderTest]:
+    executor = ExecutorUnderTest(Database("sqlite:////nowhere/horae.db"), ProcessLimits(**limits), hooks)
+    yield executor
+    await executor.close()
+
+
+def result_of(run: FinishedRun) -> Any:
+    assert run.settlement is not None
+    assert run.settlement.error is None
+    return json.loads(run.settlement.result or "null")
+
+
+def error_of(run: FinishedRun) -> str:
+    assert run.settlement is not None
+    return run.settlement.error or ""
+
+
+async def pid_of(executor: ExecutorUnderTest, declared: Declared = told) -> int:
+    answer = result_of(await executor.perform(declared))
+    return int(answer[0] if isinstance(answer, list) else answer)
+
+
+class TestSetUp:
+    async def test_the_application_is_set_up_once_in_each_child(self) -> None:
+        async with executor_with() as executor:
+            first, *calls = result_of(await executor.perform(told))
+            assert calls == BEFORE_A_BODY
+            again, *calls = result_of(await executor.perform(told_later))
+            assert (again, calls) == (first, [*BEFORE_A_BODY, "out finished", "in"])
+
+    @pytest.mark.parametrize(
+        ("how", "text"),
+        [
+            ("raise", "calling tests.runtime.child_application.set_up: LookupError: no licence"),
+            ("sys.exit", "calling tests.runtime.child_application.set_up: SystemExit: enough"),
+            ("kill", "SIGKILL"),
+        ],
+    )
+    async def test_a_hook_that_fails_costs_the_job_that_waits_for_it(
+        self, monkeypatch: pytest.MonkeyPatch, how: str, text: str
+    ) -> None:
+        monkeypatch.setenv(HOW, how)
+        async with executor_with() as executor:
+            run = await executor.perform(told)
+            assert text in error_of(run)
+            monkeypatch.delenv(HOW)
+            assert (await pid_of(executor)) > 0
+
+    async def test_a_hook_that_hangs_is_given_up(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        note = tmp_path / "pid"
+        monkeypatch.setenv(HOW, "hang")
+        monkeypatch.setenv(NOTE, str(note))
+        async with executor_with(start_within=59.0) as executor:
+            started = executor.start(told)
+            pid = int(await until(lambda: note.exists() and note.read_text()))
+            [assignment] = vars(executor.executor)["_assignments"].values()
+            vars(executor.executor)["_pool"]._give_up(assignment.child)  # noqa: SLF001 - as the timer does
+            error = error_of(await started.performed())
+            await is_gone(pid)
+        assert error == (
+            "the process of the job was ended: it was not ready within 59 s, while it was starting "
+            "(calling tests.runtime.child_application.set_up)"
+        )
+
+    async def test_the_failure_of_a_hook_has_its_traceback(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv(HOW, "raise")
+        async with executor_with() as executor:
+            settlement = (await executor.perform(told)).settlement
+        assert settlement is not None
+        assert 'raise LookupError("no licence")' in (settlement.traceback or "")
+
+    async def test_hooks_of_an_application_that_no_child_can_import_are_refused(self) -> None:
+        local = Horae("sqlite:////nowhere/horae.db")
+        assert setup_of(local.hooks) == ChildSetup()
+        local.on_child_start(lambda: None)
+        with pytest.raises(ConfigurationError, match="make it at the top level of a module"):
+            setup_of(local.hooks)
+        async with executor_with(local.hooks) as executor:
+            assert "ConfigurationError: the hooks of the application cannot run in a child process" in error_of(
+                await executor.perform(told)
+            )
+
+    async def test_a_hook_that_its_module_does_not_declare_is_missed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        hooks = child_application.horae.hooks
+        monkeypatch.setattr(hooks, "around", list(hooks.around))
+        child_application.horae.around(_late)
+        async with executor_with() as executor:
+            error = error_of(await executor.perform(told))
+        assert "the hook tests.runtime.test_children._late is missing in a child process" in error
+
+    async def test_a_child_in_its_hook_does_not_survive_its_node(self, tmp_path: Path) -> None:
+        note = tmp_path / "pid"
+        environment = {**os.environ, HOW: "hang", NOTE: str(note)}
+        node = subprocess.Popen([sys.executable, "-m", "tests.runtime.child_node"], env=environment)  # noqa: ASYNC220
+        try:
+            pid = int(await until(lambda: note.exists() and note.read_text()))
+        finally:
+            node.kill()
+            await asyncio.to_thread(node.wait)
+        await is_gone(pid)
+
+
+def _late(job: JobContext) -> Any: ...
+
+
+class TestReplacement:
+    async def test_a_child_is_replaced_after_so_many_jobs(self) -> None:
+        async with executor_with(max_jobs=2) as executor:
+            pids = [await pid_of(executor) for _ in range(4)]
+            assert pids[0] == pids[1] != pids[2] == pids[3]
+            await is_gone(pids[0])
+
+    async def test_a_child_that_has_grown_is_replaced(self, caplog: pytest.LogCaptureFixture) -> None:
+        caplog.set_level(logging.INFO, "horae.runtime")
+        async with executor_with(max_memory=300_000_000) as executor:
+            first = await pid_of(executor)
+            assert result_of(await executor.perform(grow, megabytes=300)) == first
+            await is_gone(first)
+            assert await pid_of(executor) != first
+        assert "more than 300 MB, and is replaced" in caplog.text
+
+
+class TestSpares:
+    async def test_a_child_is_started_ahead_of_each_job(self) -> None:
+        async with executor_with(spare=1, most=2) as executor:
+            executor.executor.warm()
+            [ahead] = await until(lambda: children_of(executor))
+            busy = executor.start(wait_for_file, path="/nowhere/at/all")
+            await until(lambda: len(children_of(executor)) == 1 and ahead not in children_of(executor))
+            assert await pid_of(executor) in children_of(executor)
+            executor.executor.kill(busy.run)
+            await busy.performed()
+
+    async def test_one_that_dies_costs_no_job(self) -> None:
+        async with executor_with(spare=1) as executor:
+            executor.executor.warm()
+            [pid] = await until(lambda: children_of(executor))
+            os.kill(pid, signal.SIGKILL)
+            assert await pid_of(executor) != pid
+
+    async def test_no_other_is_started_after_one_that_cannot_start(
+        self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        monkeypatch.setenv(HOW, "raise")
+        async with executor_with(spare=1) as executor:
+            executor.executor.warm()
+            await until(lambda: "started ahead of the next job failed: a child process could not be" in caplog.text)
+            executor.executor.warm()
+            assert pool_of(executor)["_ahead"] == []
+            monkeypatch.delenv(HOW)
+            await pid_of(executor)
+            await until(lambda: len(children_of(executor)) == 1)
+
+
+def pool_of(executor: ExecutorUnderTest) -> dict[str, Any]:
+    pool: dict[str, Any] = vars(vars(executor.executor)["_pool"])
+    return pool
+
+
+def children_of(executor: ExecutorUnderTest) -> set[int]:
+    """The processes that are ready and run nothing."""
+    return {child.pid for child in pool_of(executor)["_idle"]}
+
+
+@pytest.fixture
+async def horae(database: Database) -> AsyncIterator[Horae]:
+    """The application of the module, on a database."""
+    horae, before = child_application.horae, child_application.horae.settings
+    horae.settings = before.model_copy(update={"database": url_of(database)})
+    yield horae
+    horae.close()
+    horae.settings = before
+
+
+class TestNodes:
+    async def test_jobs_in_children_have_slots_of_their_own(self, horae: Horae, tmp_path: Path) -> None:
+        begun, release = threading.Event(), threading.Event()
+
+        @horae.job(name="threaded")
+        def threaded() -> None:
+            begun.set()
+            release.wait(30)
+
+        go = tmp_path / "go"
+        try:
+            async with running_node(horae, concurrency=1, processes=1) as node:
+                in_child = [await horae.aio.jobs.start(wait_for_file, path=str(go)) for _ in range(3)]
+                on_threads = [await horae.aio.jobs.start(threaded) for _ in range(3)]
+                await until_set(begun)
+                await until_state(horae, in_child[0].id, "started")
+                states = [horae.jobs.get(job.id).state for job in (*in_child[1:], *on_threads[1:])]
+                assert states == ["pending"] * 4
+                assert horae.jobs.get(in_child[0].id).node_id == node.id
+                release.set()
+                for job in on_threads:
+                    await horae.aio.jobs.wait(job.id, timeout="30s")
+                go.touch()
+                for job in in_child:
+                    await horae.aio.jobs.wait(job.id, timeout="30s")
+        finally:
+            horae.registry.remove("threaded")
+
+    async def test_a_hook_that_fails_fails_the_job_and_the_node_goes_on(
+        self, horae: Horae, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv(HOW, "raise")
+        async with running_node(horae, spare_children=0):  # a child started ahead would fail as well
+            failing = await horae.aio.jobs.start(told)
+            await until_state(horae, failing.id, "failed")
+            assert "LookupError: no licence" in (horae.jobs.get(failing.id).error or "")
+            monkeypatch.delenv(HOW)
+            job = await horae.aio.jobs.start(told)
+            _, *calls = await horae.aio.jobs.wait(job.id, timeout="30s")
+        assert calls == BEFORE_A_BODY
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"processes": 0}, {"spare_children": -1}, {"max_jobs_per_child": 0}, {"max_child_memory": "500 apples"},
+        {"max_child_memory": 500},
+    ],
+)  # fmt: skip
+def test_options_that_cannot_work_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match=next(iter(options))):
+        NodeOptions(**options)
+
+
+def test_sizes_are_read() -> None:
+    assert NodeOptions(max_child_memory="500MB").child_memory == 500_000_000
+    assert NodeOptions(max_child_memory="1.5 GiB").child_memory == 3 << 29
+    assert Horae("sqlite:////nowhere/horae.db", max_child_memory="2gb").settings.max_child_memory == 2_000_000_000
+    with pytest.raises(ConfigurationError, match="expected a number of bytes or a text such as 500MB"):
+        Horae("sqlite:////nowhere/horae.db", max_child_memory="many")
