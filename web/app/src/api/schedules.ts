@@ -36,6 +36,8 @@ export const schedules = {
   pause: (id: number, note: string | null) =>
     json<ScheduleDetail>('POST', `/api/schedules/${id}/pause/`, { body: { note } }),
   resume: (id: number) => json<ScheduleDetail>('POST', `/api/schedules/${id}/resume/`),
+  /** Take back what was changed at run time: the schedule is as it is declared. */
+  reset: (id: number) => json<ScheduleDetail>('POST', `/api/schedules/${id}/reset/`),
   runNow: (id: number) => json<{ id: number }>('POST', `/api/schedules/${id}/run/`),
 } as const
 

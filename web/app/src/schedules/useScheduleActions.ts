@@ -6,6 +6,7 @@ import { errorText, notify, perform } from '@/notices/notices'
 export interface ScheduleActions {
   readonly pause: (schedule: Schedule, note: string | null) => Promise<void>
   readonly resume: (schedule: Schedule) => Promise<void>
+  readonly reset: (schedule: Schedule) => Promise<void>
   readonly runNow: (schedule: Schedule) => Promise<void>
 }
 
@@ -21,6 +22,8 @@ export function useScheduleActions(onChange: () => void): ScheduleActions {
     pause: (schedule, note) =>
       act(() => schedules.pause(schedule.id, note), `${schedule.name} paused.`),
     resume: (schedule) => act(() => schedules.resume(schedule.id), `${schedule.name} resumed.`),
+    reset: (schedule) =>
+      act(() => schedules.reset(schedule.id), `${schedule.name} is as it is declared.`),
     runNow: async (schedule) => {
       try {
         const { id } = await schedules.runNow(schedule.id)

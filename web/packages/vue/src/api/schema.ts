@@ -391,6 +391,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/schedules/by-name/{name}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Put Schedule
+         * @description Add a schedule, or make the one of this name what the body says; an omitted option has its default. For staff.
+         */
+        put: operations["put_schedule"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/schedules/{schedule_id}/": {
         parameters: {
             query?: never;
@@ -453,6 +473,26 @@ export interface paths {
          * @description Start no further runs; a run in progress continues. Pausing again changes the note.
          */
         post: operations["pause_schedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules/{schedule_id}/reset/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reset Schedule
+         * @description Take back what was changed of a declared schedule at run time. A paused schedule stays paused. For staff.
+         */
+        post: operations["reset_schedule"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1452,6 +1492,18 @@ export interface components {
             subject: string;
         };
         /**
+         * PutResult
+         * @description A schedule that was put.
+         */
+        PutResult: {
+            /**
+             * Outcome
+             * @enum {string}
+             */
+            outcome: "created" | "changed" | "unchanged";
+            schedule: components["schemas"]["ScheduleDetail"];
+        };
+        /**
          * QueueItem
          * @description A queue, with what waits and runs in it.
          */
@@ -1576,6 +1628,13 @@ export interface components {
             next_start_on: string | null;
             /** Overlap */
             overlap: string;
+            /**
+             * Overrides
+             * @description What was changed of a declared schedule at run time: the declared value of each changed field.
+             */
+            overrides: {
+                [key: string]: unknown;
+            };
             /**
              * Params
              * @description The parameters of its jobs, secret ones masked; null if unknown here.
@@ -1916,6 +1975,107 @@ export interface components {
              * @description The expression or interval, and after semicolons what differs from the default.
              */
             text: string;
+        };
+        /**
+         * WantedSchedule
+         * @description What a schedule is to be.
+         */
+        WantedSchedule: {
+            /**
+             * Backoff
+             * @enum {string}
+             */
+            backoff?: "exponential" | "linear" | "constant";
+            catch_up?: components["schemas"]["CatchUp"];
+            /** Catch Up Limit */
+            catch_up_limit?: number;
+            /**
+             * Catch Up Window
+             * @description A duration.
+             * @example 90s
+             * @example 5m
+             * @example 1 day
+             */
+            catch_up_window?: string;
+            /**
+             * Cron
+             * @description When, as a cron expression.
+             * @example 0 3 * * *
+             */
+            cron?: string;
+            /**
+             * Dst Fold
+             * @enum {string}
+             */
+            dst_fold?: "first" | "second" | "both";
+            /**
+             * Dst Gap
+             * @enum {string}
+             */
+            dst_gap?: "shift" | "skip";
+            /**
+             * Enabled
+             * @description Whether it is enabled; if not given, a paused schedule stays paused.
+             */
+            enabled?: boolean;
+            /**
+             * Every
+             * @description How long after the end of the previous run.
+             * @example 10m
+             */
+            every?: string;
+            /**
+             * Fixed
+             * @description Count `every` on a grid, not from the end of a run.
+             */
+            fixed?: boolean;
+            /**
+             * Initial Start
+             * @description First start of `every`, anchor of its grid.
+             */
+            initial_start?: string | null;
+            /**
+             * Jitter
+             * @description A duration.
+             * @example 90s
+             * @example 5m
+             * @example 1 day
+             */
+            jitter?: string;
+            /** Job Type */
+            job_type: string;
+            /**
+             * Max Retries
+             * @description Retries after a failure; one more failure in a row disables it. Null for no limit.
+             */
+            max_retries?: number | null;
+            /** Max Runtime */
+            max_runtime?: string | null;
+            /**
+             * Next Start
+             * Format: date-time
+             * @description Next start of `every`; a time in the past means at once.
+             */
+            next_start?: string;
+            overlap?: components["schemas"]["Overlap"];
+            /**
+             * Params
+             * @description All parameters of its jobs.
+             */
+            params?: {
+                [key: string]: unknown;
+            };
+            /** Priority */
+            priority?: number;
+            /** Queue */
+            queue?: string;
+            /** Retry Period */
+            retry_period?: string | null;
+            /**
+             * Timezone
+             * @description IANA name of the zone; UTC if not given.
+             */
+            timezone?: string;
         };
     };
     responses: never;
@@ -3265,6 +3425,96 @@ export interface operations {
             };
         };
     };
+    put_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a schedule. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WantedSchedule"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PutResult"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PutResult"];
+                };
+            };
+            /** @description The request is invalid, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Authentication required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not permitted, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found, or owned by another user. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_schedule: {
         parameters: {
             query?: never;
@@ -3613,6 +3863,74 @@ export interface operations {
             };
             /** @description The body is too large. */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    reset_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of a schedule. */
+                schedule_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleDetail"];
+                };
+            };
+            /** @description The request is invalid, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Authentication required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not permitted, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found, or owned by another user. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -15,6 +15,8 @@ export interface JobsApi {
   cancel: (id: JobId) => Promise<JobDetail>
   /** Retry a failed or cancelled job. Returns the new job. */
   retry: (id: JobId) => Promise<JobDetail>
+  /** Move a pending job to another time. */
+  reschedule: (id: JobId, time: { delay: string } | { run_at: string }) => Promise<JobDetail>
   /** Delete an ended job. Returns the job if the server does not know its type, so that another node will delete it. */
   delete: (id: JobId) => Promise<JobDetail | undefined>
 }
@@ -86,6 +88,7 @@ function jobsApi(transport: Transport): JobsApi {
     create: (type, parameters = {}) => post(`types/${encodeURIComponent(type)}/`, parameters),
     cancel: (id) => post(`${id}/cancel/`),
     retry: (id) => post(`${id}/retry/`),
+    reschedule: (id, time) => post(`${id}/reschedule/`, time),
     delete: (id) => transport.json('DELETE', `/api/jobs/${id}/`),
   }
 }
