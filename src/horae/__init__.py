@@ -14,6 +14,7 @@ from horae.domain.jobs.job import LEFT_OUT, Job, JobState
 from horae.domain.jobs.owner import EVERYBODY
 from horae.domain.jobs.progress import Progress
 from horae.domain.jobs.uniqueness import Debounce, Unique
+from horae.domain.limits.limit import Limit
 from horae.errors import (
     ConfigurationError,
     Conflict,
@@ -118,6 +119,7 @@ __all__ = [
     "JobTypeAlreadyRegistered",
     "JobWasCancelled",
     "LeaseLost",
+    "Limit",
     "Load",
     "MaxJobCountExceeded",
     "NotFound",

@@ -83,7 +83,7 @@ def claiming_with(changes: Mapping[str, Any]) -> Patch:
 
     def apply() -> AbstractContextManager[Any]:
         stack = ExitStack()
-        stack.enter_context(mock.patch.dict(claims._STARTED, changes))  # noqa: SLF001
+        stack.enter_context(mock.patch.dict(claims.STARTED, changes))
         stack.enter_context(mock.patch.object(claims, "CLAIM", PerDialect(claims._claim)))  # noqa: SLF001
         stack.enter_context(mock.patch.object(limited_claims, "CLAIM", PerDialect(limited_claims._claim)))  # noqa: SLF001
         return stack

@@ -122,7 +122,7 @@ def start(database: Database, job_type: JobType[Any] | None = None, **values: An
 
 
 def start_many(database: Database, *values: dict[str, Any]) -> list[JobId]:
-    stored = [handler.stored_parameters(Import(), None, item) for item in values]
+    stored = [handler.stored_parameters(Import(), StartOptions(), item) for item in values]
     template = handler.checked(Import(), StartOptions(), values[0])
     return database.transact(handler.create_many, template, stored, values)
 

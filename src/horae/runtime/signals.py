@@ -76,6 +76,9 @@ class Signals:
     queues_freed: Signal[Collection[str]] = field(default_factory=Signal)
     """Jobs of these queues have ended, so a queue with a limit may let the next one start."""
 
+    lanes_freed: Signal[[]] = field(default_factory=Signal)
+    """Jobs from lanes have ended, so their limits may let the next ones start."""
+
     rescued: Signal[Sequence[Rescued]] = field(default_factory=Signal)
     """This node has dealt with these jobs of dead nodes."""
 

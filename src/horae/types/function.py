@@ -2,7 +2,7 @@
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import update_wrapper
 from typing import Any, Final, Generic, Literal, ParamSpec, TypedDict, TypeVar, cast, get_origin, get_type_hints
 
@@ -13,6 +13,7 @@ from horae.domain.backoff import Backoff
 from horae.domain.jobs.decisions import ErrorRule
 from horae.domain.jobs.job import Job
 from horae.domain.jobs.uniqueness import Debounce, Unique
+from horae.domain.limits.limit import Limit
 from horae.domain.times.duration import Duration
 from horae.errors import InvalidJobType, quoted
 from horae.types.context import JobContext
@@ -52,6 +53,7 @@ class JobKeywords(BodyKeywords, total=False):
     max_attempts: int
     backoff: Backoff
     pending_timeout: Duration | None
+    limits: Sequence[Limit]
     api_exceptions_map: Mapping[type[BaseException], ApiError]
     max_params_bytes: int
     public: bool

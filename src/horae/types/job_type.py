@@ -2,7 +2,7 @@
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from datetime import timedelta
 from typing import Any, Final, Generic, Literal, TypeAlias, get_args
@@ -13,11 +13,13 @@ from horae.domain.backoff import Backoff
 from horae.domain.jobs.decisions import ErrorClass, ErrorRule, RetryRules
 from horae.domain.jobs.job import Job
 from horae.domain.jobs.uniqueness import Debounce, Unique
+from horae.domain.limits.limit import Limit
 from horae.domain.times.duration import Duration
 from horae.errors import InvalidJobType, SoftTimeLimitExceeded
 from horae.redaction import traceback_text
 from horae.types.context import BodyGroups, JobContext, ParamsT
 from horae.types.declaration import TimeLimits, check_declaration, check_parameters, time_limits
+from horae.types.limits import declared_limits
 from horae.types.uniqueness import uniqueness_of
 from horae.types.values.parameters import MappedParameters, ModelParameters, parameters_of
 
@@ -49,7 +51,8 @@ class JobType(Generic[ParamsT]):
     `soft_time_limit`: after it `SoftTimeLimitExceeded` is raised in the body; `grace` later the body is stopped by
     force. `pending_timeout`: an owned job that no worker took in this time fails; 30 minutes for a public type that
     names none. None is no limit, for each. `unique`: allows one job of its kind at a time. `debounce`: runs one job
-    after calls that follow each other within this time; see `Debounce`.
+    after calls that follow each other within this time; see `Debounce`. `limits`: how many of its jobs may start in a
+    period or run at a time, in total or by key; see `Limit`.
     `isolation`: "process" runs the body in a child process that can be terminated. `max_params_bytes`,
     `max_result_bytes`: how long the JSON text of its parameters and of its result may be. `exceptions_map`: the text
     for users for an exception; the nearest base class decides, "{e}" is the exception's text. `returns`: the type that
@@ -72,6 +75,7 @@ class JobType(Generic[ParamsT]):
     isolation: Literal["process"] | None = None
     max_params_bytes: int = 1024 * 1024
     max_result_bytes: int = 1024 * 1024
+    limits: Sequence[Limit] = ()
     public: bool = False
     unique: Unique | None = None
     debounce: Duration | Debounce | None = None
@@ -101,6 +105,7 @@ class JobType(Generic[ParamsT]):
         self.prepares = has_hook(self, "prepare_values") or self.request is not self.parameters
         check_parameters(self.type, self.request.model)
         self.uniqueness: Unique | Debounce | None = uniqueness_of(self)
+        self.named_limits = declared_limits(self.type, self.limits, self.parameters.model)
         self.is_async = inspect.iscoroutinefunction(self.run)
 
     def run(self, job: JobContext[ParamsT]) -> Any | Awaitable[Any]:

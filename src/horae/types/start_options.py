@@ -30,6 +30,7 @@ class StartOptions:
     second one, in place of what `unique` says. `debounce`: as `Debounce`, or its wait alone. `after`: jobs, or their
     ids, that must end before this one may start; `on_dependency_failure`: what it does if one of them fails or is
     cancelled: `"cancel"` (the default) and `"fail"` end it at once, `"run"` starts it when all have ended.
+    `weight`: how much the job counts under the limits of its type, 1 as a rule.
     """
 
     owner: str | None = None
@@ -46,6 +47,7 @@ class StartOptions:
     meta: Mapping[str, Any] | None = None
     after: Iterable[Job | int] | None = None
     on_dependency_failure: DependencyFailure | None = None
+    weight: int | None = None
 
     def __post_init__(self) -> None:
         """Parse each option that was given."""
@@ -126,6 +128,7 @@ _PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "debounce": debounce_of,
     "max_attempts": partial(whole_number, "max_attempts", least=1),
     "backoff": partial(of_kind, "backoff", kind=Backoff, expected="a Backoff"),
+    "weight": partial(whole_number, "weight", least=1),
     "meta": partial(of_kind, "meta", kind=Mapping, expected="a mapping"),
     "after": _after,
     "on_dependency_failure": _on_dependency_failure,

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from horae.client.jobs import duplicates
 from horae.client.jobs.limits import JobLimits
 from horae.domain.jobs.groups import GroupId, OnDependencyFailure
-from horae.domain.jobs.job import Job, JobId, JobState
+from horae.domain.jobs.job import Job, JobId, JobState, WaitsFor
 from horae.domain.jobs.uniqueness import Debounce, UniqueKey
 from horae.domain.storable import fits, is_storable_json, spelled_out
 from horae.errors import InvalidRequest, JobDoesNotExist, MaxJobCountExceeded
@@ -20,6 +20,7 @@ from horae.storage.jobs.creation import Contended, Inserted, NewJob
 from horae.storage.jobs.dependencies import Dependency
 from horae.storage.outcomes import follow_ups
 from horae.types.job_type import JobType, has_hook
+from horae.types.limits import stored_limits
 from horae.types.start_options import StartOptions
 from horae.types.storing import storable_parameters
 from horae.types.uniqueness import unique_key_in, uniqueness_in
@@ -64,10 +65,10 @@ class Creation:
 def checked(job_type: JobType[Any], options: StartOptions, values: Mapping[str, Any]) -> Creation:
     """Check a call without using the database. Raises `InvalidParameters`, or what `prepare_values` raises."""
     value = checked_parameters(job_type, options.owner, values)
-    stored = storable_parameters(job_type, value)
+    stored = _with_limits(job_type, options, value)
     rule = uniqueness_in(job_type, options)
     key = unique_key_in(options, rule, value)
-    new = keyed(new_job(job_type, options, stored.text), key)
+    new = keyed(new_job(job_type, options, stored.text, stored.limits), key)
     on_failure = OnDependencyFailure(options.on_dependency_failure or OnDependencyFailure.CANCEL)
     debounce = rule if isinstance(rule, Debounce) else None
     if debounce is not None:
@@ -84,9 +85,18 @@ def keyed(new: NewJob, key: UniqueKey | None) -> NewJob:
     return replace(new, unique_key=key.text, key_is_shared=True if key.may_be_shared else None)
 
 
-def stored_parameters(job_type: JobType[Any], owner: str | None, values: Mapping[str, Any]) -> Stored:
-    """Return the parameters in their stored form. Raises `InvalidParameters`."""
-    return storable_parameters(job_type, checked_parameters(job_type, owner, values))
+def stored_parameters(job_type: JobType[Any], options: StartOptions, values: Mapping[str, Any]) -> Stored:
+    """Return the parameters in their stored form, with the limits that follow from them. Raises `InvalidParameters`."""
+    return _with_limits(job_type, options, checked_parameters(job_type, options.owner, values))
+
+
+def _with_limits(job_type: JobType[Any], options: StartOptions, value: Any) -> Stored:
+    stored = storable_parameters(job_type, value)
+    if not job_type.named_limits:
+        return stored
+    by_name = {name: getattr(value, name) for name in type(value).model_fields}
+    limits = stored_limits(job_type.named_limits, value, by_name, options.owner, options.weight or 1)
+    return replace(stored, limits=limits)
 
 
 def checked_parameters(job_type: JobType[Any], owner: str | None, values: Mapping[str, Any]) -> Any:
@@ -202,7 +212,8 @@ def create_many(
         creation.lock_limit(connection, new.owner, new.type)
         if creation.count_open(connection, new.owner, new.type) + len(stored) > limit:
             raise MaxJobCountExceeded(new.type, new.owner, limit)
-    ids = creation.add_many(connection, new, as_json(stored), group_id)
+    limits = [item.limits for item in stored] if template.job_type.named_limits else None
+    ids = creation.add_many(connection, new, as_json(stored), group_id, limits=limits)
     if isinstance(template.job_type.parameters, MappedParameters):
         rows = [(job_id, item.row or {}) for job_id, item in zip(ids, stored, strict=True)]
         _add_rows(connection, template.job_type.parameters, rows)
@@ -228,10 +239,11 @@ def job_of(new: NewJob, inserted: Inserted) -> Job:
     values |= inserted._asdict()
     values["params"] = None if new.params is None else json.loads(new.params)
     values["meta"] = json.loads(new.meta)
+    values["waits_for"] = None if new.limits is None else WaitsFor.LIMIT
     return Job(**values)
 
 
-def new_job(job_type: JobType[Any], options: StartOptions, params: str | None) -> NewJob:
+def new_job(job_type: JobType[Any], options: StartOptions, params: str | None, limits: str | None = None) -> NewJob:
     """Return the row to insert: the options of the caller, else those of the type."""
     return NewJob(
         type=job_type.type,
@@ -244,6 +256,7 @@ def new_job(job_type: JobType[Any], options: StartOptions, params: str | None) -
         run_at=options.run_at,
         delay=options.delay_seconds,
         meta=_meta(options.meta),
+        limits=limits,
     )
 
 

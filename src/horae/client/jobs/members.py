@@ -87,7 +87,7 @@ class MemberParser:
         then = self._then
         if then is not None and then.job_type is kind and then.values == values:
             raise InvalidRequest(f"member {position} is also then, {kind.type!r}; then runs once, after all members")
-        return creation.stored_parameters(kind, options.owner, values)
+        return creation.stored_parameters(kind, options, values)
 
     def _parts(self, name: str, given: Any) -> tuple[JobType[Any], Mapping[str, Any], StartOptions]:
         if not isinstance(given, tuple):

@@ -41,7 +41,7 @@ class StartsJobs(JobsBase):
         on_duplicate: OnDuplicate | None = None, debounce: Duration | Debounce | None = None,
         max_attempts: int | None = None, backoff: Backoff | None = None, meta: Mapping[str, Any] | None = None,
         after: Iterable[Job | int] | None = None, on_dependency_failure: DependencyFailure | None = None,
-        sync: bool = False, **values: Any,
+        weight: int | None = None, sync: bool = False, **values: Any,
     ) -> Job:  # fmt: skip
         """Create a job; a node runs it. Other named arguments are the job's parameters.
 
@@ -57,7 +57,7 @@ class StartsJobs(JobsBase):
         options = StartOptions(
             owner=owner, run_at=run_at, delay=delay, priority=priority, queue=queue, unique_key=unique_key,
             unique=unique, on_duplicate=on_duplicate, debounce=debounce, max_attempts=max_attempts,
-            backoff=backoff, meta=meta, after=after, on_dependency_failure=on_dependency_failure,
+            backoff=backoff, meta=meta, after=after, on_dependency_failure=on_dependency_failure, weight=weight,
         )  # fmt: skip
         return self.create(job_type, values, options, session=session, sync=sync)
 
@@ -101,7 +101,7 @@ class StartsJobs(JobsBase):
         check_batch(kind, options, len(given))
         if kind.uniqueness is not None:
             return self._start_each(kind, given, options, session)
-        stored = [creation.stored_parameters(kind, options.owner, item) for item in given]
+        stored = [creation.stored_parameters(kind, options, item) for item in given]
         if not stored:
             return []
         template = Creation(kind, creation.new_job(kind, options, None), {}, stored[0], in_batch=True)
@@ -143,6 +143,10 @@ class StartsJobs(JobsBase):
             raise InvalidRequest("sync=True runs the job at once, so it cannot wait for the session's commit")
         if wanted.debounce is not None:
             raise InvalidRequest("sync=True runs the job at once, so it cannot wait for later calls (debounce)")
+        if wanted.new.limits is not None:
+            raise InvalidRequest(
+                f"sync=True runs the job at once, and the limits of job type {wanted.new.type!r} may not allow that"
+            )
         self._inline.join()
         create = partial(self._alone, partial(self._create_and_claim, wanted=wanted))
         job, claim = self._inline.claimed(create, lambda created: created[1])

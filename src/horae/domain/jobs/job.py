@@ -146,7 +146,7 @@ class Claim(NamedTuple):
     """A job handed to a node, with the lease that every later write must carry.
 
     `params`, `backoff` and `meta` are JSON text. `schedule_id`, `nominal_time` and `max_runtime` (seconds) are set for
-    runs of a schedule.
+    runs of a schedule, `lane_id` for jobs that are claimed through a lane.
     """
 
     id: JobId
@@ -163,6 +163,7 @@ class Claim(NamedTuple):
     schedule_id: int | None = None
     nominal_time: datetime | None = None
     max_runtime: float | None = None
+    lane_id: int | None = None
 
 
 class AttemptOutcome(StrEnum):

@@ -19,12 +19,16 @@ Place = tuple[int, int]
 
 @dataclass(slots=True)
 class Bucket:
-    """The state of one limit for one key: of a rate, or the weight that runs under a concurrency."""
+    """The state of one limit for one key: of a rate, or the weight that runs under a concurrency.
+
+    `counts_weight`: otherwise each job counts once, as for the limit of a whole queue.
+    """
 
     id: int
     numbers: LimitNumbers
     rate: RateState | None = None
     running: int = 0
+    counts_weight: bool = True
 
     def wait(self, weight: int) -> int | None:
         """Return the microseconds until a job of this weight may start; None: until another one has ended."""
@@ -32,14 +36,15 @@ class Bucket:
             return self.rate.wait(self.numbers, weight)
         # A job that is heavier than the limit, which was lowered after it was created, runs alone.
         allowed = self.numbers.concurrency or 1
-        return 0 if self.running + min(weight, allowed) <= allowed else None
+        needed = min(weight, allowed) if self.counts_weight else 1
+        return 0 if self.running + needed <= allowed else None
 
     def take(self, weight: int) -> None:
         """Count a start."""
         if self.rate is not None:
             self.rate = after_start(self.rate, self.numbers, weight)
         else:
-            self.running += weight
+            self.running += weight if self.counts_weight else 1
 
 
 @dataclass(slots=True)
@@ -83,11 +88,12 @@ class Chooser:
         self._buckets, self._now = buckets, now
         self.choice = Choice(turns=self._last_turns(lanes))
 
-    def choose(self, room: int, plain: Sequence[Place] = (), *, most: int | None = None) -> Choice:
+    def choose(self, room: int, plain: Sequence[Place] = (), *, most: int | None = None, once: bool = False) -> Choice:
         """Choose up to `room` jobs, and up to `most` of them from lanes; `plain`: the places of plain jobs, in order.
 
         The order is that of the places, except that a limit holds back what it does not allow: a lane, and all later
-        ones under the same bucket, so that a heavy job is not passed by light ones for ever.
+        ones under the same bucket, so that a heavy job is not passed by light ones for ever. `once`: an owner gets one
+        turn at most, because others may wait in lanes that were not read.
         """
         choice, left = self.choice, room if most is None else min(room, most)
         waiting = [(*self._place(lane), lane.id) for lane in self._lanes.values() if lane.jobs]
@@ -98,13 +104,15 @@ class Chooser:
             if self._place(lane) > (priority, place):  # the owner had a turn through another lane
                 heappop(waiting)
                 heappush(waiting, (*self._place(lane), lane_id))
+            elif once and lane.owner is not None and choice.turns[lane.owner] > self._now:
+                heappop(waiting)
             elif choice.plain < len(plain) and plain[choice.plain] < (priority, place):
                 choice.plain += 1
             else:
                 heappop(waiting)
                 if self._starts(lane):
                     left -= 1
-                    if choice.taken[lane_id] < len(lane.jobs):
+                    if choice.taken[lane_id] < len(lane.jobs) and not (once and lane.owner is not None):
                         heappush(waiting, (*self._place(lane), lane_id))
         choice.plain = min(len(plain), room - len(choice.jobs))
         return choice

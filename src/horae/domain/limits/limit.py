@@ -50,8 +50,15 @@ class Limit:
         return f"<Limit{name} {self.numbers.text}>"
 
     def name_for(self, place: str) -> str:
-        """Return the name of the limit where it is declared: its own, or one made of the type's or queue's name."""
-        return self.name or f"{place}.{'rate' if self.numbers.is_rate else 'concurrency'}"[-LONGEST_NAME:]
+        """Return the name of the limit: its own, or one made of where it is declared, its kind and its key."""
+        if self.name is not None:
+            return self.name
+        parts = [place, "rate" if self.numbers.is_rate else "concurrency"]
+        if callable(self.key):
+            parts.append(getattr(self.key, "__name__", "key").strip("<>"))
+        elif self.key is not None:
+            parts += fields_of(self.key)
+        return ".".join(parts)[-LONGEST_NAME:]
 
 
 def limit_name(given: object) -> str:

@@ -1,4 +1,4 @@
-"""Claims jobs: with one statement as a rule, with three where queues that the node serves have limits.
+"""Claims jobs: with one statement as a rule, with more where queues have limits or jobs wait in lanes.
 
 Limits are read together with the next due time: by an idle node when it has nothing to claim, by a busy one every few
 seconds. A claim takes no job of a queue with a limit until the limit is known, so a new limit holds at once.
@@ -12,6 +12,7 @@ from random import Random
 
 from horae.domain.jobs.job import Claim
 from horae.runtime.claims.claim_cursor import ClaimCursor
+from horae.runtime.claims.lane_claimer import LaneClaimer
 from horae.runtime.timing import ClaimerTiming
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL
@@ -31,6 +32,7 @@ class Claimer:
         self.pause = math.inf
         """Seconds after which another claim may take what the last one had to skip."""
         self._database, self._scope, self._timing, self._rng = database, scope, timing, rng
+        self.lanes = LaneClaimer(database, timing, rng)
         self._cursor = self._new_cursor()
         self._limits_read_at = -math.inf
         self._next_pause = self._timing.contended.shortest
@@ -73,10 +75,23 @@ class Claimer:
         """Whether the limits must be read again."""
         return time.monotonic() - self._limits_read_at > self._timing.limits_fresh
 
-    async def claim(self, room: int) -> Sequence[Claim]:
-        """Take up to `room` due jobs; raises what the database raises."""
+    async def claim(self, room: int, slots: int) -> Sequence[Claim]:
+        """Take up to `room` due jobs, and up to `slots` of them from lanes; raises what the database raises.
+
+        Jobs from lanes come first, and are meant to begin at once: the start of a job under a rate was counted.
+        """
         self.pause = math.inf
         scope = self._current_scope() if self.avoided else self._scope
+        if not self.lanes.in_use:
+            return await self._claim_plain(scope, room)
+        found = await self.lanes.claim(scope, room, slots)
+        self.exhausted = True
+        plain = await self._claim_plain(scope, found.plain_room) if found.plain_room else ()
+        self.exhausted = self.exhausted and self.lanes.due_in > 0
+        self.pause = min(self.pause, self.lanes.due_in)
+        return [*found.claims, *plain]
+
+    async def _claim_plain(self, scope: ClaimScope, room: int) -> Sequence[Claim]:
         names: Sequence[str] = ()
         if self.limited:
             names = await self._database.autocommit_async(limited_claims.limited_queues_with_room, scope, room)
@@ -102,6 +117,7 @@ class Claimer:
         ahead = await self._database.autocommit_async(claims.next_work)
         self._limits_read_at = time.monotonic()
         scope = self._scope.queues
+        self.lanes.in_use = ahead.lanes
         self.limited = ahead.limited if scope is None else ahead.limited.intersection(scope)
         return ahead.due_in
 

@@ -74,6 +74,8 @@ class Completion:
     def _send_consequences(self, batch: Sequence[FinishedRun], result: Settled) -> None:
         """Notify this node and others of what these results make possible."""
         self._signals.queues_freed.send({finished.claim.queue for finished in batch})
+        if any(finished.claim.lane_id is not None for finished in batch):
+            self._signals.lanes_freed.send()
         # These finished their jobs in their own transactions, and with them the runs of schedules.
         self._send_schedules_changed(
             list({run.claim.schedule_id for run in batch if run.already and run.claim.schedule_id is not None})
@@ -144,6 +146,8 @@ class Completion:
                 if state is not JobState.FINISHED:
                     self._hooks.wake()
         self._signals.queues_freed.send({rescued.claim.queue for rescued in batch})
+        if any(rescued.claim.lane_id is not None for rescued in batch):
+            self._signals.lanes_freed.send()
         self._reporter.forget((), (rescued.claim.id for rescued in batch))
         self._send_jobs_ended(over)
 

@@ -69,8 +69,7 @@ class Worker:
         # Held by one worker of a node at a time: what another one is just claiming would seem orphaned.
         self._wake, self.claiming = asyncio.Event(), asyncio.Lock()
         self._wakes = 0
-        self._exhausted = False
-        self._stopping = self._isolated = False
+        self._exhausted = self._stopping = self._isolated = False
         self._poll = self._timing.poll_without_hints.shortest
         self._due_at: float | None = None
         self._due_known = False
@@ -79,6 +78,7 @@ class Worker:
         signals.work.connect(self.wake)
         signals.room.connect(self._wake.set)
         signals.queues_freed.connect(self._queues_freed)
+        signals.lanes_freed.connect(self._lanes_freed)
         signals.isolated.connect(self._isolate)
         signals.contact_regained.connect(self._rejoin)
         slots.join(self._slot_is_free)
@@ -90,6 +90,7 @@ class Worker:
     def wake(self) -> None:
         """Claim now: there may be work. Called on the node's loop."""
         self._wakes += 1
+        self._claimer.lanes.wake()
         self._exhausted = False
         self._wake.set()
 
@@ -104,6 +105,11 @@ class Worker:
         if limited and not limited.isdisjoint(queues):
             self.wake()
             self._wakeup.send(Hint(HintKind.WORK))
+
+    def _lanes_freed(self) -> None:
+        """Claim, and let other nodes claim, what the end of a job under a limit has made possible."""
+        self.wake()
+        self._wakeup.send(Hint(HintKind.WORK))
 
     def stop(self) -> None:
         """Claim nothing more; `run` hands back the jobs that have not begun and ends."""
@@ -140,7 +146,7 @@ class Worker:
         asked = time.monotonic()
         lost_before, self._reply_lost_until = self._reply_lost_until, math.inf  # also if this is cancelled meanwhile
         try:
-            taken = await self._claimer.claim(room)
+            taken = await self._claimer.claim(room, self._lane_slots(room))
             taken = await self._suspects.sift(taken, lambda: self._known)
         except Exception as error:  # noqa: BLE001 - the database may be unavailable for a while; the node goes on
             self._unavailable.warn("no jobs can be claimed: %s", error)
@@ -154,22 +160,35 @@ class Worker:
             self._poll = self._timing.poll_without_hints.shortest
         self._due_known, self._due_at = False, None  # a due time in the past would make the loop spin
         now = time.monotonic()
+        if self._claimer.lanes.in_use:
+            taken = self._put_first(taken, now)
         self._prefetched.extend((claim, now) for claim in taken)
         if now - asked > self._timing.latest_reply:
             self._hand_back_prefetched()
         self._start_prefetched()
 
+    def _lane_slots(self, room: int) -> int:
+        """Return how many jobs of lanes may be claimed: those that can begin at once, or soon where slots turn over."""
+        soon = min(self._throughput.recent, self._timing.prefetch)
+        return min(room, max(self._slots.free - len(self._prefetched), -(-soon // 8)))
+
+    def _put_first(self, taken: Sequence[Claim], now: float) -> Sequence[Claim]:
+        """Let jobs of lanes have the next slots; return the others."""
+        first = [claim for claim in taken if claim.lane_id is not None]
+        self._prefetched.extendleft((claim, now) for claim in reversed(first))
+        return taken[len(first) :]
+
     async def _look_ahead(self) -> None:
         """Read when the next job is due, if that can be told, and which queues have limits now."""
         self._due_known = True
-        known = self._claimer.limited
+        known, had_lanes = self._claimer.limited, self._claimer.lanes.in_use
         try:
             due_in = await self._claimer.look_ahead()
         except Exception as error:  # noqa: BLE001 - as for a claim
             self._unavailable.warn("cannot read when the next job is due: %s", error)
             due_in = None
         self._due_at = None if due_in is None else time.monotonic() + due_in
-        if self._claimer.limited - known:
+        if self._claimer.limited - known or self._claimer.lanes.in_use > had_lanes:
             self.wake()
 
     async def _wait(self) -> None:

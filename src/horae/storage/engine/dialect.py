@@ -327,6 +327,22 @@ class shifted(_SqlFunction[datetime]):  # noqa: N801 - as above
     postgresql = sqlite = "({0} + ({1} - {2}))"
 
 
+class microseconds_now(_SqlFunction[int]):  # noqa: N801 - as above
+    """The database's clock in whole microseconds since 1970, for arithmetic in Python."""
+
+    type = BigInteger()
+    postgresql = "CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS BIGINT)"
+    sqlite = "horae_now()"
+
+
+class microseconds_of(_SqlFunction[int]):  # noqa: N801 - as above
+    """A stored moment in whole microseconds since 1970."""
+
+    type = BigInteger()
+    postgresql = "CAST(extract(epoch FROM {0}) * 1000000 AS BIGINT)"
+    sqlite = "{0}"
+
+
 class longer_than(_SqlFunction[bool]):  # noqa: N801 - as above
     """Whether the text of a JSON column has more than so many bytes."""
 

@@ -48,6 +48,7 @@ from horae.storage.engine.dialect import (
     seconds_since,
 )
 from horae.storage.engine.value_limits import JOB_IS_READABLE, MOST_ATTEMPTS, MOST_LEASES
+from horae.storage.jobs.limit_tables import WAITS_FOR_LIMIT
 from horae.storage.jobs.tables import IS_READY, jobs, queues, ready_order
 
 _AS_TEXT: Final = frozenset({"params", "backoff", "meta"})  # parsed where they are needed
@@ -55,7 +56,7 @@ CLAIMED: Final = tuple(cast(jobs.c[name], Text()) if name in _AS_TEXT else jobs.
 
 
 class NextWork(NamedTuple):
-    """When the next job becomes due, and which queues have a concurrency limit.
+    """When the next job becomes due, which queues have a concurrency limit, and whether jobs wait in lanes.
 
     `due_in`: seconds until the next pending job becomes due; infinite if there is none, None if too many are pending to
     find it cheaply.
@@ -63,6 +64,7 @@ class NextWork(NamedTuple):
 
     due_in: float | None
     limited: frozenset[str]
+    lanes: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +76,7 @@ class ClaimScope:
     queues: Sequence[str] | None = None
 
 
-_STARTED: Final = {
+STARTED: Final = {
     "state": state_after(JobEvent.CLAIM),
     "lease": jobs.c.lease + 1,
     "attempt": jobs.c.attempt + 1,
@@ -117,7 +119,7 @@ def due_jobs(dialect: str, closed: Select[Any], *columns: Column[Any]) -> Select
 
 def start_jobs(dialect: str, chosen: Select[Any]) -> Executable:
     """Start the jobs with the chosen ids, and return their claims in order."""
-    claimed = update(jobs).where(one_of(dialect, jobs.c.id, chosen)).values(_STARTED)
+    claimed = update(jobs).where(one_of(dialect, jobs.c.id, chosen)).values(STARTED)
     if dialect == SQLITE:  # cannot order the rows of RETURNING; `execute_claim` does
         return claimed.returning(*CLAIMED, type_coerce(jobs.c.run_at, BigInteger()).label("run_at"))
     rows = claimed.returning(*CLAIMED, jobs.c.run_at).cte("claimed")
@@ -156,10 +158,11 @@ CLAIM_ONE: Final = (
     update(jobs)
     .where(
         jobs.c.id == bindparam("job_id"),
-        IS_READY,
+        # A job that its caller runs at once takes no turn in a fair queue.
+        or_(IS_READY, and_(WAITS_FOR_LIMIT, jobs.c.limits.is_(None))),
         jobs.c.run_at <= database_now(),
     )
-    .values(_STARTED)
+    .values(STARTED)
     .returning(*CLAIMED)
 )
 
@@ -174,7 +177,8 @@ def _next_work(dialect: str) -> Executable:
     together = func.json_group_array if dialect == SQLITE else func.json_agg
     limited = select(type_coerce(together(queues.c.name), Json())).where(queues.c.concurrency_limit.is_not(None))
     first = func.min(case((_waiting.c.run_at > database_now(), _waiting.c.run_at)))
-    return select(func.count(), -seconds_since(first), limited.scalar_subquery()).select_from(_waiting)
+    in_lanes = select(jobs.c.id).where(WAITS_FOR_LIMIT).exists()
+    return select(func.count(), -seconds_since(first), limited.scalar_subquery(), in_lanes).select_from(_waiting)
 
 
 NEXT_WORK: Final = PerDialect(_next_work)
@@ -189,6 +193,7 @@ def _hand_back(dialect: str) -> Update:
             state=state_after(JobEvent.HAND_BACK),
             attempt=jobs.c.attempt - 1,
             node_id=None,
+            lane_id=None,  # a job with limits is put into its lane again
             started_at=None,
             updated_at=now_or_later(jobs.c.updated_at),
         )
@@ -243,13 +248,13 @@ def execute_claim(
 
 
 def next_work(connection: Connection) -> NextWork:
-    """Return when the next job becomes due, and which queues have limits."""
+    """Return when the next job becomes due, which queues have limits, and whether jobs wait in lanes."""
     row = connection.execute(NEXT_WORK.on(connection)).one()
-    waiting, seconds, limited = cast_type("tuple[int, float | None, list[str] | None]", row)
+    waiting, seconds, limited, lanes = cast_type("tuple[int, float | None, list[str] | None, bool]", row)
     names = frozenset(limited or ())
     if waiting >= MOST_SCANNED:
-        return NextWork(None, names)
-    return NextWork(math.inf if seconds is None else max(0.0, seconds), names)
+        return NextWork(None, names, bool(lanes))
+    return NextWork(math.inf if seconds is None else max(0.0, seconds), names, bool(lanes))
 
 
 def claim_one(connection: Connection, job_id: JobId, node: NodeId) -> Claim | None:

@@ -1,5 +1,6 @@
 """Create jobs: one, or thousands in one statement; count limits and unique keys are checked atomically."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -9,16 +10,21 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import (
     BigInteger,
     Boolean,
+    ColumnElement,
     Connection,
     Float,
     Integer,
+    Select,
     String,
     Text,
     bindparam,
+    case,
     cast,
     func,
     insert,
     literal,
+    literal_column,
+    or_,
     select,
     true,
 )
@@ -27,12 +33,12 @@ from horae.domain.jobs.groups import GroupId
 from horae.domain.jobs.job import JobId
 from horae.errors import DatabaseBusy, InvalidRequest
 from horae.storage.engine.dialect import INSERT, POSTGRESQL, Instant, Json, PerDialect, database_now, seconds_from_now
-from horae.storage.jobs.tables import IS_OPEN, UNIQUE_WHERE, jobs
+from horae.storage.jobs.tables import IS_OPEN, UNIQUE_WHERE, jobs, queues
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewJob:
-    """A job to insert; `params`, `backoff` and `meta` are JSON text."""
+    """A job to insert; `params`, `backoff`, `meta` and `limits` are JSON text."""
 
     type: str
     queue: str
@@ -48,6 +54,7 @@ class NewJob:
     max_runtime: float | None = None
     retry_of: JobId | None = None
     key_is_shared: bool | None = None
+    limits: str | None = None
 
 
 SEES_COMMITTED_ROWS: Final = ("read committed", "read uncommitted", "serializable, one at a time")
@@ -84,8 +91,19 @@ def value_of(name: str) -> Any:
     return cast(bindparam(name, type_=kind), Text() if isinstance(kind, String) else kind)
 
 
+# A queue with limits, or with owners that take turns, has a row; a job of another queue costs one look at its key.
+_through_lanes: Select[tuple[str]] = select(literal_column("'limit'")).where(
+    queues.c.name == bindparam("queue"), or_(queues.c.fair_by.is_not(None), queues.c.limits.is_not(None))
+)
+
+
+def _waits_for(limits: ColumnElement[Any]) -> ColumnElement[Any]:
+    return case((limits.is_not(None), literal_column("'limit'")), else_=_through_lanes.scalar_subquery())
+
+
 _VALUES: Final = {
     **{name: value_of(name) for name in _COLUMNS},
+    "waits_for": _waits_for(value_of("limits")),
     "state": literal("pending", Text()),
     "run_at": RUN_AT,
     "created_at": database_now(),
@@ -124,8 +142,18 @@ def _guarded(dialect: str) -> Any:
 ADD_GUARDED: Final = PerDialect(_guarded)
 
 
-def _many(dialect: str, more: Mapping[str, Any]) -> Any:
-    """Insert one job for each element of a JSON array; `more`: columns that other jobs do not have."""
+def _part(dialect: str, pair: ColumnElement[Any], index: int) -> ColumnElement[Any]:
+    """Return an element of a JSON array, as JSON; null for a JSON null."""
+    if dialect != POSTGRESQL:
+        return func.json_extract(pair, f"$[{index}]")
+    return func.nullif(pair.op("->")(literal_column(str(index))), literal_column("'null'::jsonb"))
+
+
+def _many(dialect: str, more: Mapping[str, Any], *, limited: bool = False) -> Any:
+    """Insert one job for each element of a JSON array; `more`: columns that other jobs do not have.
+
+    `limited`: each element is a pair of parameters and limits, otherwise only the parameters.
+    """
     batch = bindparam("batch", type_=Text())
     if dialect != POSTGRESQL:
         each = func.json_each(batch).table_valued("value", "key")
@@ -134,14 +162,19 @@ def _many(dialect: str, more: Mapping[str, Any]) -> Any:
         elements = func.jsonb_array_elements(cast(batch, Json()))
         each = elements.table_valued("value", with_ordinality="position").render_derived()
         order = each.c.position
-    values = {**_VALUES, **more, "params": each.c.value}
+    values: dict[str, Any] = {**_VALUES, **more, "params": each.c.value}
+    if limited:
+        params, limits = (_part(dialect, each.c.value, index) for index in (0, 1))
+        values |= {"params": params, "limits": limits, "waits_for": _waits_for(limits)}
     source = select(*values.values()).order_by(order)
     return insert(jobs).from_select(list(values), source, include_defaults=False).returning(jobs.c.id)
 
 
 _MEMBER: Final = {"group_id": cast(bindparam("group_id", type_=BigInteger()), BigInteger()), "awaited": true()}
 ADD_MANY: Final = PerDialect(partial(_many, more={}))
+ADD_MANY_LIMITED: Final = PerDialect(partial(_many, more={}, limited=True))
 ADD_MEMBERS: Final = PerDialect(partial(_many, more=_MEMBER))
+ADD_LIMITED_MEMBERS: Final = PerDialect(partial(_many, more=_MEMBER, limited=True))
 
 LOCK_JOB: Final = select(jobs.c.id).where(jobs.c.id == bindparam("job_id")).with_for_update()
 LATEST_RETRY: Final = (
@@ -219,15 +252,22 @@ def count_open(connection: Connection, owner: str | None, job_type: str) -> int:
     return connection.execute(COUNT_OPEN, {"owner": owner, "type": job_type}).scalar_one()
 
 
-def add_many(connection: Connection, template: NewJob, params: str, group_id: GroupId | None = None) -> list[JobId]:
+def add_many(
+    connection: Connection, template: NewJob, params: str, group_id: GroupId | None = None, *,
+    limits: Sequence[str | None] | None = None,
+) -> list[JobId]:  # fmt: skip
     """Insert one job for each element of the JSON array `params` in one statement; return the ids in its order.
 
-    `group_id`: the group of which they are members.
+    `group_id`: the group of which they are members; `limits`: the limits of each, as JSON text.
     """
     parameters: dict[str, Any] = {**parameters_of(template), "batch": params}
-    statement = ADD_MANY
+    statement, of_group = ADD_MANY, ADD_MEMBERS
+    if limits is not None:
+        statement, of_group = ADD_MANY_LIMITED, ADD_LIMITED_MEMBERS
+        pairs = zip(json.loads(params), limits, strict=True)
+        parameters["batch"] = json.dumps([[each, limit and json.loads(limit)] for each, limit in pairs])
     if group_id is not None:
-        statement, parameters["group_id"] = ADD_MEMBERS, group_id
+        statement, parameters["group_id"] = of_group, group_id
     ids: Sequence[int] = connection.execute(statement.on(connection), parameters).scalars().all()
     return [JobId(id_) for id_ in sorted(ids)]  # ids are assigned in the order of the select
 

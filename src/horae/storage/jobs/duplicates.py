@@ -5,10 +5,10 @@ Both run while the transaction holds the lock of the key, so that no other trans
 
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Float, Update, bindparam, cast, or_, select, update
+from sqlalchemy import Connection, Float, Update, and_, bindparam, case, cast, or_, select, update
 from sqlalchemy.sql.functions import func
 
-from horae.domain.jobs.job import Job, JobId, JobState
+from horae.domain.jobs.job import Job, JobId, JobState, WaitsFor
 from horae.domain.jobs.uniqueness import Debounce, UniqueKey
 from horae.storage.engine.dialect import (
     PerDialect,
@@ -25,7 +25,7 @@ from horae.storage.jobs.tables import jobs
 
 MOST_READ: Final = 100
 """Duplicates of one job that are read; several exist only if a rule lets active jobs share a key."""
-REPLACED_COLUMNS: Final = ("queue", "priority", "params", "max_attempts", "backoff", "meta")
+REPLACED_COLUMNS: Final = ("queue", "priority", "params", "max_attempts", "backoff", "meta", "limits")
 """What a later call of a debounced job replaces in the pending one."""
 
 
@@ -67,6 +67,7 @@ def _move() -> Update:
         jobs.c.attempt == 0,
         jobs.c.started_at.is_(None),
     )
+    is_limited = and_(jobs.c.waits_for.is_(None), value_of("limits").is_not(None))
     newest = select(func.max(jobs.c.id)).where(*same).scalar_subquery()
     return (
         update(jobs)
@@ -75,6 +76,8 @@ def _move() -> Update:
         .values(
             {
                 **{name: value_of(name) for name in REPLACED_COLUMNS},
+                "lane_id": None,  # its keys follow from the new parameters
+                "waits_for": case((is_limited, WaitsFor.LIMIT.value), else_=jobs.c.waits_for),
                 "run_at": run_at,
                 "updated_at": now_or_later(jobs.c.updated_at),
             }

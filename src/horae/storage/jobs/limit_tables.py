@@ -5,10 +5,23 @@ the first job of a lane holds back all of them. So a claim reads the first jobs 
 Moments are whole microseconds since 1970, because rates are computed from them in Python.
 """
 
-from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, String, Table, UniqueConstraint, false, text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Index,
+    Integer,
+    String,
+    Table,
+    UniqueConstraint,
+    and_,
+    false,
+    literal_column,
+    text,
+)  # fmt: skip
 
 from horae.storage.engine.dialect import Json
-from horae.storage.jobs.tables import metadata, partial_index, row_id
+from horae.storage.jobs.tables import jobs, metadata, partial_index, row_id
 
 limits = Table(
     "horae_limits",
@@ -66,3 +79,13 @@ lane_buckets = Table(
     Column("bucket_id", row_id, primary_key=True, autoincrement=False),
     Index("horae_lane_buckets_bucket_id", "bucket_id"),
 )
+
+# Literals, not parameters: SQLite uses a partial index only for a condition that is written out.
+WAITS_FOR_LIMIT = and_(jobs.c.state == literal_column("'pending'"), jobs.c.waits_for == literal_column("'limit'"))
+"""The job is pending, and is claimed through its lane."""
+IS_UNFILED = and_(WAITS_FOR_LIMIT, jobs.c.lane_id.is_(None))
+"""The job was not yet put into a lane."""
+HOLDS_LANES = text("horae_limit_buckets.waiting")
+"""The bucket holds lanes back; as the condition of its indexes is written, which SQLite compares by its text."""
+IS_FREE = and_(lanes.c.held_by.is_(None), lanes.c.place.is_not(None))
+"""Jobs wait in the lane, and no limit is known to hold it back."""

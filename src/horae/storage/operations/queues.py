@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, bindparam, case, func, null, or_, select, union_all, update
 
-from horae.domain.jobs.job import JobState
+from horae.domain.jobs.job import JobState, WaitsFor
 from horae.storage.engine.dialect import INSERT, PerDialect, database_now, seconds_since
 from horae.storage.engine.unreadable_rows import readable
 from horae.storage.jobs.tables import IS_HELD, IS_READY, IS_WAITING, jobs, queues
@@ -53,6 +53,19 @@ SETTINGS: Final = select(queues.c.paused_at, queues.c.note, queues.c.concurrency
     queues.c.name == bindparam("queue")
 )
 UNLIMIT: Final = _change.values(concurrency_limit=null())
+
+_fair: dict[str, Any] = {"fair_by": bindparam("fair_by")}
+FAIR: Final = _put(_fair, _fair)
+_goes_through_lanes = select(queues.c.name).where(
+    queues.c.name == bindparam("of_queue"), or_(queues.c.fair_by.is_not(None), queues.c.limits.is_not(None))
+)
+_pending = update(jobs).where(jobs.c.state == JobState.PENDING, jobs.c.queue == bindparam("of_queue"))
+TO_LANES: Final = _pending.where(
+    or_(jobs.c.waits_for.is_(None), jobs.c.waits_for == WaitsFor.LIMIT), _goes_through_lanes.exists()
+).values(waits_for=WaitsFor.LIMIT.value, lane_id=null())
+FROM_LANES: Final = _pending.where(jobs.c.waits_for == WaitsFor.LIMIT, ~_goes_through_lanes.exists()).values(
+    waits_for=case((jobs.c.limits.is_(None), null()), else_=WaitsFor.LIMIT.value), lane_id=null()
+)
 
 _parts = (select(jobs.c.queue, jobs.c.state, jobs.c.run_at).where(each) for each in (IS_READY, IS_WAITING, IS_HELD))
 _open = union_all(*_parts).subquery("open")  # of held jobs also those that were ended and whose bodies still run
@@ -105,6 +118,18 @@ def limit(connection: Connection, name: str, concurrency_limit: int | None) -> N
         connection.execute(UNLIMIT, {"queue": name})
     else:
         connection.execute(LIMIT.on(connection), {"name": name, "concurrency_limit": concurrency_limit})
+
+
+def fair(connection: Connection, name: str, fair_by: str | None) -> None:
+    """Let owners, or other keys, take turns in the queue; None: claim its jobs in the order in which they are due."""
+    connection.execute(FAIR.on(connection), {"name": name, "fair_by": fair_by})
+    _file_again(connection, name)
+
+
+def _file_again(connection: Connection, name: str) -> None:
+    """Put the pending jobs of the queue into lanes anew, or out of them if nothing asks for lanes any more."""
+    connection.execute(TO_LANES, {"of_queue": name})
+    connection.execute(FROM_LANES, {"of_queue": name})
 
 
 def settings(connection: Connection, name: str) -> Mapping[str, Any]:

@@ -129,6 +129,7 @@ def _settle(dialect: str) -> Sequence[Executable]:
         "retry_reason": func.substr(batch.c.reason, 1, _LONGEST_REASON),
         "attempt": jobs.c.attempt - uncounted,
         "awaited": case((retried, jobs.c.awaited), else_=_reported(dialect)),
+        "lane_id": case((retried, null()), else_=jobs.c.lane_id),  # it is put into its lane again
     }
     ended = (batch.c.outcome, batch.c.error, batch.c.traceback)
     held = _held(batch)

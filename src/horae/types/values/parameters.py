@@ -16,10 +16,14 @@ from horae.types.values.secret import refuse_stars
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Checked parameters as they are written: JSON text in the job's row, or a row of another table."""
+    """Checked parameters as they are written: JSON text in the job's row, or a row of another table.
+
+    `limits`: the limits of the job, which follow from its parameters, as JSON text.
+    """
 
     text: str | None = None
     row: Mapping[str, Any] | None = None
+    limits: str | None = None
 
 
 _NOTHING: Final = Stored()

@@ -1,0 +1,230 @@
+"""Claims of jobs that have limits by key, or that wait in a fair queue; limits hold for the jobs of all nodes together.
+
+Two nodes that decide at the same time would both find room. So a node locks the lanes that come first, and the buckets
+of their limits; then it reads in further statements, whose snapshots show all that earlier holders of these locks have
+committed, what runs and what was started. It waits for no lock: lanes and buckets that another node has locked are left
+to a later claim.
+
+A lane that a limit holds back is marked with the bucket that does so, and is not read again before that bucket allows
+another start: at a moment that is known, for a rate, or when fewer jobs run than allowed, which is counted from the
+rows of the jobs. So nothing has to be written when a job ends, and no crash can leave a limit closed.
+
+Starts of a rate are counted when a job is claimed. A job that is handed back before it begins has used up its start: a
+start that was returned could be made a second time within the same window.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, select
+
+from horae.domain.jobs.job import Claim
+from horae.domain.limits.choosing import Bucket, Choice, Chooser, Lane
+from horae.domain.limits.numbers import LimitNumbers
+from horae.domain.limits.rate import state_now
+from horae.storage.engine.dialect import EPOCH, MICROSECOND, microseconds_now
+from horae.storage.jobs import lane_statements as sql
+from horae.storage.jobs.claims import ClaimScope, scope_parameters
+
+FEWEST_LANES: Final = 200
+"""Lanes that a claim reads at least: so many can be found to be held back at once."""
+MOST_ROUNDS: Final = 5
+"""How often a claim reads the first lanes again after it has moved back owners who had a turn through another lane."""
+_SECOND: Final = 1_000_000
+_NOW: Final = select(microseconds_now())
+
+
+class LanesAhead(NamedTuple):
+    """Whether jobs wait to be put into lanes, and the seconds until a lane may be claimed: infinite if none waits."""
+
+    unfiled: bool
+    due_in: float
+
+
+class LaneClaims(NamedTuple):
+    """The claimed jobs, and for how many plain jobs there is room before the next job of a lane.
+
+    `skipped`: lanes were due and nothing was claimed from them, because another node had locked them, say.
+    """
+
+    claims: list[Claim]
+    plain_room: int
+    skipped: bool = False
+
+
+@dataclass(slots=True)
+class _Locked:
+    """What a claim has locked and read."""
+
+    lanes: list[Lane] = field(default_factory=list[Lane])
+    rows: dict[int, Any] = field(default_factory=dict[int, Any])
+    buckets: dict[int, Bucket] = field(default_factory=dict[int, Bucket])
+    waiting: set[int] = field(default_factory=set[int])
+    now: int = 0
+    truncated: bool = False
+
+
+def ahead(connection: Connection) -> LanesAhead:
+    """Return whether a claim from lanes may find something, with one statement that reads the ends of indexes."""
+    unfiled, has_room, place, opens_at, now = connection.execute(sql.AHEAD).one()
+    moments = [moment for moment in (place, opens_at) if moment is not None]
+    seconds = 0.0 if has_room else (min(moments) - now) / _SECOND if moments else math.inf
+    return LanesAhead(bool(unfiled), max(0.0, seconds))
+
+
+def claim(connection: Connection, scope: ClaimScope, room: int, most: int) -> LaneClaims:
+    """Claim up to `most` jobs of lanes; `room`: how many jobs of both kinds the node has room for."""
+    locked = _lock(connection, scope, most)
+    if not locked.rows:
+        return LaneClaims([], room, skipped=True)
+    rows = connection.execute(sql.PLAIN_PLACES.on(connection), {"limit": room, **scope_parameters(scope)})
+    plain = [(priority, due) for priority, due in rows]
+    choice = Chooser(locked.lanes, locked.buckets, locked.now).choose(room, plain, most=most, once=locked.truncated)
+    claims = _start(connection, scope, choice, locked.now)
+    _write(connection, locked, choice)
+    # If fewer plain jobs than there is room for were found, others may become due until they are claimed.
+    plain_room = room - len(choice.jobs) if len(plain) < room else choice.plain
+    return LaneClaims(claims, plain_room, skipped=not claims and not choice.held)
+
+
+def _lock(connection: Connection, scope: ClaimScope, most: int) -> _Locked:
+    locked = _Locked()
+    rows, locked.truncated = _lock_lanes(connection, scope, most)
+    locked.rows = {row.id: row for row in rows}
+    if not locked.rows:
+        return locked
+    under = _lock_buckets(connection, locked)
+    closed_queues = _lock_queues(connection, locked, under)
+    ids = [
+        lane_id
+        for lane_id, row in locked.rows.items()
+        if row.queue not in closed_queues and all(bucket in locked.buckets for bucket in under.get(lane_id, ()))
+    ]
+    locked.rows = {lane_id: locked.rows[lane_id] for lane_id in ids}
+    if not ids:
+        return locked
+    each = most if len(ids) == 1 else min(most, max(1, math.ceil(4 * most / len(ids))))
+    heads: dict[int, list[tuple[int, int]]] = {}
+    for row in connection.execute(sql.FIRST_JOBS.on(connection), {"ids": ids, "each": each}):
+        heads.setdefault(row.lane_id, []).append((row.id, row.due))
+    locked.lanes = [_lane(row, under.get(lane_id, ()), heads.get(lane_id, ())) for lane_id, row in locked.rows.items()]
+    return locked
+
+
+def _lock_lanes(connection: Connection, scope: ClaimScope, most: int) -> tuple[Sequence[Any], bool]:
+    """Lock the lanes that come first; return them, and whether more may wait than were read.
+
+    Owners are moved back who come first only in lanes that had no turn lately.
+    """
+    count = max(FEWEST_LANES, most)
+    parameters = {"lanes": count, "behind": most, **scope_parameters(scope)}
+    rows: Sequence[Any] = ()
+    for _ in range(MOST_ROUNDS):
+        rows = connection.execute(sql.LOCK_LANES.on(connection), parameters).all()
+        late = [row for row in rows if row.owner is not None and row.place is not None and row.turn > row.place]
+        if not late or len(rows) < count:
+            return rows, len(rows) >= count
+        moved = [{"id": row.id, "held_by": row.held_by, "turn": 0, "earliest": row.turn} for row in late]
+        _write_lanes(connection, moved)
+        rows = [row for row in rows if row not in late]
+    return rows, True
+
+
+def _lock_buckets(connection: Connection, locked: _Locked) -> dict[int, list[int]]:
+    """Lock the buckets of these lanes and read their states; return the buckets of each lane."""
+    under: dict[int, list[int]] = {}
+    for lane_id, bucket_id in connection.execute(sql.BUCKETS_OF.on(connection), {"ids": list(locked.rows)}):
+        under.setdefault(lane_id, []).append(bucket_id)
+    if not under:
+        locked.now = connection.scalar(_NOW) or 0
+        return {}
+    ids = sorted({bucket_id for each in under.values() for bucket_id in each})
+    rows = connection.execute(sql.LOCK_BUCKETS.on(connection), {"buckets": ids}).all()
+    # By a further statement: the snapshot of the one that locks may be older than the last change under the lock.
+    held = connection.execute(sql.RUNNING.on(connection), {"buckets": [row.id for row in rows]})
+    running: dict[int, int] = {bucket_id: int(weight) for bucket_id, weight in held}
+    locked.now = connection.scalar(_NOW) or 0  # after the locks: no other claim has counted starts at a later moment
+    for row in rows:
+        numbers = LimitNumbers.from_json(row.declared if row.changed is None else row.changed)
+        rate = state_now(numbers, row.state, locked.now) if numbers.is_rate else None
+        locked.buckets[row.id] = Bucket(row.id, numbers, rate, running.get(row.id, 0))
+        if row.waiting:
+            locked.waiting.add(row.id)
+    return under
+
+
+def _lock_queues(connection: Connection, locked: _Locked, under: dict[int, list[int]]) -> set[str]:
+    """Count the limits of whole queues as further buckets; return the queues whose limits another node has locked."""
+    names = sorted({row.queue for row in locked.rows.values()})
+    limited = set(connection.execute(sql.LIMITED_QUEUES.on(connection), {"names": names}).scalars())
+    if not limited:
+        return set()
+    rows = connection.execute(sql.LOCK_QUEUES.on(connection), {"names": sorted(limited)}).all()
+    held = connection.execute(sql.RUNNING_IN_QUEUES.on(connection), {"names": [row.name for row in rows]})
+    running = {str(row.queue): int(row.running) for row in held}
+    for number, row in enumerate(rows, 1):
+        numbers = LimitNumbers(concurrency=row.concurrency_limit)
+        locked.buckets[-number] = Bucket(-number, numbers, None, running.get(row.name, 0), counts_weight=False)
+        for lane_id, lane in locked.rows.items():
+            if lane.queue == row.name:
+                under.setdefault(lane_id, []).append(-number)
+    return limited - {row.name for row in rows}
+
+
+def _lane(row: Any, under: Sequence[int], heads: Sequence[tuple[int, int]]) -> Lane:
+    owner = None if row.owner is None else (row.queue, row.priority, row.owner)
+    return Lane(row.id, row.priority, row.place or 0, row.weight, tuple(under), tuple(heads), owner, row.turn)
+
+
+def _start(connection: Connection, scope: ClaimScope, choice: Choice, now: int) -> list[Claim]:
+    if not choice.jobs:
+        return []
+    parameters = {"node": scope.node, "ids": choice.jobs, "now": EPOCH + now * MICROSECOND}
+    rows = connection.execute(sql.START.on(connection), parameters)
+    order = {job_id: place for place, job_id in enumerate(choice.jobs)}
+    return sorted((Claim._make(row) for row in rows), key=lambda claim: order[claim.id])
+
+
+def _write(connection: Connection, locked: _Locked, choice: Choice) -> None:
+    changed: list[dict[str, Any]] = []
+    for lane in locked.lanes:
+        held_by = choice.held.get(lane.id)
+        bucket = None if held_by is None or held_by < 0 else held_by
+        taken = choice.taken.get(lane.id, 0)
+        if not taken and bucket is None and lane.jobs:
+            continue  # its turn did not come, or only the limit of its queue holds it back
+        turn = lane.turn if taken and lane.owner is not None else 0
+        earliest = None if lane.owner is None else max(lane.place, choice.turns[lane.owner] if taken else 0)
+        changed.append({"id": lane.id, "held_by": bucket, "turn": turn, "earliest": earliest})
+    if changed:
+        _write_lanes(connection, changed)
+    rates = _changed_buckets(locked, choice)
+    if rates:
+        parameters = {"rows": json.dumps(rates), "ids": [row["id"] for row in rates]}
+        connection.execute(sql.WRITE_BUCKETS.on(connection), parameters)
+
+
+def _changed_buckets(locked: _Locked, choice: Choice) -> list[dict[str, Any]]:
+    used = {bucket for lane in locked.lanes if choice.taken.get(lane.id) for bucket in lane.buckets}
+    changed: list[dict[str, Any]] = []
+    for bucket_id in sorted(used | choice.closed.keys() | locked.waiting):
+        if bucket_id < 0:
+            continue
+        bucket, rate = locked.buckets[bucket_id], locked.buckets[bucket_id].rate
+        if rate is None:
+            changed.append({"id": bucket_id, "state": None, "opens_at": None, "fresh_at": 0})
+            continue
+        opens_at = locked.now + (choice.closed.get(bucket_id) or 0)
+        fresh_at = rate.fresh_at(bucket.numbers)
+        changed.append(
+            {"id": bucket_id, "state": json.dumps(rate.to_json()), "opens_at": opens_at, "fresh_at": fresh_at}
+        )
+    return changed
+
+
+def _write_lanes(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    parameters = {"rows": json.dumps(rows), "ids": [row["id"] for row in rows]}
+    connection.execute(sql.WRITE_LANES.on(connection), parameters)

@@ -1,0 +1,67 @@
+"""The limits that a job type declares: checked at its registration, and written down for each job that is created."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from horae.domain.limits.limit import Limit, check_key, fields_of, key_of, named
+from horae.errors import InvalidJobType, InvalidRequest, quoted
+from horae.types.values.secret import is_secret
+
+
+@dataclass(frozen=True, slots=True)
+class NamedLimit:
+    """A limit of a job type under the name by which it is listed and changed."""
+
+    name: str
+    limit: Limit
+
+
+def declared_limits(job_type: str, given: Any, model: type[BaseModel]) -> tuple[NamedLimit, ...]:
+    """Return the limits of a job type with their names. Raises `InvalidJobType`."""
+    if not isinstance(given, Sequence) or not all(isinstance(limit, Limit) for limit in given):
+        raise InvalidJobType(
+            f"job type {job_type!r}: limits is {given!r}, expected a list such as [Limit(rate='10/s')]"
+        )
+    try:
+        limits = tuple(NamedLimit(name, limit) for name, limit in named(given, job_type))
+        for each in limits:
+            check_key(each.limit.key, model.model_fields)
+            _refuse_secrets(each.limit, model)
+    except InvalidRequest as error:
+        raise InvalidJobType(f"job type {job_type!r}: {error}") from None
+    return limits
+
+
+def _refuse_secrets(limit: Limit, model: type[BaseModel]) -> None:
+    if limit.key is None or callable(limit.key):
+        return
+    for name in fields_of(limit.key):
+        if name in model.model_fields and is_secret(model.model_fields[name]):
+            raise InvalidRequest(f"key {quoted(limit.key)}: parameter {name!r} is secret, and keys are shown in lists")
+
+
+def stored_limits(
+    limits: Sequence[NamedLimit], value: Any, values: Mapping[str, Any], owner: str | None, weight: int
+) -> str | None:
+    """Return the limits of one job as they are stored with it: its weight, and names, keys and numbers.
+
+    `value`: its parameters, as a function gets them for the key; `values`: the same by name. None: nothing limits it.
+    Raises `InvalidRequest` for a weight that is larger than a limit allows.
+    """
+    entries: list[Any] = []
+    for each in limits:
+        limit = each.limit
+        key = key_of(limit.key, value, values, owner)
+        if key is None:
+            continue
+        if weight > limit.numbers.largest_weight:
+            raise InvalidRequest(
+                f"weight is {weight}, and limit {quoted(each.name)} allows {limit.numbers.text}: expected at most "
+                f"{limit.numbers.largest_weight}"
+            )
+        entries.append([each.name, key, limit.numbers.to_json()])
+    return json.dumps({"weight": weight, "limits": entries}) if entries else None

@@ -1,0 +1,300 @@
+"""Claims through lanes: limits by key and turns of owners hold, and nothing that may start is forgotten."""
+
+import json
+from functools import partial
+from typing import Any
+
+import pytest
+from sqlalchemy import cast, func, select, update
+
+from horae.domain.jobs.job import Claim, JobId, NodeId
+from horae.domain.limits.numbers import LimitNumbers
+from horae.storage.engine.database import Database
+from horae.storage.jobs import claims, creation, filing, lane_claims
+from horae.storage.jobs.claims import ClaimScope
+from horae.storage.jobs.creation import NewJob
+from horae.storage.jobs.limit_tables import buckets, lanes
+from horae.storage.jobs.tables import jobs
+from horae.storage.operations import queues as queue_operations
+from horae.storage.outcomes import cancelling
+from tests.storage.arrange import NODE, OTHER, again, at_once, settled, started, success
+
+ONE_AT_A_TIME = LimitNumbers(concurrency=1)
+TEN_AN_HOUR = LimitNumbers(amount=10, period=3600 * 10**6, burst=2, window="bucket")
+
+
+@pytest.fixture
+def database(reused_database: Database) -> Database:
+    return reused_database
+
+
+def limited(*entries: tuple[str, str, LimitNumbers], weight: int = 1) -> str:
+    listed = [[name, key, numbers.to_json()] for name, key, numbers in entries]
+    return json.dumps({"weight": weight, "limits": listed})
+
+
+def job(database: Database, key: str = "a", numbers: LimitNumbers = ONE_AT_A_TIME, **given: Any) -> JobId:
+    weight = given.pop("weight", 1)
+    return started(database, limits=limited(("api", key, numbers), weight=weight), **given)
+
+
+def batch(database: Database, count: int, limits: str | None = None, **given: Any) -> list[JobId]:
+    new = NewJob(**{"type": "import", "queue": "default", "priority": 0, "params": None, **given})
+    texts = None if limits is None else [limits] * count
+    return database.transact(creation.add_many, new, json.dumps([None] * count), limits=texts)
+
+
+def file_all(database: Database) -> None:
+    while database.transact(filing.file):
+        pass
+
+
+def taken(database: Database, room: int = 100, node: NodeId = NODE, *, most: int | None = None) -> list[JobId]:
+    """What a node gets from lanes, after it has put new jobs into them."""
+    return [claim.id for claim in claimed(database, room, node, most=most)]
+
+
+def claimed(database: Database, room: int = 100, node: NodeId = NODE, *, most: int | None = None) -> list[Claim]:
+    file_all(database)
+    scope = ClaimScope(node=node, types=["import"], queues=None)
+    return database.transact(lane_claims.claim, scope, room, room if most is None else most).claims
+
+
+def ahead(database: Database) -> lane_claims.LanesAhead:
+    return database.autocommit(lane_claims.ahead)
+
+
+def fair(database: Database, queue: str = "mail", by: str = "owner") -> None:
+    database.transact(queue_operations.fair, queue, by)
+
+
+def test_a_job_with_a_limit_is_claimed_through_its_lane_only(database: Database) -> None:
+    waiting = job(database)
+    plain = started(database)
+    scope = ClaimScope(node=NODE, types=["import"], queues=None)
+    assert [claim.id for claim in database.autocommit(claims.claim, scope, 10)] == [plain]
+    assert ahead(database).unfiled
+    assert taken(database) == [waiting]
+    assert ahead(database) == (False, float("inf"))
+
+
+def test_each_key_has_room_of_its_own(database: Database) -> None:
+    first, second, other = job(database), job(database), job(database, "b")
+    assert taken(database) == [first, other]
+    assert taken(database) == []
+    assert ahead(database).due_in == float("inf")
+    del second
+
+
+def test_the_next_job_starts_when_one_has_ended(database: Database) -> None:
+    first, second = job(database), job(database)
+    (claim,) = claimed(database)
+    assert claim.id == first
+    assert taken(database) == []
+    settled(database, success(claim))
+    assert ahead(database).due_in == 0.0
+    assert taken(database) == [second]
+
+
+def test_a_cancelled_job_counts_until_its_body_has_stopped(database: Database) -> None:
+    first, second = job(database), job(database)
+    (claim,) = claimed(database)
+    assert taken(database) == []
+    database.transact(cancelling.cancel, first, "alice")
+    assert taken(database) == []
+    settled(database, success(claim))
+    assert taken(database) == [second]
+
+
+def test_a_job_that_is_pending_again_is_limited_as_before(database: Database) -> None:
+    first = job(database)
+    (claim,) = claimed(database)
+    second = job(database)
+    settled(database, again(claim))
+    assert len(taken(database)) == 1
+    assert taken(database) == []
+    del first, second
+
+
+def test_what_is_handed_back_is_claimed_again(database: Database) -> None:
+    first = job(database)
+    taken_first = claimed(database)
+    database.transact(claims.hand_back, taken_first)
+    assert taken(database, node=OTHER) == [first]
+
+
+def test_a_rate_allows_its_burst_and_then_one_after_the_other(database: Database) -> None:
+    waiting = [job(database, numbers=TEN_AN_HOUR) for _ in range(4)]
+    assert taken(database) == waiting[:2]
+    assert taken(database) == []
+    assert 350 < ahead(database).due_in <= 360
+    later(database, 360)
+    assert ahead(database).due_in == 0.0
+    assert taken(database) == waiting[2:3]
+    assert taken(database) == []
+
+
+def later(database: Database, seconds: int) -> None:
+    """Let so much time pass for the buckets: their moments were so much earlier."""
+    micros = seconds * 10**6
+
+    def shift(connection: Any) -> None:
+        for row in connection.execute(select(buckets)).mappings().all():
+            level, at, period = row["state"]
+            values = {"state": json.dumps([level, at - micros, period]), "opens_at": row["opens_at"] - micros}
+            state = update(buckets).where(buckets.c.id == row["id"])
+            connection.execute(
+                state.values(opens_at=values["opens_at"], state=cast(values["state"], buckets.c.state.type))
+            )
+
+    database.transact(shift)
+
+
+def test_a_job_under_several_limits_needs_room_under_all(database: Database) -> None:
+    both = limited(("api", "", LimitNumbers(concurrency=2)), ("api.account", "a", ONE_AT_A_TIME))
+    other = limited(("api", "", LimitNumbers(concurrency=2)), ("api.account", "b", ONE_AT_A_TIME))
+    third = limited(("api", "", LimitNumbers(concurrency=2)), ("api.account", "c", ONE_AT_A_TIME))
+    first, held = started(database, limits=both), started(database, limits=both)
+    second, last = started(database, limits=other), started(database, limits=third)
+    got = claimed(database)
+    assert [claim.id for claim in got] == [first, second]
+    settled(database, success(got[1]))
+    assert taken(database) == [last]
+    del held
+
+
+def test_priorities_come_first_and_then_those_that_have_waited_longest(database: Database) -> None:
+    low, high = job(database, "a"), job(database, "b", priority=5)
+    plain, urgent = started(database), started(database, priority=9)
+    file_all(database)
+    scope = ClaimScope(node=NODE, types=["import"], queues=None)
+    found = database.transact(lane_claims.claim, scope, 2, 2)
+    assert ([claim.id for claim in found.claims], found.plain_room) == ([high], 1)
+    found = database.transact(lane_claims.claim, scope, 2, 2)
+    assert ([claim.id for claim in found.claims], found.plain_room) == ([low], 1)
+    del plain, urgent
+
+
+def test_weight_counts(database: Database) -> None:
+    four = LimitNumbers(concurrency=4)
+    heavy = [job(database, numbers=four, weight=3) for _ in range(2)]
+    light = [job(database, numbers=four) for _ in range(2)]
+    got = claimed(database)
+    assert [claim.id for claim in got] == heavy[:1]  # the second heavy one is not passed by light ones
+    settled(database, success(got[0]))
+    assert taken(database) == [heavy[1], light[0]]
+
+
+def test_other_nodes_claims_at_the_same_moment_exceed_nothing(database: Database) -> None:
+    numbers = LimitNumbers(concurrency=3)
+    for key in "abcd":
+        batch(database, 20, limited(("api", key, numbers)))
+    file_all(database)
+    scopes = [ClaimScope(node=NodeId(f"n{number}"), types=["import"], queues=None) for number in range(6)]
+    for _ in range(3):
+        at_once([partial(database.transact, lane_claims.claim, scope, 10, 10) for scope in scopes])
+    held = database.transact(
+        lambda connection: connection.execute(
+            select(jobs.c.lane_id, func.count()).where(jobs.c.node_id.is_not(None)).group_by(jobs.c.lane_id)
+        ).all()
+    )
+    assert sorted(count for _, count in held) == [3, 3, 3, 3]
+
+
+def test_paused_queues_and_unknown_types_are_left_alone(database: Database) -> None:
+    paused, known = job(database, "a", queue="slow"), job(database, "b")
+    unknown = job(database, "c", type="other")
+    database.transact(queue_operations.pause, "slow", None)
+    assert taken(database) == [known]
+    database.transact(queue_operations.resume, "slow")
+    assert taken(database) == [paused]
+    del unknown
+
+
+def test_the_limit_of_a_queue_counts_jobs_of_lanes(database: Database) -> None:
+    database.transact(queue_operations.limit, "slow", 2)
+    waiting = [job(database, key, queue="slow") for key in "abc"]
+    got = claimed(database)
+    assert [claim.id for claim in got] == waiting[:2]
+    assert taken(database) == []
+    settled(database, success(got[0]))
+    assert taken(database) == waiting[2:]
+
+
+def test_owners_take_turns_in_a_fair_queue(database: Database) -> None:
+    fair(database)
+    many = batch(database, 30, queue="mail", owner="alice")
+    assert taken(database, 2) == many[:2]
+    one = started(database, queue="mail", owner="bob")
+    other = started(database, queue="mail", owner="carol")
+    assert taken(database, 4) == [many[2], one, other, many[3]]
+
+
+def test_what_waited_in_a_queue_that_becomes_fair_takes_turns_too(database: Database) -> None:
+    many = batch(database, 5, queue="mail", owner="alice")
+    one = started(database, queue="mail", owner="bob")
+    fair(database)
+    assert taken(database, 3) == [many[0], one, many[1]]
+    database.transact(queue_operations.fair, "mail", None)
+    scope = ClaimScope(node=NODE, types=["import"], queues=None)
+    assert [claim.id for claim in database.autocommit(claims.claim, scope, 10)] == many[2:]
+
+
+def test_turns_by_a_parameter(database: Database) -> None:
+    fair(database, by="customer")
+    new = partial(started, database, queue="mail")
+    first, second = new(params='{"customer": 1}'), new(params='{"customer": 1}')
+    other = new(params='{"customer": 2}')
+    assert taken(database) == [first, other, second]
+
+
+def test_an_owner_with_many_lanes_gets_one_turn_a_round(database: Database) -> None:
+    fair(database)
+    mine = [
+        started(database, queue="mail", owner="alice", limits=limited(("api", str(number), ONE_AT_A_TIME)))
+        for number in range(300)
+    ]
+    other = batch(database, 3, queue="mail", owner="bob")
+    order: list[JobId] = []
+    while len(order) < 6:
+        order += taken(database, 6 - len(order))
+    assert [job_id in other for job_id in order] == [False, True, False, True, False, True]
+    del mine
+
+
+def test_what_a_limit_holds_back_is_not_read_again(database: Database) -> None:
+    shared = LimitNumbers(concurrency=1)
+    ids = [
+        started(database, limits=limited(("all", "", shared), ("key", str(number), ONE_AT_A_TIME)))
+        for number in range(250)
+    ]
+    (first,) = claimed(database)
+    for _ in range(2):
+        assert taken(database) == []
+    free = select(func.count()).select_from(lanes).where(lanes.c.held_by.is_(None), lanes.c.place.is_not(None))
+    assert database.transact(lambda connection: connection.scalar(free)) == 0
+    settled(database, success(first))
+    assert taken(database, 50) == [ids[1]]
+
+
+def test_delayed_jobs_wait_for_their_time(database: Database) -> None:
+    job(database, delay=60.0)
+    assert taken(database) == []
+    assert 55 < ahead(database).due_in <= 60
+    now = job(database)
+    assert taken(database) == [now]
+
+
+def test_a_lane_of_cancelled_jobs_does_not_stay_in_the_way(database: Database) -> None:
+    first, second = job(database), job(database)
+    file_all(database)
+    for job_id in (first, second):
+        database.transact(cancelling.cancel, job_id, None)
+    assert taken(database) == []
+    assert ahead(database) == (False, float("inf"))
+
+
+def test_unreadable_limits_hold_nothing_up(database: Database) -> None:
+    strange = started(database, limits='{"weight": "x", "limits": [["a", "b", {"rate": 3}], 4]}')
+    fine = job(database)
+    assert taken(database) == [strange, fine]
