@@ -146,7 +146,7 @@ class Claim(NamedTuple):
     """A job handed to a node, with the lease that every later write must carry.
 
     `params`, `backoff` and `meta` are JSON text. `schedule_id`, `nominal_time` and `max_runtime` (seconds) are set for
-    runs of a schedule, `lane_id` for jobs that are claimed through a lane.
+    runs of a schedule, `lane_id` for jobs that are claimed through a lane, `group_id` for members of a group.
     """
 
     id: JobId
@@ -164,6 +164,7 @@ class Claim(NamedTuple):
     nominal_time: datetime | None = None
     max_runtime: float | None = None
     lane_id: int | None = None
+    group_id: int | None = None
 
 
 class AttemptOutcome(StrEnum):
@@ -250,7 +251,7 @@ class Settlement(NamedTuple):
 
     `delay`: seconds until a retry may start; `reason`: why the job is pending again. `took`: seconds that the body ran
     by the monotonic clock of its process; given only where it matters, for the statistics of a schedule or after the
-    wall clock was set.
+    wall clock was set. `group_id`: the group of a member that has finished.
     """
 
     id: JobId
@@ -268,6 +269,7 @@ class Settlement(NamedTuple):
     took: float | None = None
     hook_owed: str | None = None
     reason: str | None = None
+    group_id: int | None = None
 
 
 def states_before(event: JobEvent) -> list[JobState]:
@@ -286,7 +288,7 @@ _FINISHED: Final = state_after(JobEvent.SUCCEED)  # once, not for each job that 
 
 def finished(claim: Claim, result: str | None = None) -> Settlement:
     """Settle a claim whose body has returned; `result` is JSON text."""
-    return Settlement(claim.id, claim.lease, _FINISHED, AttemptOutcome.FINISHED, result=result)
+    return Settlement(claim.id, claim.lease, _FINISHED, AttemptOutcome.FINISHED, result=result, group_id=claim.group_id)
 
 
 def decide(claim: Claim, outcome: Outcome, backoff: Backoff, rng: Random) -> Settlement:

@@ -15,6 +15,7 @@ from sqlalchemy import (
     Float,
     Integer,
     Select,
+    SmallInteger,
     String,
     Text,
     bindparam,
@@ -26,10 +27,9 @@ from sqlalchemy import (
     literal_column,
     or_,
     select,
-    true,
 )
 
-from horae.domain.jobs.groups import GroupId
+from horae.domain.jobs.groups import AWAITED_BY_GROUP, GroupId
 from horae.domain.jobs.job import JobId
 from horae.errors import DatabaseBusy, InvalidRequest
 from horae.storage.engine.dialect import INSERT, POSTGRESQL, Instant, Json, PerDialect, database_now, seconds_from_now
@@ -170,7 +170,10 @@ def _many(dialect: str, more: Mapping[str, Any], *, limited: bool = False) -> An
     return insert(jobs).from_select(list(values), source, include_defaults=False).returning(jobs.c.id)
 
 
-_MEMBER: Final = {"group_id": cast(bindparam("group_id", type_=BigInteger()), BigInteger()), "awaited": true()}
+_MEMBER: Final = {
+    "group_id": cast(bindparam("group_id", type_=BigInteger()), BigInteger()),
+    "awaited": literal(AWAITED_BY_GROUP, SmallInteger()),
+}
 ADD_MANY: Final = PerDialect(partial(_many, more={}))
 ADD_MANY_LIMITED: Final = PerDialect(partial(_many, more={}, limited=True))
 ADD_MEMBERS: Final = PerDialect(partial(_many, more=_MEMBER))

@@ -105,9 +105,9 @@ jobs = Table(
     Column("limits", Json),  # the limits that the job was created under, with its keys and its weight
     Column("lane_id", row_id),  # where it waits, or waited last; null: it was not yet put into a lane
     Column("group_id", row_id),  # the group of which the job is a member
-    # True while a group or other jobs wait for its end; false after they were notified, in the transaction that ended
-    # it as a rule; null if none waits, so that the shortest statement may end it.
-    Column("awaited", Boolean),
+    # 1 while its group waits for its end, 2 while other jobs do; 0 after they were notified, as a rule in the
+    # transaction that ended it; null if none waits, so that the shortest statement may end it.
+    Column("awaited", SmallInteger),
     # Other active jobs may have the same unique key; null: none may. Written once, when the job is created.
     Column("key_is_shared", Boolean),
     # When the job fails if it has not begun; null again once it has begun and is to run another time.
@@ -152,8 +152,7 @@ partial_index("horae_jobs_owner", jobs.c.owner, jobs.c.id, where=text("owner IS 
 _tick = text("nominal_time IS NOT NULL")
 partial_index("horae_jobs_tick", jobs.c.schedule_id, jobs.c.nominal_time, unique=True, where=_tick)
 partial_index("horae_jobs_schedule", jobs.c.schedule_id, jobs.c.id, where=text("schedule_id IS NOT NULL"))
-partial_index("horae_jobs_group", jobs.c.group_id, jobs.c.id, where=text("group_id IS NOT NULL"))
-_unreported = text("awaited AND finished_at IS NOT NULL")
+_unreported = text("awaited > 0 AND finished_at IS NOT NULL")
 partial_index("horae_jobs_unreported", jobs.c.id, where=_unreported)
 partial_index("horae_jobs_hook_owed", jobs.c.id, where=text("hook_owed IS NOT NULL"))
 partial_index("horae_jobs_retry_of", jobs.c.retry_of, where=text("retry_of IS NOT NULL"))
