@@ -35,7 +35,7 @@ from horae.storage.engine.dialect import (
 from horae.storage.jobs.group_tables import dependencies, groups
 from horae.storage.jobs.groups import GROUP_COLUMNS, IS_MEMBER_AFTER
 from horae.storage.jobs.owed_hooks import ON_CANCELLED, ON_ERROR
-from horae.storage.jobs.tables import ENDED_NOW, jobs
+from horae.storage.jobs.tables import ENDED_NOW, jobs, queues
 
 _limit: Final = bindparam("limit", type_=Integer())
 _ended: Final = (jobs.c.id, jobs.c.state, jobs.c.group_id)
@@ -117,7 +117,9 @@ STILL_WAITING: Final = among(
     ),
     jobs.c.id,
 )
-_LIMIT_NEXT: Final = case((jobs.c.limits.is_not(None), WaitsFor.LIMIT.value), else_=null())
+_has_lanes = or_(queues.c.fair_by.is_not(None), queues.c.limits.is_not(None))
+_in_lanes = select(queues.c.name).where(queues.c.name == jobs.c.queue, _has_lanes).exists()
+_LIMIT_NEXT: Final = case((or_(jobs.c.limits.is_not(None), _in_lanes), WaitsFor.LIMIT.value), else_=null())
 RELEASE: Final = among(
     update(jobs)
     .where(_waits)
