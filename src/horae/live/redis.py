@@ -167,12 +167,13 @@ class RedisLiveStore:
         return end
 
     def close(self) -> None:
-        """Close the subscription and the database's store; the connections belong to the access."""
+        """Close the connections, and the database's store."""
         with self._lock:
             subscription, self._subscription = self._subscription, None
             self._listeners = {}
         if subscription is not None:
             subscription.close()
+        self._access.close()
         self._database.close()
 
     def _on_progress(self, _messages: Sequence[str] | None) -> None:

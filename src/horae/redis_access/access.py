@@ -89,8 +89,8 @@ class RedisAccess:
         return ":".join([self.prefix, *map(str, parts)])
 
     def close(self) -> None:
-        """Close the connections; a later use opens new ones."""
-        self._client.connection_pool.disconnect()
+        """Close the connections that nothing uses at the moment; a later use opens new ones."""
+        self._client.connection_pool.disconnect(inuse_connections=False)
 
     def _new_client(self) -> Redis:
         try:
