@@ -71,8 +71,8 @@ def make(medium: str, tmp_path: Path) -> Iterator[MakeChannel]:
             if medium.startswith("Local"):
                 return LocalChannel(tmp_path / "horae.db-hints")
             if medium.startswith("Redis"):
-                access = channels.enter_context(closing(RedisAccess(*medium.split("'")[1::2])))
-                return RedisChannel(access)
+                url, prefix = medium.split("'")[1::2]
+                return RedisChannel(RedisAccess(url, prefix))
             return PostgresChannel(make_url(medium.split("'")[1]))
 
         yield make
