@@ -12,6 +12,7 @@ from random import Random
 from typing import Any, Final, NamedTuple, NewType, TypeAlias, assert_never
 
 from horae.domain.backoff import Backoff, retry_delay
+from horae.domain.jobs.limits import code_of
 
 JobId = NewType("JobId", int)
 NodeId = NewType("NodeId", str)
@@ -130,6 +131,11 @@ class Job:
     def ended(self) -> bool:
         """Return whether the state is final."""
         return self.state in ENDED
+
+    @property
+    def error_code(self) -> str | None:
+        """Return the limit that the job has exceeded, such as "expired"; None for a job that ended in another way."""
+        return code_of(self.error)
 
     @property
     def is_whole(self) -> bool:

@@ -12,6 +12,7 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Float,
+    FromClause,
     Index,
     Integer,
     MetaData,
@@ -26,7 +27,7 @@ from sqlalchemy import (
     text,
 )
 
-from horae.storage.engine.dialect import Instant, Json, now_or_later
+from horae.storage.engine.dialect import Instant, Json, database_now, now_or_later
 from horae.storage.engine.value_limits import EXPIRY_IS_READABLE, JOB_IS_READABLE
 
 metadata = MetaData(
@@ -171,6 +172,12 @@ IS_WAITING = and_(jobs.c.state == "pending", jobs.c.waits_for.is_not(None))
 A statement that finds open jobs names one of these three conditions: for `state = 'pending'` or `state = 'started'`
 alone there is no index, and all ended jobs would be read.
 """
+
+
+def has_not_expired(row: FromClause = jobs) -> ColumnElement[bool]:
+    """Return the condition that a job may still begin: each claim has it, as the node that fails jobs may be late."""
+    return or_(row.c.expires_at.is_(None), row.c.expires_at > database_now())
+
 
 job_attempts = Table(
     "horae_job_attempts",

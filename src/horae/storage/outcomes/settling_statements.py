@@ -128,6 +128,7 @@ def _settle(dialect: str) -> Sequence[Executable]:
         "cancelled_by": batch.c.cancelled_by,
         "started_at": _began_at(batch),
         "hook_owed": batch.c.hook_owed,
+        "expires_at": case((retried, null()), else_=jobs.c.expires_at),  # it has begun, so it cannot expire any more
         "retry_reason": func.substr(batch.c.reason, 1, _LONGEST_REASON),
         "attempt": jobs.c.attempt - uncounted,
         "awaited": case((retried, jobs.c.awaited), else_=_reported(dialect)),
