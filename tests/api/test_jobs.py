@@ -19,8 +19,8 @@ BODY = "ERROR_REQUEST_BODY_VALIDATION"
 MISSING = (404, "ERROR_JOB_DOES_NOT_EXIST")
 COMMON = {
     "id", "type", "state", "progress_percentage", "human_readable_error", "created_on", "updated_on", "started_on",
-    "finished_on", "due_on", "label", "owner", "queue", "priority", "attempt", "max_attempts", "retry_reason", "expires_on", "error_code", "node",
-    "cancelled_by", "schedule_id",
+    "finished_on", "due_on", "label", "owner", "queue", "priority", "attempt", "max_attempts", "retry_reason", "expires_on", "node",
+    "cancelled_by", "schedule_id", "tags",
 }  # fmt: skip
 DETAIL = {"params", "result", "error", "unique_key", "retry_of", "queue_is_paused"}
 
@@ -344,3 +344,72 @@ async def test_many_ask_at_once(horae: Horae, client: Client) -> None:
     alice = client("alice")
     answers = await asyncio.gather(*(alice.get(f"/api/jobs/{job_id}/") for _ in range(50)))
     assert {answer.status_code for answer in answers} == {200}
+
+
+class TestSearch:
+    async def test_terms_narrow_the_list(self, horae: Horae, client: Client) -> None:
+        first, second = start(horae, tags=["nightly"]), start(horae)
+        answers = {
+            query: ids_of((await client("root").get("/api/jobs/", params={"q": query})).json())
+            for query in ("tag:nightly", "-tag:nightly", "type:rebuild*", "owner:alice state:failed")
+        }
+        assert answers == {
+            "tag:nightly": [first],
+            "-tag:nightly": [second],
+            "type:rebuild*": [second, first],
+            "owner:alice state:failed": [],
+        }
+        listed = (await client("root").get("/api/jobs/", params={"q": "tag:nightly"})).json()["jobs"]
+        assert listed[0]["tags"] == ["nightly"]
+
+    async def test_a_stranger_finds_nothing_by_any_term(self, horae: Horae, client: Client) -> None:
+        job = start(horae, tags=["nightly"], unique_key="k")
+        for query in (
+            f"id:{job}",
+            "owner:alice",
+            "tag:nightly",
+            "key:k",
+            "-owner:bob",
+            "type:rebuild_index",
+            "created:<1d",
+        ):
+            response = await client("bob").get("/api/jobs/", params={"q": query})
+            assert (response.status_code, response.json()) == (200, {"jobs": [], "next": None})
+
+    async def test_owners_do_not_search_the_texts_for_developers(self, horae: Horae, client: Client) -> None:
+        start(horae)
+        ended = "state = 'failed', finished_at = created_at"
+        execute(horae, f"UPDATE horae_jobs SET {ended}, error = 'host db-7', human_readable_error = 'No answer'")
+        found = {
+            (who, query): len((await client(who).get("/api/jobs/", params={"q": query})).json()["jobs"])
+            for who in ("alice", "root")
+            for query in ("error:db-7", "error:answer")
+        }
+        assert found == {
+            ("alice", "error:db-7"): 0,
+            ("alice", "error:answer"): 1,
+            ("root", "error:db-7"): 1,
+            ("root", "error:answer"): 1,
+        }
+
+    @pytest.mark.parametrize(
+        ("query", "reason"),
+        [
+            ("foo:1", "there is no field 'foo'"),
+            ("x" * 1001, "1000"),
+            ("", "1"),
+        ],
+    )
+    async def test_a_bad_query_is_refused_with_the_reason(self, client: Client, query: str, reason: str) -> None:
+        response = await client("root").get("/api/jobs/", params={"q": query})
+        assert error_of(response) == (400, "ERROR_QUERY_PARAMETER_VALIDATION")
+        assert reason in response.text
+
+    async def test_a_parameter_that_no_type_has_is_refused(self, client: Client) -> None:
+        response = await client("root").get("/api/jobs/", params={"q": "params.missing:1"})
+        assert error_of(response) == (400, "ERROR_INVALID_REQUEST")
+        assert "no job type that this program declares" in response.text
+
+
+def ids_of(body: Mapping[str, Any]) -> list[int]:
+    return [job["id"] for job in body["jobs"]]

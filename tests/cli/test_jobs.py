@@ -22,7 +22,7 @@ JOB_FIELDS = {
     "id", "type", "queue", "priority", "state", "label", "progress_percentage", "owner", "params", "result", "error",
     "human_readable_error", "attempt", "max_attempts", "lease", "node_id", "unique_key", "run_at", "created_at",
     "updated_at", "started_at", "finished_at", "cancelled_by", "meta", "schedule_id", "nominal_time", "deployment_id",
-    "max_runtime", "run_reason", "retry_of", "retry_reason", "waits_for", "expires_at", "group_id",
+    "max_runtime", "run_reason", "retry_of", "retry_reason", "waits_for", "expires_at", "group_id", "tags",
 }  # fmt: skip
 ATTEMPT_FIELDS = {
     "job_id", "lease", "attempt", "node_id", "started_at", "finished_at", "outcome", "error", "traceback",
@@ -313,3 +313,14 @@ def test_start_once(horae: Call) -> None:
     assert "expected 'refuse', 'return' or 'replace'" in horae(*again, "skip").stderr
     delayed = ["jobs", "start", "import_csv", "path=b", "--debounce", "1m"]
     assert horae(*delayed).stdout == horae(*delayed).stdout != ""
+
+
+def test_a_query_narrows_the_list(horae: Call) -> None:
+    horae("jobs", "start", "import_csv", "path=a.csv", "--tag", "nightly", "--tag", "eu")
+    horae("jobs", "start", "import_csv", "path=b.csv")
+    found = [
+        values(horae("jobs", "list", "--query", query, "--json"))["jobs"] for query in ("tag:eu", "params.path:b.csv")
+    ]
+    assert [[(job["id"], job["tags"]) for job in jobs] for jobs in found] == [[(1, ["nightly", "eu"])], [(2, [])]]
+    refused = horae("jobs", "list", "--query", "foo:1")
+    assert (refused.exit_code, "there is no field 'foo'" in refused.stderr) == (2, True)

@@ -5,9 +5,8 @@ from queue import Queue
 from typing import Final, Self
 
 from horae.domain.jobs.job import JobId
-from horae.wakeup.channel import ALL_KINDS, Hint, HintKind, WakeupChannel
-from horae.wakeup.postgres import PostgresChannel
-from horae.wakeup.redis import RedisChannel
+from horae.wakeup.channel import Hint, HintKind, WakeupChannel
+from horae.wakeup.postgres import ALL_KINDS, PostgresChannel
 
 PATIENCE: Final = 60.0
 """Seconds after which a wait has failed: an upper bound, not a measurement."""
@@ -25,7 +24,7 @@ class HintRecorder:
         """Return the first listener of a channel, once other processes can reach it."""
         recorder = cls()
         channel.subscribe(recorder)
-        if isinstance(channel, PostgresChannel | RedisChannel):
+        if isinstance(channel, PostgresChannel):
             recorder.wait_until_listening()
         return recorder
 

@@ -33,15 +33,6 @@ def database(reused_database: Database) -> Database:
     return reused_database
 
 
-def added(connection: Connection, group: GroupId, size: int) -> list[JobId]:
-    """New members of the group."""
-    if not size:
-        return []
-    members = creation.add_many(connection, PLAIN, f"[{','.join(['{}'] * size)}]", group)
-    groups.add_part(connection, group, members)
-    return members
-
-
 def a_group(
     database: Database, size: int, on_failure: OnFailure = OnFailure.CONTINUE
 ) -> tuple[GroupId, JobId, list[JobId]]:
@@ -51,7 +42,7 @@ def a_group(
         then = creation.add(connection, PLAIN).id
         group = groups.create(connection, None, on_failure, then)
         assert groups.count_added(connection, group, size, by_starter=True)
-        members = added(connection, group, size)
+        members = creation.add_many(connection, PLAIN, f"[{','.join(['{}'] * size)}]", group) if size else []
         follow_ups.end_inserting(connection, group)
         return group, then, members
 
@@ -220,10 +211,10 @@ def test_members_are_added_exactly_as_long_as_the_group_is_open(database: Databa
     group, then, _ = a_group(database, 1)
 
     def add(connection: Connection) -> bool:
-        is_open = groups.count_added(connection, group, 1)
-        if is_open:
-            added(connection, group, 1)
-        return is_open
+        added = groups.count_added(connection, group, 1)
+        if added:
+            creation.add_many(connection, PLAIN, "[{}]", group)
+        return added
 
     [claim] = claimed(database)
     assert database.transact(add)

@@ -22,7 +22,7 @@ from sqlalchemy import Connection, DateTime, MetaData, Table, event, inspect, se
 import horae.storage.migrations
 from horae.errors import InvalidRequest, SchemaMismatch, Unavailable
 from horae.storage.engine.database import Database
-from horae.storage.engine.dialect import SQLITE
+from horae.storage.engine.dialect import POSTGRESQL, SQLITE
 from horae.storage.jobs import group_tables, limit_tables, log_tables
 from horae.storage.jobs.tables import jobs, live_metadata
 from horae.storage.migrations import runner, scripts
@@ -224,8 +224,16 @@ def test_alembic_finds_no_difference_from_the_table_definitions(database: Databa
     for table in (table for declared in declared_in(database) for table in declared.sorted_tables):
         table.to_metadata(merged)
 
+    def is_here(_object: object, name: str | None, *_: object) -> bool:
+        return database.dialect == POSTGRESQL or name != "horae_jobs_params"
+
     def differences(connection: Connection) -> list[Any]:
-        options = {"version_table": VERSION_TABLE, "compare_server_default": True, "compare_type": True}
+        options = {
+            "version_table": VERSION_TABLE,
+            "compare_server_default": True,
+            "compare_type": True,
+            "include_object": is_here,  # the index of parameters is one of PostgreSQL's own
+        }
         return list(compare_metadata(MigrationContext.configure(connection, opts=options), merged))
 
     assert database.transact(differences) == []

@@ -12,6 +12,14 @@ JobIds = Annotated[list[int], typer.Argument(metavar="ID...", help="IDs of jobs.
 JobId = Annotated[int, typer.Argument(metavar="ID", help="ID of the job.")]
 Owner = Annotated[str | None, typer.Option(metavar="TEXT", help="Act as this owner: jobs of others count as missing.")]
 
+Query = Annotated[
+    str | None,
+    typer.Option(
+        metavar="QUERY",
+        help="Only jobs that meet all terms, such as `type:import* params.customer_id:4711 -state:finished`.",
+    ),
+]
+
 
 def whose(owner: str | None) -> Whose:
     """Return the owner that an option selects: everybody if it was not given."""

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.decisions import problem_of_rule
+from horae.domain.jobs.tags import parse_tags
 from horae.domain.names import queue_name, type_name
 from horae.domain.times.duration import LONGEST_DURATION, parse_duration
 from horae.errors import InvalidJobType, InvalidRequest, quoted
@@ -21,12 +22,11 @@ Check = tuple[bool, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeLimits:
-    """The durations of a job type, parsed. `soft`, `pending`, `expires`: None is no limit."""
+    """The durations of a job type, parsed. `soft`, `pending`: None is no limit."""
 
     soft: timedelta | None
     grace: timedelta
     pending: timedelta | None
-    expires: timedelta | None = None
 
     @property
     def hard(self) -> timedelta | None:
@@ -42,6 +42,7 @@ def check_declaration(job_type: Any) -> None:
         raise InvalidJobType(f"{type(job_type).__qualname__}: {error}") from None
     try:
         queue_name(job_type.queue)
+        job_type.tags = parse_tags(job_type.tags)
     except InvalidRequest as error:
         raise InvalidJobType(f"job type {name!r}: {error}") from None
     for fine, problem in _checks(job_type):
@@ -56,7 +57,6 @@ def time_limits(job_type: Any) -> TimeLimits:
             soft=_limit("soft_time_limit", job_type.soft_time_limit),
             grace=_grace(job_type.grace),
             pending=_limit("pending_timeout", job_type.pending_timeout),
-            expires=_limit("expires", job_type.expires),
         )
     except InvalidRequest as error:
         raise InvalidJobType(f"job type {job_type.type!r}: {error}") from None

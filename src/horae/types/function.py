@@ -56,10 +56,10 @@ class JobKeywords(BodyKeywords, total=False):
     limits: Sequence[Limit]
     api_exceptions_map: Mapping[type[BaseException], ApiError]
     max_params_bytes: int
+    tags: Sequence[str]
     public: bool
     unique: Unique | None
     debounce: Duration | Debounce | None
-    expires: Duration | None
 
 
 _HOOKS: Final[Mapping[str, tuple[str, ...]]] = {"on_error": ("job", "error"), "on_cancelled": ("job",)}

@@ -51,14 +51,14 @@ class JobType(Generic[ParamsT]):
     `soft_time_limit`: after it `SoftTimeLimitExceeded` is raised in the body; `grace` later the body is stopped by
     force. `pending_timeout`: an owned job that no worker took in this time fails; 30 minutes for a public type that
     names none. None is no limit, for each. `unique`: allows one job of its kind at a time. `debounce`: runs one job
-    after calls that follow each other within this time; see `Debounce`. `expires`: a job that has not begun by this
-    time after it was due fails; None is no limit. `limits`: how many of its jobs may start in a period or run at a
-    time, in total or by key; see `Limit`.
+    after calls that follow each other within this time; see `Debounce`. `limits`: how many of its jobs may start in a
+    period or run at a time, in total or by key; see `Limit`.
     `isolation`: "process" runs the body in a child process that can be terminated. `max_params_bytes`,
-    `max_result_bytes`: how long the JSON text of its parameters and of its result may be. `exceptions_map`: the text
-    for users for an exception; the nearest base class decides, "{e}" is the exception's text. `returns`: the type that
-    `wait` converts the stored result to; `response_model`: the fields that `describe` adds. `api_exceptions_map`: the
-    error code of an exception of the creation endpoint, or (code, status, detail).
+    `max_result_bytes`: how long the JSON text of its parameters and of its result may be. `tags`: tags of each of its
+    jobs, other than runs of a schedule. `exceptions_map`: the text for users for an exception; the nearest base class
+    decides, "{e}" is the exception's text. `returns`: the type that `wait` converts the stored result to;
+    `response_model`: the fields that `describe` adds. `api_exceptions_map`: the error code of an exception of the
+    creation endpoint, or (code, status, detail).
     """
 
     type: str
@@ -77,10 +77,10 @@ class JobType(Generic[ParamsT]):
     max_params_bytes: int = 1024 * 1024
     max_result_bytes: int = 1024 * 1024
     limits: Sequence[Limit] = ()
+    tags: Sequence[str] = ()
     public: bool = False
     unique: Unique | None = None
     debounce: Duration | Debounce | None = None
-    expires: Duration | None = None
 
     params: Any = None
     request_model: Any = None

@@ -50,12 +50,6 @@ CREATE TABLE horae_deployments (
     CONSTRAINT horae_deployments_replaced_by_fkey FOREIGN KEY (replaced_by) REFERENCES horae_deployments(id) ON DELETE SET NULL
 );
 CREATE UNIQUE INDEX horae_deployments_current ON horae_deployments USING btree (module) WHERE (ended_at IS NULL);
-CREATE TABLE horae_group_parts (
-    group_id bigint NOT NULL,
-    first_id bigint NOT NULL,
-    last_id bigint NOT NULL,
-    CONSTRAINT horae_group_parts_pkey PRIMARY KEY (group_id, first_id)
-);
 CREATE TABLE horae_groups (
     id bigint NOT NULL DEFAULT nextval('horae_groups_id_seq'::regclass),
     owner character varying(200),
@@ -105,6 +99,12 @@ CREATE TABLE horae_job_logs (
     CONSTRAINT horae_job_logs_pkey PRIMARY KEY (job_id, lease, line)
 );
 CREATE INDEX horae_job_logs_at ON horae_job_logs USING btree (at);
+CREATE TABLE horae_job_tags (
+    tag character varying(200) NOT NULL,
+    job_id bigint NOT NULL,
+    CONSTRAINT horae_job_tags_pkey PRIMARY KEY (tag, job_id)
+);
+CREATE INDEX horae_job_tags_job_id ON horae_job_tags USING btree (job_id);
 CREATE TABLE horae_jobs (
     id bigint NOT NULL DEFAULT nextval('horae_jobs_id_seq'::regclass),
     type character varying(200) NOT NULL,
@@ -144,9 +144,10 @@ CREATE TABLE horae_jobs (
     limits jsonb,
     lane_id bigint,
     group_id bigint,
-    awaited smallint,
+    awaited boolean,
     key_is_shared boolean,
     expires_at timestamp with time zone,
+    tags jsonb,
     CONSTRAINT horae_jobs_attempts CHECK (((attempt >= 0) AND (max_attempts >= 1) AND (lease >= attempt))),
     CONSTRAINT horae_jobs_cancelled_by CHECK (((cancelled_by IS NULL) OR ((state)::text = 'cancelled'::text))),
     CONSTRAINT horae_jobs_ended CHECK (((finished_at IS NOT NULL) = ((state)::text = ANY ((ARRAY['finished'::character varying, 'failed'::character varying, 'cancelled'::character varying])::text[])))),
@@ -168,20 +169,24 @@ END),
 );
 CREATE INDEX horae_jobs_ended ON horae_jobs USING btree (finished_at) WHERE (finished_at IS NOT NULL);
 CREATE INDEX horae_jobs_expiring ON horae_jobs USING btree (expires_at) WHERE (((state)::text = 'pending'::text) AND (expires_at IS NOT NULL));
+CREATE INDEX horae_jobs_failed ON horae_jobs USING btree (id) WHERE ((state)::text = 'failed'::text);
+CREATE INDEX horae_jobs_group ON horae_jobs USING btree (group_id, id) WHERE (group_id IS NOT NULL);
 CREATE INDEX horae_jobs_held ON horae_jobs USING btree (node_id) WHERE (node_id IS NOT NULL);
 CREATE INDEX horae_jobs_hook_owed ON horae_jobs USING btree (id) WHERE (hook_owed IS NOT NULL);
 CREATE INDEX horae_jobs_lane ON horae_jobs USING btree (lane_id, run_at, id) WHERE (((state)::text = 'pending'::text) AND ((waits_for)::text = 'limit'::text) AND (lane_id IS NOT NULL));
 CREATE INDEX horae_jobs_lane_held ON horae_jobs USING btree (lane_id) WHERE ((node_id IS NOT NULL) AND (lane_id IS NOT NULL));
 CREATE INDEX horae_jobs_occupying ON horae_jobs USING btree (owner, type) WHERE ((owner IS NOT NULL) AND ((finished_at IS NULL) OR (node_id IS NOT NULL)));
 CREATE INDEX horae_jobs_owner ON horae_jobs USING btree (owner, id) WHERE (owner IS NOT NULL);
+CREATE INDEX horae_jobs_params ON horae_jobs USING gin (params jsonb_path_ops) WITH (gin_pending_list_limit='512') WHERE ((params IS NOT NULL) AND (finished_at IS NOT NULL));
 CREATE INDEX horae_jobs_ready ON horae_jobs USING btree (priority DESC, run_at, id, queue, type) WHERE (((state)::text = 'pending'::text) AND (waits_for IS NULL));
 CREATE INDEX horae_jobs_retry_of ON horae_jobs USING btree (retry_of) WHERE (retry_of IS NOT NULL);
-CREATE INDEX horae_jobs_same_key ON horae_jobs USING btree (type, unique_key, id) WHERE (unique_key IS NOT NULL);
+CREATE INDEX horae_jobs_same_key ON horae_jobs USING btree (unique_key, type, id) WHERE (unique_key IS NOT NULL);
 CREATE INDEX horae_jobs_schedule ON horae_jobs USING btree (schedule_id, id) WHERE (schedule_id IS NOT NULL);
+CREATE INDEX horae_jobs_slow ON horae_jobs USING btree (id) WHERE ((finished_at - started_at) > '00:00:10'::interval);
 CREATE UNIQUE INDEX horae_jobs_tick ON horae_jobs USING btree (schedule_id, nominal_time) WHERE (nominal_time IS NOT NULL);
 CREATE INDEX horae_jobs_unfiled ON horae_jobs USING btree (id) WHERE (((state)::text = 'pending'::text) AND ((waits_for)::text = 'limit'::text) AND (lane_id IS NULL));
 CREATE UNIQUE INDEX horae_jobs_unique_key ON horae_jobs USING btree (type, unique_key) WHERE ((unique_key IS NOT NULL) AND (key_is_shared IS NULL) AND (finished_at IS NULL));
-CREATE INDEX horae_jobs_unreported ON horae_jobs USING btree (id) WHERE ((awaited > 0) AND (finished_at IS NOT NULL));
+CREATE INDEX horae_jobs_unreported ON horae_jobs USING btree (id) WHERE (awaited AND (finished_at IS NOT NULL));
 CREATE INDEX horae_jobs_waiting ON horae_jobs USING btree (waits_for, run_at, id) WHERE (((state)::text = 'pending'::text) AND (waits_for IS NOT NULL));
 CREATE TABLE horae_lane_buckets (
     lane_id bigint NOT NULL,

@@ -44,12 +44,6 @@ CREATE TABLE horae_deployments (
     CONSTRAINT horae_deployments_replaced CHECK (replaced_by IS NULL OR ended_at IS NOT NULL),
     CONSTRAINT horae_deployments_replaced_by_fkey FOREIGN KEY(replaced_by) REFERENCES horae_deployments (id) ON DELETE SET NULL
 );
-CREATE TABLE horae_group_parts (
-    group_id INTEGER NOT NULL,
-    first_id INTEGER NOT NULL,
-    last_id INTEGER NOT NULL,
-    CONSTRAINT horae_group_parts_pkey PRIMARY KEY (group_id, first_id)
-);
 CREATE TABLE horae_groups (
     id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
     owner VARCHAR(200),
@@ -94,6 +88,11 @@ CREATE TABLE horae_job_logs (
     CONSTRAINT horae_job_logs_dropped CHECK (dropped > 0),
     CONSTRAINT horae_job_logs_pkey PRIMARY KEY (job_id, lease, line)
 );
+CREATE TABLE horae_job_tags (
+    tag VARCHAR(200) NOT NULL,
+    job_id INTEGER NOT NULL,
+    CONSTRAINT horae_job_tags_pkey PRIMARY KEY (tag, job_id)
+);
 CREATE TABLE horae_jobs (
     id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
     type VARCHAR(200) NOT NULL,
@@ -133,9 +132,10 @@ CREATE TABLE horae_jobs (
     limits TEXT,
     lane_id INTEGER,
     group_id INTEGER,
-    awaited SMALLINT,
+    awaited BOOLEAN,
     key_is_shared BOOLEAN,
     expires_at BIGINT CONSTRAINT horae_jobs_expiry CHECK (expires_at BETWEEN -62135510400000000 AND 253402214400000000),
+    tags TEXT,
     CONSTRAINT horae_jobs_attempts CHECK (attempt >= 0 AND max_attempts >= 1 AND lease >= attempt),
     CONSTRAINT horae_jobs_cancelled_by CHECK (cancelled_by IS NULL OR state = 'cancelled'),
     CONSTRAINT horae_jobs_ended CHECK ((finished_at IS NOT NULL) = (state IN ('finished', 'failed', 'cancelled'))),
@@ -293,8 +293,11 @@ CREATE INDEX horae_groups_ended_at ON horae_groups (ended_at);
 CREATE UNIQUE INDEX horae_groups_then_id ON horae_groups (then_id) WHERE then_id IS NOT NULL;
 CREATE INDEX horae_groups_unsettled ON horae_groups (id) WHERE ended_at IS NULL AND (cancelled_at IS NOT NULL OR inserting_at IS NOT NULL);
 CREATE INDEX horae_job_logs_at ON horae_job_logs (at);
+CREATE INDEX horae_job_tags_job_id ON horae_job_tags (job_id);
 CREATE INDEX horae_jobs_ended ON horae_jobs (finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX horae_jobs_expiring ON horae_jobs (expires_at) WHERE state = 'pending' AND expires_at IS NOT NULL;
+CREATE INDEX horae_jobs_failed ON horae_jobs (id) WHERE state = 'failed';
+CREATE INDEX horae_jobs_group ON horae_jobs (group_id, id) WHERE group_id IS NOT NULL;
 CREATE INDEX horae_jobs_held ON horae_jobs (node_id) WHERE node_id IS NOT NULL;
 CREATE INDEX horae_jobs_hook_owed ON horae_jobs (id) WHERE hook_owed IS NOT NULL;
 CREATE INDEX horae_jobs_lane ON horae_jobs (lane_id, run_at, id) WHERE state = 'pending' AND waits_for = 'limit' AND lane_id IS NOT NULL;
@@ -303,12 +306,13 @@ CREATE INDEX horae_jobs_occupying ON horae_jobs (owner, type) WHERE owner IS NOT
 CREATE INDEX horae_jobs_owner ON horae_jobs (owner, id) WHERE owner IS NOT NULL;
 CREATE INDEX horae_jobs_ready ON horae_jobs (priority DESC, run_at, id, queue, type) WHERE state = 'pending' AND waits_for IS NULL;
 CREATE INDEX horae_jobs_retry_of ON horae_jobs (retry_of) WHERE retry_of IS NOT NULL;
-CREATE INDEX horae_jobs_same_key ON horae_jobs (type, unique_key, id) WHERE unique_key IS NOT NULL;
+CREATE INDEX horae_jobs_same_key ON horae_jobs (unique_key, type, id) WHERE unique_key IS NOT NULL;
 CREATE INDEX horae_jobs_schedule ON horae_jobs (schedule_id, id) WHERE schedule_id IS NOT NULL;
+CREATE INDEX horae_jobs_slow ON horae_jobs (id) WHERE finished_at - started_at > 10000000;
 CREATE UNIQUE INDEX horae_jobs_tick ON horae_jobs (schedule_id, nominal_time) WHERE nominal_time IS NOT NULL;
 CREATE INDEX horae_jobs_unfiled ON horae_jobs (id) WHERE state = 'pending' AND waits_for = 'limit' AND lane_id IS NULL;
 CREATE UNIQUE INDEX horae_jobs_unique_key ON horae_jobs (type, unique_key) WHERE unique_key IS NOT NULL AND key_is_shared IS NULL AND finished_at IS NULL;
-CREATE INDEX horae_jobs_unreported ON horae_jobs (id) WHERE awaited > 0 AND finished_at IS NOT NULL;
+CREATE INDEX horae_jobs_unreported ON horae_jobs (id) WHERE awaited AND finished_at IS NOT NULL;
 CREATE INDEX horae_jobs_waiting ON horae_jobs (waits_for, run_at, id) WHERE state = 'pending' AND waits_for IS NOT NULL;
 CREATE INDEX horae_lane_buckets_bucket_id ON horae_lane_buckets (bucket_id);
 CREATE INDEX horae_lanes_due ON horae_lanes (place) WHERE held_by IS NULL AND place IS NOT NULL;

@@ -17,6 +17,7 @@ from horae.client.jobs.filters import wanted_states
 from horae.client.jobs.reading import JobPage
 from horae.domain.jobs.job import Job, JobState
 from horae.domain.jobs.owner import EVERYBODY, Whose
+from horae.domain.jobs.query import MOST_CHARACTERS, parse_query
 from horae.domain.storable import storable
 from horae.errors import InvalidRequest
 
@@ -53,6 +54,19 @@ class JobQuery(RequestModel):
     queues: Storable | None = Field(None, min_length=1, description="Queues, separated by commas.")
     owner: Storable | None = Field(None, min_length=1, description="Owner of the jobs; only for staff.")
     schedule_id: int | None = Field(None, ge=1, le=LARGEST_ID, description="Only the runs of this schedule.")
+    q: Storable | None = Field(
+        None,
+        min_length=1,
+        max_length=MOST_CHARACTERS,
+        description="Terms, separated by spaces, that the jobs must all meet; `-` in front of one excludes. Fields are "
+        "`id`, `type` (with `*` at the end for a beginning), `state`, `queue`, `owner`, `key`, `tag`, `error`, "
+        "`params.NAME`, `created`, `finished` and `duration`. A page of a search may have fewer jobs than `limit`: if "
+        "`next` is not null, there is more to search.",
+        examples=[
+            "type:import* params.customer_id:4711 -state:finished",
+            "created:2026-11-01..2026-11-22 duration:>30s",
+        ],
+    )
     limit: int = Field(100, ge=1, le=500, description="Jobs on a page, at most; does not apply to `job_ids`.")
     cursor: str | None = Field(None, pattern="^[0-9]{1,18}$", description="`next` of the previous page.")
 
@@ -75,6 +89,16 @@ class JobQuery(RequestModel):
             raise _invalid(storable(str(error))) from error
         return text
 
+    @field_validator("q")
+    @classmethod
+    def _check_query(cls, text: str | None) -> str | None:
+        try:
+            if text is not None:
+                parse_query(text)
+        except InvalidRequest as error:
+            raise _invalid(storable(str(error))) from error
+        return text
+
     def filters(self, actor: Actor) -> dict[str, Any]:
         """Return the query as arguments of `Jobs.list`, limited to what the actor may see."""
         ids = _parts(self.job_ids)
@@ -85,6 +109,8 @@ class JobQuery(RequestModel):
             "queues": _parts(self.queues),
             "owner": self._whose(actor),
             "schedule_id": self.schedule_id,
+            # Owners do not see the error texts that are for developers, so they cannot search them either.
+            "query": None if self.q is None else parse_query(self.q, technical=actor.sees_all),
             "limit": self.limit,
             "cursor": self.cursor,
         }

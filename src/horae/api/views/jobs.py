@@ -50,11 +50,6 @@ class JobView(View):
     )
     created_on: datetime = Field(validation_alias="created_at")
     updated_on: datetime = Field(validation_alias="updated_at")
-    error_code: str | None = Field(
-        None,
-        description="The limit that has ended the job, for programs: `expired`, `pending_timeout`, `hard_time_limit` "
-        "or `schedule_time_limit`; null for other jobs.",
-    )
     started_on: datetime | None = Field(validation_alias="started_at", description="When the latest attempt began.")
     finished_on: datetime | None = Field(
         validation_alias="finished_at", description="When the job ended, whatever the outcome."
@@ -77,6 +72,7 @@ class JobView(View):
     )
     cancelled_by: str | None
     schedule_id: int | None = Field(None, description="The schedule that it was started for.")
+    tags: list[str] = Field([], description="The tags of the job and of its type, by which it can be found.")
 
 
 class JobDetail(JobView):

@@ -9,7 +9,7 @@ import typer
 from horae.cli.context import opened, target_of
 from horae.cli.failures import DONE, FAILED, complain, exit_code_of
 from horae.cli.moments import moment
-from horae.cli.options import AsJson, JobId, JobIds, Owner, whose
+from horae.cli.options import AsJson, JobId, JobIds, Owner, Query, whose
 from horae.cli.printing.following import print_end, wait, watch
 from horae.cli.printing.job_views import COLUMNS, as_values, line_of, print_job
 from horae.cli.printing.output import console, local_time, print_json, print_table
@@ -38,6 +38,7 @@ def list_jobs(  # noqa: PLR0913 - one argument for each option
     queue: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only jobs in this queue. Repeatable.")
     ] = None,
+    query: Query = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of jobs.")] = 50,
     cursor: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Continue after the last page, with the cursor it printed.")
@@ -51,6 +52,7 @@ def list_jobs(  # noqa: PLR0913 - one argument for each option
             types=type_ or None,
             owner=whose(owner),
             queues=queue or None,
+            query=query,
             limit=limit,
             cursor=cursor,
         )
@@ -89,6 +91,9 @@ def start(  # noqa: PLR0913 - one argument for each option
     priority: Annotated[int | None, typer.Option(help="Priority; higher runs first.")] = None,
     delay: Annotated[str | None, typer.Option(metavar="TIME", help="Delay before it may start, such as 10m.")] = None,
     run_at: Annotated[str | None, typer.Option(metavar="ISO", help="Earliest start.")] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(metavar="TEXT", help="A tag, by which the job can be found. Repeatable.")
+    ] = None,
     unique_key: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Refuse if an unfinished job of the type has the same key.")
     ] = None,
@@ -101,9 +106,6 @@ def start(  # noqa: PLR0913 - one argument for each option
     ] = None,
     debounce: Annotated[
         str | None, typer.Option(metavar="TIME", help="Wait for further starts, and run once with the last parameters.")
-    ] = None,
-    expires: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Fail the job if it has not begun so long after it was due.")
     ] = None,
     max_attempts: Annotated[int | None, typer.Option(min=1, help="Maximum number of attempts.")] = None,
     until_ended: Annotated[
@@ -130,8 +132,8 @@ def start(  # noqa: PLR0913 - one argument for each option
         "unique": None if unique is None else Unique(by=names(unique)),
         "on_duplicate": on_duplicate,
         "debounce": None if debounce is None else duration(debounce),
-        "expires": None if expires is None else duration(expires),
         "max_attempts": max_attempts,
+        "tags": tag or None,
     }
     values = parameters(horae.registry.get(type_), pairs or [], params)
     try:

@@ -42,6 +42,7 @@ def print_job(job: Job, attempts: Sequence[Attempt]) -> None:
         "progress_percentage": f"{job.progress_percentage}%",
         "attempt": f"{job.attempt} of {job.max_attempts}",
         "meta": job.meta or None,
+        "tags": ", ".join(job.tags) or None,
     }
     del shown["max_attempts"]
     print_fields((name.replace("_", " "), value) for name, value in shown.items())

@@ -10,12 +10,15 @@ from horae.client.jobs import filters
 from horae.client.jobs.base import JobsBase
 from horae.client.jobs.filters import before_cursor, owner_of, possible_ids, wanted_states
 from horae.client.jobs.live_reports import with_live_reports
+from horae.client.jobs.searching import SEARCH_TIME, search_for
 from horae.client.jobs.waiting import until_ended
 from horae.domain.jobs.job import LEFT_OUT, Job, JobId, JobState
 from horae.domain.jobs.owner import EVERYBODY, Whose
+from horae.domain.jobs.query import Query
 from horae.errors import JobFailed, JobWasCancelled
-from horae.storage.jobs import reading
+from horae.storage.jobs import reading, searching
 from horae.storage.jobs.reading import Attempt, JobFilter
+from horae.storage.jobs.searching import Search
 from horae.types.arguments import Timeout, seconds_of
 
 Attempts: TypeAlias = list[Attempt]
@@ -35,11 +38,13 @@ class ReadsJobs(JobsBase):
     def list(  # noqa: PLR0913 - the filters of a list
         self, *, states: Iterable[str] | None = None, types: Collection[str] | None = None,
         ids: Collection[int] | None = None, queues: Collection[str] | None = None, owner: Whose = EVERYBODY,
-        schedule_id: int | None = None, limit: int = 100, cursor: str | None = None,
+        schedule_id: int | None = None, query: str | Query | None = None, limit: int = 100, cursor: str | None = None,
     ) -> JobPage:  # fmt: skip
         """List jobs, newest first; long values are `LEFT_OUT`. None is no filter, `[]` matches nothing.
 
-        With `ids` all of them are returned, whatever the `limit`.
+        With `ids` all of them are returned, whatever the `limit`. `query`: terms that the jobs must all meet, such as
+        `"type:import* params.customer_id:4711 -state:finished"`; a page of it may have fewer jobs than `limit`, even
+        none, if there was not enough time to search all jobs; its `next` goes on from there.
         """
         limit = filters.page_length(limit)
         wanted = JobFilter(
@@ -48,10 +53,21 @@ class ReadsJobs(JobsBase):
             schedule_id=filters.possible_id(schedule_id), most_bytes=self.limits.listed_bytes,
             limit=None if ids is not None else limit + 1,
         )  # fmt: skip
+        search = search_for(query, self._registry)
+        if search is not None:
+            return self._searched(wanted, search, limit if ids is None else len(ids))
         found = self._database.autocommit(reading.page, wanted)
         more = ids is None and len(found) > limit
         page = with_live_reports(self._live, found[:limit] if more else found)
         return JobPage(list(page), str(page[-1].id) if more else None)
+
+    def _searched(self, wanted: JobFilter, search: Search, limit: int) -> JobPage:
+        found = self._database.autocommit(searching.find, wanted, search, limit=limit + 1, seconds=SEARCH_TIME)
+        shown = JobFilter(ids=found.ids[:limit], limit=None, most_bytes=wanted.most_bytes)
+        page = with_live_reports(self._live, self._database.autocommit(reading.page, shown))
+        if len(found.ids) > limit:
+            return JobPage(list(page), str(found.ids[limit - 1]))
+        return JobPage(list(page), None if found.reached is None else str(found.reached))
 
     def attempts(self, job_id: int, *, owner: Whose = EVERYBODY) -> Attempts:
         """Return how each attempt of the job ended, oldest first."""

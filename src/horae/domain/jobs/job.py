@@ -12,7 +12,6 @@ from random import Random
 from typing import Any, Final, NamedTuple, NewType, TypeAlias, assert_never
 
 from horae.domain.backoff import Backoff, retry_delay
-from horae.domain.jobs.limits import code_of
 
 JobId = NewType("JobId", int)
 NodeId = NewType("NodeId", str)
@@ -124,6 +123,7 @@ class Job:
     retry_of: JobId | None = None
     retry_reason: str | None = None
     waits_for: WaitsFor | None = None
+    tags: tuple[str, ...] = ()
     group_id: int | None = None
     expires_at: datetime | None = None
 
@@ -131,11 +131,6 @@ class Job:
     def ended(self) -> bool:
         """Return whether the state is final."""
         return self.state in ENDED
-
-    @property
-    def error_code(self) -> str | None:
-        """Return the limit that the job has exceeded, such as "expired"; None for a job that ended in another way."""
-        return code_of(self.error)
 
     @property
     def is_whole(self) -> bool:
@@ -152,7 +147,7 @@ class Claim(NamedTuple):
     """A job handed to a node, with the lease that every later write must carry.
 
     `params`, `backoff` and `meta` are JSON text. `schedule_id`, `nominal_time` and `max_runtime` (seconds) are set for
-    runs of a schedule, `lane_id` for jobs that are claimed through a lane, `group_id` for members of a group.
+    runs of a schedule, `lane_id` for jobs that are claimed through a lane.
     """
 
     id: JobId
@@ -170,7 +165,6 @@ class Claim(NamedTuple):
     nominal_time: datetime | None = None
     max_runtime: float | None = None
     lane_id: int | None = None
-    group_id: int | None = None
 
 
 class AttemptOutcome(StrEnum):
@@ -257,7 +251,7 @@ class Settlement(NamedTuple):
 
     `delay`: seconds until a retry may start; `reason`: why the job is pending again. `took`: seconds that the body ran
     by the monotonic clock of its process; given only where it matters, for the statistics of a schedule or after the
-    wall clock was set. `group_id`: the group of a member that has finished.
+    wall clock was set.
     """
 
     id: JobId
@@ -275,7 +269,6 @@ class Settlement(NamedTuple):
     took: float | None = None
     hook_owed: str | None = None
     reason: str | None = None
-    group_id: int | None = None
 
 
 def states_before(event: JobEvent) -> list[JobState]:
@@ -294,7 +287,7 @@ _FINISHED: Final = state_after(JobEvent.SUCCEED)  # once, not for each job that 
 
 def finished(claim: Claim, result: str | None = None) -> Settlement:
     """Settle a claim whose body has returned; `result` is JSON text."""
-    return Settlement(claim.id, claim.lease, _FINISHED, AttemptOutcome.FINISHED, result=result, group_id=claim.group_id)
+    return Settlement(claim.id, claim.lease, _FINISHED, AttemptOutcome.FINISHED, result=result)
 
 
 def decide(claim: Claim, outcome: Outcome, backoff: Backoff, rng: Random) -> Settlement:

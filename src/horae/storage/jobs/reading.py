@@ -116,11 +116,11 @@ def occupied(connection: Connection, job_ids: Collection[JobId]) -> set[JobId]:
 
 def page(connection: Connection, wanted: JobFilter) -> list[Job]:
     """Return a page of jobs, the newest first; `before` continues after the last one of the previous page."""
-    lists = {name: list(values) for name in _LISTS if (values := getattr(wanted, name)) is not None}
+    lists = lists_of(wanted)
     longest = wanted.longest
 
     def fetch(before: JobId | None) -> Sequence[Row[Any]]:
-        chosen = _page(connection.dialect.name, replace(wanted, before=before), lists.keys())
+        chosen = _page(connection.dialect.name, replace(wanted, before=before))
         return connection.execute(chosen, lists if longest is None else {**lists, "longest": longest}).all()
 
     make = job_from if longest is None else _listed_from
@@ -161,6 +161,7 @@ def job_of(row: Mapping[Any, Any]) -> Job:
         values["retry_reason"] = values["waits_for"] = None  # the claim leaves them, and so writes less
     elif values["waits_for"] is not None:
         values["waits_for"] = WaitsFor(values["waits_for"])
+    values["tags"] = tuple(values["tags"] or ())
     if not (values["lease"] < MOST_LEASES and values["attempt"] < MOST_ATTEMPTS):
         raise ValueError("its lease or attempt is too large")
     return Job(**values)
@@ -175,16 +176,30 @@ def _listed_from(row: Row[Any]) -> Job:
     return replace(job_of(values), **left_out)
 
 
-def _page(dialect: str, wanted: JobFilter, lists: Collection[str]) -> Select[Any]:
-    conditions = [member_of(dialect, _LISTS[name], name, of=IdList if name == "ids" else TextList) for name in lists]
+def lists_of(wanted: JobFilter) -> dict[str, list[Any]]:
+    """Return the lists of a filter, as the parameters of a statement with `conditions_of` it."""
+    return {name: list(values) for name in _LISTS if (values := getattr(wanted, name)) is not None}
+
+
+def conditions_of(dialect: str, wanted: JobFilter) -> list[ColumnElement[bool]]:
+    """Return the conditions of a filter."""
+    conditions = [
+        member_of(dialect, column, name, of=IdList if name == "ids" else TextList)
+        for name, column in _LISTS.items()
+        if getattr(wanted, name) is not None
+    ]
     if wanted.owner is not None:
         conditions.append(jobs.c.owner == wanted.owner)
     if wanted.schedule_id is not None:
         conditions.append(jobs.c.schedule_id == wanted.schedule_id)
     if wanted.before is not None:
         conditions.append(jobs.c.id < wanted.before)
+    return conditions
+
+
+def _page(dialect: str, wanted: JobFilter) -> Select[Any]:
     columns = COLUMNS if wanted.longest is None else _LISTED
-    return select(*columns).where(*conditions).order_by(jobs.c.id.desc()).limit(wanted.limit)
+    return select(*columns).where(*conditions_of(dialect, wanted)).order_by(jobs.c.id.desc()).limit(wanted.limit)
 
 
 def _attempt(row: Mapping[Any, Any]) -> Attempt:

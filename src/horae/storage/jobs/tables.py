@@ -3,7 +3,8 @@
 Their names begin with `horae_`, because they are in the application's own database (ADR 0002).
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
@@ -12,7 +13,6 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Float,
-    FromClause,
     Index,
     Integer,
     MetaData,
@@ -27,8 +27,16 @@ from sqlalchemy import (
     text,
 )
 
-from horae.storage.engine.dialect import Instant, Json, database_now, now_or_later
-from horae.storage.engine.value_limits import EXPIRY_IS_READABLE, JOB_IS_READABLE
+from horae.storage.engine.dialect import POSTGRESQL, SQLITE, Instant, Json, now_or_later
+from horae.storage.engine.value_limits import EXPIRY_IS_READABLE, JOB_IS_READABLE, condition_per_dialect
+
+SLOW_SECONDS: Final = 10
+"""Seconds of a run from which it is in the index that searches of long runs read; most runs are shorter."""
+IS_SLOW: Final[Mapping[str, str]] = {
+    POSTGRESQL: f"finished_at - started_at > interval '{SLOW_SECONDS} seconds'",
+    SQLITE: f"finished_at - started_at > {SLOW_SECONDS * 1_000_000}",
+}
+"""The condition of that index for each database; a statement that is to use it repeats the text."""
 
 metadata = MetaData(
     naming_convention={
@@ -44,7 +52,9 @@ metadata = MetaData(
 row_id = BigInteger().with_variant(Integer(), "sqlite")
 
 
-def partial_index(name: str, *columns: ColumnElement[Any], where: TextClause, unique: bool = False) -> None:
+def partial_index(
+    name: str, *columns: ColumnElement[Any], where: ColumnElement[bool] | TextClause, unique: bool = False
+) -> None:
     """Declare an index of the rows that meet a condition, on both databases."""
     Index(name, *columns, unique=unique, postgresql_where=where, sqlite_where=where)
 
@@ -106,13 +116,14 @@ jobs = Table(
     Column("limits", Json),  # the limits that the job was created under, with its keys and its weight
     Column("lane_id", row_id),  # where it waits, or waited last; null: it was not yet put into a lane
     Column("group_id", row_id),  # the group of which the job is a member
-    # 1 while its group waits for its end, 2 while other jobs do; 0 after they were notified, as a rule in the
-    # transaction that ended it; null if none waits, so that the shortest statement may end it.
-    Column("awaited", SmallInteger),
+    # True while a group or other jobs wait for its end; false after they were notified, in the transaction that ended
+    # it as a rule; null if none waits, so that the shortest statement may end it.
+    Column("awaited", Boolean),
     # Other active jobs may have the same unique key; null: none may. Written once, when the job is created.
     Column("key_is_shared", Boolean),
     # When the job fails if it has not begun; null again once it has begun and is to run another time.
     Column("expires_at", Instant, CheckConstraint(EXPIRY_IS_READABLE, name="expiry")),
+    Column("tags", Json),  # a list of texts; null: none. The search reads `horae_job_tags`, which repeats them.
     CheckConstraint("state IN ('pending', 'started', 'finished', 'failed', 'cancelled')", name="state"),
     CheckConstraint("(finished_at IS NOT NULL) = (state IN ('finished', 'failed', 'cancelled'))", name="ended"),
     # A node holds started jobs, and jobs that were cancelled or failed until their bodies have stopped.
@@ -145,7 +156,7 @@ partial_index("horae_jobs_occupying", jobs.c.owner, jobs.c.type, where=_occupyin
 UNIQUE_WHERE = text("unique_key IS NOT NULL AND key_is_shared IS NULL AND finished_at IS NULL")
 partial_index("horae_jobs_unique_key", jobs.c.type, jobs.c.unique_key, unique=True, where=UNIQUE_WHERE)
 _keyed = text("unique_key IS NOT NULL")
-partial_index("horae_jobs_same_key", jobs.c.type, jobs.c.unique_key, jobs.c.id, where=_keyed)
+partial_index("horae_jobs_same_key", jobs.c.unique_key, jobs.c.type, jobs.c.id, where=_keyed)
 _expiring = text("state = 'pending' AND expires_at IS NOT NULL")
 partial_index("horae_jobs_expiring", jobs.c.expires_at, where=_expiring)
 partial_index("horae_jobs_ended", jobs.c.finished_at, where=text("finished_at IS NOT NULL"))
@@ -153,10 +164,30 @@ partial_index("horae_jobs_owner", jobs.c.owner, jobs.c.id, where=text("owner IS 
 _tick = text("nominal_time IS NOT NULL")
 partial_index("horae_jobs_tick", jobs.c.schedule_id, jobs.c.nominal_time, unique=True, where=_tick)
 partial_index("horae_jobs_schedule", jobs.c.schedule_id, jobs.c.id, where=text("schedule_id IS NOT NULL"))
-_unreported = text("awaited > 0 AND finished_at IS NOT NULL")
+partial_index("horae_jobs_group", jobs.c.group_id, jobs.c.id, where=text("group_id IS NOT NULL"))
+_unreported = text("awaited AND finished_at IS NOT NULL")
 partial_index("horae_jobs_unreported", jobs.c.id, where=_unreported)
+partial_index("horae_jobs_failed", jobs.c.id, where=text("state = 'failed'"))
+partial_index("horae_jobs_slow", jobs.c.id, where=condition_per_dialect(**IS_SLOW))
+Index(
+    "horae_jobs_params",
+    jobs.c.params,
+    postgresql_using="gin",
+    postgresql_ops={"params": "jsonb_path_ops"},
+    # Entries are written in batches; small ones, as the transaction that fills a batch waits until it is written.
+    postgresql_with={"gin_pending_list_limit": 512},
+    postgresql_where=text("params IS NOT NULL AND finished_at IS NOT NULL"),
+).ddl_if(dialect="postgresql")
 partial_index("horae_jobs_hook_owed", jobs.c.id, where=text("hook_owed IS NOT NULL"))
 partial_index("horae_jobs_retry_of", jobs.c.retry_of, where=text("retry_of IS NOT NULL"))
+
+job_tags = Table(
+    "horae_job_tags",
+    metadata,
+    Column("tag", String(200), primary_key=True),
+    Column("job_id", row_id, primary_key=True, autoincrement=False),
+)
+Index("horae_job_tags_job_id", job_tags.c.job_id)
 
 ENDED_NOW = {"finished_at": now_or_later(jobs.c.updated_at), "updated_at": now_or_later(jobs.c.updated_at)}
 """The values of a job that ends now, other than by a settlement."""
@@ -172,12 +203,6 @@ IS_WAITING = and_(jobs.c.state == "pending", jobs.c.waits_for.is_not(None))
 A statement that finds open jobs names one of these three conditions: for `state = 'pending'` or `state = 'started'`
 alone there is no index, and all ended jobs would be read.
 """
-
-
-def has_not_expired(row: FromClause = jobs) -> ColumnElement[bool]:
-    """Return the condition that a job may still begin: each claim has it, as the node that fails jobs may be late."""
-    return or_(row.c.expires_at.is_(None), row.c.expires_at > database_now())
-
 
 job_attempts = Table(
     "horae_job_attempts",

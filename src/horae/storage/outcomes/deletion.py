@@ -4,12 +4,11 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, delete, or_
+from sqlalchemy import Connection, delete, true
 
-from horae.domain.jobs.groups import REPORTED
 from horae.domain.jobs.job import JobId
 from horae.storage.engine.dialect import IdList, PerDialect, member_of
-from horae.storage.jobs import dependencies, logs
+from horae.storage.jobs import dependencies, logs, tags
 from horae.storage.jobs.tables import job_attempts, jobs
 from horae.storage.schedules import ticks
 
@@ -18,12 +17,9 @@ def _delete(dialect: str) -> tuple[Any, Any]:
     gone = member_of(dialect, jobs.c.id, "ids", of=IdList)
     # Not before those that wait for its end were notified of it.
     ended = delete(jobs).where(
-        gone,
-        jobs.c.finished_at.is_not(None),
-        jobs.c.node_id.is_(None),
-        or_(jobs.c.awaited.is_(None), jobs.c.awaited == REPORTED),
+        gone, jobs.c.finished_at.is_not(None), jobs.c.node_id.is_(None), jobs.c.awaited.is_not(true())
     )
-    seen = ended.returning(jobs.c.id, jobs.c.schedule_id, jobs.c.nominal_time, jobs.c.awaited)
+    seen = ended.returning(jobs.c.id, jobs.c.schedule_id, jobs.c.nominal_time, jobs.c.awaited, jobs.c.tags)
     return seen, delete(job_attempts).where(member_of(dialect, job_attempts.c.job_id, "ids", of=IdList))
 
 
@@ -40,6 +36,8 @@ def delete_jobs(connection: Connection, job_ids: Collection[JobId]) -> set[JobId
     gone = {JobId(row.id) for row in rows}
     connection.execute(attempts_statement, {"ids": list(gone)})
     logs.delete_logs(connection, gone)
+    if tagged := [JobId(row.id) for row in rows if row.tags is not None]:
+        tags.delete_tags(connection, tagged)
     if awaited := [JobId(row.id) for row in rows if row.awaited is not None]:
         dependencies.forget(connection, awaited)
     upto: dict[int, datetime] = {}

@@ -118,6 +118,11 @@ def is_secret(field: FieldInfo, *, marked_only: bool = False) -> bool:
     return any(isinstance(part, Secret) or (part in HIDDEN_TYPES and not marked_only) for part in parts)
 
 
+def models_in(field: FieldInfo) -> Iterator[type[BaseModel]]:
+    """Yield the models that the value of a field may be, or may contain."""
+    return (part for part in _parts(field.annotation) if _is_model(part))
+
+
 def _masked_field(field: FieldInfo, value: Any) -> Any:
     if value is None:
         return None

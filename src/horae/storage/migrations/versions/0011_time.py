@@ -26,7 +26,7 @@ def upgrade() -> None:
     op.drop_index("horae_jobs_unique_key", "horae_jobs")
     active = "unique_key IS NOT NULL AND key_is_shared IS NULL AND finished_at IS NULL"
     _index("unique_key", "type, unique_key", active, unique=True)
-    _index("same_key", "type, unique_key, id", "unique_key IS NOT NULL")
+    _index("same_key", "unique_key, type, id", "unique_key IS NOT NULL")
     _index("expiring", "expires_at", "state = 'pending' AND expires_at IS NOT NULL")
 
 

@@ -1,0 +1,294 @@
+"""The conditions of a search, and how its jobs are found: from the newest on, in ranges of ids that grow.
+
+A search reads one range of ids after another until it has enough jobs, so that a search that matches many jobs is over
+after the first, small range. Each statement is planned for its own range, and PostgreSQL chooses the index for it
+without regard to the order of the ids: for the sake of that order it would read the whole table from its end, in the
+hope of finding enough jobs soon.
+"""
+
+import json
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final, assert_never
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    ColumnElement,
+    Connection,
+    Integer,
+    Select,
+    Text,
+    and_,
+    bindparam,
+    case,
+    cast,
+    false,
+    func,
+    literal,
+    literal_column,
+    or_,
+    select,
+    true,
+    union_all,
+)
+
+from horae.domain.jobs.job import JobId, JobState
+from horae.domain.jobs.query import (
+    Bound,
+    Condition,
+    Field,
+    HasId,
+    HasParameter,
+    InTime,
+    Is,
+    Lasted,
+    Literal,
+    Query,
+    Term,
+)
+from horae.storage.engine.dialect import SQLITE, Instant, Json, seconds_between, seconds_from_now
+from horae.storage.jobs.reading import JobFilter, conditions_of, lists_of
+from horae.storage.jobs.tables import IS_HELD, IS_READY, IS_SLOW, IS_WAITING, SLOW_SECONDS, job_tags, jobs
+
+FIRST_RANGE: Final = 10_000
+"""Ids in the first range: some milliseconds of reading."""
+GROWTH: Final = 8
+"""How much longer the next range is, if one was read quickly."""
+QUICK: Final = 0.05
+"""Seconds of a range that is followed by a longer one."""
+SLOW: Final = 0.5
+"""Seconds of a range that is followed by a shorter one, so that the last range ends soon after the deadline."""
+_COLUMNS: Final = {
+    Field.TYPE: jobs.c.type,
+    Field.STATE: jobs.c.state,
+    Field.QUEUE: jobs.c.queue,
+    Field.OWNER: jobs.c.owner,
+    Field.KEY: jobs.c.unique_key,
+    Field.CREATED: jobs.c.created_at,
+    Field.FINISHED: jobs.c.finished_at,
+}
+BOUNDS: Final = select(func.min(jobs.c.id), func.max(jobs.c.id))
+# Written into the statement: PostgreSQL would reuse a plan that was made for a range of another length.
+_low: Final = bindparam("low", type_=BigInteger(), literal_execute=True)
+_high: Final = bindparam("high", type_=BigInteger(), literal_execute=True)
+_IN_RANGE: Final = and_(jobs.c.id >= _low, jobs.c.id < _high)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """A query, and for the path of each parameter in it the job types in which that parameter may be searched."""
+
+    query: Query
+    types: Mapping[tuple[str, ...], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Jobs, the newest first; `reached`: where the search stopped for lack of time, None if it was complete."""
+
+    ids: list[JobId]
+    reached: JobId | None = None
+
+
+def find(
+    connection: Connection,
+    wanted: JobFilter,
+    search: Search | None,
+    *,
+    limit: int,
+    seconds: float | None = None,
+    also: Sequence[ColumnElement[bool]] = (),
+) -> Found:
+    """Return the newest jobs that meet the filter, the search, and the conditions of the caller.
+
+    After `seconds` it stops with what it has found.
+    """
+    matching = _matching(connection.dialect.name, wanted, search, also)
+    newest = matching.order_by(matching.selected_columns.id.desc()).limit(limit)
+    ids: list[JobId] = []
+
+    def read(bounds: Mapping[str, int]) -> bool:
+        ids.extend(JobId(id_) for id_ in connection.scalars(newest, {**lists_of(wanted), **bounds}))
+        return len(ids) < limit
+
+    reached = _read_ranges(connection, wanted, search, read, seconds)
+    return Found(ids[:limit], reached)
+
+
+def count(
+    connection: Connection,
+    wanted: JobFilter,
+    search: Search | None,
+    *,
+    seconds: float,
+    also: Sequence[ColumnElement[bool]] = (),
+) -> tuple[int, bool]:
+    """Return how many jobs meet the filter, and whether all were counted within the time."""
+    matching = _matching(connection.dialect.name, wanted, search, also).subquery()
+    counting = select(func.count()).select_from(matching)
+    total = 0
+
+    def read(bounds: Mapping[str, int]) -> bool:
+        nonlocal total
+        total += connection.execute(counting, {**lists_of(wanted), **bounds}).scalar_one()
+        return True
+
+    reached = _read_ranges(connection, wanted, search, read, seconds)
+    return total, reached is None
+
+
+def _read_ranges(
+    connection: Connection,
+    wanted: JobFilter,
+    search: Search | None,
+    read: Callable[[Mapping[str, int]], bool],
+    seconds: float | None,
+) -> JobId | None:
+    """Read one range of ids after another while `read` returns True; return the last id if the time ran out."""
+    first, high = _bounds(connection, wanted, search)
+    deadline = None if seconds is None else time.monotonic() + seconds
+    size = FIRST_RANGE
+    while high > first:
+        low = max(high - size, first)
+        began = time.monotonic()
+        if not read({"low": low, "high": high}):
+            return None
+        high, now = low, time.monotonic()
+        if deadline is not None and now > deadline and high > first:
+            return JobId(high)
+        if now - began < QUICK:
+            size *= GROWTH
+        elif now - began > SLOW:
+            size = max(FIRST_RANGE, size // GROWTH)
+    return None
+
+
+def _bounds(connection: Connection, wanted: JobFilter, search: Search | None) -> tuple[int, int]:
+    """Return the first id to read, and the one after the last."""
+    first, last = connection.execute(BOUNDS).one()
+    if first is None:
+        return 0, 0
+    high = last + 1 if wanted.before is None else min(wanted.before, last + 1)
+    for term in () if search is None else search.query.terms:
+        if isinstance(term.condition, HasId) and not term.negated:
+            first, high = max(first, term.condition.id), min(high, term.condition.id + 1)
+    return first, high
+
+
+def _matching(
+    dialect: str, wanted: JobFilter, search: Search | None, also: Sequence[ColumnElement[bool]]
+) -> Select[Any]:
+    """Return the ids in a range that match, in any order."""
+    terms = () if search is None else search.query.terms
+    conditions = [
+        _IN_RANGE,
+        *conditions_of(dialect, replace(wanted, before=None)),
+        *also,
+        *(_of_term(dialect, term, search) for term in terms if search is not None),
+    ]
+    chosen = select(jobs.c.id)
+    if dialect == SQLITE:
+        return chosen.where(*conditions)
+    if any(isinstance(term.condition, HasParameter) and not term.negated for term in terms):
+        # The index of parameters holds ended jobs; each of the others is in one of these three small ones.
+        open_ = jobs.c.finished_at.is_(None)
+        parts = [jobs.c.finished_at.is_not(None), IS_READY, IS_WAITING, and_(IS_HELD, open_)]
+        found = union_all(*(chosen.where(part, *conditions) for part in parts)).cte("found")
+    else:
+        found = chosen.where(*conditions).cte("found")
+    return select(found.prefix_with("MATERIALIZED").c.id)
+
+
+def _of_term(dialect: str, term: Term, search: Search) -> ColumnElement[bool]:
+    condition = _of_condition(dialect, term.condition, search)
+    # Not `NOT`: a job without the value, for which the condition is null, does not meet it.
+    return case((condition, false()), else_=true()) if term.negated else condition
+
+
+def _of_condition(dialect: str, condition: Condition, search: Search) -> ColumnElement[bool]:
+    match condition:
+        case HasId(id=job_id):
+            return jobs.c.id == job_id
+        case Is():
+            return _is(condition, search)
+        case InTime(field=field, start=start, end=end):
+            column = _COLUMNS[field]
+            bounds = [] if start is None else [column >= _moment(start)]
+            return and_(column.is_not(None), *bounds, *([] if end is None else [column < _moment(end)]))
+        case Lasted():
+            return _lasted(dialect, condition)
+        case HasParameter():
+            return _has_parameter(dialect, condition, search.types[condition.path])
+        case _:
+            assert_never(condition)
+
+
+def _is(condition: Is, search: Search) -> ColumnElement[bool]:
+    wanted = condition.text
+    if condition.field is Field.ERROR:
+        return _has_error(wanted, technical=search.query.technical)
+    if condition.field is Field.TAG:
+        return jobs.c.id.in_(select(job_tags.c.job_id).where(job_tags.c.tag == wanted))
+    column = _COLUMNS[condition.field]
+    return func.substr(column, 1, len(wanted)) == wanted if condition.prefix else column == wanted
+
+
+def _moment(bound: Bound) -> ColumnElement[datetime]:
+    if isinstance(bound, timedelta):
+        return seconds_from_now(-bound.total_seconds())
+    return literal(bound, Instant())
+
+
+def _has_error(part: str, *, technical: bool) -> ColumnElement[bool]:
+    columns = (jobs.c.error, jobs.c.human_readable_error) if technical else (jobs.c.human_readable_error,)
+    # The state is that of the index of failed jobs.
+    return and_(
+        jobs.c.state == literal_column(f"'{JobState.FAILED}'"),
+        or_(*(column.icontains(part, autoescape=True) for column in columns)),
+    )
+
+
+def _lasted(dialect: str, condition: Lasted) -> ColumnElement[bool]:
+    took = seconds_between(jobs.c.finished_at, jobs.c.started_at)
+    conditions: list[ColumnElement[bool]] = [jobs.c.finished_at.is_not(None), jobs.c.started_at.is_not(None)]
+    if condition.least is not None:
+        least = condition.least.total_seconds()
+        conditions.append(took > least if condition.strictly else took >= least)
+        if least > SLOW_SECONDS:
+            conditions.append(literal_column(f"({IS_SLOW[dialect]})", Boolean()))
+    if condition.most is not None:
+        most = condition.most.total_seconds()
+        conditions.append(took < most if condition.strictly else took <= most)
+    return and_(*conditions)
+
+
+def _has_parameter(dialect: str, condition: HasParameter, types: Collection[str]) -> ColumnElement[bool]:
+    one = _parameter_on_sqlite if dialect == SQLITE else _parameter_on_postgresql
+    return and_(jobs.c.type.in_(types), or_(*(one(condition.path, value) for value in condition.values)))
+
+
+def _parameter_on_postgresql(path: Sequence[str], value: Literal) -> ColumnElement[bool]:
+    document: Any = value
+    for name in reversed(path):
+        document = {name: document}
+    return jobs.c.params.op("@>", is_comparison=True)(cast(literal(json.dumps(document), Text()), Json()))
+
+
+def _parameter_on_sqlite(path: Sequence[str], value: Literal) -> ColumnElement[bool]:
+    place = "$" + "".join(f'."{name}"' for name in path)
+    kind, found = func.json_type(jobs.c.params, place), func.json_extract(jobs.c.params, place)
+    match value:
+        case None | bool():
+            matches = kind == json.dumps(value)
+        case str():
+            matches = and_(kind == "text", found == value)
+        case _:
+            matches = and_(kind.in_(["integer", "real"]), found == value)
+    skipped = [(func.json_valid(jobs.c.params) == 0, false())]
+    if isinstance(value, str) and value.isascii() and value.replace("-", "").replace("_", "").isalnum():
+        # Such a text is stored as it is; to search for it is cheaper than to parse the parameters of each job.
+        skipped.insert(0, (func.instr(jobs.c.params, value, type_=Integer()) == 0, false()))
+    return case(*skipped, else_=matches)

@@ -1,0 +1,37 @@
+"""The tags of jobs: in the job's row to be shown, and in a table of their own to be searched.
+
+They are written after the job, in its transaction, so that the insert of a job without tags does nothing for them.
+"""
+
+import json
+from collections.abc import Collection, Sequence
+from typing import Any, Final
+
+from sqlalchemy import BigInteger, Connection, Text, bindparam, cast, delete, insert, select, update
+
+from horae.domain.jobs.job import JobId
+from horae.storage.engine.dialect import Json, PerDialect, among, json_rows
+from horae.storage.jobs.tables import job_tags, jobs
+
+SET: Final = among(update(jobs).values(tags=cast(bindparam("tags", type_=Text()), Json())), jobs.c.id)
+
+
+def _add(dialect: str) -> Any:
+    rows = json_rows(dialect, "rows", tag=Text(), job_id=BigInteger())
+    return insert(job_tags).from_select(["tag", "job_id"], select(rows.c.tag, rows.c.job_id))
+
+
+ADD: Final = PerDialect(_add)
+DELETE: Final = among(delete(job_tags), job_tags.c.job_id)
+
+
+def write(connection: Connection, job_ids: Sequence[JobId], tags: Sequence[str]) -> None:
+    """Write the tags of new jobs, which all have the same ones."""
+    connection.execute(SET.on(connection), {"ids": list(job_ids), "tags": json.dumps(tags, ensure_ascii=False)})
+    rows = [{"tag": tag, "job_id": job_id} for job_id in job_ids for tag in tags]
+    connection.execute(ADD.on(connection), {"rows": json.dumps(rows)})
+
+
+def delete_tags(connection: Connection, job_ids: Collection[JobId]) -> None:
+    """Delete the tags of jobs that were deleted."""
+    connection.execute(DELETE.on(connection), {"ids": list(job_ids)})

@@ -1,0 +1,269 @@
+"""The search of jobs, compared with a plain check of each job in Python."""
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from shutil import copy
+from typing import Any, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import Connection, insert, text
+
+from horae.domain.jobs.job import ENDED, Job, JobId, JobState
+from horae.domain.jobs.query import (
+    Condition,
+    Field,
+    HasId,
+    HasParameter,
+    InTime,
+    Is,
+    Lasted,
+    Literal,
+    Query,
+    Term,
+    parse_query,
+)
+from horae.storage.engine.database import Database
+from horae.storage.jobs import reading, searching, tags
+from horae.storage.jobs.reading import JobFilter
+from horae.storage.jobs.searching import Search
+from horae.storage.jobs.tables import jobs
+from horae.storage.outcomes import deletion
+from tests.harness.postgres import PostgresServer
+
+START: Final = datetime(2026, 11, 1, tzinfo=UTC)
+TYPES: Final = ("import_people", "import_orders", "Import", "send_mail")
+STATES: Final = tuple(JobState)
+OWNERS: Final = (None, "alice", "bob")
+TAGS: Final[tuple[tuple[str, ...], ...]] = ((), ("nightly",), ("nightly", "eu 1"))
+PARAMS: Final[tuple[Any, ...]] = (
+    None, {"id": 4711}, {"id": "4711"}, {"id": 4711.0, "in": {"id": True}}, {"id": None}, {"in": {"id": 5}},
+    {"id": "50%_\\"}, {"id": [4711]}, {"id": "Zürich"}, [4711], {"id": False}, {"id": 0},
+)  # fmt: skip
+ERRORS: Final = ("TimeoutError: no answer", "ValueError: 100% of 5_000", "C:\\temp is missing")
+COUNT: Final = 120
+
+
+def row(number: int) -> dict[str, Any]:
+    state = STATES[number % 5]
+    started = START + timedelta(hours=number)
+    ended = state in ENDED
+    return {
+        "type": TYPES[number % 4],
+        "queue": "default" if number % 3 else "mail",
+        "priority": 0,
+        "state": state,
+        "owner": OWNERS[number % 3],
+        "params": None
+        if PARAMS[number % 12] is None
+        else json.dumps(PARAMS[number % 12], ensure_ascii=bool(number % 2)),
+        "error": ERRORS[number % 3] if state is JobState.FAILED else None,
+        "human_readable_error": "It failed: No Answer" if state is JobState.FAILED and number % 4 else None,
+        "unique_key": f"key-{number}" if number % 6 == 0 else None,
+        "run_at": started,
+        "created_at": started,
+        "updated_at": started,
+        "started_at": None if state is JobState.PENDING else started,
+        "finished_at": started + timedelta(seconds=number / 4) if ended else None,
+        "node_id": "n1" if state is JobState.STARTED else None,
+        "waits_for": "jobs" if state is JobState.PENDING and number % 2 else None,
+    }
+
+
+def fill(connection: Connection) -> list[JobId]:
+    """Insert jobs of every kind."""
+    ids: list[JobId] = []
+    for number in range(COUNT):
+        (added,) = connection.execute(insert(jobs).values(row(number)).returning(jobs.c.id)).one()
+        ids.append(JobId(added))
+        if TAGS[number % 3]:
+            tags.write(connection, [JobId(added)], TAGS[number % 3])
+    return ids
+
+
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    """One database with jobs of every kind, which no test changes."""
+    if request.param == "sqlite":
+        file: Path = tmp_path_factory.mktemp("searched") / "horae.db"
+        copy(request.getfixturevalue("migrated_sqlite"), file)
+        url = f"sqlite:///{file}"
+    else:
+        server: PostgresServer = request.getfixturevalue("postgres_server")
+        url = server.create_database(template=request.getfixturevalue("migrated_postgres"))
+    with closing(Database(url)) as database:
+        database.transact(fill)
+        yield database
+
+
+def search_of(query: Query) -> Search:
+    paths = {term.condition.path for term in query.terms if isinstance(term.condition, HasParameter)}
+    return Search(query=query, types=dict.fromkeys(paths, TYPES[:3]))
+
+
+def found_in(database: Database, query: Query, wanted: JobFilter | None = None, limit: int = 1000) -> list[JobId]:
+    return database.autocommit(searching.find, wanted or JobFilter(), search_of(query), limit=limit).ids
+
+
+def expected(database: Database, query: Query) -> list[JobId]:
+    every = database.autocommit(reading.page, JobFilter(limit=None))
+    return [
+        job.id
+        for job in every
+        if all(meets(job, term.condition, technical=query.technical) is not term.negated for term in query.terms)
+    ]
+
+
+def meets(job: Job, condition: Condition, *, technical: bool) -> bool:
+    match condition:
+        case HasId(id=job_id):
+            return job.id == job_id
+        case Is():
+            return matches(job, condition, technical=technical)
+        case InTime():
+            return is_in_time(job, condition)
+        case Lasted():
+            return lasted(job, condition)
+        case HasParameter(path=path, values=values):
+            return job.type in TYPES[:3] and any(same(at(job.params, path), value) for value in values)
+
+
+def matches(job: Job, condition: Is, *, technical: bool) -> bool:
+    if condition.field is Field.ERROR:
+        texts = (job.error, job.human_readable_error) if technical else (job.human_readable_error,)
+        return any(condition.text.lower() in (each or "").lower() for each in texts)
+    if condition.field is Field.TAG:
+        return condition.text in job.tags
+    value = getattr(job, "unique_key" if condition.field is Field.KEY else condition.field.value) or ""
+    return value.startswith(condition.text) if condition.prefix else value == condition.text
+
+
+def is_in_time(job: Job, condition: InTime) -> bool:
+    start, end = condition.start, condition.end
+    moment = job.created_at if condition.field is Field.CREATED else job.finished_at
+    assert not isinstance(start, timedelta)
+    assert not isinstance(end, timedelta)
+    return moment is not None and (start is None or moment >= start) and (end is None or moment < end)
+
+
+def lasted(job: Job, condition: Lasted) -> bool:
+    if job.finished_at is None or job.started_at is None:
+        return False
+    took = job.finished_at - job.started_at
+    at_a_bound = took in (condition.least, condition.most) and condition.strictly
+    is_long = condition.least is None or took >= condition.least
+    return not at_a_bound and is_long and (condition.most is None or took <= condition.most)
+
+
+MISSING: Final = object()
+
+
+def at(value: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        value = value.get(name, MISSING) if isinstance(value, dict) else MISSING
+    return value
+
+
+def same(value: Any, wanted: Literal) -> bool:
+    if isinstance(value, bool) or isinstance(wanted, bool):
+        return value is wanted
+    return value is not MISSING and type(value) in (int, float, str, type(None)) and value == wanted
+
+
+texts = st.sampled_from(
+    ["alice", "carol", "key-6", "nightly", "eu 1", "mail", "default", "import", "Import", "send_mail"]
+)
+moments = st.none() | st.integers(-5, 130).map(lambda hours: START + timedelta(hours=hours))
+lengths = st.none() | st.sampled_from([0.0, 0.5, 5.0, 9.75, 10.0, 11.0, 20.25]).map(
+    lambda each: timedelta(seconds=each)
+)
+conditions = st.one_of(
+    st.builds(HasId, st.integers(1, COUNT + 5)),
+    st.builds(Is, st.sampled_from([Field.QUEUE, Field.OWNER, Field.KEY, Field.TAG]), texts),
+    st.builds(Is, st.just(Field.TYPE), texts, st.booleans()),
+    st.builds(Is, st.just(Field.STATE), st.sampled_from(STATES).map(str)),
+    st.builds(
+        Is, st.just(Field.ERROR), st.sampled_from(["no answer", "100%", "5_0", "0%_", "\\temp", "absent", "100x"])
+    ),
+    st.builds(InTime, st.sampled_from([Field.CREATED, Field.FINISHED]), moments, moments),
+    st.builds(Lasted, lengths, lengths, st.booleans()),
+    st.builds(
+        HasParameter,
+        st.sampled_from([("id",), ("in", "id"), ("id", "id"), ("in",)]),
+        st.lists(
+            st.sampled_from([4711, "4711", 4711.5, True, False, None, 0, 5, "50%_\\", "Zürich", "true"]), min_size=1
+        ).map(tuple),
+    ),
+)
+queries = st.builds(
+    Query, st.lists(st.builds(Term, conditions, st.booleans()), min_size=1, max_size=3).map(tuple), st.booleans()
+)
+
+
+@given(query=queries)
+def test_a_search_finds_what_meets_every_term(filled: Database, query: Query) -> None:
+    assert found_in(filled, query) == expected(filled, query)
+
+
+@given(query=queries)
+def test_an_owner_finds_only_their_own_jobs(filled: Database, query: Query) -> None:
+    owned = {job.id for job in filled.autocommit(reading.page, JobFilter(limit=None, owner="alice"))}
+    found = found_in(filled, query, JobFilter(owner="alice"))
+    assert found == [job_id for job_id in found_in(filled, query) if job_id in owned]
+
+
+def test_ranges_grow_and_a_search_goes_on_where_it_stopped(filled: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(searching, "FIRST_RANGE", 3)
+    query = parse_query("type:import* -state:finished")
+    every = found_in(filled, query)
+    assert len(every) > 10
+
+    found: list[JobId] = []
+    before = None
+    while True:  # no time at all: one range after another
+        part = filled.autocommit(searching.find, JobFilter(before=before), search_of(query), limit=1000, seconds=-1.0)
+        found += part.ids
+        if part.reached is None:
+            break
+        before = part.reached
+    assert found == every
+    assert found_in(filled, query, limit=2) == every[:2]
+
+
+def test_jobs_are_counted_by_the_same_conditions(filled: Database) -> None:
+    query = parse_query("type:import* -state:finished")
+    counted = filled.autocommit(searching.count, JobFilter(), search_of(query), seconds=60.0)
+    assert counted == (len(expected(filled, query)), True)
+
+
+def test_ages_count_back_from_the_clock_of_the_database(database: Database) -> None:
+    database.transact(fill)
+    every = found_in(database, parse_query("created:>1s"))
+    assert len(every) == COUNT
+    assert found_in(database, parse_query("created:<1s")) == []
+    assert found_in(database, parse_query("created:36500d..1s")) == every
+
+
+def test_parameters_that_are_no_json_stop_no_search(sqlite_database: Database) -> None:
+    ids = sqlite_database.transact(fill)
+    broken = text("UPDATE horae_jobs SET params = '{broken' WHERE id = :id")
+    sqlite_database.transact(lambda connection: connection.execute(broken, {"id": ids[0]}))
+    assert ids[0] not in found_in(sqlite_database, parse_query("params.id:4711.0"))
+    assert ids[0] in found_in(sqlite_database, parse_query("-params.id:4711"))
+
+
+def test_tags_go_with_their_job(database: Database) -> None:
+    ids = database.transact(fill)
+    gone = database.transact(deletion.delete_jobs, ids)
+    rest = database.autocommit(reading.page, JobFilter(limit=None))
+    tagged = {job.id for job in rest if job.tags}
+
+    def of_tags(connection: Connection) -> set[int]:
+        return set(connection.scalars(text("SELECT job_id FROM horae_job_tags")))
+
+    assert gone
+    assert database.autocommit(of_tags) == tagged
