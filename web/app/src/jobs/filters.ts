@@ -6,6 +6,8 @@ const DEFAULT_SIZE = 50
 
 /** Which jobs a list shows. The filters are part of the page's address, so that a link to the list can be shared. */
 export interface JobFilters {
+  /** A search such as `tag:vip params.customer_id:4711`. */
+  readonly search: string
   readonly states: readonly JobState[]
   readonly type: string
   readonly queue: string
@@ -15,6 +17,7 @@ export interface JobFilters {
 }
 
 export const NO_FILTERS: JobFilters = {
+  search: '',
   states: [],
   type: '',
   queue: '',
@@ -31,6 +34,7 @@ export function filtersOf(query: LocationQuery): JobFilters {
   }
   const names = text('states').split(',')
   return {
+    search: text('q'),
     states: JOB_STATES.filter((state) => names.includes(state)),
     type: text('type'),
     queue: text('queue'),
@@ -42,8 +46,9 @@ export function filtersOf(query: LocationQuery): JobFilters {
 
 /** Convert filters to the query of an address, without default values. */
 export function routeQueryOf(filters: JobFilters): LocationQueryRaw {
-  const { states, type, queue, owner, size, cursor } = filters
+  const { search, states, type, queue, owner, size, cursor } = filters
   return {
+    ...(search !== '' && { q: search }),
     ...(states.length > 0 && { states: states.join(',') }),
     ...(type !== '' && { type }),
     ...(queue !== '' && { queue }),
@@ -55,8 +60,9 @@ export function routeQueryOf(filters: JobFilters): LocationQueryRaw {
 
 /** Convert filters to a query for the server. Type and queue may each be several names, separated by commas. */
 export function jobQueryOf(filters: JobFilters): JobQuery {
-  const { states, type, queue, owner, size, cursor } = filters
+  const { search, states, type, queue, owner, size, cursor } = filters
   return {
+    ...(search.trim() !== '' && { q: search.trim() }),
     limit: size,
     cursor,
     ...(states.length > 0 && { states }),
@@ -66,11 +72,11 @@ export function jobQueryOf(filters: JobFilters): JobQuery {
   }
 }
 
-export function isFiltered({ states, type, queue, owner }: JobFilters): boolean {
-  return states.length > 0 || [type, queue, owner].some((text) => text !== '')
+export function isFiltered({ search, states, type, queue, owner }: JobFilters): boolean {
+  return states.length > 0 || [search, type, queue, owner].some((text) => text !== '')
 }
 
-/** Whether a job matches the filters. */
+/** Whether a job matches the filters. Only the server can evaluate a search, so no job matches one here. */
 export function matches(
   job: { state: JobState; type: string; queue: string; owner: string | null },
   filters: JobFilters,
@@ -78,6 +84,7 @@ export function matches(
   const isListed = (wanted: string, value: string | null): boolean =>
     wanted.trim() === '' || wanted.split(',').some((part) => part.trim() === value)
   return (
+    filters.search.trim() === '' &&
     (filters.states.length === 0 || filters.states.includes(job.state)) &&
     isListed(filters.type, job.type) &&
     isListed(filters.queue, job.queue) &&

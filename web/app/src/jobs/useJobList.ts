@@ -25,7 +25,7 @@ export function useJobList(filters: Ref<JobFilters>): Resource<JobPage> {
       const belongs = matches({ ...job, state: stateOf(job) }, filters.value)
       if (page?.jobs.some((row) => row.id === job.id)) {
         list.set({ ...page, jobs: page.jobs.map((row) => (row.id === job.id ? job : row)) })
-        if (!belongs) refreshSoon()
+        if (!belongs && filters.value.search === '') refreshSoon()
       } else if (belongs && filters.value.cursor === null) {
         refreshSoon()
       }

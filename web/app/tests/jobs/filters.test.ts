@@ -11,6 +11,7 @@ import {
 } from '@/jobs/filters'
 
 const FULL: JobFilters = {
+  search: 'tag:vip',
   states: ['pending', 'failed'],
   type: 'import_csv',
   queue: 'export',
@@ -43,6 +44,7 @@ describe('filters in the address', () => {
     expect(jobQueryOf({ ...FULL, type: ' import_csv ' })).toEqual({
       limit: 100,
       cursor: '77',
+      q: 'tag:vip',
       states: ['pending', 'failed'],
       types: ['import_csv'],
       queues: ['export'],
@@ -61,7 +63,7 @@ describe('a changed job', () => {
 
   it('belongs on a list whose filters it matches', () => {
     expect(matches(job, NO_FILTERS)).toBe(true)
-    expect(matches(job, FULL)).toBe(true)
+    expect(matches(job, { ...FULL, search: '' })).toBe(true)
     expect(matches(job, { ...NO_FILTERS, type: 'other, import_csv' })).toBe(true)
   })
 
@@ -70,6 +72,7 @@ describe('a changed job', () => {
     { type: 'import' },
     { queue: 'mail' },
     { owner: 'bob' },
+    { search: 'import_csv' },
   ])('does not belong on a list with the filter %o', (changed) => {
     expect(matches(job, { ...NO_FILTERS, ...changed })).toBe(false)
   })
