@@ -27,6 +27,7 @@ export function jobOf(id: number, state = 'pending', more: Partial<Job> = {}): J
     max_attempts: 1,
     node: null,
     cancelled_by: null,
+    tags: [],
     ...more,
   }
 }

@@ -72,6 +72,11 @@ export function jobQueryOf(filters: JobFilters): JobQuery {
   }
 }
 
+/** Return the search for the jobs with a tag. */
+export function tagQuery(tag: string): string {
+  return /^[\w-]+$/.test(tag) ? `tag:${tag}` : `tag:"${tag.replaceAll(/["\\]/g, '\\$&')}"`
+}
+
 export function isFiltered({ search, states, type, queue, owner }: JobFilters): boolean {
   return states.length > 0 || [search, type, queue, owner].some((text) => text !== '')
 }

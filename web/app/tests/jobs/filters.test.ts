@@ -6,6 +6,7 @@ import {
   isFiltered,
   NO_FILTERS,
   routeQueryOf,
+  tagQuery,
   jobQueryOf,
   type JobFilters,
 } from '@/jobs/filters'
@@ -75,5 +76,12 @@ describe('a changed job', () => {
     { search: 'import_csv' },
   ])('does not belong on a list with the filter %o', (changed) => {
     expect(matches(job, { ...NO_FILTERS, ...changed })).toBe(false)
+  })
+})
+
+describe('the search for a tag', () => {
+  it('quotes what is not a word', () => {
+    expect(tagQuery('vip')).toBe('tag:vip')
+    expect(tagQuery('a "b" c\\')).toBe('tag:"a \\"b\\" c\\\\"')
   })
 })

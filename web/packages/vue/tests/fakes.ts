@@ -31,6 +31,7 @@ export function jobOf(
     max_attempts: 1,
     node: null,
     cancelled_by: null,
+    tags: [],
     ...rest,
   }
 }

@@ -1006,6 +1006,12 @@ export interface components {
              * @example started
              */
             state: string;
+            /**
+             * Tags
+             * @description The tags of the job and of its type, by which it can be found.
+             * @default []
+             */
+            tags: string[];
             /** Type */
             type: string;
             /** Unique Key */
@@ -1115,6 +1121,12 @@ export interface components {
              * @example started
              */
             state: string;
+            /**
+             * Tags
+             * @description The tags of the job and of its type, by which it can be found.
+             * @default []
+             */
+            tags: string[];
             /** Type */
             type: string;
             /**
@@ -2468,6 +2480,8 @@ export interface operations {
                 owner?: string | null;
                 /** @description Only the runs of this schedule. */
                 schedule_id?: number | null;
+                /** @description Terms, separated by spaces, that the jobs must all meet; `-` in front of one excludes. Fields are `id`, `type` (with `*` at the end for a beginning), `state`, `queue`, `owner`, `key`, `tag`, `error`, `params.NAME`, `created`, `finished` and `duration`. A page of a search may have fewer jobs than `limit`: if `next` is not null, there is more to search. */
+                q?: string | null;
                 /** @description Jobs on a page, at most; does not apply to `job_ids`. */
                 limit?: number;
                 /** @description `next` of the previous page. */
