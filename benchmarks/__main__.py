@@ -22,6 +22,7 @@ BENCHMARKS: Mapping[str, Callable[[Grounds, Scale], list[Figure]]] = {
     "batch": inserts.batch,
     "drain": drains.coroutines,
     "threads": drains.functions,
+    "group": drains.groups,
     "flatness": flatness.flatness,
     "pickup": pick_up.pick_up,
     "progress": progress.progress,

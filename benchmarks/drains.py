@@ -13,6 +13,7 @@ BATCHES = (100, 200, 500, 1000)
 CONCURRENCY = 10
 """Slots of the node."""
 BESIDE_BARE_LOOP = Budget("ratio at least", 0.5)
+BESIDE_PLAIN_JOBS = Budget("ratio at least", 0.95)
 BESIDE_POSTGRESQL = Budget("ratio at least", 0.8)
 
 
@@ -36,6 +37,28 @@ def functions(grounds: Grounds, scale: Scale) -> list[Figure]:
         rates = [_drained(ground, scale.jobs, ground.application.noop_function) for _ in range(scale.rounds)]
         figures.append(Figure("drain, functions on threads", ground.name, "jobs/s", Samples.of(rates)))
     return figures
+
+
+def groups(grounds: Grounds, scale: Scale) -> list[Figure]:
+    """Measure how fast a group ends, beside as many plain jobs; alternately, so that both have the same neighbours."""
+    figures: list[Figure] = []
+    for ground in grounds:
+        noop = ground.application.noop
+        plain: list[float] = []
+        grouped: list[float] = []
+        for _ in range(scale.rounds):
+            plain.append(_drained(ground, scale.jobs, noop))
+            grouped.append(_drained_group(ground, scale.jobs, noop))
+        note = f"{scale.jobs:,} members; the raw side is as many plain jobs"
+        both = Samples.of(grouped), Samples.of(plain)
+        figures.append(Figure("drain, a group", ground.name, "jobs/s", *both, BESIDE_PLAIN_JOBS, note))
+    return figures
+
+
+def _drained_group(ground: Ground, jobs: int, job_type: JobFunction[[], Any]) -> float:
+    ground.clear()
+    ground.application.horae.jobs.start_group([(job_type, {})] * jobs)
+    return drain(ground, jobs, CONCURRENCY)
 
 
 def _beside(ours: Figure, theirs: Figure) -> Figure:

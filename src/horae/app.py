@@ -1,4 +1,4 @@
-"""`Horae`: the settings, the registry and the adapters of one application. The only place that picks adapters.
+"""`Horae`: the settings, the registry and the adapters of one application, which `adapters.py` picks.
 
 Clients, database and runtime are imported by the methods that first need them: a program that declares job types, or
 starts jobs and runs none, does not load the rest.
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from horae.storage.engine.database import Database
     from horae.types.context import JobContext
     from horae.types.group_access import AsyncJobGroup, JobGroup
-    from horae.wakeup.channel import WakeupChannel
 
 
 class Horae(Declarations):
@@ -81,18 +80,18 @@ class Horae(Declarations):
     @lazy_property
     def components(self) -> "Components":
         """The opened adapters. Creates the tables of a new SQLite file; raises `SchemaMismatch` for other databases."""
-        from horae.live.database import DatabaseLiveStore
+        from horae.adapters import Adapters
         from horae.runtime.components import Components
         from horae.storage.migrations import runner as migrations
 
         database = self._database()
         try:
             migrations.ensure(database)
+            adapters = Adapters(self.settings, database)
         except BaseException:
             database.close()
             raise
-        live, channel = DatabaseLiveStore(database), self._channel(database)
-        return Components(database, self.registry, live, channel, self.hooks)
+        return Components(database, self.registry, adapters.live, adapters.wakeup, self.hooks)
 
     @lazy_property
     def jobs(self) -> "Jobs":
@@ -284,20 +283,6 @@ class Horae(Declarations):
 
         given = self.settings
         return Database(given.database, busy_timeout=given.busy_timeout.total_seconds(), pooler=given.pooler)
-
-    def _channel(self, database: "Database") -> "WakeupChannel":
-        from horae.storage.engine.database import side_car_path
-        from horae.storage.engine.dialect import SQLITE
-        from horae.wakeup.local import LocalChannel
-        from horae.wakeup.silent import SilentChannel
-
-        if not self.settings.hints:
-            return SilentChannel()
-        if database.dialect == SQLITE:
-            return LocalChannel(side_car_path(database, "hints"))
-        from horae.wakeup.postgres import PostgresChannel
-
-        return PostgresChannel(database.url, listens=not database.pooled)
 
 
 class _BodyGroups:

@@ -21,11 +21,12 @@ from typing_extensions import override
 from horae.domain.sizes import parse_size
 from horae.domain.times.duration import parse_duration
 from horae.errors import ConfigurationError, InvalidRequest
+from horae.redis_access.url import checked_redis_url
 
 PREFIX = "HORAE_"
 FILE_VARIABLE = "HORAE_CONFIG"
 ORIGIN: Final = re.compile(r"(?P<scheme>https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:(?P<port>[1-9][0-9]{0,4}))?")
-NEVER_SHOWN = frozenset({"database", "tokens"})
+NEVER_SHOWN = frozenset({"database", "redis", "redis_hints", "redis_live", "tokens"})
 """Settings that contain passwords; errors do not repeat their values."""
 
 
@@ -91,6 +92,12 @@ def _size(value: Any) -> Any:
         raise ValueError(str(error)) from error
 
 
+def _redis_url(url: SecretStr) -> SecretStr:
+    checked_redis_url(url.get_secret_value())
+    return url
+
+
+RedisUrl: TypeAlias = Annotated[SecretStr, AfterValidator(_redis_url)]
 Origin: TypeAlias = Annotated[str, AfterValidator(_origin)]
 Duration: TypeAlias = Annotated[timedelta, BeforeValidator(_duration)]
 
@@ -139,6 +146,18 @@ class Settings(BaseSettings):
     )
     pooler: bool | None = Field(
         None, description="Whether connections go through a pooler such as PgBouncer. Default: detected."
+    )
+    redis: RedisUrl | None = Field(
+        None, description="URL of a Redis server for live state and hints. Default: the database has both."
+    )
+    redis_live: RedisUrl | None = Field(
+        None, description="URL of a Redis server for live state alone. Default: that of `redis`."
+    )
+    redis_hints: RedisUrl | None = Field(
+        None, description="URL of a Redis server for hints alone. Default: that of `redis`."
+    )
+    redis_prefix: Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_printable)] | None = Field(
+        None, description="Beginning of all keys and channels on Redis. Default: made from the database."
     )
     hints: bool = Field(default=True, description="Whether processes wake each other; otherwise they only poll.")
     host: str = Field("127.0.0.1", min_length=1, description="Address that the HTTP API listens on.")

@@ -16,6 +16,8 @@ from types import MappingProxyType, TracebackType
 from typing import Any, Final, Self
 
 from redis import Redis, RedisError
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from tests.harness.operating_system import EndGuard, ProgramMissing, Workplace, free_loopback_port
 
@@ -123,9 +125,13 @@ class RedisServer:
         finally:
             self._process.send_signal(signal.SIGCONT)
 
-    def command(self, *words: object) -> Any:
-        """Execute a command on a connection of its own, over the socket, without a password if it has none."""
-        with closing(Redis(unix_socket_path=str(self.socket), decode_responses=True)) as client:
+    def command(self, *words: object, number: int = 0, password: str | None = None) -> Any:
+        """Execute a command over the socket, in a database of this number, with the password of the settings."""
+        path, password = str(self.socket), password or self._settings.get("requirepass")
+        once = Retry(NoBackoff(), 0)
+        with closing(
+            Redis(unix_socket_path=path, db=number, password=password, decode_responses=True, retry=once)
+        ) as client:
             execute: Callable[..., Any] = client.execute_command
             return execute(*words)
 

@@ -11,7 +11,7 @@ MOST_MODULES: Final = 460
 
 NOT_BEFORE_USE: Final = frozenset(
     {"alembic", "aiosqlite", "fastapi", "filelock", "multiprocessing", "prometheus_client", "psycopg"}
-    | {"pydantic_settings", "pythonjsonlogger", "sqlite3", "starlette", "uvicorn"}
+    | {"pydantic_settings", "pythonjsonlogger", "sqlite3", "redis", "starlette", "uvicorn"}
 )
 
 

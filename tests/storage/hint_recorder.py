@@ -5,8 +5,9 @@ from queue import Queue
 from typing import Final, Self
 
 from horae.domain.jobs.job import JobId
-from horae.wakeup.channel import Hint, HintKind, WakeupChannel
-from horae.wakeup.postgres import ALL_KINDS, PostgresChannel
+from horae.wakeup.channel import ALL_KINDS, Hint, HintKind, WakeupChannel
+from horae.wakeup.postgres import PostgresChannel
+from horae.wakeup.redis import RedisChannel
 
 PATIENCE: Final = 60.0
 """Seconds after which a wait has failed: an upper bound, not a measurement."""
@@ -24,7 +25,7 @@ class HintRecorder:
         """Return the first listener of a channel, once other processes can reach it."""
         recorder = cls()
         channel.subscribe(recorder)
-        if isinstance(channel, PostgresChannel):
+        if isinstance(channel, PostgresChannel | RedisChannel):
             recorder.wait_until_listening()
         return recorder
 

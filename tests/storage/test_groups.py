@@ -33,6 +33,15 @@ def database(reused_database: Database) -> Database:
     return reused_database
 
 
+def added(connection: Connection, group: GroupId, size: int) -> list[JobId]:
+    """New members of the group."""
+    if not size:
+        return []
+    members = creation.add_many(connection, PLAIN, f"[{','.join(['{}'] * size)}]", group)
+    groups.add_part(connection, group, members)
+    return members
+
+
 def a_group(
     database: Database, size: int, on_failure: OnFailure = OnFailure.CONTINUE
 ) -> tuple[GroupId, JobId, list[JobId]]:
@@ -42,7 +51,7 @@ def a_group(
         then = creation.add(connection, PLAIN).id
         group = groups.create(connection, None, on_failure, then)
         assert groups.count_added(connection, group, size, by_starter=True)
-        members = creation.add_many(connection, PLAIN, f"[{','.join(['{}'] * size)}]", group) if size else []
+        members = added(connection, group, size)
         follow_ups.end_inserting(connection, group)
         return group, then, members
 
@@ -211,10 +220,10 @@ def test_members_are_added_exactly_as_long_as_the_group_is_open(database: Databa
     group, then, _ = a_group(database, 1)
 
     def add(connection: Connection) -> bool:
-        added = groups.count_added(connection, group, 1)
-        if added:
-            creation.add_many(connection, PLAIN, "[{}]", group)
-        return added
+        is_open = groups.count_added(connection, group, 1)
+        if is_open:
+            added(connection, group, 1)
+        return is_open
 
     [claim] = claimed(database)
     assert database.transact(add)

@@ -13,9 +13,11 @@ from typing import Final
 import pytest
 from sqlalchemy import make_url
 
+from horae.redis_access.access import RedisAccess
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 from horae.wakeup.local import LocalChannel
 from horae.wakeup.postgres import PostgresChannel
+from horae.wakeup.redis import RedisChannel
 from tests.harness.postgres import PostgresServer
 from tests.storage.hint_recorder import PATIENCE, HintRecorder, cancel, ended, work
 
@@ -23,12 +25,15 @@ MakeChannel = Callable[[], WakeupChannel]
 
 LOCAL: Final = "LocalChannel(pathlib.Path({!r}))"
 POSTGRES: Final = "PostgresChannel(sqlalchemy.make_url({!r}))"
+REDIS: Final = "RedisChannel(RedisAccess({!r}, {!r}))"
 
 ECHOING_PROCESS: Final = """
 import pathlib, sys, threading, sqlalchemy
 from horae.wakeup.channel import Hint, HintKind
 from horae.wakeup.local import LocalChannel
 from horae.wakeup.postgres import PostgresChannel
+from horae.wakeup.redis import RedisChannel
+from horae.redis_access.access import RedisAccess
 from tests.storage.hint_recorder import HintRecorder
 
 channel = {channel}
@@ -40,11 +45,14 @@ channel.close()
 """
 
 
-@pytest.fixture(params=["local", pytest.param("postgresql", marks=pytest.mark.postgres)])
+@pytest.fixture(params=["local", "redis", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def medium(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The Python expression that makes a channel, for this process or for another."""
     if request.param == "local":
         yield LOCAL.format(str(tmp_path / "horae.db-hints"))
+        return
+    if request.param == "redis":
+        yield REDIS.format(request.getfixturevalue("redis_server").url(), f"test:{tmp_path}")
         return
     server: PostgresServer = request.getfixturevalue("postgres_server")
     url = server.create_database()
@@ -57,13 +65,15 @@ def make(medium: str, tmp_path: Path) -> Iterator[MakeChannel]:
     with ExitStack() as channels:
 
         def make() -> WakeupChannel:
-            is_local = medium.startswith("Local")
-            channel: WakeupChannel = (
-                LocalChannel(tmp_path / "horae.db-hints")
-                if is_local
-                else PostgresChannel(make_url(medium.split("'")[1]))
-            )
-            return channels.enter_context(closing(channel))
+            return channels.enter_context(closing(made()))
+
+        def made() -> WakeupChannel:
+            if medium.startswith("Local"):
+                return LocalChannel(tmp_path / "horae.db-hints")
+            if medium.startswith("Redis"):
+                url, prefix = medium.split("'")[1::2]
+                return RedisChannel(RedisAccess(url, prefix))
+            return PostgresChannel(make_url(medium.split("'")[1]))
 
         yield make
 

@@ -107,6 +107,44 @@ def test_a_value_that_is_not_allowed(name: str, value: Any, problem: str, monkey
             settings()
 
 
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("http://:secret@host", "its scheme is 'http'; expected redis://"),
+        ("redis:secret", "it has no host; expected redis://"),
+        ("secret", "no scheme; expected redis://"),
+        ("", "no scheme; expected redis://"),
+        ("redis://", "it has no host; expected redis://"),
+        ("redis://:secret@", "it has no host; expected redis://"),
+        ("redis://:secret@host:port", "it is not a URL; expected redis://"),
+        ("redis://:secret@host:99999", "it is not a URL; expected redis://"),
+        ("redis://:secret@host/first", "its path is no database number"),
+        ("redis://:secret@host/0/1", "its path is no database number"),
+        ("unix://", "it has no absolute path"),
+        ("unix://relative/secret", "it has no absolute path"),
+    ],
+)
+@pytest.mark.parametrize("name", ["redis", "redis_live", "redis_hints"])
+def test_a_redis_url_that_is_not_allowed_is_not_repeated(name: str, url: str, problem: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        settings(**{name: url})
+    text = str(caught.value)
+    assert text.startswith(f"{name} (HORAE_{name.upper()}): the value is not allowed: ")
+    assert problem in text
+    assert "secret" not in text
+
+
+@pytest.mark.parametrize(
+    "url", ["redis://h", "redis://u:secret@h:1/15", "rediss://h?ssl_ca_certs=/ca", "unix:///s?db=1", "redis://[::1]/"]
+)
+def test_a_redis_url_is_kept_and_not_shown(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HORAE_REDIS", url)
+    found = settings()
+    assert found.redis is not None
+    assert (found.redis.get_secret_value(), found.redis_live, found.redis_hints) == (url, None, None)
+    assert "secret" not in repr(found)
+
+
 def test_all_problems_are_told_at_once() -> None:
     with pytest.raises(ConfigurationError, match=r"concurrency .*; hints .*"):
         settings(concurrency=0, hints="perhaps")

@@ -104,7 +104,7 @@ class Services:
     @cached_property
     def hub(self) -> Hub:
         """Publishes changes to event streams."""
-        return Hub(self._sources, self.components.wakeup, self.events_timing.hub)
+        return Hub(self._sources, self.components.wakeup, self.components.live, self.events_timing.hub)
 
     @cached_property
     def stream_limit(self) -> StreamLimit:

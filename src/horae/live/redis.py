@@ -51,7 +51,7 @@ class RedisLiveTiming:
     retry: Backoff = Backoff(base=timedelta(milliseconds=200), cap=timedelta(seconds=5), jitter=0.5)  # noqa: RUF009 - immutable
     """How long Redis is left alone after a failure: each attempt may keep one caller waiting."""
     read_both_for: float = 15.0
-    """After a failure, in which other processes may still be using the database's store."""
+    """After the end of a failure, in which other processes may still be using the database's store."""
 
 
 USUAL: Final = RedisLiveTiming()
@@ -167,12 +167,13 @@ class RedisLiveStore:
         return end
 
     def close(self) -> None:
-        """Close the subscription and the database's store; the connections belong to the access."""
+        """Close the connections, and the database's store."""
         with self._lock:
             subscription, self._subscription = self._subscription, None
             self._listeners = {}
         if subscription is not None:
             subscription.close()
+        self._access.close()
         self._database.close()
 
     def _on_progress(self, _messages: Sequence[str] | None) -> None:
@@ -183,16 +184,15 @@ class RedisLiveStore:
         """Write the published reports again, to Redis if it has lost one, or to the database while Redis is away."""
         with self._lock:
             published = list(self._published.values())
-            due = time.monotonic() >= self._refresh_at
-            if due:
-                self._refresh_at = time.monotonic() + self._timing.refresh_every
         if not published:
             return
         keys = [self._key("report", report.job_id) for report in published]
         counts = self._commands(lambda pipeline: [pipeline.exists(*part) for part in _parts(keys)])
         if counts is None:
             self._publish_in_database([each for each in published if each.job_id not in self._in_database])
-        elif due or sum(counts) < len(keys):
+        elif time.monotonic() >= self._refresh_at or sum(counts) < len(keys):
+            with self._lock:
+                self._refresh_at = time.monotonic() + self._timing.refresh_every
             self.publish(published)
 
     def _publish_in_database(self, reports: Sequence[LiveReport]) -> None:
@@ -263,12 +263,13 @@ class RedisLiveStore:
         with self._lock:
             self._failures += 1
             self._unused_until = now + self._pause()
-            self._read_both_until = now + self._timing.read_both_for
             self._check_at = self._refresh_at = 0.0  # it may come back with old data
         self._access.log.failed(PART, why)
 
     def _worked(self, now: float, *, checked: bool) -> None:
         with self._lock:
+            if self._failures:
+                self._read_both_until = time.monotonic() + self._timing.read_both_for
             self._failures, self._unused_until = 0, 0.0
             if checked:
                 self._check_at = now + self._timing.check_writes_every

@@ -89,21 +89,22 @@ class RedisAccess:
         return ":".join([self.prefix, *map(str, parts)])
 
     def close(self) -> None:
-        """Close the connections; a later use opens new ones."""
-        self._client.connection_pool.disconnect()
+        """Close the connections that nothing uses at the moment; a later use opens new ones."""
+        self._client.connection_pool.disconnect(inuse_connections=False)
 
     def _new_client(self) -> Redis:
+        keepalive = {} if self._url.startswith("unix:") else {"socket_keepalive": True}
         try:
             pool = ConnectionPool.from_url(
                 checked_redis_url(self._url),
                 protocol=2,
                 socket_connect_timeout=self.timing.connect_within,
                 socket_timeout=self.timing.answer_within,
-                socket_keepalive=True,
                 retry=Retry(NoBackoff(), 0),
                 client_name="horae",
                 decode_responses=True,
                 encoding_errors="replace",
+                **keepalive,
             )
             pool.connection_class(**pool.connection_kwargs)  # connects to nothing, but refuses unknown options
         except (TypeError, ValueError) as error:

@@ -182,6 +182,8 @@ class SweeperTiming(CleaningTiming):
     """Lost runs of schedules ended in one transaction, at most."""
     due_batch: int = 1000
     """Jobs made due in one statement, at most, after the database's clock was set back."""
+    expired_batch: int = 1000
+    """Jobs that were to begin by now failed in one transaction, at most."""
     reports_batch: int = 1000
     """Reports of the live store checked at a time."""
     journal_wait: float = 1.0

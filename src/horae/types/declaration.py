@@ -22,11 +22,12 @@ Check = tuple[bool, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeLimits:
-    """The durations of a job type, parsed. `soft`, `pending`: None is no limit."""
+    """The durations of a job type, parsed. `soft`, `pending`, `expires`: None is no limit."""
 
     soft: timedelta | None
     grace: timedelta
     pending: timedelta | None
+    expires: timedelta | None = None
 
     @property
     def hard(self) -> timedelta | None:
@@ -57,6 +58,7 @@ def time_limits(job_type: Any) -> TimeLimits:
             soft=_limit("soft_time_limit", job_type.soft_time_limit),
             grace=_grace(job_type.grace),
             pending=_limit("pending_timeout", job_type.pending_timeout),
+            expires=_limit("expires", job_type.expires),
         )
     except InvalidRequest as error:
         raise InvalidJobType(f"job type {job_type.type!r}: {error}") from None

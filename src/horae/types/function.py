@@ -60,6 +60,7 @@ class JobKeywords(BodyKeywords, total=False):
     public: bool
     unique: Unique | None
     debounce: Duration | Debounce | None
+    expires: Duration | None
 
 
 _HOOKS: Final[Mapping[str, tuple[str, ...]]] = {"on_error": ("job", "error"), "on_cancelled": ("job",)}

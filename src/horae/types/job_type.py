@@ -51,8 +51,9 @@ class JobType(Generic[ParamsT]):
     `soft_time_limit`: after it `SoftTimeLimitExceeded` is raised in the body; `grace` later the body is stopped by
     force. `pending_timeout`: an owned job that no worker took in this time fails; 30 minutes for a public type that
     names none. None is no limit, for each. `unique`: allows one job of its kind at a time. `debounce`: runs one job
-    after calls that follow each other within this time; see `Debounce`. `limits`: how many of its jobs may start in a
-    period or run at a time, in total or by key; see `Limit`.
+    after calls that follow each other within this time; see `Debounce`. `expires`: a job that has not begun by this
+    time after it was due fails; None is no limit. `limits`: how many of its jobs may start in a period or run at a
+    time, in total or by key; see `Limit`.
     `isolation`: "process" runs the body in a child process that can be terminated. `max_params_bytes`,
     `max_result_bytes`: how long the JSON text of its parameters and of its result may be. `tags`: tags of each of its
     jobs, other than runs of a schedule. `exceptions_map`: the text for users for an exception; the nearest base class
@@ -81,6 +82,7 @@ class JobType(Generic[ParamsT]):
     public: bool = False
     unique: Unique | None = None
     debounce: Duration | Debounce | None = None
+    expires: Duration | None = None
 
     params: Any = None
     request_model: Any = None

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
@@ -28,9 +28,10 @@ class StartOptions:
 
     `run_at` (a datetime with a time zone) and `delay` (a timedelta, or a text such as `"5m"`) exclude each other.
     `unique`, or a `unique_key` of the caller's own, allows one such job at a time; `on_duplicate` is what happens to a
-    second one, in place of what `unique` says. `debounce`: as `Debounce`, or its wait alone. `after`: jobs, or their
-    ids, that must end before this one may start; `on_dependency_failure`: what it does if one of them fails or is
-    cancelled: `"cancel"` (the default) and `"fail"` end it at once, `"run"` starts it when all have ended.
+    second one, in place of what `unique` says. `debounce`: as `Debounce`, or its wait alone. `expires`: how
+    long after it was due the job may begin, or until when. `after`: jobs, or their ids, that must end before this one
+    may start; `on_dependency_failure`: what it does if one of them fails or is cancelled: `"cancel"` (the default) and
+    `"fail"` end it at once, `"run"` starts it when all have ended.
     `weight`: how much the job counts under the limits of its type, 1 as a rule. `tags`: beside those of the type.
     """
 
@@ -43,6 +44,7 @@ class StartOptions:
     on_duplicate: OnDuplicate | None = None
     unique: Unique | None = None
     debounce: Duration | Debounce | None = None
+    expires: Duration | datetime | None = None
     max_attempts: int | None = None
     backoff: Backoff | None = None
     meta: Mapping[str, Any] | None = None
@@ -61,6 +63,10 @@ class StartOptions:
                 raise InvalidRequest(f"{one} and {other} exclude each other")
         if self.on_dependency_failure is not None and self.after is None:
             raise InvalidRequest("on_dependency_failure needs after=[...], the jobs that may fail")
+        if isinstance(self.expires, datetime) and self.run_at is not None and self.expires <= self.run_at:
+            raise InvalidRequest(
+                f"expires {self.expires} is not after run_at {self.run_at}, so the job could never run"
+            )
 
     @property
     def delay_seconds(self) -> float | None:
@@ -73,14 +79,26 @@ class StartOptions:
         return cast("tuple[JobId, ...]", self.after or ())
 
 
-def _run_at(given: Any) -> datetime:
+def _moment(name: str, given: Any) -> datetime:
     """Parse a moment; one that is stored but cannot be read again would keep every list from being read."""
-    moment: datetime = of_kind("run_at", given, datetime, "an aware datetime")
+    moment: datetime = of_kind(name, given, datetime, "an aware datetime")
     if not has_zone(moment):
-        raise InvalidRequest(f"run_at {quoted(moment)} has no time zone; use an aware datetime")
+        raise InvalidRequest(f"{name} {quoted(moment)} has no time zone; use an aware datetime")
     if moment.year not in _YEARS:
-        raise InvalidRequest(f"run_at {moment}: expected a year from {_YEARS[0]} to {_YEARS[-1]}")
+        raise InvalidRequest(f"{name} {moment}: expected a year from {_YEARS[0]} to {_YEARS[-1]}")
     return moment
+
+
+def _expires(given: Any) -> datetime | timedelta:
+    return _moment("expires", given) if isinstance(given, datetime) else expiry_of(given)
+
+
+def expiry_of(given: Any) -> timedelta:
+    """Parse how long a job may wait to begin. Raises `InvalidRequest`."""
+    duration = parse_duration("expires", given)
+    if not timedelta(0) < duration <= LONGEST_DURATION:
+        raise InvalidRequest(f"expires is {quoted(given)}, expected a duration of more than zero")
+    return duration
 
 
 def _delay(given: Any) -> Duration:
@@ -120,7 +138,7 @@ _EXCLUDE: Final = (
 
 _PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "owner": owner_id,
-    "run_at": _run_at,
+    "run_at": partial(_moment, "run_at"),
     "delay": _delay,
     "priority": partial(whole_number, "priority", least=-LARGEST_NUMBER),
     "queue": queue_name,
@@ -128,6 +146,7 @@ _PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "on_duplicate": check_on_duplicate,
     "unique": partial(of_kind, "unique", kind=Unique, expected="a Unique"),
     "debounce": debounce_of,
+    "expires": _expires,
     "max_attempts": partial(whole_number, "max_attempts", least=1),
     "backoff": partial(of_kind, "backoff", kind=Backoff, expected="a Backoff"),
     "weight": partial(whole_number, "weight", least=1),

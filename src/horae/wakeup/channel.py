@@ -6,7 +6,7 @@ Hints only reduce latency. A hint may be lost, duplicated or late, so every rece
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 from horae.domain.jobs.job import JobId
 
@@ -29,6 +29,8 @@ class Hint:
     job_ids: tuple[JobId, ...] = ()
 
 
+ALL_KINDS: Final = tuple(Hint(kind) for kind in HintKind)
+"""The hints for a time in which any change may have been missed."""
 Listener = Callable[[Hint], None]
 
 

@@ -59,10 +59,21 @@ class Outbox:
     If `deliver` raises, the hints are merged with later ones and tried again with back-off.
     """
 
-    def __init__(self, name: str, deliver: Callable[[Sequence[Hint]], None], *, interval: float = 0.0) -> None:
-        """Leave at least `interval` seconds between two deliveries."""
+    def __init__(
+        self,
+        name: str,
+        deliver: Callable[[Sequence[Hint]], None],
+        *,
+        interval: float = 0.0,
+        on_failure: Callable[[Exception], None] | None = None,
+    ) -> None:
+        """Leave at least `interval` seconds between two deliveries.
+
+        `on_failure`: called after each failed delivery; by default the first of a series is logged.
+        """
         self._name = name
         self._deliver = deliver
+        self._on_failure = on_failure or self._warn
         self._interval = interval
         self._random = Random()  # noqa: S311 - spreads the retries of many processes, protects nothing
         self._begin(threading.Event())
@@ -132,12 +143,15 @@ class Outbox:
         try:
             self._deliver(hints)
         except Exception as error:  # noqa: BLE001 - the thread must survive: hints are optional
-            if not self._failures:
-                _log.warning("%s cannot send hints and keeps trying: %s", self._name, error)
+            self._on_failure(error)
             self._failures += 1
             self._keep(hints)
         else:
             self._failures = 0
+
+    def _warn(self, error: Exception) -> None:
+        if not self._failures:
+            _log.warning("%s cannot send hints and keeps trying: %s", self._name, error)
 
     def _keep(self, hints: Sequence[Hint]) -> None:
         with self._filled:

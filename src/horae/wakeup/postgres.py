@@ -23,13 +23,11 @@ from sqlalchemy import URL
 from horae.domain.backoff import retry_delay
 from horae.forking import ForkSafeLock, register_for_reset
 from horae.storage.engine.connections.timeouts import SERVICE_BOUNDS, ask
-from horae.wakeup.channel import Hint, HintKind, Listener, WakeupChannel
+from horae.wakeup.channel import ALL_KINDS, Hint, Listener, WakeupChannel
 from horae.wakeup.listeners import Listeners
 from horae.wakeup.outbox import BACKOFF, Outbox
 from horae.wakeup.payload import CHANNEL, LARGEST_PAYLOAD, decode, encode
 
-ALL_KINDS: Final = tuple(Hint(kind) for kind in HintKind)
-"""The hints for a time in which any change may have been missed."""
 CONNECTION_OPTIONS: Final = {**SERVICE_BOUNDS, "application_name": "horae hints"}
 
 _of_the_parent: Final[list[object]] = []

@@ -50,6 +50,12 @@ CREATE TABLE horae_deployments (
     CONSTRAINT horae_deployments_replaced_by_fkey FOREIGN KEY (replaced_by) REFERENCES horae_deployments(id) ON DELETE SET NULL
 );
 CREATE UNIQUE INDEX horae_deployments_current ON horae_deployments USING btree (module) WHERE (ended_at IS NULL);
+CREATE TABLE horae_group_parts (
+    group_id bigint NOT NULL,
+    first_id bigint NOT NULL,
+    last_id bigint NOT NULL,
+    CONSTRAINT horae_group_parts_pkey PRIMARY KEY (group_id, first_id)
+);
 CREATE TABLE horae_groups (
     id bigint NOT NULL DEFAULT nextval('horae_groups_id_seq'::regclass),
     owner character varying(200),
@@ -144,7 +150,7 @@ CREATE TABLE horae_jobs (
     limits jsonb,
     lane_id bigint,
     group_id bigint,
-    awaited boolean,
+    awaited smallint,
     key_is_shared boolean,
     expires_at timestamp with time zone,
     tags jsonb,
@@ -170,7 +176,6 @@ END),
 CREATE INDEX horae_jobs_ended ON horae_jobs USING btree (finished_at) WHERE (finished_at IS NOT NULL);
 CREATE INDEX horae_jobs_expiring ON horae_jobs USING btree (expires_at) WHERE (((state)::text = 'pending'::text) AND (expires_at IS NOT NULL));
 CREATE INDEX horae_jobs_failed ON horae_jobs USING btree (id) WHERE ((state)::text = 'failed'::text);
-CREATE INDEX horae_jobs_group ON horae_jobs USING btree (group_id, id) WHERE (group_id IS NOT NULL);
 CREATE INDEX horae_jobs_held ON horae_jobs USING btree (node_id) WHERE (node_id IS NOT NULL);
 CREATE INDEX horae_jobs_hook_owed ON horae_jobs USING btree (id) WHERE (hook_owed IS NOT NULL);
 CREATE INDEX horae_jobs_lane ON horae_jobs USING btree (lane_id, run_at, id) WHERE (((state)::text = 'pending'::text) AND ((waits_for)::text = 'limit'::text) AND (lane_id IS NOT NULL));
@@ -186,7 +191,7 @@ CREATE INDEX horae_jobs_slow ON horae_jobs USING btree (id) WHERE ((finished_at 
 CREATE UNIQUE INDEX horae_jobs_tick ON horae_jobs USING btree (schedule_id, nominal_time) WHERE (nominal_time IS NOT NULL);
 CREATE INDEX horae_jobs_unfiled ON horae_jobs USING btree (id) WHERE (((state)::text = 'pending'::text) AND ((waits_for)::text = 'limit'::text) AND (lane_id IS NULL));
 CREATE UNIQUE INDEX horae_jobs_unique_key ON horae_jobs USING btree (type, unique_key) WHERE ((unique_key IS NOT NULL) AND (key_is_shared IS NULL) AND (finished_at IS NULL));
-CREATE INDEX horae_jobs_unreported ON horae_jobs USING btree (id) WHERE (awaited AND (finished_at IS NOT NULL));
+CREATE INDEX horae_jobs_unreported ON horae_jobs USING btree (id) WHERE ((awaited > 0) AND (finished_at IS NOT NULL));
 CREATE INDEX horae_jobs_waiting ON horae_jobs USING btree (waits_for, run_at, id) WHERE (((state)::text = 'pending'::text) AND (waits_for IS NOT NULL));
 CREATE TABLE horae_lane_buckets (
     lane_id bigint NOT NULL,

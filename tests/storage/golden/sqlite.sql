@@ -44,6 +44,12 @@ CREATE TABLE horae_deployments (
     CONSTRAINT horae_deployments_replaced CHECK (replaced_by IS NULL OR ended_at IS NOT NULL),
     CONSTRAINT horae_deployments_replaced_by_fkey FOREIGN KEY(replaced_by) REFERENCES horae_deployments (id) ON DELETE SET NULL
 );
+CREATE TABLE horae_group_parts (
+    group_id INTEGER NOT NULL,
+    first_id INTEGER NOT NULL,
+    last_id INTEGER NOT NULL,
+    CONSTRAINT horae_group_parts_pkey PRIMARY KEY (group_id, first_id)
+);
 CREATE TABLE horae_groups (
     id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
     owner VARCHAR(200),
@@ -132,7 +138,7 @@ CREATE TABLE horae_jobs (
     limits TEXT,
     lane_id INTEGER,
     group_id INTEGER,
-    awaited BOOLEAN,
+    awaited SMALLINT,
     key_is_shared BOOLEAN,
     expires_at BIGINT CONSTRAINT horae_jobs_expiry CHECK (expires_at BETWEEN -62135510400000000 AND 253402214400000000),
     tags TEXT,
@@ -297,7 +303,6 @@ CREATE INDEX horae_job_tags_job_id ON horae_job_tags (job_id);
 CREATE INDEX horae_jobs_ended ON horae_jobs (finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX horae_jobs_expiring ON horae_jobs (expires_at) WHERE state = 'pending' AND expires_at IS NOT NULL;
 CREATE INDEX horae_jobs_failed ON horae_jobs (id) WHERE state = 'failed';
-CREATE INDEX horae_jobs_group ON horae_jobs (group_id, id) WHERE group_id IS NOT NULL;
 CREATE INDEX horae_jobs_held ON horae_jobs (node_id) WHERE node_id IS NOT NULL;
 CREATE INDEX horae_jobs_hook_owed ON horae_jobs (id) WHERE hook_owed IS NOT NULL;
 CREATE INDEX horae_jobs_lane ON horae_jobs (lane_id, run_at, id) WHERE state = 'pending' AND waits_for = 'limit' AND lane_id IS NOT NULL;
@@ -312,7 +317,7 @@ CREATE INDEX horae_jobs_slow ON horae_jobs (id) WHERE finished_at - started_at >
 CREATE UNIQUE INDEX horae_jobs_tick ON horae_jobs (schedule_id, nominal_time) WHERE nominal_time IS NOT NULL;
 CREATE INDEX horae_jobs_unfiled ON horae_jobs (id) WHERE state = 'pending' AND waits_for = 'limit' AND lane_id IS NULL;
 CREATE UNIQUE INDEX horae_jobs_unique_key ON horae_jobs (type, unique_key) WHERE unique_key IS NOT NULL AND key_is_shared IS NULL AND finished_at IS NULL;
-CREATE INDEX horae_jobs_unreported ON horae_jobs (id) WHERE awaited AND finished_at IS NOT NULL;
+CREATE INDEX horae_jobs_unreported ON horae_jobs (id) WHERE awaited > 0 AND finished_at IS NOT NULL;
 CREATE INDEX horae_jobs_waiting ON horae_jobs (waits_for, run_at, id) WHERE state = 'pending' AND waits_for IS NOT NULL;
 CREATE INDEX horae_lane_buckets_bucket_id ON horae_lane_buckets (bucket_id);
 CREATE INDEX horae_lanes_due ON horae_lanes (place) WHERE held_by IS NULL AND place IS NOT NULL;

@@ -1,8 +1,8 @@
 """Publishes changes to all event streams of a process: one thread polls the database, by default once a second.
 
-A hint causes a poll at once; without listeners nothing is polled. Recent events are kept, so that a client that lost
-its connection can resume. A client that cannot get every event is told to read its data again: by a `hello` without
-`resumed`, or by a `reset`.
+A hint causes a poll at once, as does progress that the live store announces; without listeners nothing is polled.
+Recent events are kept, so that a client that lost its connection can resume. A client that cannot get every event is
+told to read its data again: by a `hello` without `resumed`, or by a `reset`.
 """
 
 import logging
@@ -18,6 +18,7 @@ from horae.api.stream.event import Event, Update, hello, message
 from horae.api.stream.listener import Listener, Listeners
 from horae.api.stream.sources import Source
 from horae.api.stream.timing import HubTiming
+from horae.live.store import LiveStore
 from horae.wakeup.channel import Hint, WakeupChannel
 
 log = logging.getLogger("horae.api.events")
@@ -26,9 +27,11 @@ log = logging.getLogger("horae.api.events")
 class Hub:
     """Sends every listener the events that it may see. Thread-safe."""
 
-    def __init__(self, sources: Callable[[], Sequence[Source]], wakeup: WakeupChannel, timing: HubTiming) -> None:
+    def __init__(
+        self, sources: Callable[[], Sequence[Source]], wakeup: WakeupChannel, live: LiveStore, timing: HubTiming
+    ) -> None:
         """`sources` makes new ones, which report the changes from then on."""
-        self._make_sources, self._wakeup, self._timing = sources, wakeup, timing
+        self._make_sources, self._wakeup, self._live, self._timing = sources, wakeup, live, timing
         self._lock = threading.Lock()
         self._hinted = threading.Event()
         self._listeners = Listeners(timing.linger)
@@ -89,7 +92,7 @@ class Hub:
                 source.on_hint(hint)
             self._hinted.set()
 
-        unsubscribe = self._wakeup.subscribe(on_hint)
+        ends = [self._wakeup.subscribe(on_hint), self._live.follow(self._hinted.set)]
         try:
             while not self._has_ended():
                 began = time.monotonic()
@@ -98,7 +101,8 @@ class Hub:
                 self._hinted.clear()
                 time.sleep(max(0.0, began + self._timing.least - time.monotonic()))
         finally:
-            unsubscribe()
+            for end in ends:
+                end()
 
     def _has_ended(self) -> bool:
         with self._lock:

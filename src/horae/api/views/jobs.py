@@ -50,6 +50,11 @@ class JobView(View):
     )
     created_on: datetime = Field(validation_alias="created_at")
     updated_on: datetime = Field(validation_alias="updated_at")
+    error_code: str | None = Field(
+        None,
+        description="The limit that has ended the job, for programs: `expired`, `pending_timeout`, `hard_time_limit` "
+        "or `schedule_time_limit`; null for other jobs.",
+    )
     started_on: datetime | None = Field(validation_alias="started_at", description="When the latest attempt began.")
     finished_on: datetime | None = Field(
         validation_alias="finished_at", description="When the job ended, whatever the outcome."

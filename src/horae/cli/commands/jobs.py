@@ -107,6 +107,9 @@ def start(  # noqa: PLR0913 - one argument for each option
     debounce: Annotated[
         str | None, typer.Option(metavar="TIME", help="Wait for further starts, and run once with the last parameters.")
     ] = None,
+    expires: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Fail the job if it has not begun so long after it was due.")
+    ] = None,
     max_attempts: Annotated[int | None, typer.Option(min=1, help="Maximum number of attempts.")] = None,
     until_ended: Annotated[
         bool, typer.Option("--wait", help="Wait until the job has ended and print its result.")
@@ -132,6 +135,7 @@ def start(  # noqa: PLR0913 - one argument for each option
         "unique": None if unique is None else Unique(by=names(unique)),
         "on_duplicate": on_duplicate,
         "debounce": None if debounce is None else duration(debounce),
+        "expires": None if expires is None else duration(expires),
         "max_attempts": max_attempts,
         "tags": tag or None,
     }

@@ -74,6 +74,7 @@ def as_values(job_type: JobType[Any]) -> dict[str, Any]:
         "soft_time_limit": _seconds(job_type.time_limits.soft),
         "grace": _seconds(job_type.time_limits.grace),
         "pending_timeout": _seconds(job_type.time_limits.pending),
+        "expires": _seconds(job_type.time_limits.expires),
         "unique": _rule(job_type.uniqueness, Unique),
         "debounce": _rule(job_type.uniqueness, Debounce),
         "isolation": job_type.isolation,
@@ -110,7 +111,7 @@ def _seconds(length: Any) -> float | None:
 def _shown(field: str, value: Any) -> object:
     if isinstance(value, dict):
         return ", ".join(f"{name} {each}" for name, each in value.items() if each is not None)
-    return brief(value) if field in ("soft_time_limit", "grace", "pending_timeout") else value
+    return brief(value) if field in ("soft_time_limit", "grace", "pending_timeout", "expires") else value
 
 
 def _kind(schema: dict[str, Any]) -> str:

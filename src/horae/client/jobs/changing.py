@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from horae.client.changes import Change, recorded
@@ -49,7 +49,7 @@ class ChangesJobs(JobsBase):
         options = StartOptions(
             owner=job.owner, priority=job.priority, queue=job.queue,
             max_attempts=job.max_attempts, meta=job.meta, tags=job.tags,
-            backoff=self._database.autocommit(reading.backoff, job.id),
+            backoff=self._database.autocommit(reading.backoff, job.id), expires=_expiry_of(job),
         )  # fmt: skip
         stored = kind.parameters.restore(job.params)
         new = replace(creation.new_job(kind, options, stored.text), retry_of=job.id, max_runtime=job.max_runtime)
@@ -124,3 +124,9 @@ class ChangesJobs(JobsBase):
         keep = filters.kept_seconds(older_than, self._keep)
         found = self._database.autocommit(owed_hooks.leftover_jobs, list(self._registry.by_name), keep)
         return {item.type: item.past_keeping for item in found if item.past_keeping}
+
+
+def _expiry_of(job: Job) -> timedelta | None:
+    """Return how long the job could wait to begin once it was due, as its retry may; None: as its type says."""
+    wait = timedelta(0) if job.expires_at is None else job.expires_at - job.run_at
+    return wait if wait > timedelta(0) else None

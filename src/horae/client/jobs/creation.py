@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, fields, replace
+from datetime import datetime
 from itertools import islice
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from horae.domain.jobs.job import Job, JobId, JobState, WaitsFor
 from horae.domain.jobs.tags import together
 from horae.domain.jobs.uniqueness import Debounce, UniqueKey
 from horae.domain.storable import fits, is_storable_json, spelled_out
+from horae.domain.times.duration import parse_duration
 from horae.errors import InvalidRequest, JobDoesNotExist, MaxJobCountExceeded
 from horae.storage.jobs import creation, dependencies, parameters, reading
 from horae.storage.jobs.creation import Contended, Inserted, NewJob
@@ -49,8 +51,9 @@ class Creation:
     @property
     def is_plain(self) -> bool:
         """Return whether the creation is a single INSERT."""
-        guarded = self.limit is not None or self.new.unique_key is not None or bool(self.after or self.new.tags)
-        return not guarded and self.stored.row is None and not has_hook(self.job_type, "after_creation")
+        guarded = self.limit is not None or self.new.unique_key is not None or self.new.expires
+        linked = bool(self.after or self.new.tags)
+        return not (guarded or linked) and self.stored.row is None and not has_hook(self.job_type, "after_creation")
 
     @property
     def limit(self) -> int | None:
@@ -137,7 +140,7 @@ def create(connection: Connection, wanted: Creation) -> tuple[Job, bool]:
     if wanted.key is not None and (found := _found_before(connection, wanted, wanted.key)) is not None:
         return found, False
     after = _dependencies(connection, wanted) if wanted.after else ()
-    if wanted.limit is None and new.unique_key is None:
+    if wanted.limit is None and new.unique_key is None and not new.expires:
         inserted: Inserted | None = creation.add(connection, new)
     else:
         inserted = creation.add_guarded(connection, new, wanted.limit)
@@ -258,8 +261,16 @@ def new_job(job_type: JobType[Any], options: StartOptions, params: str | None, l
         delay=options.delay_seconds,
         meta=_meta(options.meta),
         limits=limits,
+        **_expiry(job_type, options),
         tags=together(job_type.tags, options.tags) if options.tags else tuple(job_type.tags),
     )
+
+
+def _expiry(job_type: JobType[Any], options: StartOptions) -> dict[str, Any]:
+    given = job_type.time_limits.expires if options.expires is None else options.expires
+    if isinstance(given, datetime):
+        return {"expires_at": given}
+    return {} if given is None else {"expires_after": parse_duration("expires", given).total_seconds()}
 
 
 def _meta(meta: Mapping[str, Any] | None) -> str:

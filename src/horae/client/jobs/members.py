@@ -11,6 +11,7 @@ from horae.client.jobs.creation import Creation
 from horae.domain.jobs.groups import GroupId
 from horae.domain.jobs.job import JobId
 from horae.errors import InvalidRequest, quoted
+from horae.storage.jobs import groups
 from horae.types.arguments import of_kind
 from horae.types.job_type import JobType
 from horae.types.registry import JobTypeReference, Registry
@@ -132,4 +133,6 @@ def size_of(batch: Batch) -> int:
 
 def insert(connection: Connection, group_id: GroupId, batch: Batch) -> list[JobId]:
     """Insert a batch of members; return their ids in order."""
-    return [job_id for run in batch for job_id in run.insert(connection, group_id)]
+    ids = [job_id for run in batch for job_id in run.insert(connection, group_id)]
+    groups.add_part(connection, group_id, ids)
+    return ids

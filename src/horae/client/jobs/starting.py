@@ -39,6 +39,7 @@ class StartsJobs(JobsBase):
         run_at: datetime | None = None, delay: Duration | None = None, priority: int | None = None,
         queue: str | None = None, unique_key: str | None = None, unique: Unique | None = None,
         on_duplicate: OnDuplicate | None = None, debounce: Duration | Debounce | None = None,
+        expires: Duration | datetime | None = None,
         max_attempts: int | None = None, backoff: Backoff | None = None, meta: Mapping[str, Any] | None = None,
         after: Iterable[Job | int] | None = None, on_dependency_failure: DependencyFailure | None = None,
         weight: int | None = None,
@@ -51,15 +52,15 @@ class StartsJobs(JobsBase):
         only if its next attempt is due in more than a minute, which is left to the nodes. `unique`, `unique_key`:
         refuse the start, return the existing job or replace it, if there is one already. `debounce`: move the pending
         job that an earlier call has started, and give it these parameters. `after`: jobs that must end before it may
-        start; see `StartOptions`. Raises `InvalidParameters`, `MaxJobCountExceeded`, `DuplicateJob`,
-        `JobDoesNotExist` for a job of `after`, or what `prepare_values` and `after_creation` raise; nothing is left
-        then.
+        start; see `StartOptions`. `expires`: fail the job if it has not begun by then. Raises `InvalidParameters`,
+        `MaxJobCountExceeded`, `DuplicateJob`, `JobDoesNotExist` for a job of `after`, or what `prepare_values` and
+        `after_creation` raise; nothing is left then.
         """
         options = StartOptions(
             owner=owner, run_at=run_at, delay=delay, priority=priority, queue=queue, unique_key=unique_key,
             unique=unique, on_duplicate=on_duplicate, debounce=debounce, max_attempts=max_attempts,
             backoff=backoff, meta=meta, after=after, on_dependency_failure=on_dependency_failure, weight=weight,
-            tags=tags,
+            expires=expires, tags=tags,
         )  # fmt: skip
         return self.create(job_type, values, options, session=session, sync=sync)
 

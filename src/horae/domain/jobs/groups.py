@@ -17,6 +17,13 @@ from horae.domain.jobs.job import JobId, JobState
 
 GroupId = NewType("GroupId", int)
 
+REPORTED: Final = 0
+"""Those that waited for the end of the job were notified of it."""
+AWAITED_BY_GROUP: Final = 1
+"""Only a group waits for the end of the job."""
+AWAITED_BY_JOBS: Final = 2
+"""Other jobs wait for the end of the job, and perhaps a group."""
+
 
 class OnFailure(StrEnum):
     """What a group does when a member fails or is cancelled."""

@@ -12,6 +12,7 @@ from random import Random
 from typing import Any, Final, NamedTuple, NewType, TypeAlias, assert_never
 
 from horae.domain.backoff import Backoff, retry_delay
+from horae.domain.jobs.limits import code_of
 
 JobId = NewType("JobId", int)
 NodeId = NewType("NodeId", str)
@@ -133,6 +134,11 @@ class Job:
         return self.state in ENDED
 
     @property
+    def error_code(self) -> str | None:
+        """Return the limit that the job has exceeded, such as "expired"; None for a job that ended in another way."""
+        return code_of(self.error)
+
+    @property
     def is_whole(self) -> bool:
         """Return whether all values are here; lists leave out long ones."""
         return not any(value is LEFT_OUT for value in (self.params, self.result, self.meta))
@@ -147,7 +153,7 @@ class Claim(NamedTuple):
     """A job handed to a node, with the lease that every later write must carry.
 
     `params`, `backoff` and `meta` are JSON text. `schedule_id`, `nominal_time` and `max_runtime` (seconds) are set for
-    runs of a schedule, `lane_id` for jobs that are claimed through a lane.
+    runs of a schedule, `lane_id` for jobs that are claimed through a lane, `group_id` for members of a group.
     """
 
     id: JobId
@@ -165,6 +171,7 @@ class Claim(NamedTuple):
     nominal_time: datetime | None = None
     max_runtime: float | None = None
     lane_id: int | None = None
+    group_id: int | None = None
 
 
 class AttemptOutcome(StrEnum):
@@ -251,7 +258,7 @@ class Settlement(NamedTuple):
 
     `delay`: seconds until a retry may start; `reason`: why the job is pending again. `took`: seconds that the body ran
     by the monotonic clock of its process; given only where it matters, for the statistics of a schedule or after the
-    wall clock was set.
+    wall clock was set. `group_id`: the group of a member that has finished.
     """
 
     id: JobId
@@ -269,6 +276,7 @@ class Settlement(NamedTuple):
     took: float | None = None
     hook_owed: str | None = None
     reason: str | None = None
+    group_id: int | None = None
 
 
 def states_before(event: JobEvent) -> list[JobState]:
@@ -287,7 +295,7 @@ _FINISHED: Final = state_after(JobEvent.SUCCEED)  # once, not for each job that 
 
 def finished(claim: Claim, result: str | None = None) -> Settlement:
     """Settle a claim whose body has returned; `result` is JSON text."""
-    return Settlement(claim.id, claim.lease, _FINISHED, AttemptOutcome.FINISHED, result=result)
+    return Settlement(claim.id, claim.lease, _FINISHED, AttemptOutcome.FINISHED, result=result, group_id=claim.group_id)
 
 
 def decide(claim: Claim, outcome: Outcome, backoff: Backoff, rng: Random) -> Settlement:

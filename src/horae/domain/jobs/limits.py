@@ -6,17 +6,34 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The texts of a limit that a job has exceeded: one for developers, one for the owner of the job."""
+    """A limit that a job has exceeded: its code for programs, and texts for developers and for the owner of the job."""
 
+    code: str
     error: str
     human_readable_error: str
 
 
-HARD: Final = Limit("hard time limit exceeded", "This job ran for longer than it may and was stopped.")
+HARD: Final = Limit(
+    "hard_time_limit", "hard time limit exceeded", "This job ran for longer than it may and was stopped."
+)
 OF_SCHEDULE: Final = Limit(
-    "hard time limit of the schedule exceeded", "This run took longer than its schedule allows and was stopped."
+    "schedule_time_limit",
+    "hard time limit of the schedule exceeded",
+    "This run took longer than its schedule allows and was stopped.",
 )
 PENDING: Final = Limit(
+    "pending_timeout",
     "pending timeout exceeded: no worker took the job",
     "This job was not started in time because no worker was free to take it.",
 )
+EXPIRED: Final = Limit(
+    "expired",
+    "expired: the job had not begun by the time at which it expires",
+    "This job was not started in time, so it was not run at all.",
+)
+_CODES: Final = {limit.error: limit.code for limit in (HARD, OF_SCHEDULE, PENDING, EXPIRED)}
+
+
+def code_of(error: str | None) -> str | None:
+    """Return the code of the limit that has ended a job with this error; None for other errors."""
+    return None if error is None else _CODES.get(error)

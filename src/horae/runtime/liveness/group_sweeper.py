@@ -37,7 +37,7 @@ class GroupSweeper:
 
     def forget_ended(self) -> None:
         """Delete groups that ended long ago and whose jobs are deleted."""
-        self._database.autocommit(groups.forget_ended, self._keep_seconds)
+        self._database.transact(groups.forget_ended, self._keep_seconds)
 
     def _cancel(self, group_id: GroupId) -> None:
         cancelled = self._database.transact(follow_ups.cancel_group, group_id, ABANDONED)

@@ -216,6 +216,9 @@ class Sweeper:
         for job in await self._expire(limits.PENDING, waiting):
             log.error("job %d (%s) was not claimed in time and was failed", job.id, job.type)
             self._on_expiry(job)
+        for job in await self._fail_expired():
+            log.error("job %d (%s) had not begun when it expired and was failed", job.id, job.type)
+            self._on_expiry(job)
 
     async def _watch_clock(self) -> None:
         """Compare the database's clock with this process's; if it was set back, let no job wait until it catches up."""
@@ -228,7 +231,13 @@ class Sweeper:
                 return
 
     async def _expire(self, limit: Limit, seconds: Mapping[str, float]) -> Sequence[Job]:
-        found = await self._database.autocommit_async(time_limits.overdue, limit, seconds)
+        return await self._fail(await self._database.autocommit_async(time_limits.overdue, limit, seconds), limit)
+
+    async def _fail_expired(self) -> Sequence[Job]:
+        found = await self._database.autocommit_async(time_limits.expired_jobs, self._timing.expired_batch)
+        return await self._fail(found, limits.EXPIRED)
+
+    async def _fail(self, found: Sequence[OverdueJob], limit: Limit) -> Sequence[Job]:
         if not found:
             return ()
         living = await self._database.in_service(self._living)

@@ -49,7 +49,7 @@ from horae.storage.engine.dialect import (
 )
 from horae.storage.engine.value_limits import JOB_IS_READABLE, MOST_ATTEMPTS, MOST_LEASES
 from horae.storage.jobs.limit_tables import WAITS_FOR_LIMIT
-from horae.storage.jobs.tables import IS_READY, jobs, queues, ready_order
+from horae.storage.jobs.tables import IS_READY, has_not_expired, jobs, queues, ready_order
 
 _AS_TEXT: Final = frozenset({"params", "backoff", "meta"})  # parsed where they are needed
 CLAIMED: Final = tuple(cast(jobs.c[name], Text()) if name in _AS_TEXT else jobs.c[name] for name in Claim._fields)
@@ -100,6 +100,7 @@ def due_jobs(dialect: str, closed: Select[Any], *columns: Column[Any]) -> Select
         .where(
             IS_READY,
             jobs.c.run_at <= database_now(),
+            has_not_expired(),
             jobs.c.lease < MOST_LEASES,  # the next lease and attempt must be within their limits
             jobs.c.attempt < MOST_ATTEMPTS,
             member_of(dialect, jobs.c.type, "types"),
@@ -161,6 +162,7 @@ CLAIM_ONE: Final = (
         # A job that its caller runs at once takes no turn in a fair queue.
         or_(IS_READY, and_(WAITS_FOR_LIMIT, jobs.c.limits.is_(None))),
         jobs.c.run_at <= database_now(),
+        has_not_expired(),
     )
     .values(STARTED)
     .returning(*CLAIMED)

@@ -15,6 +15,7 @@ from sqlalchemy import (
     Float,
     Integer,
     Select,
+    SmallInteger,
     String,
     Text,
     bindparam,
@@ -26,20 +27,31 @@ from sqlalchemy import (
     literal_column,
     or_,
     select,
-    true,
 )
 
-from horae.domain.jobs.groups import GroupId
+from horae.domain.jobs.groups import AWAITED_BY_GROUP, GroupId
 from horae.domain.jobs.job import JobId
 from horae.errors import DatabaseBusy, InvalidRequest
-from horae.storage.engine.dialect import INSERT, POSTGRESQL, Instant, Json, PerDialect, database_now, seconds_from_now
+from horae.storage.engine.dialect import (
+    INSERT,
+    POSTGRESQL,
+    Instant,
+    Json,
+    PerDialect,
+    database_now,
+    seconds_after,
+    seconds_from_now,
+)
 from horae.storage.jobs import tags
 from horae.storage.jobs.tables import IS_OPEN, UNIQUE_WHERE, jobs, queues
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewJob:
-    """A job to insert; `params`, `backoff`, `meta` and `limits` are JSON text."""
+    """A job to insert; `params`, `backoff`, `meta` and `limits` are JSON text.
+
+    `expires_after`: seconds from the time at which it may start to the time at which it expires.
+    """
 
     type: str
     queue: str
@@ -56,7 +68,14 @@ class NewJob:
     retry_of: JobId | None = None
     key_is_shared: bool | None = None
     limits: str | None = None
+    expires_at: datetime | None = None
+    expires_after: float | None = None
     tags: tuple[str, ...] = ()
+
+    @property
+    def expires(self) -> bool:
+        """Return whether the job fails if it has not begun by some time."""
+        return self.expires_at is not None or self.expires_after is not None
 
 
 SEES_COMMITTED_ROWS: Final = ("read committed", "read uncommitted", "serializable, one at a time")
@@ -73,15 +92,22 @@ class Inserted(NamedTuple):
     run_at: datetime
     created_at: datetime
     updated_at: datetime
+    expires_at: datetime | None = None
 
 
-_NO_PLAIN_COLUMNS: Final = ("run_at", "delay", "key_is_shared", "tags")
+_NO_PLAIN_COLUMNS: Final = ("run_at", "delay", "key_is_shared", "expires_at", "expires_after", "tags")
 _COLUMNS: Final = tuple(field.name for field in fields(NewJob) if field.name not in _NO_PLAIN_COLUMNS)
 RUN_AT: Final = func.coalesce(
     bindparam("run_at", type_=Instant()),
     seconds_from_now(func.coalesce(bindparam("delay", type_=Float()), 0.0)),
 )
 """When a job may start: at the parameter `run_at`, or `delay` seconds from now, or now."""
+
+
+def expiry(run_at: ColumnElement[datetime]) -> ColumnElement[datetime]:
+    """Return when a job expires that may start at `run_at`; null if it never does."""
+    after = cast(bindparam("expires_after", type_=Float()), Float())
+    return func.coalesce(cast(bindparam("expires_at", type_=Instant()), Instant()), seconds_after(run_at, after))
 
 
 def value_of(name: str) -> Any:
@@ -111,7 +137,7 @@ _VALUES: Final = {
     "created_at": database_now(),
     "updated_at": database_now(),
 }
-_INSERTED: Final = tuple(jobs.c[name] for name in Inserted._fields)
+_INSERTED: Final = tuple(jobs.c[name] for name in Inserted._fields if name != "expires_at")
 
 COUNT_OPEN: Final = select(func.count()).where(
     jobs.c.owner == bindparam("owner"),
@@ -128,7 +154,8 @@ ADD: Final = insert(jobs).values(_VALUES).returning(*_INSERTED)
 
 
 # Written only by the longer statements, so that plain jobs do not pay for them.
-_GUARDED: Final = {"key_is_shared": cast(bindparam("key_is_shared", type_=Boolean()), Boolean())}
+_EXPIRING: Final = {"expires_at": expiry(RUN_AT)}
+_GUARDED: Final = {"key_is_shared": cast(bindparam("key_is_shared", type_=Boolean()), Boolean()), **_EXPIRING}
 
 
 def _guarded(dialect: str) -> Any:
@@ -138,7 +165,7 @@ def _guarded(dialect: str) -> Any:
     source = select(*values.values()).where(has_room)
     statement = INSERT[dialect](jobs).from_select(list(values), source, include_defaults=False)
     keyed = statement.on_conflict_do_nothing(index_elements=[jobs.c.type, jobs.c.unique_key], index_where=UNIQUE_WHERE)
-    return keyed.returning(*_INSERTED)
+    return keyed.returning(*_INSERTED, jobs.c.expires_at)
 
 
 ADD_GUARDED: Final = PerDialect(_guarded)
@@ -172,11 +199,15 @@ def _many(dialect: str, more: Mapping[str, Any], *, limited: bool = False) -> An
     return insert(jobs).from_select(list(values), source, include_defaults=False).returning(jobs.c.id)
 
 
-_MEMBER: Final = {"group_id": cast(bindparam("group_id", type_=BigInteger()), BigInteger()), "awaited": true()}
+_MEMBER: Final = {
+    "group_id": cast(bindparam("group_id", type_=BigInteger()), BigInteger()),
+    "awaited": literal(AWAITED_BY_GROUP, SmallInteger()),
+}
 ADD_MANY: Final = PerDialect(partial(_many, more={}))
-ADD_MANY_LIMITED: Final = PerDialect(partial(_many, more={}, limited=True))
-ADD_MEMBERS: Final = PerDialect(partial(_many, more=_MEMBER))
-ADD_LIMITED_MEMBERS: Final = PerDialect(partial(_many, more=_MEMBER, limited=True))
+ADD_MANY_EXPIRING: Final = PerDialect(partial(_many, more=_EXPIRING))
+ADD_MANY_LIMITED: Final = PerDialect(partial(_many, more=_EXPIRING, limited=True))
+ADD_MEMBERS: Final = PerDialect(partial(_many, more={**_MEMBER, **_EXPIRING}))
+ADD_LIMITED_MEMBERS: Final = PerDialect(partial(_many, more={**_MEMBER, **_EXPIRING}, limited=True))
 
 LOCK_JOB: Final = select(jobs.c.id).where(jobs.c.id == bindparam("job_id")).with_for_update()
 LATEST_RETRY: Final = (
@@ -193,7 +224,7 @@ ACTIVE_WITH_KEY: Final = select(jobs.c.id).where(
 
 def parameters_of(job: NewJob) -> dict[str, Any]:
     """Return the values of a new job as the parameters of a statement."""
-    return {name: getattr(job, name) for name in (*_COLUMNS, "run_at", "delay", "key_is_shared")}
+    return {name: getattr(job, name) for name in (*_COLUMNS, *_NO_PLAIN_COLUMNS) if name != "tags"}
 
 
 def add(connection: Connection, job: NewJob) -> Inserted:
@@ -271,7 +302,7 @@ def add_many(
     `group_id`: the group of which they are members; `limits`: the limits of each, as JSON text.
     """
     parameters: dict[str, Any] = {**parameters_of(template), "batch": params}
-    statement, of_group = ADD_MANY, ADD_MEMBERS
+    statement, of_group = ADD_MANY_EXPIRING if template.expires else ADD_MANY, ADD_MEMBERS
     if limits is not None:
         statement, of_group = ADD_MANY_LIMITED, ADD_LIMITED_MEMBERS
         pairs = zip(json.loads(params), limits, strict=True)

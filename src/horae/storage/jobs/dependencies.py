@@ -3,9 +3,9 @@
 from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import BigInteger, Connection, bindparam, delete, insert, select, true, update
+from sqlalchemy import BigInteger, Connection, bindparam, delete, insert, select, update
 
-from horae.domain.jobs.groups import OnDependencyFailure
+from horae.domain.jobs.groups import AWAITED_BY_JOBS, OnDependencyFailure
 from horae.domain.jobs.job import JobId, JobState
 from horae.storage.engine.dialect import IdList, PerDialect, among, member_of
 from horae.storage.jobs.group_tables import dependencies
@@ -31,7 +31,7 @@ AWAIT: Final = PerDialect(
     )
 )
 MARK_AWAITED: Final = among(
-    update(jobs).where(jobs.c.finished_at.is_(None)).values(awaited=true()).returning(jobs.c.id), jobs.c.id
+    update(jobs).where(jobs.c.finished_at.is_(None)).values(awaited=AWAITED_BY_JOBS).returning(jobs.c.id), jobs.c.id
 )
 STATES: Final = among(select(jobs.c.id, jobs.c.owner, jobs.c.state), jobs.c.id)
 ADD: Final = insert(dependencies)

@@ -19,7 +19,7 @@ from horae.storage.engine.dialect import (
     seconds_from_now,
 )
 from horae.storage.engine.unreadable_rows import read
-from horae.storage.jobs.creation import NewJob, parameters_of, value_of
+from horae.storage.jobs.creation import NewJob, expiry, parameters_of, value_of
 from horae.storage.jobs.reading import COLUMNS, job_from
 from horae.storage.jobs.tables import jobs
 
@@ -79,6 +79,7 @@ def _move() -> Update:
                 "lane_id": None,  # its keys follow from the new parameters
                 "waits_for": case((is_limited, WaitsFor.LIMIT.value), else_=jobs.c.waits_for),
                 "run_at": run_at,
+                "expires_at": expiry(run_at),
                 "updated_at": now_or_later(jobs.c.updated_at),
             }
         )
@@ -105,7 +106,7 @@ def move(connection: Connection, new: NewJob, debounce: Debounce) -> Job | None:
     """Give a pending job with the same key the parameters of `new`, and a later time; None if there is none."""
     values = parameters_of(new)
     parameters = {
-        **{name: values[name] for name in REPLACED_COLUMNS},
+        **{name: values[name] for name in (*REPLACED_COLUMNS, "expires_at", "expires_after")},
         "of_type": new.type,
         "of_key": new.unique_key,
         "of_owner": new.owner,

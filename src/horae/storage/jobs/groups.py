@@ -1,6 +1,6 @@
 """Groups: create one, add members while it is open, and read it with its members."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Final, NamedTuple
 
@@ -13,6 +13,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     delete,
+    func,
     insert,
     literal,
     or_,
@@ -21,11 +22,11 @@ from sqlalchemy import (
     update,
 )
 
-from horae.domain.jobs.groups import Group, GroupId, OnFailure
+from horae.domain.jobs.groups import REPORTED, Group, GroupId, OnFailure
 from horae.domain.jobs.job import Job, JobId, JobState, WaitsFor
 from horae.storage.engine.dialect import database_now, seconds_ago
 from horae.storage.engine.unreadable_rows import read, readable
-from horae.storage.jobs.group_tables import groups
+from horae.storage.jobs.group_tables import group_parts, groups
 from horae.storage.jobs.reading import COLUMNS, job_from
 from horae.storage.jobs.tables import jobs
 
@@ -70,16 +71,18 @@ _add = update(groups).values(total=groups.c.total + _size).returning(groups.c.id
 ADD: Final = _add.where(_is_open)
 INSERT_MORE: Final = _add.where(_is_open, groups.c.inserting_at.is_not(None)).values(inserting_at=database_now())
 HOLD_BACK: Final = update(jobs).where(jobs.c.id == _job_id).values(waits_for=WaitsFor.JOBS.value)
-MEMBERS: Final = (
-    select(*COLUMNS)
-    .where(jobs.c.group_id == _group_id, jobs.c.id > bindparam("after", type_=BigInteger()))
-    .order_by(jobs.c.id)
-    .limit(bindparam("limit", type_=Integer()))
-)
+_after: Final = bindparam("after", type_=BigInteger())
+_parts = group_parts.c.group_id == _group_id
+_first = select(func.min(group_parts.c.first_id)).where(_parts, group_parts.c.last_id > _after).scalar_subquery()
+_last = select(func.max(group_parts.c.last_id)).where(_parts).scalar_subquery()
+IS_MEMBER_AFTER: Final = and_(jobs.c.group_id == _group_id, jobs.c.id > _after, jobs.c.id >= _first, jobs.c.id <= _last)
+"""The job is a member of the group, and has a larger id than `after`; reads only the ids among which members are."""
+ADD_PART: Final = insert(group_parts)
+MEMBERS: Final = select(*COLUMNS).where(IS_MEMBER_AFTER).order_by(jobs.c.id).limit(bindparam("limit", type_=Integer()))
 FINISHED_MEMBERS: Final = MEMBERS.where(jobs.c.state == JobState.FINISHED)
-# By the index of claimed jobs, which are few, and not by that of the group, which may have a million members.
+# By the index of claimed jobs, which are few; a group may have a million members.
 RUNNING: Final = select(*COLUMNS).where(
-    jobs.c.node_id.is_not(None), jobs.c.state == JobState.STARTED, jobs.c.group_id + 0 == _group_id
+    jobs.c.node_id.is_not(None), jobs.c.state == JobState.STARTED, jobs.c.group_id == _group_id
 )
 _then = jobs.alias("then_job")
 ENDS: Final = (
@@ -88,7 +91,7 @@ ENDS: Final = (
     .where(groups.c.id == _group_id)
 )
 _unreported = select(literal("unreported").label("kind"), jobs.c.id).where(
-    jobs.c.awaited, jobs.c.finished_at.is_not(None)
+    jobs.c.awaited > REPORTED, jobs.c.finished_at.is_not(None)
 )
 _cancelled = select(literal("cancelled").label("kind"), groups.c.id).where(
     groups.c.ended_at.is_(None), groups.c.cancelled_at.is_not(None)
@@ -97,8 +100,12 @@ _abandoned = select(literal("abandoned").label("kind"), groups.c.id).where(
     groups.c.ended_at.is_(None), groups.c.cancelled_at.is_(None), groups.c.inserting_at < seconds_ago("seconds")
 )
 UNSETTLED: Final = union_all(select(_unreported.limit(1).subquery()), _cancelled, _abandoned)
-_member_left = select(jobs.c.id).where(jobs.c.group_id == groups.c.id).exists()
+_between = jobs.c.id.between(group_parts.c.first_id, group_parts.c.last_id)
+_member_left = (
+    select(jobs.c.id).where(group_parts.c.group_id == groups.c.id, _between, jobs.c.group_id == groups.c.id).exists()
+)
 _then_left = select(jobs.c.id).where(jobs.c.id == groups.c.then_id).exists()
+FORGET_PARTS: Final = delete(group_parts).where(group_parts.c.group_id.not_in(select(groups.c.id)))
 FORGET_ENDED: Final = delete(groups).where(groups.c.ended_at < seconds_ago("seconds"), ~_member_left, ~_then_left)
 STILL_HELD: Final = (
     select(jobs.c.id)
@@ -125,6 +132,12 @@ def count_added(connection: Connection, group_id: GroupId, size: int, *, by_star
     """
     statement = INSERT_MORE if by_starter else ADD
     return connection.execute(statement, {"group_id": group_id, "size": size}).one_or_none() is not None
+
+
+def add_part(connection: Connection, group_id: GroupId, job_ids: Sequence[JobId]) -> None:
+    """Record between which ids new members are."""
+    part = {"group_id": group_id, "first_id": min(job_ids), "last_id": max(job_ids)}
+    connection.execute(ADD_PART, part)
 
 
 def is_still_held(connection: Connection, job_id: JobId, lease: int) -> bool:
@@ -188,6 +201,7 @@ def unsettled(connection: Connection, seconds: float) -> Unsettled:
 def forget_ended(connection: Connection, seconds: float) -> None:
     """Delete groups that ended longer ago, and whose jobs are deleted."""
     connection.execute(FORGET_ENDED, {"seconds": seconds})
+    connection.execute(FORGET_PARTS)
 
 
 def group_from(row: Row[Any], *more: str) -> Group:

@@ -49,7 +49,7 @@ from horae.storage.jobs.limit_tables import (
     lanes,
     limits,
 )
-from horae.storage.jobs.tables import jobs, queues
+from horae.storage.jobs.tables import has_not_expired, jobs, queues
 
 MOST_OPEN: Final = 100
 """Buckets in one claim whose lanes are read because they allow starts again."""
@@ -200,6 +200,7 @@ def _first_jobs(dialect: str) -> Select[Any]:
         job.c.state == literal_column("'pending'"),
         job.c.waits_for == literal_column("'limit'"),
         job.c.run_at <= database_now(),
+        has_not_expired(job),
         job.c.lease < MOST_LEASES,
         job.c.attempt < MOST_ATTEMPTS,
     )

@@ -13,6 +13,7 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Float,
+    FromClause,
     Index,
     Integer,
     MetaData,
@@ -27,7 +28,7 @@ from sqlalchemy import (
     text,
 )
 
-from horae.storage.engine.dialect import POSTGRESQL, SQLITE, Instant, Json, now_or_later
+from horae.storage.engine.dialect import POSTGRESQL, SQLITE, Instant, Json, database_now, now_or_later
 from horae.storage.engine.value_limits import EXPIRY_IS_READABLE, JOB_IS_READABLE, condition_per_dialect
 
 SLOW_SECONDS: Final = 10
@@ -116,9 +117,9 @@ jobs = Table(
     Column("limits", Json),  # the limits that the job was created under, with its keys and its weight
     Column("lane_id", row_id),  # where it waits, or waited last; null: it was not yet put into a lane
     Column("group_id", row_id),  # the group of which the job is a member
-    # True while a group or other jobs wait for its end; false after they were notified, in the transaction that ended
-    # it as a rule; null if none waits, so that the shortest statement may end it.
-    Column("awaited", Boolean),
+    # 1 while its group waits for its end, 2 while other jobs do; 0 after they were notified, as a rule in the
+    # transaction that ended it; null if none waits, so that the shortest statement may end it.
+    Column("awaited", SmallInteger),
     # Other active jobs may have the same unique key; null: none may. Written once, when the job is created.
     Column("key_is_shared", Boolean),
     # When the job fails if it has not begun; null again once it has begun and is to run another time.
@@ -164,8 +165,7 @@ partial_index("horae_jobs_owner", jobs.c.owner, jobs.c.id, where=text("owner IS 
 _tick = text("nominal_time IS NOT NULL")
 partial_index("horae_jobs_tick", jobs.c.schedule_id, jobs.c.nominal_time, unique=True, where=_tick)
 partial_index("horae_jobs_schedule", jobs.c.schedule_id, jobs.c.id, where=text("schedule_id IS NOT NULL"))
-partial_index("horae_jobs_group", jobs.c.group_id, jobs.c.id, where=text("group_id IS NOT NULL"))
-_unreported = text("awaited AND finished_at IS NOT NULL")
+_unreported = text("awaited > 0 AND finished_at IS NOT NULL")
 partial_index("horae_jobs_unreported", jobs.c.id, where=_unreported)
 partial_index("horae_jobs_failed", jobs.c.id, where=text("state = 'failed'"))
 partial_index("horae_jobs_slow", jobs.c.id, where=condition_per_dialect(**IS_SLOW))
@@ -203,6 +203,12 @@ IS_WAITING = and_(jobs.c.state == "pending", jobs.c.waits_for.is_not(None))
 A statement that finds open jobs names one of these three conditions: for `state = 'pending'` or `state = 'started'`
 alone there is no index, and all ended jobs would be read.
 """
+
+
+def has_not_expired(row: FromClause = jobs) -> ColumnElement[bool]:
+    """Return the condition that a job may still begin: each claim has it, as the node that fails jobs may be late."""
+    return or_(row.c.expires_at.is_(None), row.c.expires_at > database_now())
+
 
 job_attempts = Table(
     "horae_job_attempts",

@@ -4,8 +4,9 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, delete, true
+from sqlalchemy import Connection, delete, or_
 
+from horae.domain.jobs.groups import REPORTED
 from horae.domain.jobs.job import JobId
 from horae.storage.engine.dialect import IdList, PerDialect, member_of
 from horae.storage.jobs import dependencies, logs, tags
@@ -17,7 +18,10 @@ def _delete(dialect: str) -> tuple[Any, Any]:
     gone = member_of(dialect, jobs.c.id, "ids", of=IdList)
     # Not before those that wait for its end were notified of it.
     ended = delete(jobs).where(
-        gone, jobs.c.finished_at.is_not(None), jobs.c.node_id.is_(None), jobs.c.awaited.is_not(true())
+        gone,
+        jobs.c.finished_at.is_not(None),
+        jobs.c.node_id.is_(None),
+        or_(jobs.c.awaited.is_(None), jobs.c.awaited == REPORTED),
     )
     seen = ended.returning(jobs.c.id, jobs.c.schedule_id, jobs.c.nominal_time, jobs.c.awaited, jobs.c.tags)
     return seen, delete(job_attempts).where(member_of(dialect, job_attempts.c.job_id, "ids", of=IdList))

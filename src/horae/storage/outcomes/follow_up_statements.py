@@ -13,7 +13,6 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
-    false,
     literal,
     null,
     or_,
@@ -22,7 +21,7 @@ from sqlalchemy import (
     update,
 )
 
-from horae.domain.jobs.groups import OnDependencyFailure
+from horae.domain.jobs.groups import AWAITED_BY_JOBS, REPORTED, OnDependencyFailure
 from horae.domain.jobs.job import JobEvent, JobState, WaitsFor, state_after
 from horae.storage.engine.dialect import (
     IdList,
@@ -34,17 +33,17 @@ from horae.storage.engine.dialect import (
     now_or_later,
 )
 from horae.storage.jobs.group_tables import dependencies, groups
-from horae.storage.jobs.groups import GROUP_COLUMNS
+from horae.storage.jobs.groups import GROUP_COLUMNS, IS_MEMBER_AFTER
 from horae.storage.jobs.owed_hooks import ON_CANCELLED, ON_ERROR
-from horae.storage.jobs.tables import ENDED_NOW, jobs
+from horae.storage.jobs.tables import ENDED_NOW, jobs, queues
 
 _limit: Final = bindparam("limit", type_=Integer())
 _ended: Final = (jobs.c.id, jobs.c.state, jobs.c.group_id)
-_unreported: Final = and_(jobs.c.awaited, jobs.c.finished_at.is_not(None))
-REPORTED: Final = case((jobs.c.awaited, false()), else_=jobs.c.awaited)
+_unreported: Final = and_(jobs.c.awaited > REPORTED, jobs.c.finished_at.is_not(None))
+NOW_REPORTED: Final = case((jobs.c.awaited > REPORTED, REPORTED), else_=jobs.c.awaited)
 """The new value of `awaited` of a job that ends, if those that wait are notified by the same transaction."""
-MARK_REPORTED: Final = among(update(jobs).where(_unreported).values(awaited=false()).returning(*_ended), jobs.c.id)
-REPORT_LATER: Final = among(update(jobs).values(awaited=true()), jobs.c.id)
+MARK_REPORTED: Final = among(update(jobs).where(_unreported).values(awaited=REPORTED).returning(*_ended), jobs.c.id)
+REPORT_LATER: Final = among(update(jobs).values(awaited=AWAITED_BY_JOBS), jobs.c.id)
 _some = select(jobs.c.id).order_by(jobs.c.id).limit(_limit)
 UNREPORTED: Final = _some.where(_unreported).with_for_update(skip_locked=True)
 
@@ -70,6 +69,13 @@ def _write_groups(dialect: str) -> Update:
     )
 
 
+def _count_finished(dialect: str) -> Update:
+    rows = json_rows(dialect, "batch", id=BigInteger(), finished=BigInteger())
+    counted = update(groups).where(groups.c.id == rows.c.id).values(finished=groups.c.finished + rows.c.finished)
+    return counted.returning(*GROUP_COLUMNS)
+
+
+COUNT_FINISHED: Final = PerDialect(_count_finished)
 WRITE_GROUPS: Final = PerDialect(_write_groups)
 
 _waits: Final = and_(jobs.c.state == JobState.PENDING, jobs.c.waits_for == WaitsFor.JOBS)
@@ -111,7 +117,9 @@ STILL_WAITING: Final = among(
     ),
     jobs.c.id,
 )
-_LIMIT_NEXT: Final = case((jobs.c.limits.is_not(None), WaitsFor.LIMIT.value), else_=null())
+_has_lanes = or_(queues.c.fair_by.is_not(None), queues.c.limits.is_not(None))
+_in_lanes = select(queues.c.name).where(queues.c.name == jobs.c.queue, _has_lanes).exists()
+_LIMIT_NEXT: Final = case((or_(jobs.c.limits.is_not(None), _in_lanes), WaitsFor.LIMIT.value), else_=null())
 RELEASE: Final = among(
     update(jobs)
     .where(_waits)
@@ -134,7 +142,7 @@ def _end_waiting(dialect: str, event: JobEvent) -> Update:
             "hook_owed": literal(ON_ERROR),
         }
     )
-    values = {"state": state_after(event), "awaited": REPORTED, **texts, **ENDED_NOW}
+    values = {"state": state_after(event), "awaited": NOW_REPORTED, **texts, **ENDED_NOW}
     ended = update(jobs).where(jobs.c.id == rows.c.id, _waits).values(values)
     return ended.returning(jobs.c.id, jobs.c.type, jobs.c.state, jobs.c.awaited)
 
@@ -151,11 +159,7 @@ CANCEL_GROUP: Final = (
     .values(cancelled_at=database_now(), cancelled_by=bindparam("by", type_=Text()), inserting_at=null())
     .returning(*GROUP_COLUMNS)
 )
-OPEN_MEMBERS: Final = _some.where(
-    jobs.c.group_id == bindparam("group_id", type_=BigInteger()),
-    jobs.c.id > bindparam("after", type_=BigInteger()),
-    jobs.c.finished_at.is_(None),
-).with_for_update()
+OPEN_MEMBERS: Final = _some.where(IS_MEMBER_AFTER, jobs.c.finished_at.is_(None)).with_for_update()
 CANCEL_MEMBERS: Final = among(
     update(jobs)
     .where(jobs.c.finished_at.is_(None))
@@ -163,7 +167,7 @@ CANCEL_MEMBERS: Final = among(
         state=state_after(JobEvent.CANCEL),
         cancelled_by=bindparam("by", type_=Text()),
         hook_owed=ON_CANCELLED,
-        awaited=REPORTED,
+        awaited=NOW_REPORTED,
         **ENDED_NOW,
     )
     .returning(*_ended, jobs.c.type, jobs.c.node_id),

@@ -13,6 +13,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection
@@ -34,6 +35,7 @@ from horae.storage.outcomes.follow_up_statements import (
     CANCEL_GROUP,
     CANCEL_MEMBERS,
     CANCEL_WAITING,
+    COUNT_FINISHED,
     END_DEPENDENCIES,
     FAIL_WAITING,
     LOCK_GROUPS,
@@ -94,11 +96,16 @@ class CancelledMember(NamedTuple):
     running: bool
 
 
-def report(connection: Connection, ended: Sequence[EndedJob]) -> FollowUps:
-    """Report jobs that this transaction has ended, and whose `awaited` it has set to false."""
+def report(
+    connection: Connection, ended: Sequence[EndedJob], finished: Mapping[int, int] = MappingProxyType({})
+) -> FollowUps:
+    """Report jobs that this transaction has ended, and whose `awaited` it has set to `REPORTED`.
+
+    `finished`: how many more members of each group have finished for which only the group waits.
+    """
     if not ended:
-        return FollowUps()
-    return _follow(connection, ended, _advance_groups(connection, ended))
+        return _count_finished(connection, finished) if finished else FollowUps()
+    return _follow(connection, ended, _advance_groups(connection, ended, finished))
 
 
 def report_ids(connection: Connection, job_ids: Collection[JobId], followed: FollowUps | None = None) -> FollowUps:
@@ -172,8 +179,23 @@ def resolve(
         _apply(connection, {job_id: (step, "a job that it was to wait for")}, FollowUps())
 
 
-def _advance_groups(connection: Connection, ended: Sequence[EndedJob]) -> list[Advanced]:
-    ends: dict[int, Counter[JobState]] = {}
+def _count_finished(connection: Connection, finished: Mapping[int, int]) -> FollowUps:
+    """Count finished members by one statement, which is enough until the last one of a group."""
+    if len(finished) > 1:
+        connection.execute(LOCK_GROUPS.on(connection), {"ids": list(finished)})  # in the common order
+    batch = json.dumps([{"id": group_id, "finished": number} for group_id, number in finished.items()])
+    rows = connection.execute(COUNT_FINISHED.on(connection), {"batch": batch}).all()
+    complete = [group.id for group in map(group_from, rows) if group.is_complete and group.ended_at is None]
+    if not complete:
+        return FollowUps()
+    locked = connection.execute(LOCK_GROUPS.on(connection), {"ids": complete}).all()
+    advanced = [advance(_group_from(row), {}, row.now) for row in locked]
+    _write(connection, advanced)
+    return _follow(connection, (), advanced)
+
+
+def _advance_groups(connection: Connection, ended: Sequence[EndedJob], finished: Mapping[int, int]) -> list[Advanced]:
+    ends = {group_id: Counter({JobState.FINISHED: number}) for group_id, number in finished.items()}
     first: dict[int, JobId] = {}
     for job in ended:
         if job.group_id is not None:

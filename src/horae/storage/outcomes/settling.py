@@ -6,6 +6,7 @@ Settling is idempotent: the row of the attempt proves that an earlier commit, wh
 """
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -13,6 +14,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, CursorResult, Executable
 
+from horae.domain.jobs.groups import REPORTED
 from horae.domain.jobs.job import AttemptOutcome, JobId, JobState, NodeId, Settlement
 from horae.domain.schedules.statistics import RunOutcome
 from horae.domain.storable import is_storable, storable
@@ -21,7 +23,7 @@ from horae.storage.outcomes import follow_ups, run_ending
 from horae.storage.outcomes.follow_ups import EndedJob, FollowUps
 from horae.storage.outcomes.settling_statements import (
     FINISH,
-    FINISH_AWAITED,
+    FINISH_MEMBERS,
     KEEP_ATTEMPT,
     RECORDED,
     RELEASE,
@@ -69,13 +71,15 @@ def settle(
     `scheduler_age`: how long ago the scheduler that found a crash was started.
     """
     simple = [item for item in settlements if item.state is JobState.FINISHED and item.took is None]
-    finished, awaited = _finish(connection, node, simple)
+    finished = _finish(connection, node, [item for item in simple if item.group_id is None])
+    members = [item for item in simple if item.group_id is not None]
+    counts = _finish_members(connection, node, members, finished) if members else Counter[int]()
     result = Settled(finished)
     settlements = [_storable(item) for item in settlements if item.id not in finished]
-    if settlements:
-        awaited += _settle_rest(connection, node, settlements, scheduler_age, result)
+    awaited = _settle_rest(connection, node, settlements, scheduler_age, result) if settlements else []
     # Last, as the rows of groups are shared with the transactions of other nodes, and stay locked until the commit.
-    result.follow_ups.add(follow_ups.report(connection, awaited))
+    if counts or awaited:
+        result.follow_ups.add(follow_ups.report(connection, awaited, counts))
     return result
 
 
@@ -102,27 +106,31 @@ def _settle_rest(
 
 def _reported(rows: Iterable[Any]) -> list[EndedJob]:
     """Return the jobs whose ends this transaction reports; see `follow_ups`."""
-    return follow_ups.ended_jobs(row for row in rows if row.awaited is False)
+    return follow_ups.ended_jobs(row for row in rows if row.awaited == REPORTED)
 
 
-def _finish(
-    connection: Connection, node: NodeId, settlements: Sequence[Settlement]
-) -> tuple[set[JobId], list[EndedJob]]:
-    """Finish jobs by the short statements; return those that are known to be written, and those that others wait for.
-
-    The statement for jobs that nobody waits for returns only their number, so they are known if all jobs are written.
-    """
+def _finish(connection: Connection, node: NodeId, settlements: Sequence[Settlement]) -> set[JobId]:
+    """Finish jobs by the short statement; return them, or none unless it has written all of them."""
     if not settlements:
-        return set(), []
-    batch = _finished_as_json(settlements)
-    written = _write(connection, FINISH, node, batch)
+        return set()
+    written = _write(connection, FINISH, node, _finished_as_json(settlements))
     count = written.scalar_one() if written.returns_rows else written.rowcount
-    if count == len(settlements):
-        return {item.id for item in settlements}, []
-    rows = _write(connection, FINISH_AWAITED, node, batch).all()
-    if count + len(rows) == len(settlements):
-        return {item.id for item in settlements}, _reported(rows)
-    return {JobId(row.id) for row in rows}, _reported(rows)
+    return {item.id for item in settlements} if count == len(settlements) else set()
+
+
+def _finish_members(
+    connection: Connection, node: NodeId, members: Sequence[Settlement], finished: set[JobId]
+) -> Counter[int]:
+    """Finish members for whose ends only their groups wait, and add them to `finished`.
+
+    Returns how many were finished in each group, as far as this transaction reports them.
+    """
+    rows = _write(connection, FINISH_MEMBERS, node, _finished_as_json(members)).all()
+    written = {JobId(row.id) for row in rows}
+    finished.update(written)
+    if not rows or rows[0].awaited != REPORTED:  # the same for all, as it depends on the transaction
+        return Counter()
+    return Counter(item.group_id for item in members if item.group_id is not None and item.id in written)
 
 
 def _write(

@@ -24,7 +24,6 @@ from sqlalchemy import (
     bindparam,
     case,
     cast,
-    false,
     func,
     insert,
     literal,
@@ -35,6 +34,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
+from horae.domain.jobs.groups import AWAITED_BY_GROUP, REPORTED
 from horae.domain.jobs.job import UNCOUNTED, AttemptOutcome, JobState
 from horae.storage.engine.dialect import (
     POSTGRESQL,
@@ -75,11 +75,11 @@ _LONGEST_REASON: Final = 500
 """Characters of a reason that are kept with the job; the attempt has the whole text."""
 
 
-def _finish(dialect: str, *, awaited: bool = False) -> Sequence[Executable]:
+def _finish(dialect: str, *, members: bool = False) -> Sequence[Executable]:
     """Finish jobs that are not runs of a schedule, and count them; nearly all bodies end in this way.
 
-    It costs two thirds of `SETTLE`, and a third on SQLite. `awaited`: those for which a group or other jobs wait, and
-    return them; else those for which none does.
+    It costs two thirds of `SETTLE`, and a third on SQLite. `members`: those for which a group waits, and no other jobs;
+    it returns their ids with the new `awaited`. Else those for which nothing waits.
     """
     batch = _batch(dialect, id=BigInteger(), lease=BigInteger(), result=Text(), label=Text())
     changes = {
@@ -92,15 +92,17 @@ def _finish(dialect: str, *, awaited: bool = False) -> Sequence[Executable]:
         "label": batch.c.label,
     }
     ended = (literal(AttemptOutcome.FINISHED, String()), null(), null())
-    held = and_(_held(batch), jobs.c.schedule_id.is_(None), jobs.c.awaited if awaited else jobs.c.awaited.is_(None))
-    if awaited:
+    awaited = jobs.c.awaited == AWAITED_BY_GROUP if members else jobs.c.awaited.is_(None)
+    held = and_(_held(batch), jobs.c.schedule_id.is_(None), awaited)
+    if members:
         changes["awaited"] = _reported(dialect)
     changed = _changed(held, changes)
     if dialect != POSTGRESQL:
-        return _kept_before(held, jobs.c.started_at, ended), changed.returning(*_SETTLED) if awaited else changed
+        written = changed.returning(jobs.c.id, jobs.c.awaited) if members else changed
+        return _kept_before(held, jobs.c.started_at, ended), written
     settled, kept = _changed_and_kept(dialect, batch, changed, ended)
-    if awaited:
-        return (_all_of(settled, kept),)
+    if members:
+        return (select(settled.c.id, settled.c.awaited).add_cte(kept),)
     return (select(func.count()).select_from(settled).add_cte(kept),)
 
 
@@ -126,6 +128,7 @@ def _settle(dialect: str) -> Sequence[Executable]:
         "cancelled_by": batch.c.cancelled_by,
         "started_at": _began_at(batch),
         "hook_owed": batch.c.hook_owed,
+        "expires_at": case((retried, null()), else_=jobs.c.expires_at),  # it has begun, so it cannot expire any more
         "retry_reason": func.substr(batch.c.reason, 1, _LONGEST_REASON),
         "attempt": jobs.c.attempt - uncounted,
         "awaited": case((retried, jobs.c.awaited), else_=_reported(dialect)),
@@ -144,16 +147,16 @@ def _all_of(settled: CTE, kept: CTE) -> Select[Any]:
 
 
 def _reported(dialect: str) -> ColumnElement[Any]:
-    """Return `awaited` of a job that ends: false, if this transaction notifies those that wait for it.
+    """Return `awaited` of a job that ends: `REPORTED`, if this transaction notifies those that wait for it.
 
     A transaction that reads a snapshot does not see what others have committed, so it cannot know whether it ends the
     last job of several.
     """
-    sees_others: ColumnElement[bool] = jobs.c.awaited
+    sees_others: ColumnElement[bool] = jobs.c.awaited > REPORTED
     if dialect == POSTGRESQL:
         isolation = func.current_setting("transaction_isolation")
-        sees_others = and_(jobs.c.awaited, isolation.in_([literal_column(f"'{name}'") for name in SEES_COMMITTED]))
-    return case((sees_others, false()), else_=jobs.c.awaited)
+        sees_others = and_(sees_others, isolation.in_([literal_column(f"'{name}'") for name in SEES_COMMITTED]))
+    return case((sees_others, REPORTED), else_=jobs.c.awaited)
 
 
 def _batch(dialect: str, **columns: TypeEngine[Any]) -> Any:
@@ -198,7 +201,7 @@ def _kept(attempts: Any) -> Insert:
 
 
 FINISH: Final = PerDialect(_finish)
-FINISH_AWAITED: Final = PerDialect(partial(_finish, awaited=True))
+FINISH_MEMBERS: Final = PerDialect(partial(_finish, members=True))
 SETTLE: Final = PerDialect(_settle)
 
 

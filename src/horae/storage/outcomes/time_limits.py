@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import BigInteger, Connection, Float, Integer, Select, String, Update, bindparam, case, select, update
 
 from horae.domain.jobs.job import Job, JobEvent, JobId, JobState, NodeId, state_after, states_before
-from horae.domain.jobs.limits import HARD, OF_SCHEDULE, PENDING, Limit
+from horae.domain.jobs.limits import EXPIRED, HARD, OF_SCHEDULE, PENDING, Limit
 from horae.domain.schedules.statistics import RunOutcome
-from horae.storage.engine.dialect import PerDialect, json_rows, seconds_from_now
+from horae.storage.engine.dialect import PerDialect, database_now, json_rows, seconds_between, seconds_from_now
 from horae.storage.engine.unreadable_rows import readable
 from horae.storage.jobs.owed_hooks import ON_ERROR
 from horae.storage.jobs.reading import COLUMNS, job_from
@@ -58,6 +58,20 @@ OVERDUE: Final[Mapping[Limit, PerDialect[Select[Any]]]] = {
 }
 
 
+EXPIRED_JOBS: Final = (
+    select(
+        jobs.c.id,
+        jobs.c.lease,
+        jobs.c.node_id,
+        jobs.c.created_at,
+        seconds_between(jobs.c.expires_at, jobs.c.created_at).label("seconds"),
+    )
+    .where(jobs.c.state == JobState.PENDING, jobs.c.expires_at <= database_now())
+    .order_by(jobs.c.expires_at)
+    .limit(bindparam("limit", type_=Integer()))
+)
+
+
 def _expire(dialect: str) -> Update:
     passed = json_rows(dialect, "passed", id=BigInteger(), lease=BigInteger(), reported=Integer())
     active = jobs.c.state.in_(states_before(JobEvent.EXPIRE))
@@ -79,6 +93,10 @@ def _expire(dialect: str) -> Update:
 
 
 EXPIRE: Final = PerDialect(_expire)
+# Moved meanwhile to another time, it does not expire now.
+EXPIRE_UNBEGUN: Final = PerDialect(
+    lambda dialect: _expire(dialect).where(jobs.c.state == JobState.PENDING, jobs.c.expires_at <= database_now())
+)
 
 
 def overdue(connection: Connection, limit: Limit, seconds: Mapping[str, float]) -> list[OverdueJob]:
@@ -89,6 +107,12 @@ def overdue(connection: Connection, limit: Limit, seconds: Mapping[str, float]) 
     """
     rows = json.dumps([{"type": name, "seconds": each} for name, each in seconds.items()])
     found = connection.execute(OVERDUE[limit].on(connection), {"limits": rows})
+    return readable(jobs.name, found, lambda row: OverdueJob(*row))
+
+
+def expired_jobs(connection: Connection, limit: int) -> list[OverdueJob]:
+    """Return pending jobs that were to begin by now, counted from their creation."""
+    found = connection.execute(EXPIRED_JOBS, {"limit": limit})
     return readable(jobs.name, found, lambda row: OverdueJob(*row))
 
 
@@ -107,7 +131,8 @@ def expire(
     """
     leases = json.dumps([{"id": key[0], "lease": key[1], "reported": reported.get(key, 0)} for key in sorted(passed)])
     values = {"passed": leases, "error": limit.error, "text": limit.human_readable_error}
-    failed = readable(jobs.name, connection.execute(EXPIRE.on(connection), values), job_from)
+    statement = EXPIRE_UNBEGUN if limit is EXPIRED else EXPIRE
+    failed = readable(jobs.name, connection.execute(statement.on(connection), values), job_from)
     scheduled = [job for job in failed if job.schedule_id is not None]
     if running := [job.id for job in scheduled if job.node_id is not None]:
         writing.mark_stopping(connection, running)

@@ -17,9 +17,8 @@ instant: Final = sa.DateTime(timezone=True).with_variant(sa.BigInteger(), "sqlit
 def upgrade() -> None:
     """Apply."""
     op.add_column("horae_jobs", sa.Column("group_id", row_id))
-    op.add_column("horae_jobs", sa.Column("awaited", sa.Boolean))
-    _index("jobs_group", "horae_jobs", "group_id, id", "group_id IS NOT NULL")
-    _index("jobs_unreported", "horae_jobs", "id", "awaited AND finished_at IS NOT NULL")
+    op.add_column("horae_jobs", sa.Column("awaited", sa.SmallInteger))
+    _index("jobs_unreported", "horae_jobs", "id", "awaited > 0 AND finished_at IS NOT NULL")
     _create_groups()
     _create_dependencies()
 
@@ -28,9 +27,9 @@ def downgrade() -> None:
     """Take back; jobs that wait for others may be claimed."""
     op.execute("UPDATE horae_jobs SET waits_for = NULL WHERE state = 'pending' AND waits_for = 'jobs'")
     op.drop_table("horae_dependencies")
+    op.drop_table("horae_group_parts")
     op.drop_table("horae_groups")
-    for name in ("unreported", "group"):
-        op.drop_index(f"horae_jobs_{name}", "horae_jobs")
+    op.drop_index("horae_jobs_unreported", "horae_jobs")
     for name in ("awaited", "group_id"):
         op.drop_column("horae_jobs", name)
 
@@ -67,6 +66,13 @@ def _create_groups() -> None:
     unsettled = "ended_at IS NULL AND (cancelled_at IS NOT NULL OR inserting_at IS NOT NULL)"
     _index("groups_unsettled", "horae_groups", "id", unsettled)
     op.create_index("horae_groups_ended_at", "horae_groups", ["ended_at"])
+    op.create_table(
+        "horae_group_parts",
+        sa.Column("group_id", row_id, nullable=False, autoincrement=False),
+        sa.Column("first_id", row_id, nullable=False, autoincrement=False),
+        sa.Column("last_id", row_id, nullable=False),
+        sa.PrimaryKeyConstraint("group_id", "first_id", name="horae_group_parts_pkey"),
+    )
 
 
 def _create_dependencies() -> None:

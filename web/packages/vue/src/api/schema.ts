@@ -925,6 +925,11 @@ export interface components {
              */
             error?: string | null;
             /**
+             * Error Code
+             * @description The limit that has ended the job, for programs: `expired`, `pending_timeout`, `hard_time_limit` or `schedule_time_limit`; null for other jobs.
+             */
+            error_code?: string | null;
+            /**
              * Expires On
              * @description When the job fails if it has not begun; null: never.
              */
@@ -1060,6 +1065,11 @@ export interface components {
              * @description The earliest start of the job.
              */
             due_on: string;
+            /**
+             * Error Code
+             * @description The limit that has ended the job, for programs: `expired`, `pending_timeout`, `hard_time_limit` or `schedule_time_limit`; null for other jobs.
+             */
+            error_code?: string | null;
             /**
              * Expires On
              * @description When the job fails if it has not begun; null: never.

@@ -1,0 +1,70 @@
+"""Picks where the live state of an application is kept and how its hints travel, by its settings.
+
+The client library of Redis is imported only if a setting names a Redis server.
+"""
+
+from typing import TYPE_CHECKING
+
+from horae.errors import ConfigurationError
+from horae.live.database import DatabaseLiveStore
+from horae.live.store import LiveStore
+from horae.settings import Settings
+from horae.storage.engine.database import Database, side_car_path
+from horae.storage.engine.dialect import SQLITE
+from horae.storage.engine.identity import identity_of
+from horae.wakeup.channel import WakeupChannel
+
+if TYPE_CHECKING:
+    from horae.redis_access.access import RedisAccess
+
+
+class Adapters:
+    """The live store and the wake-up channel of one application; both may use one Redis server."""
+
+    def __init__(self, settings: Settings, database: Database) -> None:
+        """Raise `ConfigurationError` for a Redis server that cannot be used as it is named, before it is connected."""
+        self._settings, self._database = settings, database
+        self._servers: dict[str, RedisAccess] = {}
+        self.live = self._live()
+        self.wakeup = self._wakeup()
+
+    def _live(self) -> LiveStore:
+        store = DatabaseLiveStore(self._database)
+        if (server := self._settings.redis_live or self._settings.redis) is None:
+            return store
+        access = self._access(server.get_secret_value())
+        from horae.live.redis import RedisLiveStore
+
+        return RedisLiveStore(access, store)
+
+    def _wakeup(self) -> WakeupChannel:
+        from horae.wakeup.local import LocalChannel
+        from horae.wakeup.silent import SilentChannel
+
+        if not self._settings.hints:
+            return SilentChannel()
+        if (server := self._settings.redis_hints or self._settings.redis) is not None:
+            access = self._access(server.get_secret_value())
+            from horae.wakeup.redis import RedisChannel
+
+            return RedisChannel(access)
+        if self._database.dialect == SQLITE:
+            return LocalChannel(side_car_path(self._database, "hints"))
+        from horae.wakeup.postgres import PostgresChannel
+
+        return PostgresChannel(self._database.url, listens=not self._database.pooled)
+
+    def _access(self, url: str) -> "RedisAccess":
+        """Return the access to a server, one for each URL, so that a failure is logged once."""
+        try:
+            from horae.redis_access.access import RedisAccess
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] != "redis":
+                raise
+            raise ConfigurationError(
+                "redis (HORAE_REDIS): the client library of Redis is not installed: pip install 'horae[redis]'"
+            ) from error
+        if url not in self._servers:
+            prefix = self._settings.redis_prefix or f"horae:{identity_of(self._database)}"
+            self._servers[url] = RedisAccess(url, prefix)
+        return self._servers[url]

@@ -1,0 +1,53 @@
+"""A short name for one database, the same for every process that uses it, whatever URL it has."""
+
+import hashlib
+import socket
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
+
+from horae.storage.engine.database import Database
+from horae.storage.engine.dialect import SQLITE
+
+LENGTH: Final = 6
+"""Bytes of the name; it tells the databases apart that share a Redis server, which are few."""
+
+_TABLE: Final = text(
+    "SELECT current_database(), oid, 'horae_jobs'::regclass::oid FROM pg_database WHERE datname = current_database()"
+)
+_SERVER: Final = text("SELECT system_identifier FROM pg_control_system()")
+
+
+def identity_of(database: Database) -> str:
+    """Return the name, which a failover keeps. A restored copy gets another one, a cloned server does not."""
+    if database.dialect == SQLITE:
+        parts = [_machine(), str(Path(database.url.database or "").resolve())]
+    else:
+        parts = [_server(database), *map(str, database.autocommit(_table))]
+    return hashlib.blake2b("\n".join(parts).encode(), digest_size=LENGTH).hexdigest()
+
+
+def _machine() -> str:
+    try:
+        return Path("/etc/machine-id").read_text(encoding="ascii")
+    except OSError:
+        return socket.gethostname()
+
+
+def _server(database: Database) -> str:
+    try:
+        return str(database.autocommit(_system_identifier))
+    except DBAPIError:  # not allowed to this role, as on some managed servers
+        return ""
+
+
+def _system_identifier(connection: Connection) -> int:
+    found: int = connection.execute(_SERVER).scalar_one()
+    return found
+
+
+def _table(connection: Connection) -> tuple[str, int, int]:
+    name, database, table = connection.execute(_TABLE).one()
+    return name, database, table
