@@ -3,6 +3,7 @@
 The client library of Redis is imported only if a setting names a Redis server.
 """
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from horae.errors import ConfigurationError
@@ -27,6 +28,16 @@ class Adapters:
         self._servers: dict[str, RedisAccess] = {}
         self.live = self._live()
         self.wakeup = self._wakeup()
+
+    @property
+    def redis_servers(self) -> "Collection[RedisAccess]":
+        """The Redis servers that the settings name."""
+        return self._servers.values()
+
+    def close(self) -> None:
+        """Close the channel and the store, but not the database."""
+        self.wakeup.close()
+        self.live.close()
 
     def _live(self) -> LiveStore:
         store = DatabaseLiveStore(self._database)

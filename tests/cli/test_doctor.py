@@ -21,8 +21,10 @@ from sqlalchemy import text
 from horae import Horae, JobContext
 from horae.client.doctor import basics, file, server, work
 from horae.client.doctor.finding import GIGABYTE, Finding, Level, Limits
+from horae.client.doctor.redis import check_redis
 from horae.domain.jobs.job import NodeId
 from horae.errors import DatabaseBusy
+from horae.redis_access.access import RedisAccess
 from horae.runtime.components import NodeOptions
 from horae.runtime.liveness.node_record import record_of
 from horae.storage.engine.database import Database
@@ -36,6 +38,7 @@ from horae.wakeup.silent import SilentChannel
 from tests.cli.conftest import Call, call, called, node_of, values
 from tests.harness.applications import execute
 from tests.harness.nodes import running_node, until_set
+from tests.harness.redis import RedisServer
 
 NOON = datetime(2026, 3, 29, 12, tzinfo=UTC)
 SERVER = Server(
@@ -321,6 +324,26 @@ def test_dead_nodes(alive: list[NodeView], running: int, level: Level) -> None:
     *_, dead = work.node_findings(alive, [(replace(NODE, id=NodeId("n2"), running=running), "its process is gone")])
     assert dead.level is level
     assert "node n2 (left, pid 7) is dead: its process is gone" in dead.message
+
+
+def test_redis_is_checked_and_its_password_not_shown(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    database = f"sqlite:///{copy}"
+    with RedisServer({"requirepass": "sesame"}) as server:
+        url = server.url().replace("//", "//:sesame@")
+        monkeypatch.setenv("HORAE_REDIS", url)
+        sound = call("doctor", "--database", database)
+        server.command("REPLICAOF", "127.0.0.1", server.port)
+        findings = [*check_redis([RedisAccess(url, "p"), RedisAccess(url.replace("sesame", "wrong-sesame"), "p")])]
+    gone = call("doctor", "--database", database)
+    address = f"redis://:***@127.0.0.1:{server.port}/0"
+    assert f"ok       redis: {address} answers in " in sound.stdout
+    assert "hints: hints from other processes arrive" in sound.stdout
+    assert findings[0].message.startswith(f"{address} refuses writes: You can't write against a read only replica")
+    assert findings[1].message.startswith(f"{address} does not answer: it refuses the user name or the password")
+    assert f"warning  redis: {address} does not answer: Error 111 connecting" in gone.stdout
+    assert "warning  hints: " in gone.stdout
+    assert (sound.exit_code, gone.exit_code) == (0, 0)
+    assert "sesame" not in f"{sound.output}{findings}{gone.output}"
 
 
 def test_hints_that_do_not_arrive() -> None:

@@ -243,8 +243,8 @@ class RedisLiveStore:
             check = now >= self._check_at
 
         def checked(pipeline: Pipeline) -> None:
-            if check:  # a replica or a full server still answers, and what others write is then elsewhere
-                pipeline.set(self._access.name("writable"), 1, ex=60)
+            if check:  # else what others write, which is then elsewhere, would not be found
+                self._access.check_writes(pipeline)
             fill(pipeline)
 
         try:

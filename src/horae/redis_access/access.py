@@ -5,6 +5,7 @@ and a caller that gets an error goes on without Redis.
 """
 
 import socket
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -40,6 +41,15 @@ class RedisTiming:
     """How long nothing may arrive on a subscription before the server is asked whether it is there."""
     close_within: float = 5.0
     """How long closing a subscription waits for its thread, which may be connecting or within a listener."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RedisState:
+    """What a server answers, for `horae doctor`: reasons if it does not work, and how long an answer takes."""
+
+    failure: str | None = None
+    refuses_writes: str | None = None
+    seconds: float = 0.0
 
 
 class RedisAccess:
@@ -83,6 +93,25 @@ class RedisAccess:
                 pipeline.publish(name, message)
 
         self.pipelined(fill)
+
+    def examine(self) -> RedisState:
+        """Check that the server answers and accepts writes, once its connection is open."""
+        try:
+            self.pipelined(Pipeline.ping)
+            began = time.monotonic()
+            self.pipelined(Pipeline.ping)
+            answered = time.monotonic()
+        except UNUSABLE as error:
+            return RedisState(failure=reason(error))
+        try:
+            self.pipelined(self.check_writes)
+        except UNUSABLE as error:
+            return RedisState(refuses_writes=reason(error))
+        return RedisState(seconds=answered - began)
+
+    def check_writes(self, pipeline: Pipeline) -> None:
+        """Add a write that fails if others would: a replica or a full server still answers what it has."""
+        pipeline.set(self.name("writable"), 1, ex=60)
 
     def name(self, *parts: object) -> str:
         """Return the name of a key or channel of this application."""

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 
 import typer
 from rich.text import Text
 
+from horae.adapters import Adapters
 from horae.app import Horae
 from horae.cli.context import target_of
 from horae.cli.escaping import printable
@@ -14,7 +16,8 @@ from horae.cli.options import AsJson
 from horae.cli.printing.output import STYLES, console, print_json
 from horae.client.doctor.basics import check_clock, check_hints, check_pooler, check_rows, first_checks
 from horae.client.doctor.file import examine_file
-from horae.client.doctor.finding import Finding, Level, warning
+from horae.client.doctor.finding import USUAL, Finding, Level, warning
+from horae.client.doctor.redis import check_redis
 from horae.client.doctor.server import examine_server
 from horae.client.doctor.system import system_findings
 from horae.client.doctor.work import left_findings
@@ -66,9 +69,20 @@ def examine(horae: Horae) -> Iterator[Finding]:
         yield from examine_file(database, horae.registry) if database.dialect == SQLITE else examine_server(database)
         if database.dialect != SQLITE:
             yield check_pooler(database)
-        yield check_hints(horae.components.wakeup, wanted=horae.settings.hints, pooled=database.pooled)
+        yield from _connections(horae, database)
         yield from _work(horae, database)
         yield check_rows(database)
+
+
+def _connections(horae: Horae, database: Database) -> Iterator[Finding]:
+    """Check what processes use to reach each other."""
+    given = horae.settings
+    with closing(Adapters(given, database)) as adapters:
+        yield from check_redis(adapters.redis_servers)
+        by_redis = given.redis is not None or given.redis_hints is not None
+        limits = replace(USUAL, hints_timeout=USUAL.redis_timeout) if by_redis else USUAL
+        pooled = database.pooled and not by_redis
+        yield check_hints(adapters.wakeup, wanted=given.hints, pooled=pooled, limits=limits)
 
 
 def print_finding(finding: Finding) -> None:

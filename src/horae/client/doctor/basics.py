@@ -106,7 +106,7 @@ def check_pooler(database: Database) -> Finding:
 
 
 def check_hints(wakeup: WakeupChannel, *, wanted: bool, pooled: bool = False, limits: Limits = USUAL) -> Finding:
-    """Check that processes can wake each other."""
+    """Check that processes can wake each other. `pooled`: hints would have to pass a pooler."""
     if pooled or not wanted:
         why = "not available behind a pooler" if pooled else "switched off"
         return ok("hints", f"{why}: nodes find work by polling, at most a second late")
@@ -122,7 +122,7 @@ def check_hints(wakeup: WakeupChannel, *, wanted: bool, pooled: bool = False, li
     return warning(
         "hints",
         "hints do not arrive; nodes find work by polling, at most a second late, and cancels take as long",
-        "Connect to PostgreSQL directly, or set HORAE_HINTS=false to stop trying.",
+        "Connect to PostgreSQL or Redis directly, or set HORAE_HINTS=false to stop trying.",
     )
 
 

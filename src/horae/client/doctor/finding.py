@@ -13,6 +13,7 @@ class Limits:
 
     clock_tolerance: float = 1.0  # difference between two clocks that no user notices
     hints_timeout: float = 6.0  # time for a first hint to arrive
+    redis_timeout: float = 2.0  # the same through Redis, which confirms a subscription after one round trip
     lock_timeout: float = 1.0  # time that a well-behaved writer may hold SQLite's write lock
     little_space: float = 0.1 * GIGABYTE  # free on the disk: writes will fail soon
     enough_space: float = GIGABYTE  # free on the disk: nothing to report
