@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -17,7 +18,8 @@ from horae.domain.jobs.job import JobId
 from horae.errors import ConfigurationError
 from horae.live.database import DatabaseLiveStore
 from horae.live.redis import RedisLiveStore
-from horae.live.store import CancelRequest
+from horae.live.store import CancelRequest, LiveReport
+from horae.runtime.components import Components
 from horae.runtime.timing import RunMonitorTiming, Timing
 from horae.storage.engine.database import Database
 from horae.wakeup.local import LocalChannel
@@ -27,6 +29,7 @@ from tests.client.test_fork import child_does
 from tests.harness.applications import counted_statements, url_of
 from tests.harness.nodes import running_node, until, until_released, until_set, until_state
 from tests.harness.redis import RedisServer
+from tests.storage.hint_recorder import HintRecorder, work
 
 MakeHorae = Callable[..., Horae]
 MAKE_CERTIFICATE: Final = [
@@ -229,6 +232,13 @@ def test_an_option_that_is_unknown_is_refused_at_the_start(make: MakeHorae) -> N
     assert "secret" not in str(caught.value)
 
 
+def permissions_in_the_guide() -> list[str]:
+    guide = (Path(__file__).parents[2] / "docs/guides/redis.md").read_text(encoding="utf-8")
+    block = guide.partition("ACL SETUSER horae on >password ")[2].partition("```")[0]
+    assert "+eval" in block
+    return block.split()
+
+
 def test_sockets_database_numbers_and_tls(make: MakeHorae, tmp_path: Path) -> None:
     certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
     subprocess.run(
@@ -243,11 +253,39 @@ def test_sockets_database_numbers_and_tls(make: MakeHorae, tmp_path: Path) -> No
     with RedisServer(tls) as server:
         server.command("CONFIG", "SET", "port", 0)
         server.command("CONFIG", "SET", "tls-port", server.port)
-        urls = {
-            f"unix://{server.socket}?db=3": 3,
-            f"rediss://127.0.0.1:{server.port}/4?ssl_ca_certs={certificate}": 4,
-        }
-        for url, number in urls.items():
-            components = make(redis=url).components
-            components.live.request_cancel(JobId(1), CancelRequest())
-            assert server.command("DBSIZE", number=number) > 0, vars(components.live)["_access"].log.failing
+        server.command("ACL", "SETUSER", "horae", "on", ">pw", *permissions_in_the_guide())
+        for number, url in enumerate(
+            (
+                f"redis://127.0.0.1:{server.port}/0",  # the port is for TLS alone
+                f"unix://{server.socket}?db=1",
+                f"unix://horae:pw@{server.socket}?db=2",
+                f"rediss://127.0.0.1:{server.port}/3?ssl_ca_certs={certificate}",
+                f"rediss://127.0.0.1:{server.port}/4",  # an authority that the system does not know
+            )
+        ):
+            components = make(redis=url, redis_prefix="horae:here").components
+            failures = vars(components.live)["_access"].log
+            use(components)
+            wait_for(lambda: components.wakeup.connected or "hints" in failures.failing)  # noqa: B023 - called at once
+            works, failing = number in {1, 2, 3}, failures.failing
+            assert (failing == {}, server.command("DBSIZE", number=number) > 0) == (works, works), failing
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def use(components: Components) -> None:
+    """Use whatever Redis can do."""
+    live, recorder = components.live, HintRecorder()
+    live.publish([LiveReport(JobId(1), 1, 50), LiveReport(JobId(2), 1, 50)])
+    live.request_cancel(JobId(1), CancelRequest())
+    assert live.read([JobId(1)]).keys() == live.cancel_requests([JobId(1)]).keys() == {JobId(1)}
+    live.forget([JobId(1)])
+    components.wakeup.subscribe(recorder)
+    components.wakeup.send(work(1))
+    recorder.wait_until(lambda: 1 in recorder.ids())
+    components.live.follow(lambda: None)()
