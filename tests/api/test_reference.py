@@ -31,7 +31,10 @@ def test_every_error_is_in_the_reference() -> None:
 def test_every_endpoint_is_in_the_reference() -> None:
     paths = set(re.findall(r'^ {4}"(/[^"]+)": \{$', GOLDEN.read_text(encoding="utf-8"), re.MULTILINE))
     named = {
-        path.replace("{job_id}", "{id}").replace("{schedule_id}", "{id}").replace("{queue}", "{name}")
+        path.replace("{job_id}", "{id}")
+        .replace("{group_id}", "{id}")
+        .replace("{schedule_id}", "{id}")
+        .replace("{queue}", "{name}")
         for path in paths
         if "/types/" not in path
     }

@@ -249,6 +249,8 @@ WRONG: list[tuple[str, Callable[[Horae, Any], object]]] = [
     ("expected a mapping", lambda horae, types: horae.jobs.start_group([(types.square, 3)])),  # type: ignore[list-item]
     ("tuple of 4", lambda horae, types: horae.jobs.start_group([(types.square, {}, 1, 2)])),  # type: ignore[list-item]
     ("unique_key", lambda horae, types: horae.jobs.start_group([types.fail], options=StartOptions(unique_key="a"))),
+    ("debounce is not", lambda horae, types: horae.jobs.start_group([(types.fail, {}, StartOptions(debounce="1s"))])),
+    ("exclude each", lambda horae, types: horae.jobs.start(types.fail, after=[1], debounce="1s")),
     ("after is not", lambda horae, types: horae.jobs.start_group([types.fail], options=StartOptions(after=[1]))),
     ("owner", lambda horae, types: horae.jobs.start_group([types.fail], options=StartOptions(owner="a"), owner="b")),
     ("after 'x'", lambda horae, types: horae.jobs.start(types.fail, after="x")),  # type: ignore[arg-type]

@@ -24,6 +24,7 @@ def _storable(text: str) -> str:
 
 Storable = Annotated[str, AfterValidator(_storable)]
 """A text that both databases can store."""
+GroupIdInPath = Annotated[int, Path(ge=1, le=LARGEST_ID, description="ID of the group.")]
 JobIdInPath = Annotated[int, Path(ge=1, le=LARGEST_ID, description="ID of the job.")]
 
 

@@ -17,6 +17,9 @@ from horae.errors import (
     CronSyntaxError,
     DeploymentDoesNotExist,
     DuplicateJob,
+    GroupDoesNotExist,
+    GroupNotCancellable,
+    GroupNotOpen,
     HoraeError,
     InvalidInterval,
     InvalidParameters,
@@ -72,10 +75,13 @@ class PermissionDenied(Refused):
 
 RESPONSES: Final[Mapping[type[Exception], tuple[int, str]]] = {
     JobDoesNotExist: (404, "ERROR_JOB_DOES_NOT_EXIST"),
+    GroupDoesNotExist: (404, "ERROR_GROUP_DOES_NOT_EXIST"),
     ScheduleDoesNotExist: (404, "ERROR_SCHEDULE_DOES_NOT_EXIST"),
     DeploymentDoesNotExist: (404, "ERROR_DEPLOYMENT_DOES_NOT_EXIST"),
     NotFound: (404, "ERROR_NOT_FOUND"),
     JobNotCancellable: (400, "ERROR_JOB_NOT_CANCELLABLE"),
+    GroupNotCancellable: (400, "ERROR_GROUP_NOT_CANCELLABLE"),
+    GroupNotOpen: (400, "ERROR_GROUP_NOT_OPEN"),
     JobNotRetryable: (400, "ERROR_JOB_NOT_RETRYABLE"),
     JobNotDeletable: (400, "ERROR_JOB_NOT_DELETABLE"),
     JobNotReschedulable: (400, "ERROR_JOB_NOT_RESCHEDULABLE"),
@@ -96,6 +102,7 @@ RESPONSES: Final[Mapping[type[Exception], tuple[int, str]]] = {
 
 NO_SUCH: Final[Mapping[str, str]] = {
     "job_id": RESPONSES[JobDoesNotExist][1],
+    "group_id": RESPONSES[GroupDoesNotExist][1],
     "schedule_id": RESPONSES[ScheduleDoesNotExist][1],
     "key": RESPONSES[DeploymentDoesNotExist][1],
 }

@@ -67,6 +67,7 @@ class JobQuery(RequestModel):
             "created:2026-11-01..2026-11-22 duration:>30s",
         ],
     )
+    group_id: int | None = Field(None, ge=1, le=LARGEST_ID, description="Only the members of this group.")
     limit: int = Field(100, ge=1, le=500, description="Jobs on a page, at most; does not apply to `job_ids`.")
     cursor: str | None = Field(None, pattern="^[0-9]{1,18}$", description="`next` of the previous page.")
 
@@ -111,6 +112,7 @@ class JobQuery(RequestModel):
             "schedule_id": self.schedule_id,
             # Owners do not see the error texts that are for developers, so they cannot search them either.
             "query": None if self.q is None else parse_query(self.q, technical=actor.sees_all),
+            "group_id": self.group_id,
             "limit": self.limit,
             "cursor": self.cursor,
         }

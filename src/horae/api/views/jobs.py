@@ -78,6 +78,11 @@ class JobView(View):
     cancelled_by: str | None
     schedule_id: int | None = Field(None, description="The schedule that it was started for.")
     tags: list[str] = Field([], description="The tags of the job and of its type, by which it can be found.")
+    group_id: int | None = Field(None, description="The group of which it is a member.")
+    waits_for: str | None = Field(
+        None,
+        description="What holds a pending job back even when it is due: `jobs` that must end first, or a `limit`.",
+    )
 
 
 class JobDetail(JobView):

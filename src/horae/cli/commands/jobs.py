@@ -39,6 +39,7 @@ def list_jobs(  # noqa: PLR0913 - one argument for each option
         list[str] | None, typer.Option(metavar="NAME", help="Only jobs in this queue. Repeatable.")
     ] = None,
     query: Query = None,
+    group: Annotated[int | None, typer.Option(metavar="ID", help="Only members of this group.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of jobs.")] = 50,
     cursor: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Continue after the last page, with the cursor it printed.")
@@ -53,6 +54,7 @@ def list_jobs(  # noqa: PLR0913 - one argument for each option
             owner=whose(owner),
             queues=queue or None,
             query=query,
+            group_id=group,
             limit=limit,
             cursor=cursor,
         )
@@ -111,6 +113,12 @@ def start(  # noqa: PLR0913 - one argument for each option
         str | None, typer.Option(metavar="TIME", help="Fail the job if it has not begun so long after it was due.")
     ] = None,
     max_attempts: Annotated[int | None, typer.Option(min=1, help="Maximum number of attempts.")] = None,
+    after: Annotated[
+        list[int] | None, typer.Option(metavar="ID", help="Start only after this job has ended. Repeatable.")
+    ] = None,
+    on_dependency_failure: Annotated[
+        str | None, typer.Option(metavar="WHAT", help="If such a job does not finish: cancel (default), fail or run.")
+    ] = None,
     until_ended: Annotated[
         bool, typer.Option("--wait", help="Wait until the job has ended and print its result.")
     ] = False,
@@ -138,6 +146,8 @@ def start(  # noqa: PLR0913 - one argument for each option
         "expires": None if expires is None else duration(expires),
         "max_attempts": max_attempts,
         "tags": tag or None,
+        "after": after or None,
+        "on_dependency_failure": on_dependency_failure,
     }
     values = parameters(horae.registry.get(type_), pairs or [], params)
     try:

@@ -76,6 +76,8 @@ def checked(job_type: JobType[Any], options: StartOptions, values: Mapping[str, 
     on_failure = OnDependencyFailure(options.on_dependency_failure or OnDependencyFailure.CANCEL)
     debounce = rule if isinstance(rule, Debounce) else None
     if debounce is not None:
+        if options.after:
+            raise InvalidRequest("after and debounce exclude each other: a later call would move the waiting job")
         new = replace(new, delay=debounce.seconds)
     return Creation(
         job_type, new, values, stored, key, debounce, after=options.after_ids, on_dependency_failure=on_failure

@@ -39,12 +39,12 @@ def possible_ids(ids: Collection[int] | None) -> list[JobId] | None:
     return [JobId(job_id) for job_id in ids if abs(of_kind("job id", job_id, int, "a whole number")) <= LARGEST_ID]
 
 
-def possible_id(schedule_id: int | None) -> int | None:
+def possible_id(given: int | None, name: str = "schedule_id") -> int | None:
     """The id that a database can have; raises `InvalidRequest` for what is no id."""
-    if schedule_id is None:
+    if given is None:
         return None
-    of_kind("schedule_id", schedule_id, int, "a whole number")
-    return min(schedule_id, LARGEST_ID)
+    of_kind(name, given, int, "a whole number")
+    return min(given, LARGEST_ID)
 
 
 def kept_seconds(older_than: Duration | None, keep: timedelta) -> float:

@@ -38,7 +38,8 @@ class ReadsJobs(JobsBase):
     def list(  # noqa: PLR0913 - the filters of a list
         self, *, states: Iterable[str] | None = None, types: Collection[str] | None = None,
         ids: Collection[int] | None = None, queues: Collection[str] | None = None, owner: Whose = EVERYBODY,
-        schedule_id: int | None = None, query: str | Query | None = None, limit: int = 100, cursor: str | None = None,
+        schedule_id: int | None = None, group_id: int | None = None, query: str | Query | None = None,
+        limit: int = 100, cursor: str | None = None,
     ) -> JobPage:  # fmt: skip
         """List jobs, newest first; long values are `LEFT_OUT`. None is no filter, `[]` matches nothing.
 
@@ -50,7 +51,8 @@ class ReadsJobs(JobsBase):
         wanted = JobFilter(
             states=wanted_states(states), types=filters.names_of("types", types), ids=possible_ids(ids),
             queues=filters.names_of("queues", queues), owner=owner_of(owner), before=before_cursor(cursor),
-            schedule_id=filters.possible_id(schedule_id), most_bytes=self.limits.listed_bytes,
+            schedule_id=filters.possible_id(schedule_id), group_id=filters.possible_id(group_id, "group_id"),
+            most_bytes=self.limits.listed_bytes,
             limit=None if ids is not None else limit + 1,
         )  # fmt: skip
         search = search_for(query, self._registry)

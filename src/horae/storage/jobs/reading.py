@@ -12,6 +12,7 @@ from horae.domain.jobs.job import LEFT_OUT, AttemptOutcome, Job, JobId, JobState
 from horae.storage.engine.dialect import IdList, TextList, among, longer_than, member_of
 from horae.storage.engine.unreadable_rows import read, readable, readable_page
 from horae.storage.engine.value_limits import MOST_ATTEMPTS, MOST_LEASES
+from horae.storage.jobs.group_tables import group_parts
 from horae.storage.jobs.tables import IS_OPEN, job_attempts, jobs
 
 COLUMNS: Final = tuple(jobs.c[field.name] for field in fields(Job))
@@ -55,6 +56,7 @@ class JobFilter:
     queues: Collection[str] | None = None
     owner: str | None = None
     schedule_id: int | None = None
+    group_id: int | None = None
     before: JobId | None = None
     limit: int | None = 100
     most_bytes: int | None = None
@@ -192,6 +194,11 @@ def conditions_of(dialect: str, wanted: JobFilter) -> list[ColumnElement[bool]]:
         conditions.append(jobs.c.owner == wanted.owner)
     if wanted.schedule_id is not None:
         conditions.append(jobs.c.schedule_id == wanted.schedule_id)
+    if wanted.group_id is not None:
+        parts = select(func.min(group_parts.c.first_id), func.max(group_parts.c.last_id))
+        among_them = parts.where(group_parts.c.group_id == wanted.group_id).subquery()
+        first, last = (select(column).scalar_subquery() for column in among_them.c)
+        conditions += [jobs.c.group_id == wanted.group_id, jobs.c.id >= first, jobs.c.id <= last]
     if wanted.before is not None:
         conditions.append(jobs.c.id < wanted.before)
     return conditions

@@ -1,0 +1,48 @@
+"""`horae groups`, and jobs that wait for others on the command line."""
+
+from contextlib import closing
+
+import pytest
+
+from horae import Horae
+from horae.storage.engine.database import Database
+from tests.cli.conftest import Call, values
+
+GROUP_FIELDS = {
+    "id", "owner", "on_failure", "then_id", "total", "finished", "failed", "cancelled", "created_at", "inserting_at",
+    "cancelled_at", "cancelled_by", "ended_at", "progress_percentage", "state",
+}  # fmt: skip
+
+
+@pytest.fixture
+def group(horae: Call, database: Database) -> int:
+    """A group of two members."""
+    horae("jobs", "start", "import_csv", "path=a")  # makes the tables
+    with closing(Horae(database.url.render_as_string(hide_password=False))) as application:
+
+        @application.job
+        def import_csv(path: str) -> None: ...
+
+        return application.jobs.start_group([(import_csv, {"path": "b"})] * 2, then=(import_csv, {"path": "c"})).id
+
+
+def test_a_group_is_shown_and_cancelled(bare: Call, group: int) -> None:
+    shown = values(bare("groups", "show", str(group), "--json"))
+    assert set(shown) == GROUP_FIELDS
+    assert (shown["state"], shown["total"]) == ("open", 2)
+    assert "0%" in bare("groups", "show", str(group)).stdout
+    listed = values(bare("jobs", "list", "--group", str(group), "--json"))["jobs"]
+    assert [job["params"]["path"] for job in listed] == ["b", "b"]
+    assert bare("groups", "wait", str(group), "--timeout", "10ms").exit_code == 1
+    cancelled = values(bare("groups", "cancel", str(group), "--by", "ann", "--json"))
+    assert (cancelled["state"], cancelled["cancelled_by"], cancelled["cancelled"]) == ("cancelled", "ann", 2)
+    assert bare("groups", "wait", str(group), "--json").exit_code == 1
+    assert bare("groups", "show", "4711").exit_code == 2
+
+
+def test_a_job_waits_for_another_one(horae: Call) -> None:
+    first = horae("jobs", "start", "import_csv", "path=a").stdout.strip()
+    waiting = values(horae("jobs", "start", "import_csv", "path=b", "--after", first, "--json"))
+    assert waiting["waits_for"] == "jobs"
+    wrong = horae("jobs", "start", "import_csv", "path=b", "--after", first, "--on-dependency-failure", "no")
+    assert wrong.exit_code == 2
