@@ -50,7 +50,8 @@ async def test_a_schedule_says_what_it_is(horae: Horae, client: Client) -> None:
         "disabled_reason": None, "pause_note": None, "job_id": None, "params": {"shards": 2}, "overlap": "buffer_one",
         "catch_up": "last", "catch_up_limit": 100, "catch_up_window_seconds": 604800, "jitter_seconds": 90,
         "max_runtime_seconds": 300, "max_retries": None, "retry_period": None, "backoff": "exponential",
-        "started_on": None, "version": 2, "overrides": {},
+        "started_on": None, "version": 2, "overrides": {}, "exclude": [], "next_skips": [], "skip_reason": None,
+        "skip_until": None, "moved_start": None,
     }  # fmt: skip
 
 
@@ -244,6 +245,25 @@ async def test_runs_that_failed_are_listed(horae: Horae, client: Client) -> None
     assert "RuntimeError" in found[0]["traceback"]
 
 
+async def test_the_next_time_is_skipped_and_shown_with_its_reason(horae: Horae, client: Client) -> None:
+    schedule_id, root = nightly(horae, exclude=["2090-01-01"]), client("root")
+    before = await read(client, schedule_id)
+    path = f"/api/schedules/{schedule_id}/skip/"
+    skipped = (await root.post(path)).json()
+    assert skipped["next_start_on"] == before["next_runs"][1]
+    assert skipped["next_skips"] == [
+        {"nominal_time": before["next_start_on"], "until": before["next_start_on"], "count": 1, "reason": "requested"}
+    ]
+    assert (skipped["skip_reason"], skipped["exclude"]) == ("requested", ["2090-01-01"])
+    undone = (await root.delete(path)).json()
+    assert (undone["next_start_on"], undone["next_skips"]) == (before["next_start_on"], [])
+    moved = (await root.patch(f"/api/schedules/{schedule_id}/", json={"next_start": "2031-01-01T12:00:00Z"})).json()
+    assert moved["moved_start"] == moved["next_start_on"] == "2031-01-01T12:00:00Z"
+    refused = await root.patch(f"/api/schedules/{schedule_id}/", json={"exclude": ["soon"]})
+    assert error_of(refused)[0] == 400
+    assert (await client("auditor").post(path)).status_code == 403
+
+
 async def test_it_is_put(horae: Horae, client: Client) -> None:
     root, path = client("root"), "/api/schedules/by-name/every%2Fnight/"
     body = {"job_type": "rebuild_index", "cron": "0 3 * * *", "params": {"shards": 7}}
@@ -342,7 +362,7 @@ async def test_only_what_is_named_changes(horae: Horae, client: Client) -> None:
         ({"queue": "a\0b"}, BODY, "queue"),
         ({"enabled": False}, BODY, "enabled"),
         ({"params": {"shards": "many"}}, BODY, "shards"),
-        ({"next_start": "2031-01-01T00:00:00Z"}, INVALID, "next_start does not go with cron"),
+        ({"exclude": ["soon"]}, INVALID, "exclude 'soon': expected a date"),
         ({"next_start": "2031-01-01T00:00:00"}, BODY, "next_start"),
         ({"cron": "* * * * * * 2020"}, (400, "ERROR_CRON_SYNTAX"), "never fire again"),
     ],

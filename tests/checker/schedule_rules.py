@@ -10,8 +10,9 @@ from tests.checker.reference_cron import fires_after
 from tests.checker.settings import Settings
 from tests.checker.tables import Attempt, Job, Schedule, Tables, Tick, shown
 
-OF_THEIR_OWN: Final = frozenset({"manual", "retry"})
+OF_THEIR_OWN: Final = frozenset({"manual", "retry", "moved"})
 """Reasons of runs that are no nominal times of the trigger."""
+ALTERATIONS: Final = frozenset({"schedule.alter", "schedule.put", "schedule.reset"})
 MOST_COUNTED: Final = 200_000
 """Nominal times of one row of the ledger that are counted one by one; longer rows are not."""
 
@@ -76,7 +77,7 @@ def _changed_at(tables: Tables, schedule: Schedule) -> int:
     altered = [
         change.at
         for change in tables.changes
-        if (change.action == "schedule.alter" and change.target in names)
+        if (change.action in ALTERATIONS and change.target in names)
         or (change.action == "deployment.deploy" and change.target == schedule.module)
     ]
     passed = [tick.until for tick in tables.ticks[schedule.id] if tick.reason == "altered"]

@@ -20,7 +20,7 @@ SCHEDULE_FIELDS = {
     "id", "name", "module", "job_type", "config", "trigger", "overlap", "catch_up", "catch_up_limit",
     "catch_up_window", "jitter", "max_runtime", "max_retries", "retry_period", "backoff", "queue", "priority", "state",
     "enabled", "disabled_reason", "pause_note", "job_id", "started_at", "next_start", "last_tick", "statistics",
-    "overrides",
+    "overrides", "exclude", "skip_reason", "skip_until", "moved_start",
 }  # fmt: skip
 RING_FIELDS = {"node", "name", "first", "second", "schedules"}
 
@@ -97,6 +97,23 @@ class TestAddAndAlter:
         assert (moved["trigger"]["text"], moved["priority"], moved["config"]["path"]) == ("1h", 5, "b")
         assert nightly("schedules", "alter", "1", "--no-fixed").stdout.startswith("schedule 1 (nightly) changed")
 
+    def test_the_next_start_is_skipped_moved_and_shown(self, nightly: Call) -> None:
+        nightly("schedules", "alter", "nightly", "--exclude", "2035-01-02..2035-01-03", "--exclude", "2035-01-05")
+        altered = values(nightly("schedules", "alter", "nightly", "--next-start", "2035-01-01T12:00Z", "--json"))
+        assert instant(altered["moved_start"]) == instant("2035-01-01T12:00Z")
+        following = values(nightly("schedules", "next", "nightly", "--count", "3", "--json"))
+        assert [instant(start).day for start in following["starts"]] == [1, 4, 6]
+        assert [(each["count"], each["reason"]) for each in following["skipped"]][1:] == [
+            (2, "excluded"),
+            (1, "excluded"),
+        ]
+        assert "replaced" in nightly("schedules", "next", "nightly").stdout
+        undone = values(nightly("schedules", "skip", "nightly", "--undo", "--json"))
+        assert (undone["moved_start"], undone["skip_reason"]) == (None, None)
+        said = nightly("schedules", "skip", "nightly").stdout
+        assert said.startswith("schedule 1 (nightly) skips its next time; next start: 20")
+        assert one(nightly)["skip_reason"] == "requested"
+
     def test_put_adds_changes_or_leaves(self, horae: Call) -> None:
         put = ("schedules", "put", "nightly", "import_csv", "--cron", "0 3 * * *", "--config", "path=a.csv")
         assert horae(*put).stdout.startswith("schedule 1 (nightly) created; next start: 20")
@@ -122,7 +139,7 @@ class TestAddAndAlter:
             (("--every", "1h", "--max-retries", "-1"), 2, "max_retries -1"),
             (("--every", "1h", "--max-runtime", "soon"), 2, "soon"),
             (("--cron", "* * * * * * 2020"), 2, "it can never fire again"),
-            (("--cron", "0 3 * * *", "--next-start", "2031-01-01T03:00Z"), 2, "next_start does not go with cron"),
+            (("--cron", "0 3 * * *", "--exclude", "Christmas"), 2, "exclude 'Christmas': expected a date"),
             (("--every", "1h", "--next-start", "soon"), 2, "--next-start 'soon': expected an ISO time"),
             (("--every", "1h", "--initial-start", "soon"), 2, "--initial-start 'soon': expected an ISO time"),
             (("--every", "1h", "--timezone", "Mars/Olympus"), 2, "Mars/Olympus"),

@@ -1,5 +1,6 @@
 """Triggers, rules and histories of schedules to draw from."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
@@ -65,3 +66,17 @@ def rules(draw: st.DrawFn, triggers: st.SearchStrategy[Trigger] = fast_crons() |
         retry_period=draw(st.none() | st.sampled_from(["1s", "1m", "1h"]).map(Interval.parse)),
         backoff=draw(st.sampled_from(["exponential", "linear", "constant"])),
     )
+
+
+EXCLUSIONS = [
+    (),
+    ("2026-03-29",),
+    ("2026-03-28T14:00:00+00:00..2026-03-28T14:40:00+00:00", "2026-03-28T15:00:00+00:00..2026-03-29T01:30:00+00:00"),
+    ("2026-03-28..2099-12-31",),
+]
+
+
+@st.composite
+def excluding_rules(draw: st.DrawFn) -> Rules:
+    """Rules with an exclusion calendar, which may exclude everything."""
+    return replace(draw(rules()), exclude=draw(st.sampled_from(EXCLUSIONS)))

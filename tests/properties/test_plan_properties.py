@@ -1,5 +1,6 @@
 """Laws of the plan that hold through every history of events."""
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -12,23 +13,37 @@ from horae.domain.schedules.plan import plan
 from horae.domain.schedules.planning_state import (
     Activated,
     Altered,
+    BackfillRequested,
+    ChangeWithdrawn,
     Due,
     Event,
+    NextStartSet,
     Plan,
     Resumed,
     RunByHand,
     RunEnded,
     ScheduleSnapshot,
+    SkipRequested,
 )
 from horae.domain.schedules.recovery import CRASH_WAIT
 from horae.domain.schedules.schedule import CatchUp, DisabledReason, Overlap, Rules
+from horae.domain.schedules.skipping import reason_to_skip
 from horae.domain.schedules.statistics import RunOutcome
 from horae.domain.schedules.tick import REASONS, Decision, Reason, Ticks
 from horae.domain.schedules.timeline import Timeline
-from tests.properties.schedule_strategies import START, fast_crons, fast_intervals, rules, timed_triggers
+from horae.errors import InvalidRequest
+from tests.properties.schedule_strategies import (
+    START,
+    excluding_rules,
+    fast_crons,
+    fast_intervals,
+    rules,
+    timed_triggers,
+)
 
 BAD = {RunOutcome.FAILED, RunOutcome.CRASHED}
-BESIDES = {Reason.RETRY, Reason.MANUAL}
+BESIDES = {Reason.RETRY, Reason.MANUAL, Reason.MOVED, Reason.BACKFILL}
+IN_GAPS = {Reason.REQUESTED, Reason.REPLACED, Reason.EXCLUDED}
 NOTHING = timedelta(0)
 
 short = st.timedeltas(NOTHING, timedelta(minutes=3))
@@ -47,6 +62,7 @@ class History:
     runs: list[tuple[datetime, bool]] = field(default_factory=list[tuple[datetime, bool]])
     ticks: list[Ticks] = field(default_factory=list[Ticks])
     streak: int = 0
+    past: datetime = START - timedelta(days=365, microseconds=1)  # where backfills begin; no nominal time
 
     @classmethod
     def of(cls, of: Rules, seed: int = 0, *, start: datetime = START) -> "History":
@@ -69,6 +85,8 @@ class History:
             next_start=made.next_start,
             started=self.runs[0][0] if alone and self.runs else None,
             disabled=made.disabled,
+            change=made.change,
+            backfill=made.backfill,
         )
         self.check(before, event, made)
         return made
@@ -95,7 +113,7 @@ class History:
             self.streak = 0
         if isinstance(event, RunEnded):
             self.runs.remove((event.started, event.by_hand))
-            if event.outcome is not RunOutcome.CANCELLED:
+            if event.outcome not in {RunOutcome.CANCELLED, RunOutcome.UNCOUNTED}:
                 self.streak = self.streak + 1 if event.outcome in BAD else 0
 
     def check(self, before: ScheduleSnapshot, event: Event, made: Plan) -> None:
@@ -108,9 +126,16 @@ class History:
             most = before.rules.max_retries
             used_up = most is not None and event.outcome in BAD and self.streak > most
             assert (made.disabled is DisabledReason.RETRIES_USED_UP) == used_up
+        for tick in made.ticks:
+            if tick.decision is Decision.FIRED and tick.reason not in {Reason.RETRY, Reason.MANUAL, Reason.MOVED}:
+                assert reason_to_skip(before.rules, before.change, tick.first) is None or tick.reason is Reason.BACKFILL
+            if tick.reason in IN_GAPS:
+                assert tick.last <= self.now
+                assert reason_to_skip(before.rules, before.change, tick.first) is tick.reason
+                assert reason_to_skip(before.rules, before.change, tick.last) is tick.reason
         if isinstance(event, Due) and before.disabled is None and not before.executing and before.next_start:
             waits_still = made.next_start is None or made.next_start > self.now
-            assert made.fire is not None or waits_still
+            assert made.fire is not None or waits_still or any(tick.reason in IN_GAPS for tick in made.ticks)
 
 
 def check_counts(made: Plan) -> None:
@@ -144,7 +169,7 @@ def check_next_start(after: ScheduleSnapshot, event: Event, now: datetime, *, ch
         assert after.next_start is None
     elif after.next_start is None:
         assert after.executing
-    elif changed and not isinstance(event, RunByHand | Altered):
+    elif changed and not isinstance(event, RunByHand | Altered | SkipRequested | ChangeWithdrawn):
         assert after.next_start >= now
 
 
@@ -156,9 +181,31 @@ def check_repetition(ticks: list[Ticks]) -> None:
     assert len(set(keys)) == len(keys)
 
 
+STEPS = ["due", "due", "due", "end", "end", "hand", "pause", "resume", "live", "alter"]
+STEPS += ["skip", "move", "withdraw", "backfill"]
+
+
+def change_start(history: History, what: str, wait: timedelta) -> None:
+    events: dict[str, Event] = {
+        "skip": SkipRequested(),
+        "move": NextStartSet(history.now + wait),
+        "withdraw": ChangeWithdrawn(),
+        "backfill": BackfillRequested(),
+    }
+    if what == "withdraw" and history.snapshot.disabled is not None:
+        return
+    if what == "backfill" and (history.snapshot.disabled or history.snapshot.rules.finish_trigger):
+        return
+    if what == "backfill" and not history.snapshot.backfill:
+        history.past -= timedelta(days=1)
+        history.snapshot = replace(history.snapshot, backfill=(history.past, history.past + timedelta(seconds=1)))
+    with suppress(InvalidRequest):  # nothing is next, or a run executes
+        history.happen(events[what])
+
+
 def step(history: History, data: st.DataObject) -> None:
     history.now += data.draw(waits)
-    match data.draw(st.sampled_from(["due", "due", "due", "end", "end", "hand", "pause", "resume", "live", "alter"])):
+    match data.draw(st.sampled_from(STEPS)):
         case "end" if history.runs:
             index = data.draw(st.integers(0, len(history.runs) - 1))
             history.end(data.draw(outcomes), index, scheduler_started=history.now - data.draw(waits))
@@ -170,6 +217,8 @@ def step(history: History, data: st.DataObject) -> None:
             history.happen(Resumed())
         case "live":
             history.happen(Activated())
+        case "skip" | "move" | "withdraw" | "backfill" as what:
+            change_start(history, what, data.draw(waits))
         case "alter":
             overlap = history.snapshot.rules.overlap  # whether runs may be parallel cannot change during one
             history.alter(data.draw(rules().filter(lambda new: new.overlap is overlap or not history.runs)))
@@ -177,7 +226,7 @@ def step(history: History, data: st.DataObject) -> None:
             history.happen(Due())
 
 
-@given(st.data(), rules(), seeds)
+@given(st.data(), excluding_rules(), seeds)
 def test_every_history_keeps_the_laws(data: st.DataObject, of: Rules, seed: int) -> None:
     history = History.of(of, seed)
     for _ in range(data.draw(st.integers(1, 25))):
@@ -241,7 +290,8 @@ def test_who_resumes_makes_up_for_nothing(data: st.DataObject, of: Rules, seed: 
     assert made.last_tick == history.now
     assert made.statistics.consecutive_failures == made.statistics.consecutive_crashes == 0
     assert all(tick.decision is Decision.SKIPPED for tick in made.ticks)
-    assert made.next_start is None or made.next_start > history.now or history.snapshot.rules.finish_trigger
+    others = history.snapshot.rules.finish_trigger or made.backfill
+    assert made.next_start is None or made.next_start > history.now or others
 
 
 @given(rules(fast_intervals()), st.lists(st.sampled_from(sorted(BAD)), min_size=1, max_size=12), waits, waits, seeds)

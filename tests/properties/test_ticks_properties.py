@@ -9,12 +9,23 @@ from hypothesis import strategies as st
 
 from horae.domain.cron.expression import CronExpression
 from horae.domain.cron.wall_clock import DstFold, DstGap
+from horae.domain.schedules.exclusion import Gap
+from horae.domain.schedules.run_times import RunTimes
 from horae.domain.schedules.schedule import CatchUp, Overlap, Rules
-from horae.domain.schedules.tick import ON_TIME_WITHIN, REASONS, Judgement, backlog, judge_late, judge_overlapped
+from horae.domain.schedules.skipping import skipped_between
+from horae.domain.schedules.tick import (
+    ON_TIME_WITHIN,
+    REASONS,
+    Judgement,
+    Reason,
+    backlog,
+    judge_late,
+    judge_overlapped,
+)
 from horae.domain.schedules.timeline import MICROSECOND, Timeline, hashed_delay
 from horae.domain.schedules.trigger import Trigger, parse_trigger
 from tests.properties.cron_strategies import CHANGES, FOLDS, GAPS, expressions, fires, moments, times_near_a_change
-from tests.properties.schedule_strategies import START, any_triggers, jitters, rules, timed_triggers
+from tests.properties.schedule_strategies import START, any_triggers, jitters, moments_of_history, rules, timed_triggers
 
 lengths = st.one_of(
     st.timedeltas(timedelta(0), timedelta(minutes=20)), st.timedeltas(timedelta(0), timedelta(hours=40))
@@ -165,3 +176,32 @@ def test_what_overlaps_is_dropped_or_kept_by_the_policy(
     }
     assert judgement.kept == expected[of.overlap]
     assert judgement.mark_after(mark) == (judgement.dropped[-1].last if judgement.dropped else mark)
+
+
+@st.composite
+def gaps(draw: st.DrawFn) -> list[Gap]:
+    """Disjoint gaps, in order; they may touch."""
+    ends = sorted(draw(st.lists(moments_of_history, max_size=8, unique=True)))
+    return [Gap(start, end, Reason.EXCLUDED) for start, end in zip(ends[::2], ends[1::2], strict=False)]
+
+
+@given(timelines(), gaps(), st.timedeltas(timedelta(0), timedelta(days=1)), lengths)
+def test_times_in_no_gap_are_counted_and_found_as_they_are_listed(
+    timeline: Timeline, gaps: list[Gap], offset: timedelta, length: timedelta
+) -> None:
+    mark, until = START + offset, START + offset + length
+    runs = RunTimes(timeline, gaps)
+    every = times(timeline, mark, until)
+    listed = [moment for moment in every if not any(gap.start <= moment < gap.end for gap in gaps)]
+    assert runs.count(mark, until) == len(listed)
+    assert runs.due(mark, until) == len([moment for moment in listed if timeline.start_of(moment) <= until])
+    for index in {1, 2, 9, 10, len(listed) // 2, len(listed)}:
+        if 1 <= index <= len(listed):
+            assert runs.nth(mark, index, until) == listed[index - 1]
+    following = runs.after(mark)
+    if listed:
+        assert following == listed[0]
+    else:
+        assert following is None or following > until
+    skipped = sum(ticks.count for ticks in skipped_between(timeline, gaps, mark, until))
+    assert skipped == len(every) - len(listed)

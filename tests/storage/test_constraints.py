@@ -12,7 +12,7 @@ from horae.storage.engine.dialect import POSTGRESQL
 from horae.storage.jobs.log_tables import job_logs
 from horae.storage.jobs.tables import job_attempts, job_tags, jobs, live_metadata, metadata, nodes, queues
 from horae.storage.operations.audit_tables import audit, sessions
-from horae.storage.schedules.tables import deployments, schedule_statistics, schedules, ticks
+from horae.storage.schedules.tables import backfill_times, deployments, schedule_statistics, schedules, ticks
 
 NOW: Final = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
 
@@ -86,6 +86,7 @@ TICK: Final[Row] = {
 }
 SKIPPED: Final[Row] = {**TICK, "decision": "skipped", "job_id": None}
 STATISTICS: Final[Row] = {"schedule_id": 1}
+BACKFILL_TIME: Final[Row] = {"schedule_id": 1, "nominal_time": NOW, "requested_at": NOW}
 DEPLOYMENT: Final[Row] = {
     "key": "k",
     "module": "app",
@@ -98,6 +99,7 @@ AUDIT: Final[Row] = {"at": NOW, "actor": "alice", "action": "cancel", "target": 
 PARENTS: Final[dict[Table, tuple[Table, Row]]] = {
     ticks: (schedules, {**SCHEDULE, "id": 1}),
     schedule_statistics: (schedules, {**SCHEDULE, "id": 1}),
+    backfill_times: (schedules, {**SCHEDULE, "id": 1}),
 }
 
 VIOLATIONS: Final[list[tuple[str, Table, Row]]] = [
@@ -167,6 +169,7 @@ ALLOWED: Final[list[tuple[Table, Row]]] = [
     (schedules, {**SCHEDULE, "state": "disabled", "enabled": False, "disabled_reason": "paused", "next_start": None}),
     (schedules, {**SCHEDULE, "state": "executing", "run_token": 1, "next_start": None}),
     (schedule_statistics, STATISTICS),
+    (backfill_times, BACKFILL_TIME),
     (ticks, TICK),
     (audit, AUDIT),
     (ticks, {**SKIPPED, "count": 3, "until": NOW + timedelta(seconds=2)}),
@@ -198,6 +201,7 @@ KEYS: Final[list[tuple[str, Table, Row, Row]]] = [
     ("horae_schedules_name", schedules, SCHEDULE, SCHEDULE),
     ("horae_schedule_statistics_pkey", schedule_statistics, STATISTICS, STATISTICS),
     ("horae_ticks_pkey", ticks, TICK, SKIPPED),
+    ("horae_backfill_times_pkey", backfill_times, BACKFILL_TIME, BACKFILL_TIME),
     ("horae_audit_pkey", audit, {**AUDIT, "id": 1}, {**AUDIT, "id": 1, "action": "retry"}),
     ("horae_sessions_pkey", sessions, SESSION, {**SESSION, "token_hash": "other"}),
 ]

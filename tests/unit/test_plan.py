@@ -480,8 +480,6 @@ def test_an_interval_from_the_finish_can_be_told_when_to_start_next() -> None:
 @pytest.mark.parametrize(
     ("snapshot", "words"),
     [
-        (idle(cron("* * * * *")), "next_start does not go with cron"),
-        (idle(every("1h; fixed")), "initial_start moves the grid"),
         (replace(idle(every("1h")), disabled=DisabledReason.PAUSED, next_start=None), "paused"),
         (fired(idle(every("1h")), NOON), "a run executes"),
     ],

@@ -167,5 +167,9 @@ def test_a_grid_without_an_initial_start_is_the_calendars(text: str, point: date
 
 def test_each_rule_of_a_schedule_is_declared_once() -> None:
     """The options that callers give, the rules that are stored and the body of HTTP requests have the same names."""
-    assert set(RuleKeywords.__annotations__) == {field.name for field in fields(Rules)} - {"key", "trigger"}
+    assert set(RuleKeywords.__annotations__) == {field.name for field in fields(Rules)} - {
+        "key",
+        "trigger",
+        "calendar_days",
+    }
     assert set(ScheduleOptions.__annotations__) == {*ScheduleKeywords.__annotations__, "params"}

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from horae.domain.schedules.preview import upcoming
 from horae.domain.schedules.schedule import Rules
-from horae.domain.schedules.timeline import upcoming
 from horae.domain.schedules.trigger import parse_trigger
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)

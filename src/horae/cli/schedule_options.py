@@ -18,7 +18,7 @@ class Option(NamedTuple):
 
     help: str
     metavar: str | None = None
-    kind: type = str
+    kind: Any = str
 
 
 OPTIONS: Final[Mapping[str, Option]] = {
@@ -27,7 +27,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
     "timezone": Option("IANA time zone. Default: UTC.", "NAME"),
     "fixed": Option("Run --every at fixed times, instead of after each finish.", kind=bool),
     "initial_start": Option("First start of --every; fixed times count from it.", "ISO"),
-    "next_start": Option("Next start of --every; a time in the past means now.", "ISO"),
+    "next_start": Option("Move the next start, once; a time in the past means now.", "ISO"),
     "dst_gap": Option("Times skipped when clocks go forward.", "shift|skip"),
     "dst_fold": Option("Times repeated when clocks go back.", "first|second|both"),
     "overlap": Option("skip, buffer_one, buffer_all, cancel_other, terminate_other or allow_all.", "POLICY"),
@@ -39,6 +39,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
     "max_retries": Option("Retries after a failure; one more failure disables the schedule.", kind=int),
     "retry_period": Option("Delay of the first retry.", "LENGTH"),
     "backoff": Option("Growth of the delay between retries.", "exponential|linear"),
+    "exclude": Option("Date or range to leave out, such as 2026-12-24..2026-12-26. Repeatable.", "DATE", list[str]),
     "queue": Option("Queue of its jobs.", "NAME"),
     "priority": Option("Priority of its jobs; higher runs first.", kind=int),
 }

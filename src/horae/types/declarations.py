@@ -7,6 +7,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 from typing_extensions import Unpack
 
 from horae.types.application_hooks import ApplicationHooks, add, around_hook, process_hook
+from horae.types.calendars import CalendarFunction, functions_in
 from horae.types.context import JobContext
 from horae.types.function import BodyKeywords, JobFunction, JobKeywords
 from horae.types.job_type import JobType
@@ -82,6 +83,8 @@ class Declarations:
             job_function = JobFunction(function, **options)
             kind = job_function.job_type
             its_rules = rules_of(f"{function.__module__}.{kind.type}", trigger, rules)
+            for calendar in functions_in(rules.get("exclude", [])):
+                self.registry.add_calendar(calendar)
             params = params_of(kind, given.get("params", {}))
             self.registry.add(kind)
             # A reloaded module declares the same schedules again: replace, do not add.
@@ -90,6 +93,15 @@ class Declarations:
             return job_function
 
         return declare
+
+    def calendar(self, function: CalendarFunction) -> CalendarFunction:
+        """Register a function that returns whether a day is excluded, for schedules that are added at run time.
+
+        It is named `calendar:module.function` there. A function in the `exclude` of a declared schedule is registered
+        with it.
+        """
+        self.registry.add_calendar(function)
+        return function
 
     def register(self, job_type: type[J]) -> type[J]:
         """Register a subclass of `JobType`; also a decorator. Raises `InvalidJobType`, `JobTypeAlreadyRegistered`."""

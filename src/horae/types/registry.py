@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from horae.errors import InvalidJobType, JobTypeAlreadyRegistered, UnknownJobType
+from horae.types.calendars import CalendarFunction, calendar_name
 from horae.types.context import BodyGroups
 from horae.types.function import JobFunction
 from horae.types.job_type import JobType
@@ -24,11 +25,12 @@ class Listener:
 
 
 class Registry:
-    """Job types by name."""
+    """Job types by name, and the calendar functions of schedules."""
 
     def __init__(self) -> None:
         self._types: dict[str, JobType[Any]] = {}
         self._loads: dict[str, object] = {}
+        self.calendars: dict[str, CalendarFunction] = {}
         self._listeners: list[Listener] = []
         self.groups: BodyGroups | None = None
         """Finds the groups of jobs for the bodies of these types."""
@@ -69,6 +71,10 @@ class Registry:
             f"job type {job_type.type!r} of {_origin(job_type)} is already registered by {_origin(present)}; "
             f"known: {', '.join(sorted(self._types))}"
         )
+
+    def add_calendar(self, function: CalendarFunction) -> None:
+        """Register a calendar function under the name of its module and its own. Raises `InvalidRequest`."""
+        self.calendars[calendar_name(function)] = function
 
     def get(self, name: str) -> JobType[Any]:
         """Return the type of this name. Raises `UnknownJobType`, which lists the known ones."""

@@ -3,7 +3,7 @@
 import hashlib
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypedDict, get_origin, get_type_hints
@@ -17,6 +17,7 @@ from horae.domain.times.duration import Duration, parse_duration
 from horae.domain.times.interval import Interval
 from horae.errors import InvalidRequest, SchemaError, quoted
 from horae.types.arguments import check_moment, of_kind
+from horae.types.calendars import Exclusion, entries_of
 from horae.types.context import JobContext
 from horae.types.function import BodyKeywords
 from horae.types.job_type import JobType
@@ -29,7 +30,8 @@ class RuleKeywords(TypedDict, total=False):
     """The rules of a schedule beside its trigger; durations as `"90s"`, `"5m"`, `"1 day"` or a timedelta.
 
     `max_retries`: further tries after a failure before the schedule is disabled. `catch_up_limit` and `catch_up_window`
-    bound which missed times are caught up. See `Rules` for the rest.
+    bound which missed times are caught up. `exclude`: days, ranges, or functions of a date, by the clock of the
+    schedule's zone. See `Rules` for the rest.
     """
 
     overlap: Overlap | str
@@ -41,6 +43,7 @@ class RuleKeywords(TypedDict, total=False):
     max_retries: int | None
     retry_period: Duration
     backoff: Growth
+    exclude: Sequence[Exclusion] | Exclusion
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +156,7 @@ _PARSERS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
     "catch_up_window": parse_duration,
     "jitter": parse_duration,
     "max_runtime": parse_duration,
+    "exclude": lambda _name, value: entries_of(value),
 }
 """Of the options that are parsed here; `Rules` parses the policies."""
 
@@ -232,7 +236,7 @@ def schema_hash(schema: str) -> str:
 def _beyond_defaults(schedule: Schedule) -> list[tuple[str, Any]]:
     rules, plain = schedule.rules, Rules(key=schedule.rules.key, trigger=schedule.rules.trigger)
     names = (name for name in RuleKeywords.__annotations__ if getattr(rules, name) != getattr(plain, name))
-    options = [(name, getattr(rules, name)) for name in names]
+    options = [(name, ", ".join(rules.exclude) if name == "exclude" else getattr(rules, name)) for name in names]
     return [*options, ("job", schedule.job_type), ("queue", schedule.queue), ("priority", schedule.priority)]
 
 

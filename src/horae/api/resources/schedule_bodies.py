@@ -32,7 +32,7 @@ class ScheduleOptions(TypedDict, total=False):
     dst_gap: DstGap
     dst_fold: DstFold
     fixed: Annotated[bool, Field(description="Count `every` on a grid, not from the end of a run.")]
-    next_start: Annotated[_Time, Field(description="Next start of `every`; a time in the past means at once.")]
+    next_start: Annotated[_Time, Field(description="Moves the next start, once; a time in the past means at once.")]
     initial_start: Annotated[_Time | None, Field(description="First start of `every`, anchor of its grid.")]
     overlap: Overlap
     catch_up: CatchUp
@@ -46,6 +46,14 @@ class ScheduleOptions(TypedDict, total=False):
     ]
     retry_period: _Duration | None
     backoff: Growth
+    exclude: Annotated[
+        list[_Text],
+        Field(
+            description="Days on which it does not run, by the clock of its zone: dates, ranges, calendar functions.",
+            examples=[["2026-12-24..2026-12-26", "calendar:shop.holidays"]],
+            max_length=1000,
+        ),
+    ]
     queue: _Name
     priority: int
     params: Annotated[dict[str, Any], Field(description="All parameters of its jobs.")]

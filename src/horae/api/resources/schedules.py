@@ -143,6 +143,22 @@ async def delete_schedule(services: ServicesHere, actor: Staff, schedule_id: Sch
         await services.change(partial(services.schedules.delete, schedule_id))
 
 
+@router.post("/{schedule_id}/skip/", responses=documented(400, 404))
+async def skip_next_time(services: ServicesHere, actor: Staff, schedule_id: ScheduleId) -> ScheduleDetail:
+    """Skip the next nominal time, once; repeating the request before that time changes nothing. For staff."""
+    async with services.audited(actor, "schedule.skip", str(schedule_id)):
+        skipped = await services.change(partial(services.schedules.skip_next, schedule_id))
+    return services.schedule_views.detail(skipped)
+
+
+@router.delete("/{schedule_id}/skip/", responses=documented(400, 404))
+async def undo_skip(services: ServicesHere, actor: Staff, schedule_id: ScheduleId) -> ScheduleDetail:
+    """Take back the skipping of the next nominal time, or a next start that was moved. For staff."""
+    async with services.audited(actor, "schedule.undo_skip", str(schedule_id)):
+        kept = await services.change(partial(services.schedules.undo_skip, schedule_id))
+    return services.schedule_views.detail(kept)
+
+
 @router.post("/{schedule_id}/pause/", responses=documented(400, 404, 413))
 async def pause_schedule(
     services: ServicesHere, actor: Staff, schedule_id: ScheduleId, pause: SchedulePause

@@ -64,6 +64,15 @@ class ScheduleItem(View):
     statistics: StatisticsItem
 
 
+class SkipItem(View):
+    """Nominal times in a row that will be skipped."""
+
+    nominal_time: datetime = Field(validation_alias="first")
+    until: datetime = Field(validation_alias="last", description="The last of these nominal times.")
+    count: int
+    reason: str = Field(description="`excluded`, `requested` or `replaced`.")
+
+
 class ScheduleDetail(ScheduleItem):
     """A schedule as on its own page."""
 
@@ -77,12 +86,19 @@ class ScheduleDetail(ScheduleItem):
     max_retries: int | None
     retry_period: Annotated[str, BeforeValidator(str)] | None
     backoff: str
+    exclude: list[str] = Field(description="The entries of its exclusion calendar.")
     overrides: dict[str, Any] = Field(
         description="What was changed of a declared schedule at run time: the declared value of each changed field."
     )
     started_on: datetime | None = Field(validation_alias="started_at", description="When the run in progress started.")
     created_on: datetime = Field(validation_alias="created_at")
     next_runs: list[datetime] = Field(description="The next starts, as far as they are known; none if it is disabled.")
+    next_skips: list[SkipItem] = Field(description="The nominal times up to the last of these that will be skipped.")
+    skip_reason: Literal["requested", "replaced"] | None = Field(
+        description="Why a nominal time is skipped once: on request, or because the next start was moved."
+    )
+    skip_until: datetime | None = Field(description="The last nominal time that is skipped for this reason.")
+    moved_start: datetime | None = Field(description="When the next run starts once, instead.")
 
 
 class PutResult(View):
@@ -153,7 +169,16 @@ class ScheduleItems:
         overrides = dict(view.overrides)
         if "params" in overrides:
             overrides["params"] = shown_parameters(self._registry, view.job_type, overrides["params"])
-        more = {"params": params, "overrides": overrides, "next_runs": view.upcoming(NEXT_RUNS)}
+        next_runs, change = view.upcoming(NEXT_RUNS), view.change
+        more = {
+            "params": params,
+            "overrides": overrides,
+            "next_runs": next_runs,
+            "next_skips": view.skips(next_runs[-1] if next_runs else None),
+            "skip_reason": None if change is None else change.reason,
+            "skip_until": None if change is None else change.skip_until,
+            "moved_start": None if change is None else change.start,
+        }
         return ScheduleDetail.model_validate({**attributes(view.rules), **_values(view), **more})
 
     def page(self, page: SchedulePage) -> ScheduleList:

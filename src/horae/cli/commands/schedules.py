@@ -7,7 +7,14 @@ import typer
 from horae.cli.context import opened, target_of
 from horae.cli.options import AsJson
 from horae.cli.printing.output import Columns, local_time, print_fields, print_json, print_list
-from horae.cli.printing.schedule_views import as_values, declared_in_words, reference_of, statistics_values, words_of
+from horae.cli.printing.schedule_views import (
+    as_values,
+    declared_in_words,
+    print_next,
+    reference_of,
+    statistics_values,
+    words_of,
+)
 from horae.cli.schedule_options import chosen_of, with_schedule_options
 from horae.cli.values import parameters
 from horae.client.schedules.views import ScheduleView
@@ -139,6 +146,37 @@ def reset(context: typer.Context, reference: Schedule, *, as_json: AsJson = Fals
     with opened(context) as horae:
         schedule = horae.schedules.reset(reference_of(reference))
     _say(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) is as its module declares it")
+
+
+@schedules_app.command("next")
+def next_starts(
+    context: typer.Context,
+    reference: Schedule,
+    *,
+    count: Annotated[int, typer.Option(min=1, max=1_000, help="Maximum number of starts.")] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Show the next starts of a schedule, and the times that it will skip."""
+    with opened(context) as horae:
+        schedule = horae.schedules.get(reference_of(reference))
+    starts = schedule.upcoming(count)
+    print_next(starts, schedule.skips(starts[-1] if starts else None), as_json=as_json)
+
+
+@schedules_app.command()
+def skip(
+    context: typer.Context,
+    reference: Schedule,
+    *,
+    undo: Annotated[bool, typer.Option("--undo", help="Run the next time after all.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Skip the next nominal time, once."""
+    with opened(context) as horae:
+        change = horae.schedules.undo_skip if undo else horae.schedules.skip_next
+        schedule = change(reference_of(reference))
+    done = "skips no time on request" if undo else "skips its next time"
+    _say(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) {done}")
 
 
 @schedules_app.command()

@@ -1,9 +1,14 @@
 """Schedules as the command line reads and prints them."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import datetime
+from operator import itemgetter
 from typing import Any, Final
 
+from horae.cli.printing.output import Columns, print_json, print_list
 from horae.client.schedules.views import ScheduleView
+from horae.domain.schedules.tick import Ticks
 from horae.domain.schedules.trigger import Trigger
 from horae.storage.schedules.rows import rules_as_values
 from horae.types.schedule import RuleKeywords
@@ -30,6 +35,7 @@ def words_of(trigger: Trigger) -> str:
 def as_values(schedule: ScheduleView) -> dict[str, Any]:
     """Return a schedule as `--json` prints it; the fields are documented and stable."""
     rules, values = schedule.rules, rules_as_values(schedule.rules)
+    change = schedule.change
     return {
         "id": schedule.id,
         "name": schedule.name,
@@ -37,8 +43,12 @@ def as_values(schedule: ScheduleView) -> dict[str, Any]:
         "job_type": schedule.job_type,
         "config": schedule.config,
         "trigger": {"kind": rules.trigger.kind, "text": rules.trigger.text, "timezone": rules.trigger.timezone},
-        **{name: values[name] for name in RuleKeywords.__annotations__},
+        **{name: values[name] for name in RuleKeywords.__annotations__ if name != "exclude"},
+        "exclude": list(rules.exclude),
         **{name: getattr(schedule, name) for name in _STORED},
+        "skip_reason": None if change is None else change.reason,
+        "skip_until": None if change is None else change.skip_until,
+        "moved_start": None if change is None else change.start,
         "statistics": statistics_values(schedule),
     }
 
@@ -50,6 +60,28 @@ def declared_in_words(schedule: ScheduleView) -> list[str]:
         for name, was in schedule.overrides.items()
     }
     return [f"{name} (declared: {was})" for name, was in sorted(declared.items())]
+
+
+def print_next(starts: Sequence[datetime], skipped: Sequence[Ticks], *, as_json: bool) -> None:
+    """Print the next starts of a schedule and the nominal times that it will skip, in order."""
+    rows: list[dict[str, Any]] = [
+        {"nominal_time": ticks.first, "until": ticks.last, "count": ticks.count, "reason": ticks.reason.value}
+        for ticks in skipped
+    ]
+    if as_json:
+        print_json({"starts": starts, "skipped": rows})
+        return
+    runs: list[dict[str, Any]] = [
+        {"nominal_time": start, "until": start, "count": 1, "reason": "run"} for start in starts
+    ]
+    columns: Columns = {
+        "TIME": itemgetter("nominal_time"),
+        "UNTIL": lambda row: row["until"] if row["count"] > 1 else None,
+        "COUNT": itemgetter("count"),
+        "DECISION": itemgetter("reason"),
+    }
+    both = sorted([*runs, *rows], key=itemgetter("nominal_time"))
+    print_list("starts", both, columns, empty="No further start.", as_json=False)
 
 
 def statistics_values(schedule: ScheduleView) -> dict[str, Any]:

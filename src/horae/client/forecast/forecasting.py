@@ -8,6 +8,7 @@ from random import Random
 from typing import Any, Final, TypedDict
 
 from horae.client.forecast.known import Known
+from horae.client.schedules.calendars import with_calendar_days
 from horae.client.schedules.definition import Definition, redeclared
 from horae.domain.forecast.comparison import Comparison, compare
 from horae.domain.forecast.result import Forecast
@@ -27,7 +28,7 @@ from horae.domain.schedules.schedule import DisabledReason, Rules
 from horae.domain.schedules.statistics import Statistics
 from horae.domain.schedules.timeline import Timeline
 from horae.errors import InvalidRequest, quoted
-from horae.storage.schedules.rows import StoredSchedule, rules_of
+from horae.storage.schedules.rows import StoredSchedule, change_of, rules_of
 from horae.types.arguments import check_moment
 from horae.types.registry import Registry
 from horae.types.schedule import Schedule, module_schema, schema_hash
@@ -136,6 +137,9 @@ class Forecasting:
     def _redeclared(self, declared: Schedule, row: StoredSchedule | None) -> ForecastSchedule:
         """Return a schedule after a deployment, which keeps what was changed of it at run time."""
         definition = Definition.declared(self._module, declared)
+        known = None if row is None else rules_of(row)
+        rules = with_calendar_days(definition.rules, self._registry, self._options.start.date(), known)
+        definition = replace(definition, rules=rules)
         if row is not None:
             definition = redeclared(row, definition, self._registry)
         return self._made(declared.name, definition.rules, row, definition)
@@ -185,7 +189,14 @@ def snapshot_at(start: datetime, rules: Rules, row: StoredSchedule | None) -> Sc
         disabled = None  # it has times again
     snapshot = ScheduleSnapshot(rules=rules, statistics=statistics, disabled=disabled)
     made = plan(snapshot, Activated(), start, Random(0))  # noqa: S311 - draws nothing
-    return replace(snapshot, last_tick=made.last_tick, next_start=made.next_start, disabled=made.disabled)
+    change = None if row is None or made.last_tick is None else change_of(row)
+    if change is not None and change.skip_until <= start:
+        change = None
+    begun = replace(snapshot, last_tick=made.last_tick, next_start=made.next_start, disabled=made.disabled)
+    if change is None or made.next_start is None:
+        return begun
+    moved = made.next_start if change.start is None else min(max(change.start, start), made.next_start)
+    return replace(begun, change=change, next_start=moved)
 
 
 def expected_runs(scenario: Scenario) -> float:
@@ -218,7 +229,7 @@ def _differences(old: ForecastSchedule, new: ForecastSchedule) -> Sequence[str]:
     texts: list[str] = []
     if old.rules.trigger != new.rules.trigger:
         texts.append(f"trigger: {_trigger(old.rules)} → {_trigger(new.rules)}")
-    names = [each.name for each in fields(Rules) if each.name not in {"key", "trigger"}]
+    names = [each.name for each in fields(Rules) if each.name not in {"key", "trigger", "calendar_days"}]
     pairs = [(name, getattr(old.rules, name), getattr(new.rules, name)) for name in names]
     pairs += [(name, getattr(old, name), getattr(new, name)) for name in ("queue", "priority")]
     return [*texts, *(f"{name}: {earlier} → {later}" for name, earlier, later in pairs if earlier != later)]

@@ -22,7 +22,7 @@ from horae.types.schedule import declared_in, verb_name
 ONE_CHANGE: Final = timedelta(seconds=1)
 """How far apart the moments of one change are at most: its entry in the audit log is written after the rows."""
 _POLICIES: Final = {"overlap": Overlap, "catch_up": CatchUp}
-_OF_RULES: Final = frozenset({"trigger", "timezone", "jitter", *_POLICIES})
+_OF_RULES: Final = frozenset({"trigger", "timezone", "jitter", "exclude", *_POLICIES})
 
 
 class Alteration(NamedTuple):
@@ -140,6 +140,8 @@ def _before(rules: Rules, before: Mapping[str, Any]) -> Rules | None:
     text = before.get("trigger", rules.trigger.text)
     try:
         policies: dict[str, Any] = {name: kind(before[name]) for name, kind in _POLICIES.items() if name in before}
+        if "exclude" in before:
+            policies["exclude"] = tuple(before["exclude"] or ())
         if "jitter" in before:
             policies["jitter"] = timedelta(seconds=before["jitter"])
         trigger = _trigger(text, zone)

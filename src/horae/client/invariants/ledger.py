@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from horae.client.invariants.finding import TOLERANCE, Findings, Invariant, shown
 from horae.client.invariants.history import RulesOverTime
+from horae.domain.schedules.exclusion import calendars_in, is_excluded
 from horae.domain.schedules.schedule import CatchUp, Overlap, Rules
-from horae.domain.schedules.tick import REASONS, Decision, Reason
+from horae.domain.schedules.skipping import spans_of
+from horae.domain.schedules.tick import OF_THEIR_OWN, REASONS, Decision, Reason
 from horae.domain.schedules.timeline import MICROSECOND, Timeline
 
-OF_THEIR_OWN: Final = frozenset({Reason.MANUAL, Reason.RETRY})
-"""Reasons of runs that are no nominal times of the trigger."""
 SLACK: Final = timedelta(seconds=TOLERANCE)
 _ONE_BEFORE_OTHER: Final = {Overlap.BUFFER_ONE, Overlap.CANCEL_OTHER, Overlap.TERMINATE_OTHER}
 
@@ -148,7 +148,14 @@ def _problem(tick: Any, rules: Rules) -> str | None:
     """Return why a decision does not follow from rules; None if it may."""
     reason = Reason(tick.reason)
     if rules.finish_trigger is not None:
-        return None if tick.times == 1 else f"is about {tick.times} times, but there is one after each finish"
+        if tick.times == 1 or reason is Reason.EXCLUDED:
+            return None
+        return f"is about {tick.times} times, but there is one after each finish"
+    return _problem_of_times(tick, rules) or _problem_of_exclusion(tick, reason, rules) or _misfit(tick, reason, rules)
+
+
+def _problem_of_times(tick: Any, rules: Rules) -> str | None:
+    """Return why a decision is not about nominal times of rules; None if it is."""
     timeline = Timeline.of(rules)
     if timeline.after(tick.nominal_time - MICROSECOND) != tick.nominal_time:
         return f"is about no time of {rules.trigger.text!r}"
@@ -156,8 +163,25 @@ def _problem(tick: Any, rules: Rules) -> str | None:
         return f"ends at {shown(tick.until)}, which is no time of {rules.trigger.text!r}"
     if (count := timeline.count(tick.nominal_time - MICROSECOND, tick.until)) != tick.times:
         return f"counts {tick.times} times up to {shown(tick.until)}, there are {count}"
+    return None
+
+
+def _misfit(tick: Any, reason: Reason, rules: Rules) -> str | None:
+    """Return why the policies do not allow a decision; None if they may."""
     if not _fits(Decision(tick.decision), reason, rules):
         return f"is {tick.decision} because of {reason}, but overlap is {rules.overlap}, catch_up {rules.catch_up}"
+    return None
+
+
+def _problem_of_exclusion(tick: Any, reason: Reason, rules: Rules) -> str | None:
+    """Return why a decision contradicts the exclusion calendar; None if it does not, or days of functions matter."""
+    if calendars_in(rules.exclude):
+        return None
+    excluded = [is_excluded(spans_of(rules), moment) for moment in (tick.nominal_time, tick.until)]
+    if reason is Reason.EXCLUDED and not all(excluded):
+        return f"is skipped because it is excluded, but the calendar is {', '.join(rules.exclude) or 'empty'}"
+    if tick.decision == Decision.FIRED and reason is not Reason.BACKFILL and any(excluded):
+        return f"is fired, but excluded by {', '.join(rules.exclude)}"
     return None
 
 

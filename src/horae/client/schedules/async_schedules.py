@@ -11,6 +11,8 @@ class AsyncSchedules(OnThreads[Schedules]):
     add = on_thread(Schedules.add, Use.CHANGE)
     alter = on_thread(Schedules.alter, Use.CHANGE)
     put = on_thread(Schedules.put, Use.CHANGE)
+    skip_next = on_thread(Schedules.skip_next, Use.CHANGE)
+    undo_skip = on_thread(Schedules.undo_skip, Use.CHANGE)
     reset = on_thread(Schedules.reset, Use.CHANGE)
     delete = on_thread(Schedules.delete, Use.CHANGE)
     pause = on_thread(Schedules.pause, Use.CHANGE)

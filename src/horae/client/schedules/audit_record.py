@@ -14,7 +14,7 @@ from horae.types.values.secret import masked
 
 _COLUMNS: Final = (
     "name", "job_type", "trigger", "timezone", "queue", "priority", "enabled", "disabled_reason", "pause_note",
-    "next_start",
+    "next_start", "skip_until", "skip_reason", "moved_start",
 )  # fmt: skip
 
 

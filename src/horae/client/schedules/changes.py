@@ -9,7 +9,17 @@ from sqlalchemy import Connection
 from horae.client.schedules.definition import Definition, fields_of, restored
 from horae.domain.cluster.ring import partition_of
 from horae.domain.schedules.plan import MAX_CLOCK_STEP_BACK
-from horae.domain.schedules.planning_state import Activated, Altered, Event, NextStartSet, Plan, Resumed, RunByHand
+from horae.domain.schedules.planning_state import (
+    Activated,
+    Altered,
+    ChangeWithdrawn,
+    Event,
+    NextStartSet,
+    Plan,
+    Resumed,
+    RunByHand,
+    SkipRequested,
+)
 from horae.domain.schedules.schedule import DisabledReason, Overlap, Rules
 from horae.domain.schedules.trigger import CronTrigger
 from horae.errors import (
@@ -172,6 +182,16 @@ def pause(connection: Connection, reference: int | str, note: str | None, reason
 def resume(connection: Connection, reference: int | str) -> AppliedPlan:
     """Enable a schedule, whatever disabled it: streaks are cleared, missed times are not caught up."""
     return plan_writing.apply_event(connection, locked(connection, reference), Resumed())
+
+
+def skip_next(connection: Connection, reference: int | str) -> AppliedPlan:
+    """Skip the next nominal time, once."""
+    return plan_writing.apply_event(connection, locked(connection, reference), SkipRequested())
+
+
+def undo_skip(connection: Connection, reference: int | str) -> AppliedPlan:
+    """Take back a change of the next start that is made once."""
+    return plan_writing.apply_event(connection, locked(connection, reference), ChangeWithdrawn())
 
 
 def run_now(connection: Connection, reference: int | str) -> AppliedPlan:

@@ -7,14 +7,14 @@ field as before; if the declaration of the field changed, the new declaration co
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Final, Self, TypeAlias
 
 from horae.domain.schedules.schedule import Rules
 from horae.errors import InvalidRequest
-from horae.storage.schedules.rows import StoredSchedule, rules_as_values, rules_from
+from horae.storage.schedules.rows import StoredSchedule, rules_as_values, rules_from, rules_of
 from horae.types.registry import Registry
 from horae.types.schedule import Schedule
 
@@ -69,13 +69,20 @@ class Definition:
             "priority": self.priority,
             "deployment_id": self.deployment_id,
             "overrides": self.overrides,
+            "calendar_days": days_as_text(self.rules.calendar_days),
         }
+
+
+def days_as_text(days: Sequence[date]) -> str | None:
+    """Return the days of calendar functions as they are stored."""
+    return json.dumps([day.isoformat() for day in days]) if days else None
 
 
 def fields_of(columns: Fields) -> dict[str, Any]:
     """Return what a caller can change of a schedule, as JSON values by the names of the options."""
     rules: dict[str, Any] = json.loads(columns["rules"])
     rules.pop("key")
+    rules.setdefault("exclude", [])
     trigger = {"kind": columns["trigger_kind"], "text": columns["trigger"], "timezone": columns["timezone"]}
     params = None if columns["params"] is None else json.loads(columns["params"])
     return {"trigger": trigger, **rules, "queue": columns["queue"], "priority": columns["priority"], "params": params}
@@ -136,7 +143,7 @@ def _definition_of(row: StoredSchedule) -> Definition:
         name=row.name,
         job_type=row.job_type,
         params=row.params,
-        rules=rules_from(row.trigger_kind, row.trigger, row.timezone, row.rules),
+        rules=rules_of(row),
         queue=row.queue,
         priority=row.priority,
         module=row.module,
@@ -151,7 +158,9 @@ def _with_fields(base: Definition, given: Fields, overrides: str | None) -> Defi
     rules = json.dumps({**fields, "key": base.rules.key})
     return replace(
         base,
-        rules=rules_from(trigger["kind"], trigger["text"], trigger["timezone"], rules),
+        rules=rules_from(
+            trigger["kind"], trigger["text"], trigger["timezone"], rules, days_as_text(base.rules.calendar_days)
+        ),
         queue=queue,
         priority=priority,
         params=None if params is None else json.dumps(params),

@@ -18,6 +18,7 @@ from sqlalchemy import Connection
 
 from horae.client.changes import Change, recorded
 from horae.client.schedules import changes
+from horae.client.schedules.calendars import with_calendar_days
 from horae.client.schedules.definition import Definition, redeclared
 from horae.domain.schedules.planning_state import Activated
 from horae.domain.schedules.schedule import DisabledReason
@@ -69,7 +70,7 @@ class Deployments:
         """Make this the current version of the module; `restore`: even if a newer version had replaced it."""
         if min_replicas < 0:
             raise InvalidRequest(f"min_replicas is {min_replicas}, expected zero or more")
-        definitions = [Definition.declared(module, schedule) for schedule in declared]
+        definitions = [self._with_days(Definition.declared(module, schedule)) for schedule in declared]
         version = Version(module, module_schema(module, list(declared)), definitions, self._registry)
         change = Change.of("deployment.deploy", module, partial(_deployed, module=module))
         statement = recorded(deploy, change, changed=attrgetter("changed"))
@@ -104,6 +105,15 @@ class Deployments:
         result = self._database.transact(recorded(end, _change("deployment.end", key)), key)
         self._notify()
         return result
+
+    def _with_days(self, declared: Definition) -> Definition:
+        """Ask the calendar functions of a definition for their days."""
+        if not declared.rules.exclude:
+            return declared
+        today = self._database.autocommit(reading.now).date()
+        row = self._database.autocommit(reading.of_module, declared.module, declared.name)
+        known = None if row is None else rules_of(row)
+        return replace(declared, rules=with_calendar_days(declared.rules, self._registry, today, known))
 
     def _notify(self) -> None:
         self._wakeup.send(Hint(HintKind.SCHEDULES))

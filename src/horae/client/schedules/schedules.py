@@ -1,7 +1,7 @@
 """Operations on schedules: TimescaleDB's job API, except that a run by hand counts in the statistics."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
@@ -11,12 +11,13 @@ from horae.client.changes import recorded
 from horae.client.jobs.filters import page_length
 from horae.client.schedules import changes
 from horae.client.schedules.audit_record import change_of, run_of
+from horae.client.schedules.calendars import with_calendar_days
 from horae.client.schedules.changes import PutOutcome
 from horae.client.schedules.definition import Definition, altered
 from horae.client.schedules.views import ScheduleView, viewed, views_of
 from horae.domain.jobs.job import JobId
 from horae.domain.names import queue_name, schedule_name
-from horae.domain.schedules.schedule import DisabledReason
+from horae.domain.schedules.schedule import DisabledReason, Rules
 from horae.domain.schedules.statistics import Statistics
 from horae.errors import InvalidRequest, ScheduleDoesNotExist
 from horae.storage.engine.database import Database
@@ -25,6 +26,7 @@ from horae.storage.schedules.plan_writing import AppliedPlan
 from horae.storage.schedules.rows import FailedRun, StoredSchedule, rules_of
 from horae.storage.schedules.ticks import StoredTicks
 from horae.types.arguments import LARGEST_NUMBER, check_moment, check_note, of_kind, whole_number
+from horae.types.calendars import functions_in
 from horae.types.job_type import JobType
 from horae.types.registry import JobTypeReference, Registry
 from horae.types.schedule import RuleKeywords, TriggerKeywords, check_options, keywords_of, part_of, trigger_of
@@ -43,7 +45,8 @@ WORK: Final = Hint(HintKind.WORK)
 class ScheduleKeywords(RuleKeywords, TriggerKeywords, total=False):
     """All options of a schedule that is added or altered.
 
-    `next_start`: the next start of an interval counted from the finish; a moment in the past means at once.
+    `next_start` moves the next start, once; a moment in the past means at once. The nominal times up to it, and at
+    least the next one, are skipped; after it the schedule goes on by its rules.
     """
 
     queue: str
@@ -83,7 +86,7 @@ class Schedules:
         kind = self._registry.resolve(job_type)
         name = schedule_name(kind.type if name is None else name)
         params = self._params(kind, {} if config is None else config)
-        wanted = self._definition(name, kind, params, options)
+        wanted = self._with_days(self._definition(name, kind, params, options))
         add = recorded(changes.add, change_of("schedule.add", name, self._registry))
         decided = self._database.transact(add, wanted, enabled=enabled)
         self._on_created([decided.schedule.id])
@@ -114,7 +117,8 @@ class Schedules:
         if "next_start" in options:
             raise InvalidRequest("next_start is a change that is made once: alter the schedule to set it")
         kind, name = self._registry.resolve(job_type), schedule_name(name)
-        wanted = self._definition(name, kind, self._params(kind, {} if config is None else config), options)
+        params = self._params(kind, {} if config is None else config)
+        wanted = self._with_days(self._definition(name, kind, params, options))
         change = change_of("schedule.put", name, self._registry)
         put = recorded(changes.put, change, changed=lambda result: result[1] != "unchanged")
         decided, outcome = self._database.transact(put, wanted, enabled=enabled)
@@ -133,6 +137,20 @@ class Schedules:
         reset = recorded(changes.reset, change, changed=lambda result: result[1])
         decided, changed = self._database.transact(reset, reference)
         return self._changed(decided) if changed else viewed(self._database, decided.schedule)
+
+    def skip_next(self, reference: Reference) -> ScheduleView:
+        """Skip the next nominal time, once: its tick is `skipped` because it was `requested`.
+
+        Calling it again before that time changes nothing. Raises `InvalidRequest` for a disabled schedule, and while an
+        interval that is counted from the finish executes.
+        """
+        skip = recorded(changes.skip_next, change_of("schedule.skip", reference, self._registry))
+        return self._changed(self._database.transact(skip, reference))
+
+    def undo_skip(self, reference: Reference) -> ScheduleView:
+        """Take back `skip_next`, or a next start that was moved; what has been skipped stays skipped."""
+        undo = recorded(changes.undo_skip, change_of("schedule.undo_skip", reference, self._registry))
+        return self._changed(self._database.transact(undo, reference))
 
     def delete(self, reference: Reference) -> None:
         """Delete a schedule and its ticks; a running job continues. Raises `ScheduleIsDeclared`."""
@@ -192,7 +210,15 @@ class Schedules:
         merged = {**kept, "queue": row.queue, "priority": row.priority, **others}
         params = row.params if config is None else self._params(kind, config)
         trigger = _merged(keywords_of(rules.trigger), options)
-        return altered(row, self._definition(row.name, kind, params, {**merged, **trigger}, key=rules.key))
+        wanted = self._definition(row.name, kind, params, {**merged, **trigger}, key=rules.key)
+        return altered(row, self._with_days(wanted, rules))
+
+    def _with_days(self, wanted: Definition, known: Rules | None = None) -> Definition:
+        """Ask the calendar functions of a definition for their days."""
+        if not wanted.rules.exclude:
+            return wanted
+        today = self._database.autocommit(reading.now).date()
+        return replace(wanted, rules=with_calendar_days(wanted.rules, self._registry, today, known))
 
     def _params(self, kind: JobType[Any], config: Any) -> str | None:
         """Return the config in its stored form, checked by the type."""
@@ -207,6 +233,8 @@ class Schedules:
         self, name: str, kind: JobType[Any], params: str | None, options: Mapping[str, Any], key: str | None = None
     ) -> Definition:
         check_options(options, ScheduleKeywords)
+        for calendar in functions_in(options.get("exclude", [])):
+            self._registry.add_calendar(calendar)
         queue = queue_name(options.get("queue", kind.queue))
         priority = whole_number("priority", options.get("priority", kind.priority), -LARGEST_NUMBER)
         trigger = trigger_of(part_of(options, TriggerKeywords))

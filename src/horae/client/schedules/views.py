@@ -9,15 +9,17 @@ from datetime import datetime
 from typing import Any, Final
 
 from horae.client.schedules.definition import declared_values
+from horae.domain.schedules.planning_state import OneTimeChange
+from horae.domain.schedules.preview import skips, upcoming
 from horae.domain.schedules.schedule import Overlap, Rules
 from horae.domain.schedules.statistics import Statistics
-from horae.domain.schedules.timeline import upcoming
+from horae.domain.schedules.tick import Ticks
 from horae.domain.storable import is_storable
 from horae.errors import InvalidRequest, quoted
 from horae.storage.engine.database import Database
 from horae.storage.schedules import reading
 from horae.storage.schedules.reading import OpenRuns, ScheduleFilter
-from horae.storage.schedules.rows import StoredSchedule, UnreadableSchedule, rules_of, statistics_of
+from horae.storage.schedules.rows import StoredSchedule, UnreadableSchedule, change_of, rules_of, statistics_of
 
 log = logging.getLogger("horae.schedules")
 
@@ -27,9 +29,10 @@ class ScheduleView:
     """A schedule as it was stored when it was read.
 
     `module` is empty for a schedule that was added at run time. `overrides`: the declared value of each field of a
-    declared schedule that was changed at run time. `job_id`: the job of the executing run. `statistics`
-    cover the ended runs. `open_runs`: the number of runs that execute or wait to begin. `read_at`: by the database's
-    clock.
+    declared schedule that was changed at run time. `wakes_at`: when the next nominal time is decided; it is before
+    `next_start` if that time will be skipped. `change`: a change of the next start that is made once. `job_id`: the job
+    of the executing run. `statistics` cover the ended runs. `open_runs`: the number of runs that execute or wait to
+    begin. `read_at`: by the database's clock.
     """
 
     id: int
@@ -53,20 +56,31 @@ class ScheduleView:
     created_at: datetime
     version: int
     overrides: Mapping[str, Any]
+    wakes_at: datetime | None
+    change: OneTimeChange | None
     statistics: Statistics
     open_runs: int
     read_at: datetime = field(compare=False)
 
     def upcoming(self, count: int) -> list[datetime]:
         """Return the next starts, as far as they are known; none for a disabled schedule."""
+        if not self.enabled:
+            return []
         running = self.started_at is not None
-        return upcoming(self.rules, self.next_start, self.read_at, count, executing=running) if self.enabled else []
+        return upcoming(self.rules, self.wakes_at, self.read_at, count, executing=running, change=self.change)
+
+    def skips(self, until: datetime | None = None) -> list[Ticks]:
+        """Return the nominal times up to a moment that will be skipped, with the reason; by default all known ones."""
+        if not self.enabled:
+            return []
+        return skips(self.rules, self.last_tick, self.wakes_at, until, self.change)
 
 
+_CONVERTED: Final = frozenset({"rules", "overrides", "next_start"})
 _STORED: Final = tuple(
     field.name
     for field in fields(ScheduleView)
-    if field.name in StoredSchedule._fields and field.name not in {"rules", "overrides"}
+    if field.name in StoredSchedule._fields and field.name not in _CONVERTED
 )
 
 
@@ -75,16 +89,27 @@ def view_of(row: StoredSchedule, open_runs: OpenRuns | None = None) -> ScheduleV
     if open_runs is None:
         open_runs = OpenRuns(0 if row.run_token is None else 1)
     stored: dict[str, Any] = {name: getattr(row, name) for name in _STORED}
+    rules, change = rules_of(row), change_of(row)
     return ScheduleView(
         **stored,
         config=None if row.params is None else json.loads(row.params),
-        rules=rules_of(row),
+        rules=rules,
+        next_start=_next_run(row, rules, change),
+        wakes_at=row.next_start,
+        change=change,
         overrides=declared_values(row),
         job_id=row.run_token,
         statistics=statistics_of(row).without_open(open_runs.count, open_runs.began),
         open_runs=open_runs.count,
         read_at=row.now,
     )
+
+
+def _next_run(row: StoredSchedule, rules: Rules, change: OneTimeChange | None) -> datetime | None:
+    """Return when the next run starts: later than the next decision if that is to skip a time."""
+    if not row.enabled or not (rules.exclude or change):
+        return row.next_start
+    return next(iter(upcoming(rules, row.next_start, row.now, 1, change=change)), None)
 
 
 def viewed(database: Database, row: StoredSchedule) -> ScheduleView:

@@ -121,12 +121,15 @@ def snapshot_after(snapshot: ScheduleSnapshot, made: Plan, started: datetime | N
         next_start=made.next_start,
         started=started,
         disabled=made.disabled,
+        change=made.change,
     )
 
 
 def snapshot_after_success(snapshot: ScheduleSnapshot) -> ScheduleSnapshot:
     """Return the state after a run that succeeded and left the plan as it was."""
-    return ScheduleSnapshot(rules=snapshot.rules, last_tick=snapshot.last_tick, next_start=snapshot.next_start)
+    return ScheduleSnapshot(
+        rules=snapshot.rules, last_tick=snapshot.last_tick, next_start=snapshot.next_start, change=snapshot.change
+    )
 
 
 def _needed(statistics: Statistics, next_start: datetime | None) -> Statistics:

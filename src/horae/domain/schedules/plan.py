@@ -18,6 +18,9 @@ What always holds:
 - A schedule that fails more than `max_retries` times in a row is disabled; failures and crashes count alike,
   cancelled runs do not.
 - A run by hand changes neither `next_start` nor `last_tick`.
+- A nominal time that is excluded by a calendar, or skipped once on request, gets its decision when it comes: the
+  schedule wakes up at it, but does not run.
+- Past times that are to be run (a backfill) begin one by one when nothing executes and no nominal time is due.
 
 How the next start is found:
 
@@ -33,9 +36,12 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Final, assert_never
 
+from horae.domain.schedules.exclusion import is_excluded
 from horae.domain.schedules.planning_state import (
     Activated,
     Altered,
+    BackfillRequested,
+    ChangeWithdrawn,
     Due,
     Event,
     NextStartSet,
@@ -44,13 +50,18 @@ from horae.domain.schedules.planning_state import (
     RunByHand,
     RunEnded,
     ScheduleSnapshot,
+    SkipRequested,
     Stop,
 )
 from horae.domain.schedules.recovery import failure_delay, start_after_crash
+from horae.domain.schedules.run_times import Times, run_times
 from horae.domain.schedules.schedule import CatchUp, DisabledReason, Overlap, Rules
+from horae.domain.schedules.skipping import gaps_of, past_gaps, reason_to_skip, spans_of
+from horae.domain.schedules.start_changes import change_start
 from horae.domain.schedules.statistics import RunOutcome
 from horae.domain.schedules.tick import (
     ON_TIME_WITHIN,
+    Decision,
     Judgement,
     Reason,
     Ticks,
@@ -88,9 +99,8 @@ def plan(snapshot: ScheduleSnapshot, event: Event, now: datetime, rng: Random) -
             return _enable(snapshot, unchanged, event, now)
         case Altered(before):
             return _alter(snapshot, unchanged, before, now)
-        case NextStartSet(next_start):
-            _refuse_next_start(snapshot)
-            return replace(unchanged, next_start=max(next_start.astimezone(UTC), now))
+        case NextStartSet() | SkipRequested() | ChangeWithdrawn() | BackfillRequested():
+            return change_start(snapshot, unchanged, event, now)
         case Due():
             return _act_when_due(snapshot, unchanged, now)
         case RunByHand(decided):
@@ -166,8 +176,16 @@ def _with_back_off(
     return min(start, retry) if bad else max(start, retry)
 
 
-def _with_next_start(plan: Plan, start: datetime | None, *, executing: bool) -> Plan:
-    """Set the next start; without one a schedule that does not execute is exhausted."""
+def _with_next_start(plan: Plan, start: datetime | None, now: datetime, *, executing: bool) -> Plan:
+    """Set the next start; without one a schedule that does not execute is exhausted.
+
+    A start that was moved once may come first, and past times that are to be run wait only for a run that executes.
+    """
+    moved = None if plan.change is None else plan.change.start
+    if not executing and plan.backfill:
+        start = now
+    elif not executing and moved is not None:
+        start = max(moved if start is None else min(start, moved), now)
     exhausted = DisabledReason.EXHAUSTED if start is None and not executing else None
     return replace(plan, next_start=start, disabled=plan.disabled or exhausted)
 
@@ -184,8 +202,8 @@ def _enable(snapshot: ScheduleSnapshot, unchanged: Plan, event: Activated | Resu
         return unchanged
     reason = Reason.PAUSED if isinstance(event, Resumed) and not gone else Reason.DEPLOYMENT_GONE
     passed = passed_over(Timeline.of(snapshot.rules), snapshot.last_tick or now, now, reason)
-    enabled = replace(unchanged, disabled=None, ticks=passed, last_tick=now)
-    return _with_next_start(enabled, _by_trigger(snapshot, now, now, executing=executing), executing=executing)
+    enabled = replace(unchanged, disabled=None, ticks=passed, last_tick=now, change=None)
+    return _with_next_start(enabled, _by_trigger(snapshot, now, now, executing=executing), now, executing=executing)
 
 
 def _alter(snapshot: ScheduleSnapshot, plan: Plan, before: Rules, now: datetime) -> Plan:
@@ -194,6 +212,7 @@ def _alter(snapshot: ScheduleSnapshot, plan: Plan, before: Rules, now: datetime)
     same = (rules.trigger, rules.jitter, rules.key) == (before.trigger, before.jitter, before.key)
     if snapshot.disabled or mark is None or same or _waits_for_initial_start(snapshot, before):
         return plan
+    plan = replace(plan, change=None)
     if rules.finish_trigger is None and rules.trigger != before.trigger:
         passed = passed_over(Timeline.of(before), mark, now, Reason.ALTERED)
         plan, mark = replace(plan, ticks=passed, last_tick=now), now
@@ -201,7 +220,7 @@ def _alter(snapshot: ScheduleSnapshot, plan: Plan, before: Rules, now: datetime)
     crashed = snapshot.statistics.consecutive_crashes and not executing and isinstance(rules.trigger, IntervalTrigger)
     if crashed and start is not None and held is not None:
         start = max(start, held)  # a change of the rules must not shorten the wait after a crash
-    return _with_next_start(plan, start, executing=executing)
+    return _with_next_start(plan, start, now, executing=executing)
 
 
 def _waits_for_initial_start(snapshot: ScheduleSnapshot, before: Rules) -> bool:
@@ -210,25 +229,6 @@ def _waits_for_initial_start(snapshot: ScheduleSnapshot, before: Rules) -> bool:
     if snapshot.executing or snapshot.statistics.last_finish is not None:
         return False
     return new is not None and old is not None and new.initial_start == old.initial_start
-
-
-def _refuse_next_start(snapshot: ScheduleSnapshot) -> None:
-    """Raise `InvalidRequest` if the trigger decides the times, or if no run may start."""
-    if snapshot.rules.trigger.kind == "cron":
-        raise InvalidRequest(
-            "next_start does not go with cron, whose times are those of the expression: "
-            "to start later, pause it until then; to run it once more, run it by hand"
-        )
-    if snapshot.rules.finish_trigger is None:
-        raise InvalidRequest(
-            "next_start does not go with fixed: initial_start moves the grid; to run it once more, run it by hand"
-        )
-    if snapshot.disabled is not None:
-        raise InvalidRequest(
-            f"next_start has no effect on a schedule that is disabled ({snapshot.disabled}); resume it first"
-        )
-    if snapshot.executing:
-        raise InvalidRequest("next_start cannot be set while a run executes: its end sets it")
 
 
 # A schedule that is due, or is run by hand
@@ -241,41 +241,83 @@ def _act_when_due(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) ->
         return unchanged
     if rules.finish_trigger is not None:
         return unchanged if snapshot.executing else _fire_after_finish(snapshot, unchanged, planned, now)
-    timeline, mark = Timeline.of(rules), snapshot.last_tick or now
     if snapshot.started is None or not snapshot.executing:
-        return _fire_nominal(snapshot, unchanged, timeline, mark, now)
-    due = timeline.due(mark, now) - backlog(rules, timeline, mark, snapshot.started)
+        return _fire_nominal(snapshot, unchanged, now)
+    timeline, mark = Timeline.of(rules), snapshot.last_tick or now
+    runs = run_times(timeline, gaps_of(rules, snapshot.change))
+    due = runs.due(mark, now) - backlog(rules, runs, mark, snapshot.started) + _moved_start_is_due(snapshot, now)
     stop = _STOPS.get(rules.overlap) if due > 0 else None
     return replace(unchanged, stop=stop, next_start=timeline.next_start_past(mark, now))
 
 
-def _fire_nominal(
-    snapshot: ScheduleSnapshot, unchanged: Plan, timeline: Timeline, mark: datetime, now: datetime
-) -> Plan:
-    """Decide the times that are due on a timeline: those that waited, new ones, or else a retry."""
-    rules, finish, planned = snapshot.rules, snapshot.statistics.last_finish, snapshot.next_start
-    # The end of the last run has left these to be fired; they are not judged again.
-    waiting = 0 if finish is None or rules.overlap is Overlap.ALLOW_ALL else timeline.due(mark, min(finish, now))
-    judgement = Judgement((), waiting) if waiting else judge_late(rules, timeline, mark, now)
+def _fire_nominal(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) -> Plan:
+    """Decide the times that are due on a timeline: those that waited, new ones, or else a run beside them."""
+    rules, mark = snapshot.rules, snapshot.last_tick or now
+    timeline = Timeline.of(rules)
+    runs = run_times(timeline, gaps_of(rules, snapshot.change))
+    judgement, waited = _judge_due(snapshot, runs, mark, now)
     mark = judgement.mark_after(mark)
     plan = replace(unchanged, ticks=judgement.dropped, last_tick=mark)
     if judgement.kept:
-        mark = timeline.nth(mark, 1, now)
+        mark = runs.nth(mark, 1, now)
         late = now - timeline.start_of(mark) > ON_TIME_WITHIN
-        plan = _fired(replace(plan, last_tick=mark), mark, _reason(rules, judgement, late=late, waited=waiting > 0))
-    elif planned is not None and snapshot.statistics.streak() and planned > timeline.start_of(mark):
-        plan = _fired(plan, timeline.beside(planned), Reason.RETRY)  # otherwise a nominal time has overtaken it
+        plan = _fired(replace(plan, last_tick=mark), mark, _reason(rules, judgement, late=late, waited=waited))
+    else:
+        plan = _fire_beside(snapshot, plan, mark, now)
+    plan = past_gaps(snapshot, plan, now)
     executing = plan.fire is not None and rules.overlap is not Overlap.ALLOW_ALL
-    return _with_next_start(plan, _by_trigger(snapshot, mark, now, executing=executing), executing=executing)
+    start = _by_trigger(snapshot, plan.last_tick or now, now, executing=executing)
+    return _with_next_start(plan, start, now, executing=executing)
+
+
+def _judge_due(snapshot: ScheduleSnapshot, runs: Times, mark: datetime, now: datetime) -> tuple[Judgement, bool]:
+    """Judge the times that are due; also return whether they waited for the end of the last run."""
+    rules, finish = snapshot.rules, snapshot.statistics.last_finish
+    # The end of the last run has left these to be fired; they are not judged again.
+    waiting = 0 if finish is None or rules.overlap is Overlap.ALLOW_ALL else runs.due(mark, min(finish, now))
+    return (Judgement((), waiting), True) if waiting else (judge_late(rules, runs, mark, now), False)
+
+
+def _fire_beside(snapshot: ScheduleSnapshot, plan: Plan, mark: datetime, now: datetime) -> Plan:
+    """Fire at a time that is not the next nominal one: a start that was moved, a past time, or a retry."""
+    change, planned, timeline = snapshot.change, snapshot.next_start, Timeline.of(snapshot.rules)
+    if change is not None and change.start is not None and change.start <= now:
+        begun = replace(plan, change=replace(change, start=None))
+        return _fired(begun, timeline.beside(change.start), Reason.MOVED)
+    if snapshot.backfill:
+        return _fired(replace(plan, backfill=snapshot.backfill[1:]), snapshot.backfill[0], Reason.BACKFILL)
+    if planned is None or not snapshot.statistics.streak() or planned <= timeline.start_of(mark):
+        return plan  # nothing failed, or a nominal time has overtaken the retry
+    if planned == timeline.next_start(snapshot.last_tick or now) or is_excluded(spans_of(snapshot.rules), planned):
+        return plan  # a time that is skipped, or a retry at a time that is excluded
+    return _fired(plan, timeline.beside(planned), Reason.RETRY)
+
+
+def _moved_start_is_due(snapshot: ScheduleSnapshot, now: datetime) -> bool:
+    change = snapshot.change
+    return change is not None and change.start is not None and change.start <= now
 
 
 def _fire_after_finish(snapshot: ScheduleSnapshot, unchanged: Plan, nominal: datetime, now: datetime) -> Plan:
     """Fire at the planned start, however late: there is no other time to catch up."""
+    if (skipped := reason_to_skip(snapshot.rules, snapshot.change, nominal)) is not None:
+        return _skip_after_finish(snapshot, unchanged, nominal, skipped, now)
     reason = Reason.LATE if now - nominal > ON_TIME_WITHIN else Reason.ON_TIME
     if snapshot.statistics.streak():
         reason = Reason.RETRY
     start = _by_trigger(snapshot, nominal, now, executing=True)
     return replace(_fired(unchanged, nominal, reason), last_tick=nominal, next_start=start)
+
+
+def _skip_after_finish(
+    snapshot: ScheduleSnapshot, unchanged: Plan, nominal: datetime, reason: Reason, now: datetime
+) -> Plan:
+    """Skip a time of an interval counted from the finish; the next one is counted from it."""
+    counted = replace(snapshot, statistics=replace(snapshot.statistics, last_finish=nominal))
+    start = _by_trigger(counted, nominal, now, executing=False)
+    tick = Ticks(nominal, nominal, 1, Decision.SKIPPED, reason)
+    change = snapshot.change if reason is Reason.EXCLUDED else None
+    return replace(unchanged, ticks=(tick,), last_tick=nominal, next_start=start, change=change)
 
 
 def _fire_by_hand(snapshot: ScheduleSnapshot, unchanged: Plan, decided: datetime | None, now: datetime) -> Plan:
@@ -317,24 +359,26 @@ def _end_run(snapshot: ScheduleSnapshot, unchanged: Plan, end: RunEnded, now: da
     if snapshot.disabled is not None:
         return ended
     mark = snapshot.last_tick or now
-    judgement = _judge_end(rules, end, mark, now)
-    mark = judgement.mark_after(mark)
-    ended = replace(ended, ticks=judgement.dropped, last_tick=mark)
+    judgement = _judge_end(snapshot, end, mark, now)
+    ended = replace(ended, ticks=judgement.dropped, last_tick=judgement.mark_after(mark))
+    ended = past_gaps(snapshot, ended, now)
     failed_too_often = rules.max_retries is not None and statistics.streak(end.others) > rules.max_retries
     if failed_too_often and end.outcome in _BAD_ENDS:
         return replace(ended, disabled=DisabledReason.RETRIES_USED_UP)
-    return _with_next_start(ended, _after_run(counted, mark, end, now, rng), executing=False)
+    return _with_next_start(ended, _after_run(counted, ended.last_tick or now, end, now, rng), now, executing=False)
 
 
-def _judge_end(rules: Rules, end: RunEnded, mark: datetime, now: datetime) -> Judgement:
+def _judge_end(snapshot: ScheduleSnapshot, end: RunEnded, mark: datetime, now: datetime) -> Judgement:
     """Judge the times by `overlap`; after a crash by `catch_up` as well, and take the judgement that keeps more times.
 
     Part of the time nothing was running: if a nightly run crashed with its machine and is found a day and a half later,
-    `overlap` alone would skip the following night as well.
+    `overlap` alone would skip the following night as well. A run for a past time leaves the newest time to be run: it
+    was not meant to take the place of a present one.
     """
-    timeline = Timeline.of(rules)
-    overlapped = judge_overlapped(rules, timeline, mark, end.started, now)
+    rules = snapshot.rules
+    runs = run_times(Timeline.of(rules), gaps_of(rules, snapshot.change))
+    overlapped = judge_overlapped(rules, runs, mark, end.started, now, least=int(end.backfill))
     if end.outcome is not RunOutcome.CRASHED:
         return overlapped
-    late = judge_late(rules, timeline, mark, now)
+    late = judge_late(rules, runs, mark, now)
     return late if late.kept >= overlapped.kept else overlapped

@@ -7,7 +7,20 @@ from typing import Self, TypeAlias
 
 from horae.domain.schedules.schedule import DisabledReason, Overlap, Rules
 from horae.domain.schedules.statistics import RunOutcome, Statistics
-from horae.domain.schedules.tick import Ticks
+from horae.domain.schedules.tick import Reason, Ticks
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OneTimeChange:
+    """A change of the next start that is made once; after it the schedule goes on by its rules.
+
+    `reason` is `REQUESTED`: the nominal time `skip_until` is skipped. Or it is `REPLACED`: the next run begins at
+    `start` instead of at the nominal times up to `skip_until`. `start` is None once that run has begun.
+    """
+
+    skip_until: datetime
+    reason: Reason
+    start: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -16,7 +29,8 @@ class ScheduleSnapshot:
 
     `last_tick` is the watermark (see `tick.py`), None before the first activation. `started` is the start of the
     executing run, None if there is none, and always with `allow_all`. `disabled` is why no further run follows; it may
-    be set while a run still executes.
+    be set while a run still executes. `change`: a change of the next start that is made once. `backfill`: the first two
+    past nominal times that a caller wants to run and that have not been fired yet.
     """
 
     rules: Rules
@@ -25,6 +39,8 @@ class ScheduleSnapshot:
     next_start: datetime | None = None
     started: datetime | None = None
     disabled: DisabledReason | None = None
+    change: OneTimeChange | None = None
+    backfill: tuple[datetime, ...] = ()
 
     @property
     def executing(self) -> bool:
@@ -54,9 +70,28 @@ class Altered:
 
 @dataclass(frozen=True, slots=True)
 class NextStartSet:
-    """A caller set the next start of an interval counted from the finish; a moment in the past means now."""
+    """A caller set the next start, once; a moment in the past means now.
+
+    For an interval counted from the finish this is its next nominal time. Otherwise the next run begins then, and the
+    nominal times up to then, at least the next one, are skipped.
+    """
 
     next_start: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SkipRequested:
+    """A caller wants the next nominal time not to be run; nothing changes if it is skipped already."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeWithdrawn:
+    """A caller takes back the change of the next start that is made once."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillRequested:
+    """A caller wants past nominal times to be run; the snapshot has the first of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +115,20 @@ class RunEnded:
 
     `started`: when the run began to block others. `took`: how long its body ran, None if unknown. `others`: the number
     of other runs of the schedule that still execute (`allow_all`). `scheduler_started`: for a crash, the start of the
-    scheduler that found it.
+    scheduler that found it. `backfill`: the run was for a past nominal time, beside the schedule.
     """
 
     outcome: RunOutcome
     started: datetime
     by_hand: bool = False
+    backfill: bool = False
     others: int = 0
     took: timedelta | None = None
     scheduler_started: datetime | None = None
 
 
-Event: TypeAlias = Activated | Resumed | Altered | NextStartSet | Due | RunByHand | RunEnded
+StartChange: TypeAlias = NextStartSet | SkipRequested | ChangeWithdrawn | BackfillRequested
+Event: TypeAlias = Activated | Resumed | Altered | StartChange | Due | RunByHand | RunEnded
 
 
 class Stop(StrEnum):
@@ -106,7 +143,8 @@ class Plan:
     """The state to store in place of a snapshot, in one transaction.
 
     `ticks` are the new decisions, oldest first; they include that of `fire`, the nominal time of the job to create now.
-    `stop` tells the executing run to end. `disabled` is None if the schedule is enabled.
+    `stop` tells the executing run to end. `disabled` is None if the schedule is enabled. `change` and `backfill` are
+    those of the snapshot after the event.
     """
 
     next_start: datetime | None
@@ -116,6 +154,8 @@ class Plan:
     fire: datetime | None = None
     stop: Stop | None = None
     disabled: DisabledReason | None = None
+    change: OneTimeChange | None = None
+    backfill: tuple[datetime, ...] = ()
 
     @classmethod
     def unchanged(cls, snapshot: ScheduleSnapshot) -> Self:
@@ -125,4 +165,6 @@ class Plan:
             last_tick=snapshot.last_tick,
             statistics=snapshot.statistics,
             disabled=snapshot.disabled,
+            change=snapshot.change,
+            backfill=snapshot.backfill,
         )

@@ -13,11 +13,12 @@ are its runs.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 from enum import StrEnum
 from typing import Final, NewType, get_args
 
 from horae.domain.backoff import Growth
+from horae.domain.schedules.exclusion import excluded_spans
 from horae.domain.schedules.trigger import IntervalTrigger, Trigger
 from horae.domain.times.duration import LONGEST_DURATION
 from horae.domain.times.interval import Interval
@@ -117,6 +118,8 @@ class Rules:
     `max_retries` is the number of further tries after a failure: `max_retries + 1` failures in a row disable the
     schedule; with 0 the first failure does, with None none does.
     `retry_period` is 5 minutes for an interval; a cron schedule is retried only if one is given.
+    `exclude` are the entries of the exclusion calendar (see `exclusion.py`), `calendar_days` the days that its calendar
+    functions returned last.
     """
 
     key: str
@@ -130,6 +133,8 @@ class Rules:
     max_retries: int | None = None
     retry_period: Interval | None = None
     backoff: Growth = "exponential"
+    exclude: tuple[str, ...] = ()
+    calendar_days: tuple[date, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what no schedule could follow."""
@@ -144,6 +149,8 @@ class Rules:
         _refuse_unless(runtime is None or _positive(runtime), "max_runtime", runtime, _LENGTH)
         _refuse_unless(retries is None or retries >= 0, "max_retries", retries, "0 or more, or None for no limit")
         _refuse_unless(self.backoff in get_args(Growth), "backoff", self.backoff, ", ".join(get_args(Growth)))
+        if self.exclude:
+            excluded_spans(self.exclude, self.calendar_days, self.trigger.timezone)  # refuses what cannot be read
         self._refuse_policies_without_effect()
 
     @property

@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final, NamedTuple, assert_never
 
+from horae.domain.schedules.run_times import Times
 from horae.domain.schedules.schedule import CatchUp, Overlap, Rules
 from horae.domain.schedules.timeline import Timeline
 
@@ -41,6 +42,8 @@ class Reason(StrEnum):
     LATE = "late"
     CATCH_UP = "catch_up"
     BUFFERED = "buffered"
+    BACKFILL = "backfill"
+    MOVED = "moved"
     RETRY = "retry"
     MANUAL = "manual"
     OVERLAP = "overlap"
@@ -49,18 +52,33 @@ class Reason(StrEnum):
     CATCH_UP_NONE = "catch_up_none"
     PAUSED = "paused"
     ALTERED = "altered"
+    EXCLUDED = "excluded"
+    REQUESTED = "requested"
+    REPLACED = "replaced"
     DEPLOYMENT_GONE = "deployment_gone"
 
 
 REASONS: Final = {
     Decision.FIRED: frozenset(
-        {Reason.ON_TIME, Reason.LATE, Reason.CATCH_UP, Reason.BUFFERED, Reason.RETRY, Reason.MANUAL}
+        {
+            Reason.ON_TIME, Reason.LATE, Reason.CATCH_UP, Reason.BUFFERED, Reason.RETRY, Reason.MANUAL,
+            Reason.BACKFILL, Reason.MOVED,
+        }
     ),
     Decision.COALESCED: frozenset({Reason.LATE, Reason.CATCH_UP, Reason.OVERLAP}),
-    Decision.SKIPPED: frozenset({Reason.OVERLAP, Reason.PAUSED, Reason.ALTERED, Reason.DEPLOYMENT_GONE}),
+    Decision.SKIPPED: frozenset(
+        {
+            Reason.OVERLAP, Reason.PAUSED, Reason.ALTERED, Reason.DEPLOYMENT_GONE, Reason.EXCLUDED, Reason.REQUESTED,
+            Reason.REPLACED,
+        }
+    ),
     Decision.MISSED: frozenset({Reason.LIMIT, Reason.WINDOW, Reason.CATCH_UP_NONE}),
-}
+}  # fmt: skip
 """The reasons that each decision may have."""
+
+
+OF_THEIR_OWN: Final = frozenset({Reason.MANUAL, Reason.RETRY, Reason.MOVED})
+"""The reasons of runs at times of their own, which are no nominal times of the trigger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +116,7 @@ class _Cut(NamedTuple):
     reason: Reason
 
 
-def judge_late(rules: Rules, timeline: Timeline, mark: datetime, now: datetime) -> Judgement:
+def judge_late(rules: Rules, timeline: Times, mark: datetime, now: datetime) -> Judgement:
     """Judge the times that came due after `mark` and did not run, by `catch_up`.
 
     `last` keeps the newest if it is within the window; `all` keeps what is within the window, at
@@ -124,14 +142,17 @@ def judge_late(rules: Rules, timeline: Timeline, mark: datetime, now: datetime) 
     return Judgement(tuple(_ticks(timeline, mark, now, cuts)), kept)
 
 
-def judge_overlapped(rules: Rules, timeline: Timeline, mark: datetime, started: datetime, now: datetime) -> Judgement:
+def judge_overlapped(
+    rules: Rules, timeline: Times, mark: datetime, started: datetime, now: datetime, least: int = 0
+) -> Judgement:
     """Judge the times that came due by the end of a run, by `overlap`.
 
     Times that waited before the run began (`catch_up=all`) are kept whatever the policy: as many as waited then. The
-    newest are kept and the oldest dropped, so that a run that takes too long never lets the backlog grow.
+    newest are kept and the oldest dropped, so that a run that takes too long never lets the backlog grow. At `least`
+    this many are kept.
     """
     due = timeline.due(mark, now)
-    waiting = min(backlog(rules, timeline, mark, started), due)
+    waiting = min(max(backlog(rules, timeline, mark, started), least), due)
     match rules.overlap:
         case Overlap.SKIP:
             kept, verdict = waiting, (Decision.SKIPPED, Reason.OVERLAP)
@@ -146,7 +167,7 @@ def judge_overlapped(rules: Rules, timeline: Timeline, mark: datetime, started: 
     return Judgement(tuple(_ticks(timeline, mark, now, [_Cut(due - kept, *verdict)])), kept)
 
 
-def backlog(rules: Rules, timeline: Timeline, mark: datetime, started: datetime) -> int:
+def backlog(rules: Rules, timeline: Times, mark: datetime, started: datetime) -> int:
     """Count the times that already waited when a run began; only `catch_up=all` leaves any."""
     return timeline.due(mark, started) if rules.catch_up is CatchUp.ALL else 0
 
@@ -157,7 +178,7 @@ def passed_over(timeline: Timeline, mark: datetime, now: datetime, reason: Reaso
     return tuple(_ticks(timeline, mark, now, [_Cut(count, Decision.SKIPPED, reason)]))
 
 
-def _ticks(timeline: Timeline, mark: datetime, now: datetime, cuts: Iterable[_Cut]) -> Iterator[Ticks]:
+def _ticks(timeline: Times, mark: datetime, now: datetime, cuts: Iterable[_Cut]) -> Iterator[Ticks]:
     """Turn cuts into ranges of times; an empty cut yields none."""
     taken = 0
     for cut in cuts:

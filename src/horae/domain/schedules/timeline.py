@@ -5,12 +5,10 @@ times and starts have the same order. Long ranges are not listed: a schedule of 
 by arithmetic and bisection. All results are in UTC.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import islice
 from typing import Final, Self
 
 from horae.domain.cron.expression import CronExpression
@@ -112,30 +110,6 @@ class Timeline:
         while moment is not None and moment <= until:
             count, moment = count + 1, self.after(moment)
         return count
-
-
-def upcoming(
-    rules: Rules, next_start: datetime | None, now: datetime, count: int, *, executing: bool = False
-) -> list[datetime]:
-    """List up to `count` of the next starts of a schedule, in UTC; an overdue one comes first.
-
-    An interval counted from the finish has at most one, and none while a run executes (`executing`). Later failures,
-    pauses and long runs may change them.
-    """
-    if next_start is None:
-        return []
-    if rules.finish_trigger is not None:
-        return [] if executing else [next_start][:count]
-    return list(islice(_starts(Timeline.of(rules), next_start, now), count))
-
-
-def _starts(timeline: Timeline, next_start: datetime, now: datetime) -> Iterator[datetime]:
-    yield next_start
-    # A start lies before the nominal time that follows its own, so the next one is the first after it.
-    nominal = timeline.after(max(next_start, now))
-    while nominal is not None:
-        yield timeline.start_of(nominal)
-        nominal = timeline.after(nominal)
 
 
 @lru_cache(maxsize=4096)

@@ -20,7 +20,9 @@ from horae.storage.jobs.tables import jobs
 from horae.storage.schedules.rows import UNREADABLE, rules_from
 from horae.storage.schedules.tables import schedule_statistics, schedules
 
-_NEEDED_TO_DECIDE: Final = ("trigger_kind", "trigger", "timezone", "last_tick", "next_start")
+_NEEDED_TO_DECIDE: Final = (
+    "trigger_kind", "trigger", "timezone", "last_tick", "next_start", "moved_start", "backfill_next",
+)  # fmt: skip
 
 
 def _lock(dialect: str) -> Select[Any]:
@@ -94,6 +96,8 @@ def end(connection: Connection, succeeded: Collection[JobId]) -> set[JobId]:
 
 def _keeps_plan(row: Row[Any]) -> bool:
     if row.last_tick is None or row.next_start is None:
+        return False
+    if row.moved_start is not None or row.backfill_next is not None:  # another start may come first
         return False
     try:
         rules = rules_from(row.trigger_kind, row.trigger, row.timezone, row.rules)

@@ -53,16 +53,22 @@ _UNCOUNTED: Final[Mapping[RunOutcome, RunOutcome]] = dict.fromkeys(
     (RunOutcome.FAILED, RunOutcome.CANCELLED), RunOutcome.UNCOUNTED
 )
 
+_BESIDE: Final = frozenset({Reason.MANUAL, Reason.BACKFILL})
+"""The reasons of runs in addition to the schedule, which do not move its next start."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
-    """A job of a schedule that has ended and whose body has stopped; `took`: how long the body ran, if known."""
+    """A job of a schedule that has ended and whose body has stopped.
+
+    `reason`: why the schedule started it; `took`: how long the body ran, if known.
+    """
 
     schedule_id: int
     job_id: JobId
     outcome: RunOutcome
     created_at: datetime
-    by_hand: bool
+    reason: str | None
     took: timedelta | None = None
 
 
@@ -92,7 +98,7 @@ def end_unreported(connection: Connection, limit: int) -> list[AppliedPlan]:
     found = connection.execute(UNREPORTED_ENDS, {"limit": limit}).all()
     ended = {JobId(row.run_token): outcome_of(row.state) for row in found if row.state is not None}
     gone = [
-        RunEnd(row.id, JobId(row.run_token), RunOutcome.CRASHED, row.started_at, by_hand=False)
+        RunEnd(row.id, JobId(row.run_token), RunOutcome.CRASHED, row.started_at, reason=None)
         for row in found
         if row.state is None
     ]
@@ -108,7 +114,7 @@ def _ends_of(connection: Connection, outcomes: Mapping[JobId, RunOutcome]) -> li
             JobId(row.id),
             outcomes[row.id] if row.begun else _UNCOUNTED.get(outcomes[row.id], outcomes[row.id]),
             row.created_at,
-            row.run_reason == Reason.MANUAL,
+            row.run_reason,
             timedelta(0) if row.started_at is None else row.finished_at - row.started_at,
         )
         for row in rows
@@ -151,7 +157,8 @@ def _end_one_each(
         event = RunEnded(
             outcome=ended.outcome,
             started=row.started_at or ended.created_at,
-            by_hand=ended.by_hand,
+            by_hand=ended.reason in _BESIDE,
+            backfill=ended.reason == Reason.BACKFILL,
             took=ended.took,
             others=_other_runs(connection, row, ended.job_id, later.get(row.id, 0)),
             scheduler_started=row.now - (scheduler_age or timedelta(0)),

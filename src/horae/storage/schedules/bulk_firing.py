@@ -165,6 +165,8 @@ def _planned(dialect: str, row: StoredSchedule) -> PlannedFire | None:
     snapshot = None if due is None or not row.enabled else snapshot_if_readable(row)
     if snapshot is None or due is None or snapshot.rules.finish_trigger or snapshot.rules.overlap is Overlap.ALLOW_ALL:
         return None
+    if snapshot.change is not None:
+        return None
     made = plan(snapshot, Due(), due, _UNUSED)
     if not _only_fires_on_time(made):
         return None

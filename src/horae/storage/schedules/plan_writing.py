@@ -87,6 +87,7 @@ ADD_JOBS_ON_TIME: Final = PerDialect(partial(_add_jobs, on_time=True))
 """The same for schedules that are due and fire on time, without a reason in each row."""
 
 _statistics: Final = attrgetter(*STATISTICS)
+_one_time: Final = attrgetter(*writing.ONE_TIME)
 JITTER: Final = Random()  # noqa: S311 - varies the delay before a retry, nothing secret
 """The random numbers that plans take their back-off delays from."""
 
@@ -117,7 +118,10 @@ def apply_plans(
     counted = [now for now, (row, _) in zip(after, plans, strict=True) if _statistics(now) != _statistics(row)]
     if counted:
         writing.write_statistics(connection, counted)
-    ledger = [entry for row, made in plans for entry in _entries(row, made, fired.get(row.id), node)]
+    changed = [now for now, (row, _) in zip(after, plans, strict=True) if _one_time(now) != _one_time(row)]
+    if changed:
+        writing.write_one_time(connection, changed)
+    ledger = [entry for row, made in plans for entry in _new_entries(connection, row, made, fired.get(row.id), node)]
     if ledger:
         ticks.add(connection, ledger)
     return [AppliedPlan(row, fired.get(row.id), made.stop) for row, (_, made) in zip(after, plans, strict=True)]
@@ -156,6 +160,10 @@ def row_after(row: StoredSchedule, made: Plan, fired: JobId | None) -> StoredSch
         next_start=made.next_start,
         last_tick=made.last_tick,
         version=row.version + 1,
+        skip_until=None if made.change is None else made.change.skip_until,
+        skip_reason=None if made.change is None else made.change.reason.value,
+        moved_start=None if made.change is None else made.change.start,
+        backfill_next=made.backfill[0] if made.backfill else None,
         **statistics_values(made.statistics),
     )
 
@@ -165,6 +173,16 @@ def _state(row: StoredSchedule, made: Plan, token: int | None) -> str:
         return ScheduleState.IDLE if made.disabled is None else ScheduleState.DISABLED
     stopping = made.stop is not None or (row.state == ScheduleState.TERMINATING and token == row.run_token)
     return ScheduleState.TERMINATING if stopping else ScheduleState.EXECUTING
+
+
+def _new_entries(
+    connection: Connection, row: StoredSchedule, made: Plan, fired: JobId | None, node: NodeId | None
+) -> list[dict[str, Any]]:
+    """Return the rows of the ledger to insert: all but those that continue the row of excluded times before them."""
+    entries = list(_entries(row, made, fired, node))
+    if not entries or entries[0]["reason"] != Reason.EXCLUDED or row.last_tick is None:
+        return entries
+    return entries[ticks.extend_excluded(connection, entries[0], row.last_tick) :]
 
 
 def _entries(row: StoredSchedule, made: Plan, fired: JobId | None, node: NodeId | None) -> Iterable[dict[str, Any]]:

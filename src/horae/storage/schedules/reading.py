@@ -36,6 +36,7 @@ ALL: Final = select(*_COLUMNS).select_from(
     schedules.join(schedule_statistics, schedule_statistics.c.schedule_id == schedules.c.id)
 )
 """Schedules with their statistics, as `stored` reads them."""
+NOW: Final = select(database_now())
 BY_IDS: Final = among(ALL, schedules.c.id)
 _module_and_name: Final = tuple_(schedules.c.module, schedules.c.name)
 CHANGED: Final = (
@@ -114,6 +115,12 @@ def stored(row: Row[Any]) -> StoredSchedule:
     return made
 
 
+def now(connection: Connection) -> datetime:
+    """Return the time of the database's clock."""
+    moment: datetime = connection.execute(NOW).scalar_one()
+    return moment
+
+
 def find(connection: Connection, reference: int | str) -> int | None:
     """Return the id of the schedule of this name, or the id that was given; None for one that cannot exist.
 
@@ -130,6 +137,13 @@ def get(connection: Connection, reference: int | str) -> StoredSchedule | None:
     """Return the schedule of this id or name."""
     row = connection.execute(GET, {"schedule_id": find(connection, reference)}).one_or_none()
     return None if row is None else read(schedules.name, row, stored)
+
+
+def of_module(connection: Connection, module: str, name: str) -> StoredSchedule | None:
+    """Return the schedule of this name that a module declares."""
+    found = ALL.where(schedules.c.module == module, schedules.c.name == name)
+    rows = readable(schedules.name, connection.execute(found), stored)
+    return rows[0] if rows else None
 
 
 def by_ids(connection: Connection, ids: Collection[int]) -> list[StoredSchedule]:

@@ -5,14 +5,15 @@ Rows are tuples, because thousands may be copied with small changes at once, whi
 
 import json
 from dataclasses import dataclass, fields
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
-from horae.domain.schedules.planning_state import ScheduleSnapshot
+from horae.domain.schedules.planning_state import OneTimeChange, ScheduleSnapshot
 from horae.domain.schedules.schedule import CatchUp, DisabledReason, Overlap, Rules
 from horae.domain.schedules.statistics import Statistics
+from horae.domain.schedules.tick import Reason
 from horae.domain.schedules.trigger import parse_trigger
 from horae.domain.times.interval import Interval
 from horae.errors import InvalidRequest
@@ -104,6 +105,7 @@ class UnreadableSchedule(InvalidRequest):
 
 UNREADABLE: Final = (AttributeError, LookupError, OverflowError, TypeError, ValueError)
 """The errors that reading rules of another version may raise."""
+_APART: Final = frozenset({"trigger", "exclude", "calendar_days"})
 _SECONDS: Final = frozenset({"catch_up_window", "jitter", "max_runtime"})
 STATISTICS: Final = tuple(field.name for field in fields(Statistics))
 _statistics: Final = attrgetter(*STATISTICS)
@@ -111,8 +113,12 @@ _DURATIONS: Final = ("total_duration", "total_duration_failures")
 
 
 def rules_as_values(rules: Rules) -> dict[str, Any]:
-    """Return the rules as JSON values, without the trigger, which has columns of its own."""
-    return {field.name: _json_value(getattr(rules, field.name)) for field in fields(Rules) if field.name != "trigger"}
+    """Return the rules as JSON values, without the trigger and the days of calendars, which have columns."""
+    values = {
+        field.name: _json_value(getattr(rules, field.name)) for field in fields(Rules) if field.name not in _APART
+    }
+    # Not stored if it is empty: a node of an earlier version can read the rules then.
+    return {**values, "exclude": list(rules.exclude)} if rules.exclude else values
 
 
 def _json_value(value: Any) -> Any:
@@ -125,20 +131,22 @@ _trigger: Final = lru_cache(maxsize=10_000)(parse_trigger)
 
 
 @lru_cache(maxsize=50_000)
-def rules_from(kind: str, trigger: str, timezone: str, text: str) -> Rules:
+def rules_from(kind: str, trigger: str, timezone: str, text: str, calendar_days: str | None = None) -> Rules:
     """Return the rules from their columns. Cached: a schedule fires often and is changed rarely."""
     given: dict[str, Any] = json.loads(text)
     for name in _SECONDS & given.keys():
         given[name] = None if given[name] is None else timedelta(seconds=given[name])
     given["overlap"], given["catch_up"] = Overlap(given["overlap"]), CatchUp(given["catch_up"])
     given["retry_period"] = None if given["retry_period"] is None else Interval.parse(given["retry_period"])
-    return Rules(trigger=_trigger(kind, trigger, timezone), **given)
+    given["exclude"] = tuple(given.get("exclude", ()))
+    days = [] if calendar_days is None else json.loads(calendar_days)
+    return Rules(trigger=_trigger(kind, trigger, timezone), calendar_days=tuple(map(date.fromisoformat, days)), **given)
 
 
 def rules_of(row: StoredSchedule) -> Rules:
     """Return the rules of a stored schedule. Raises `UnreadableSchedule`."""
     try:
-        return rules_from(row.trigger_kind, row.trigger, row.timezone, row.rules)
+        return rules_from(row.trigger_kind, row.trigger, row.timezone, row.rules, row.calendar_days)
     except UNREADABLE as error:
         raise UnreadableSchedule(row, error) from error
 
@@ -168,4 +176,13 @@ def snapshot_of(row: StoredSchedule) -> ScheduleSnapshot:
         next_start=row.next_start,
         started=row.started_at,
         disabled=None if row.disabled_reason is None else DisabledReason(row.disabled_reason),
+        change=change_of(row),
+        backfill=() if row.backfill_next is None else (row.backfill_next,),
     )
+
+
+def change_of(row: StoredSchedule) -> OneTimeChange | None:
+    """Return the change of the next start that is made once."""
+    if row.skip_until is None:
+        return None
+    return OneTimeChange(skip_until=row.skip_until, reason=Reason(row.skip_reason or ""), start=row.moved_start)

@@ -5,8 +5,24 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, Delete, Insert, RowMapping, and_, bindparam, delete, func, insert, select, tuple_
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    Delete,
+    Insert,
+    RowMapping,
+    String,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    select,
+    tuple_,
+    update,
+)
 
+from horae.domain.schedules.tick import Decision, Reason
 from horae.storage.engine.dialect import Instant, PerDialect, database_now, json_rows
 from horae.storage.engine.unreadable_rows import readable_page
 from horae.storage.jobs.tables import jobs
@@ -56,6 +72,29 @@ def _forget(dialect: str) -> Delete:
 
 ADD: Final = PerDialect(_add)
 FORGET: Final = PerDialect(_forget)
+_before = ticks.alias("before")
+EXTEND: Final = (
+    update(ticks)
+    .where(
+        ticks.c.schedule_id == bindparam("schedule"),
+        ticks.c.nominal_time
+        == select(func.max(_before.c.nominal_time))
+        .where(
+            _before.c.schedule_id == bindparam("schedule"),
+            _before.c.nominal_time <= bindparam("last_tick", type_=Instant()),
+        )
+        .scalar_subquery(),
+        ticks.c.until == bindparam("last_tick", type_=Instant()),
+        ticks.c.decision == Decision.SKIPPED.value,
+        ticks.c.reason == Reason.EXCLUDED.value,
+    )
+    .values(
+        until=bindparam("upto", type_=Instant()),
+        count=ticks.c.count + bindparam("more", type_=BigInteger()),
+        decided_at=database_now(),
+        decided_by=bindparam("by", type_=String()),
+    )
+)
 PAGE: Final = (
     select(ticks)
     .where(ticks.c.schedule_id == bindparam("schedule_id"))
@@ -65,6 +104,24 @@ PAGE: Final = (
 LATEST: Final = select(func.max(ticks.c.nominal_time)).where(
     ticks.c.schedule_id == bindparam("schedule_id"), ticks.c.nominal_time < bindparam("before", type_=Instant())
 )
+
+
+def extend_excluded(connection: Connection, entry: Mapping[str, Any], last_tick: datetime) -> bool:
+    """Add excluded times to the row of those before them, and return whether there is one.
+
+    So a schedule that is excluded for ever has one row, however long it goes on.
+    """
+    changed = connection.execute(
+        EXTEND,
+        {
+            "schedule": entry["schedule_id"],
+            "last_tick": last_tick,
+            "upto": entry["until"],
+            "more": entry["count"],
+            "by": entry["decided_by"],
+        },
+    )
+    return changed.rowcount == 1
 
 
 def add(connection: Connection, decided: Sequence[Mapping[str, Any]]) -> None:

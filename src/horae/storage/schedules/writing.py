@@ -36,9 +36,11 @@ LOCK: Final = among(ALL.order_by(schedules.c.id).with_for_update(), schedules.c.
 _CHANGING: Final = (
     "state", "enabled", "disabled_reason", "pause_note", "run_token", "started_at", "next_start", "last_tick",
 )  # fmt: skip
+ONE_TIME: Final = ("skip_until", "skip_reason", "moved_start", "backfill_next")
+"""Columns that few schedules ever use, so they are written apart from those that change with each run."""
 _DEFINITION: Final = (
     "job_type", "params", "trigger_kind", "trigger", "timezone", "rules", "queue", "priority", "deployment_id",
-    "overrides",
+    "overrides", "calendar_days",
 )  # fmt: skip
 
 
@@ -60,6 +62,7 @@ def by_index(dialect: str, column: ColumnElement[int]) -> ColumnElement[bool]:
 WRITE: Final = PerDialect(
     lambda dialect: _write(dialect, schedules, _CHANGING, version=schedules.c.version + 1, updated_at=database_now())
 )
+WRITE_ONE_TIME: Final = PerDialect(lambda dialect: _write(dialect, schedules, ONE_TIME))
 WRITE_STATISTICS: Final = PerDialect(lambda dialect: _write(dialect, schedule_statistics, STATISTICS))
 
 
@@ -125,6 +128,11 @@ def write(connection: Connection, rows: Sequence[StoredSchedule]) -> None:
 def write_statistics(connection: Connection, rows: Sequence[StoredSchedule]) -> None:
     """Write the statistics of locked schedules."""
     _write_batch(connection, WRITE_STATISTICS, STATISTICS, rows)
+
+
+def write_one_time(connection: Connection, rows: Sequence[StoredSchedule]) -> None:
+    """Write the one-time changes and the backfills of locked schedules."""
+    _write_batch(connection, WRITE_ONE_TIME, ONE_TIME, rows)
 
 
 def _write_batch(

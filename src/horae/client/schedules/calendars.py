@@ -1,0 +1,59 @@
+"""The days that calendar functions exclude: asked for ahead, and stored with the schedules.
+
+A schedule is planned under a lock, and by any node, which may not know the function. So a process that knows it asks it
+for the days to come, outside of transactions, and what it answers is planned from.
+"""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import date, timedelta
+from typing import Final
+
+from horae.domain.schedules.exclusion import calendars_in
+from horae.domain.schedules.schedule import Rules
+from horae.errors import InvalidRequest, quoted
+from horae.types.registry import Registry
+
+AHEAD: Final = timedelta(days=400)
+"""How far ahead calendar functions are asked: a year, so that nodes that run once a year know the days."""
+KEPT: Final = timedelta(days=31)
+"""How long days that have passed are kept, for times that are decided late."""
+log = logging.getLogger("horae.schedules")
+
+
+def with_calendar_days(rules: Rules, registry: Registry, today: date, known: Rules | None = None) -> Rules:
+    """Return the rules with the days that their calendar functions exclude.
+
+    Days of `known`, the rules as they were, stay if a function raises, or is not registered in this process. Raises
+    `InvalidRequest` for an unknown function that `known` does not have.
+    """
+    names = calendars_in(rules.exclude)
+    if not names:
+        return replace(rules, calendar_days=())
+    before = frozenset[date]() if known is None else frozenset(known.calendar_days)
+    days = {day for day in before if today - KEPT <= day < today}
+    for name in names:
+        found = _days_of(name, registry, today)
+        if found is None and registry.calendars.get(name) is None and not _has(known, name):
+            there = ", ".join(sorted(registry.calendars)) or "none"
+            raise InvalidRequest(f"exclude: unknown calendar function {quoted(name)}; registered here: {there}")
+        days |= before if found is None else set(found)
+    return replace(rules, calendar_days=tuple(sorted(days)))
+
+
+def _days_of(name: str, registry: Registry, today: date) -> Iterable[date] | None:
+    """Return the days that a function excludes; None if it is not known here, or raised."""
+    function = registry.calendars.get(name)
+    if function is None:
+        return None
+    window = (today + timedelta(days=offset) for offset in range(AHEAD.days))
+    try:
+        return [day for day in window if function(day)]
+    except Exception:
+        log.exception("calendar function %s failed; the days that it returned before stay excluded", name)
+        return None
+
+
+def _has(known: Rules | None, name: str) -> bool:
+    return known is not None and name in calendars_in(known.exclude)
