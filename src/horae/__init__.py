@@ -57,6 +57,7 @@ from horae.errors import (
     Unavailable,
     UnknownJobType,
     UnreadableRow,
+    WaitRefused,
     WaitTimeout,
 )
 
@@ -144,6 +145,7 @@ __all__ = [
     "Unique",
     "UnknownJobType",
     "UnreadableRow",
+    "WaitRefused",
     "WaitTimeout",
     "jobs_table",
 ]

@@ -28,7 +28,8 @@ HoraeError
 │   ├── MaxJobCountExceeded
 │   ├── ScheduleAlreadyExists
 │   ├── ScheduleIsDeclared
-│   └── ScheduleIsRunning
+│   ├── ScheduleIsRunning
+│   └── WaitRefused
 ├── JobError                     the job itself did not finish
 │   ├── JobFailed
 │   ├── JobWasCancelled
@@ -289,6 +290,16 @@ class ScheduleIsRunning(Conflict):
         super().__init__(f"schedule {name!r} is running as job {job_id}")
         self.name = name
         self.job_id = job_id
+
+
+class WaitRefused(Conflict):
+    """A body may not wait for another job, as too many bodies of its node do."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(
+            f"{most} bodies of this node wait for other jobs already; instead of waiting in a body, start the next job "
+            "with after=[...], or a group with then"
+        )
 
 
 class JobError(HoraeError):

@@ -4,6 +4,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -23,6 +24,7 @@ if TYPE_CHECKING:  # the ORM is a third of the time of `import horae`, and most 
 
 ParamsT = TypeVar("ParamsT", default=Any)
 ConnectionT = TypeVar("ConnectionT")
+T = TypeVar("T")
 Report = Callable[[int, str | None], None]
 
 TOLERANCE: Final = 0.1
@@ -55,6 +57,29 @@ class BodyGroups(Protocol):
         ...
 
 
+class Loan:
+    """A slot that a waiting body has lent; `returned` is done when the body has a slot again."""
+
+    def __init__(self) -> None:
+        self.returned: Future[None] = Future()
+
+
+class LendsSlots(Protocol):
+    """The slots of a node, as a body uses them that waits for another job."""
+
+    def lend(self) -> Loan:
+        """Free the slot of the body, on the event loop of the node. Raises `WaitRefused`."""
+        ...
+
+    def take_back(self, loan: Loan, *, at_once: bool = False) -> None:
+        """Give the body a slot as soon as one is free, or at once; on the event loop of the node."""
+        ...
+
+    def call(self, function: Callable[[], T], /) -> T:
+        """Call a function on the event loop of the node, from the thread of the body."""
+        ...
+
+
 class JobContext(Generic[ParamsT]):
     """One attempt at a job, seen from its body.
 
@@ -83,6 +108,8 @@ class JobContext(Generic[ParamsT]):
         self._before_end: list[Callable[[Connection], object]] | None = None
         self.groups: BodyGroups | None = None
         self.releases = False
+        self.slots: LendsSlots | None = None
+        self.loan: Loan | None = None
 
     @property
     def id(self) -> JobId:

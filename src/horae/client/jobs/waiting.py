@@ -3,7 +3,9 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from concurrent.futures import wait as wait_for_futures
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -15,7 +17,7 @@ from horae.domain.jobs.job import ENDED, JobId
 from horae.errors import GroupDoesNotExist, JobDoesNotExist, WaitTimeout
 from horae.storage.engine.database import Database
 from horae.storage.jobs import groups, reading
-from horae.types.context import JobContext
+from horae.types.context import JobContext, LendsSlots, Loan
 from horae.types.logs.job_fields import current_context
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
@@ -79,13 +81,67 @@ def until(database: Database, wakeup: WakeupChannel, awaited: Awaited, timeout: 
     hinted = threading.Event()
     end = wakeup.subscribe(lambda hint: hinted.set() if awaited.concerns(hint) else None)
     try:
-        for pause in _pauses(awaited, timeout):
-            if database.autocommit(awaited.has_ended):
-                return
-            _wait(hinted, pause, context)
-            hinted.clear()
+        if database.autocommit(awaited.has_ended):
+            return
+        with _slot_lent(context):
+            for pause in _pauses(awaited, timeout):
+                _wait(hinted, pause, context)
+                hinted.clear()
+                if database.autocommit(awaited.has_ended):
+                    return
     finally:
         end()
+
+
+@contextmanager
+def _slot_lent(context: JobContext[Any] | None) -> Generator[None]:
+    """Lend the slot of the body that waits, and wait for a slot at the end unless the body was ordered to stop."""
+    slots = None if context is None else context.slots
+    if context is None or slots is None:
+        yield
+        return
+    loan = context.loan = slots.call(slots.lend)
+    try:
+        try:
+            yield
+        except Exception:  # such as `WaitTimeout`, after which the body may go on
+            _return_slot(slots, loan, context)
+            raise
+        _return_slot(slots, loan, context)
+    except BaseException:
+        slots.call(partial(slots.take_back, loan, at_once=True))
+        raise
+
+
+def _return_slot(slots: LendsSlots, loan: Loan, context: JobContext[Any]) -> None:
+    slots.call(partial(slots.take_back, loan))
+    while not wait_for_futures([loan.returned], CHECK_EVERY).done:
+        context.check()
+
+
+@asynccontextmanager
+async def _slot_lent_async(context: JobContext[Any] | None) -> AsyncGenerator[None]:
+    """Do the same for a coroutine body, which runs on the event loop of the slots."""
+    slots = None if context is None else context.slots
+    if context is None or slots is None:
+        yield
+        return
+    loan = context.loan = slots.lend()
+    try:
+        try:
+            yield
+        except Exception:  # as above
+            await _return_slot_async(slots, loan)
+            raise
+        await _return_slot_async(slots, loan)
+    except BaseException:
+        slots.take_back(loan, at_once=True)
+        raise
+
+
+async def _return_slot_async(slots: LendsSlots, loan: Loan) -> None:
+    slots.take_back(loan)
+    await asyncio.shield(asyncio.wrap_future(loan.returned))
 
 
 def _wait(hinted: threading.Event, seconds: float, context: JobContext[Any] | None) -> None:
@@ -110,15 +166,17 @@ async def until_ended_async(database: Database, wakeup: WakeupChannel, awaited: 
 
     end = wakeup.subscribe(listen)
     try:
-        for pause in _pauses(awaited, timeout):
-            if await database.in_thread(partial(database.autocommit, awaited.has_ended)):
-                return
-            try:
-                async with asyncio.timeout(pause):
-                    await hinted.wait()
-            except TimeoutError:
-                pass
-            hinted.clear()
+        has_ended = partial(database.autocommit, awaited.has_ended)
+        if await database.in_thread(has_ended):
+            return
+        async with _slot_lent_async(current_context()):
+            for pause in _pauses(awaited, timeout):
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(pause):
+                        await hinted.wait()
+                hinted.clear()
+                if await database.in_thread(has_ended):
+                    return
     finally:
         end()
 

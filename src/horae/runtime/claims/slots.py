@@ -1,8 +1,23 @@
-"""How many bodies may run at a time: one limit for all nodes of a process."""
+"""How many bodies may run at a time: one limit for all nodes of a process.
 
+A body that waits for another job lends its slot, so that this job can run even if all slots have bodies that wait. It
+takes a slot again before it goes on, ahead of jobs that have not begun.
+"""
+
+import asyncio
+from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Final, TypeVar
 
+from horae.errors import WaitRefused
 from horae.runtime.signals import Signal
+from horae.types.context import LendsSlots, Loan
+
+T = TypeVar("T")
+
+MOST_LENT: Final = 256
+"""Bodies that may wait for other jobs at a time; each keeps its thread and its memory."""
 
 
 class Slots:
@@ -11,9 +26,13 @@ class Slots:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.free = limit
-        """How many more bodies may begin."""
+        """How many more bodies may begin; negative if bodies that were ordered to stop took their slots again."""
+        self.lent = 0
+        """How many bodies wait for other jobs without a slot."""
         self._freed = Signal[[]]()
         self._workers = 0
+        self._returning: deque[Loan] = deque()
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def take(self) -> None:
         """Take a slot for a body that begins."""
@@ -21,16 +40,70 @@ class Slots:
 
     def release(self) -> None:
         """Free the slot of a body that has ended."""
+        if self._returning and self.free >= 0 and self._give_to_first():
+            return
         self.free += 1
         if self._workers > 1:  # a worker alone knows it anyway
             self._freed.send()
 
     def join(self, on_free: Callable[[], None]) -> None:
-        """Add a worker; `on_free` is called when a slot becomes free that several workers share."""
+        """Add a worker; `on_free` is called when a slot becomes free that several workers share, or that is lent."""
         self._freed.connect(on_free)
         self._workers += 1
+        self._loop = asyncio.get_running_loop()
 
     def leave(self, on_free: Callable[[], None]) -> None:
         """Remove a worker."""
         self._freed.disconnect(on_free)
         self._workers -= 1
+
+    def lend(self) -> Loan:
+        """Free the slot of a body that waits for another job. Raises `WaitRefused`."""
+        if self.lent >= MOST_LENT:
+            raise WaitRefused(MOST_LENT)
+        self.lent += 1
+        self.release()
+        if self._workers == 1:
+            self._freed.send()
+        return Loan()
+
+    def take_back(self, loan: Loan, *, at_once: bool = False) -> None:
+        """Give the body a slot as soon as one is free; `at_once` even if none is, as it was ordered to stop."""
+        if loan.returned.done():
+            return
+        if at_once or self.free > 0:
+            self.free -= 1
+            self._end(loan)
+        else:
+            self._returning.append(loan)
+
+    def call(self, function: Callable[[], T]) -> T:
+        """Call a function on the event loop of the slots, from the thread of a body."""
+        done: Future[T] = Future()
+
+        def run() -> None:
+            try:
+                done.set_result(function())
+            except BaseException as error:  # noqa: BLE001 - raised in the thread of the body
+                done.set_exception(error)
+
+        if self._loop is None or self._loop.is_closed():
+            raise RuntimeError("the node of this body has ended")
+        self._loop.call_soon_threadsafe(run)
+        return done.result()
+
+    def _give_to_first(self) -> bool:
+        while self._returning:
+            loan = self._returning.popleft()
+            if not loan.returned.done():
+                self._end(loan)
+                return True
+        return False
+
+    def _end(self, loan: Loan) -> None:
+        self.lent -= 1
+        loan.returned.set_result(None)
+
+
+if TYPE_CHECKING:
+    _conforms: type[LendsSlots] = Slots

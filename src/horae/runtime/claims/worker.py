@@ -224,6 +224,7 @@ class Worker:
         context: JobContext[Any] = JobContext(claim, None, self._reporter.follow(claim))  # JobContext[Any](...) is slow
         run = Run(claim, job_type, context, self._choose(job_type))
         self.running[claim.id] = run
+        context.slots = self._slots
         self._slots.take()
         run.executor.start(run, self._done)
 
@@ -232,6 +233,8 @@ class Worker:
         if self.running.get(claim.id) is not run:
             return  # its body was left behind before
         del self.running[claim.id]
+        if run.context.loan is not None:  # as it was left behind while it waited for another job
+            self._slots.take_back(run.context.loan, at_once=True)
         self._slots.release()
         self._settler.add(with_report(finished, self._reporter.latest(claim.id)))
         if finished.unbegun:

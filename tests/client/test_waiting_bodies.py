@@ -1,0 +1,162 @@
+"""Bodies that wait for other jobs: they lend their slots, take them again, and heed orders to stop."""
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from horae import Horae
+from horae.runtime.claims import slots
+from tests.harness.nodes import running_node, until, until_released, until_set, until_state
+
+PARENTS = 6
+SLOTS = 2
+
+
+class Running:
+    """Counts the bodies that run and do not wait."""
+
+    def __init__(self) -> None:
+        self.now = self.most = 0
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self.now -= 1
+
+
+async def test_parents_that_wait_leave_their_slots_to_their_children(horae: Horae) -> None:
+    after = Running()
+
+    @horae.job
+    def child(n: int) -> int:
+        return n
+
+    @horae.job(priority=1)
+    def parent(n: int) -> int:
+        result: int = horae.jobs.wait(horae.jobs.start(child, n=n).id)
+        with after:
+            threading.Event().wait(0.01)
+        return result
+
+    @horae.job(priority=1)
+    async def parent_async(n: int) -> int:
+        job = await horae.aio.jobs.start(child, n=n)
+        result: int = await horae.aio.jobs.wait(job.id)
+        with after:
+            await asyncio.sleep(0.01)
+        return result
+
+    for kind in (parent, parent_async):
+        ids = horae.jobs.start_many(kind, [{"n": n} for n in range(PARENTS)])
+        async with running_node(horae, concurrency=SLOTS):
+            assert [await horae.aio.jobs.wait(job_id, timeout="60s") for job_id in ids] == list(range(PARENTS))
+    assert 0 < after.most <= SLOTS
+
+
+async def test_a_body_waits_for_its_group(horae: Horae) -> None:
+    @horae.job
+    def child(n: int) -> int:
+        return n
+
+    @horae.job
+    def parent() -> int:
+        group = horae.jobs.start_group([(child, {"n": n}) for n in range(3)])
+        horae.jobs.wait_for_group(group.id)
+        return sum(horae.jobs.results_of_group(group.id))
+
+    job = horae.jobs.start(parent)
+    async with running_node(horae, concurrency=1):
+        assert await horae.aio.jobs.wait(job.id, timeout="60s") == 3
+
+
+@pytest.mark.parametrize("face", ["sync", "async"])
+async def test_a_waiting_body_is_cancelled_and_its_slot_is_free_again(horae: Horae, face: str) -> None:
+    begun, release = threading.Event(), threading.Event()
+
+    @horae.job(queue="nobody")
+    def never() -> None: ...
+
+    def waits(other: int) -> None:
+        begun.set()
+        horae.jobs.wait(other)
+
+    async def waits_async(other: int) -> None:
+        begun.set()
+        await horae.aio.jobs.wait(other)
+
+    @horae.job
+    def occupies() -> None:
+        release.wait(30)
+
+    body: Any = horae.job(waits_async if face == "async" else waits)
+    other = horae.jobs.start(never)
+    job = horae.jobs.start(body, other=other.id)
+    async with running_node(horae, concurrency=1, queues=("default",)):
+        await until_set(begun)
+        busy = horae.jobs.start(occupies)
+        await until_state(horae, busy.id, "started")  # in the slot that was lent
+        await horae.aio.jobs.cancel(job.id)
+        await until_released(horae, job.id)
+        release.set()
+        await until_state(horae, busy.id, "finished")
+        last = horae.jobs.start(occupies)
+        await until_state(horae, last.id, "finished")
+
+
+async def test_a_body_that_waited_goes_on_only_when_a_slot_is_free(horae: Horae) -> None:
+    begun, release, resumed = threading.Event(), threading.Event(), threading.Event()
+
+    @horae.job
+    def waits(other: int) -> None:
+        begun.set()
+        horae.jobs.wait(other)
+        resumed.set()
+
+    @horae.job(queue="nobody")
+    def never() -> None: ...
+
+    @horae.job
+    def ends_the_wait(other: int) -> None:
+        horae.jobs.cancel(other)
+        release.wait(30)
+
+    other = horae.jobs.start(never)
+    job = horae.jobs.start(waits, other=other.id)
+    async with running_node(horae, concurrency=1, queues=("default",)):
+        await until_set(begun)
+        busy = horae.jobs.start(ends_the_wait, other=other.id)
+        await until_state(horae, other.id, "cancelled")
+        assert not resumed.wait(0.3), "the one slot is taken"
+        release.set()
+        await until_state(horae, busy.id, "finished")
+        await until_state(horae, job.id, "failed")  # JobWasCancelled, after it had a slot again
+
+
+async def test_too_many_waiting_bodies_are_refused(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slots, "MOST_LENT", 1)
+    begun = threading.Event()
+
+    @horae.job(queue="nobody")
+    def never() -> None: ...
+
+    @horae.job
+    def waits(other: int) -> None:
+        begun.set()
+        horae.jobs.wait(other)
+
+    other = horae.jobs.start(never)
+    first = horae.jobs.start(waits, other=other.id)
+    async with running_node(horae, concurrency=1, queues=("default",)):
+        await until_set(begun)
+        second = horae.jobs.start(waits, other=other.id)
+        failed = await until_state(horae, second.id, "failed")
+        assert "WaitRefused" in (failed.error or "")
+        horae.jobs.cancel(first.id)
+        await until(lambda: not horae.jobs.get(first.id).occupied)
