@@ -11,6 +11,7 @@ from horae.domain.backoff import Backoff
 from horae.domain.jobs.decisions import Discard, Retry, Snooze
 from horae.domain.jobs.groups import Group, GroupState
 from horae.domain.jobs.job import LEFT_OUT, Job, JobState
+from horae.domain.jobs.log_lines import KeepLogs, LogLine, LogPage
 from horae.domain.jobs.owner import EVERYBODY
 from horae.domain.jobs.progress import Progress
 from horae.domain.jobs.uniqueness import Debounce, Unique
@@ -119,9 +120,12 @@ __all__ = [
     "JobType",
     "JobTypeAlreadyRegistered",
     "JobWasCancelled",
+    "KeepLogs",
     "LeaseLost",
     "Limit",
     "Load",
+    "LogLine",
+    "LogPage",
     "MaxJobCountExceeded",
     "NotFound",
     "Outage",

@@ -16,6 +16,7 @@ from typing_extensions import Unpack
 
 from horae.api.lazy import Interface, LazyInterface, web_packages_required
 from horae.async_app import AsyncHorae
+from horae.domain.jobs.log_lines import KeepLogs
 from horae.forking import ForkSafeLock, lazy_property
 from horae.types.declarations import Declarations
 from horae.types.schedule import module_schema
@@ -91,7 +92,14 @@ class Horae(Declarations):
         except BaseException:
             database.close()
             raise
-        return Components(database, self.registry, adapters.live, adapters.wakeup, self.hooks)
+        live, wakeup = adapters.live, adapters.wakeup
+        return Components(database, self.registry, live, wakeup, self.hooks, self._kept_logs())
+
+    def _kept_logs(self) -> KeepLogs | None:
+        given = self.settings
+        if given.keep_logs == "off":
+            return None
+        return KeepLogs(level=given.keep_logs, lines=given.keep_log_lines, bytes=given.keep_log_bytes)
 
     @lazy_property
     def jobs(self) -> "Jobs":
@@ -176,6 +184,7 @@ class Horae(Declarations):
             "name": self.settings.node_name,
             "grace": self.settings.grace,
             "keep": self.settings.keep,
+            "keep_logs_for": self.settings.keep_logs_for,
         }
         given.update(options)
         node = Node(self.components, NodeOptions(**given), self._deploy_at_start, slots)

@@ -7,7 +7,7 @@ All of these may be secret, and error texts end up in tables, responses and logs
 import json
 import re
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from pydantic import ValidationError
@@ -31,6 +31,23 @@ _INPUT: Final = re.compile(r"\[type=(\w+), input_value=.*")
 def shown_url(url: str) -> str:
     """Return a URL, even a malformed one, without passwords, also in its query."""
     return _QUERY.sub(rf"\1{HIDDEN}", _USER_INFO.sub(rf"\1:{HIDDEN}@", url))
+
+
+def hidden_urls(text: str) -> str:
+    """Return a text without the passwords of the URLs in it."""
+    return shown_url(text) if "://" in text else text
+
+
+def cleaner(secrets: Iterable[str]) -> Callable[[str], str]:
+    """Return a function that removes these secrets from texts."""
+    known = _as_shown(secrets)
+
+    def clean(text: str) -> str:
+        for secret in known:
+            text = text.replace(secret, MASK)
+        return text
+
+    return clean
 
 
 def error_text(error: BaseException) -> str:

@@ -18,6 +18,7 @@ from pydantic_settings import (
 )
 from typing_extensions import override
 
+from horae.domain.jobs.log_lines import MOST_BYTES, MOST_LINES
 from horae.domain.sizes import parse_size
 from horae.domain.times.duration import parse_duration
 from horae.errors import ConfigurationError, InvalidRequest
@@ -141,6 +142,18 @@ class Settings(BaseSettings):
         timedelta(seconds=30), ge=timedelta(0), description="How long running jobs may continue during shutdown."
     )
     keep: Duration = Field(timedelta(days=30), gt=timedelta(0), description="How long ended jobs are kept.")
+    keep_logs: Literal["off", "debug", "info", "warning", "error", "critical"] = Field(
+        "info", description="Lowest level of log lines that are kept with their job, or `off`."
+    )
+    keep_log_lines: int = Field(
+        1000, ge=1, le=MOST_LINES, description="Maximum number of log lines that are kept of an attempt at a job."
+    )
+    keep_log_bytes: Annotated[int, BeforeValidator(_size)] = Field(
+        262_144, ge=1, le=MOST_BYTES, description="Maximum size of the log lines that are kept of an attempt at a job."
+    )
+    keep_logs_for: Duration | None = Field(
+        None, gt=timedelta(0), description="How long log lines are kept. Default: as long as their job."
+    )
     busy_timeout: Duration = Field(
         timedelta(seconds=30), gt=timedelta(0), description="How long to wait for SQLite's write lock."
     )

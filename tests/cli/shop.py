@@ -1,9 +1,10 @@
 """A small application for the tests of the command line."""
 
 import asyncio
+import logging
 from datetime import timedelta
 
-from horae import Backoff, Horae, JobContext
+from horae import Backoff, Horae, JobContext, KeepLogs
 
 horae = Horae()
 not_an_application = 1
@@ -28,6 +29,15 @@ def refuse_to_work(reason: str = "no reason") -> None:
 @horae.job(transaction="serializable")
 def within_transaction(zip_code: str) -> str:
     return zip_code
+
+
+@horae.job(keep_logs=KeepLogs(lines=2))
+def speak() -> None:
+    log = logging.getLogger("shop")
+    log.warning("line 0")
+    log.error("line \x1b[1m 1")
+    log.error("line 2")
+    log.error("line 3")
 
 
 @horae.job

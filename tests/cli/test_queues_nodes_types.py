@@ -143,7 +143,7 @@ def test_a_lock_is_held_free_or_unknown(database: Database) -> None:
 
 def test_types() -> None:
     listed = values(call("types", "list", "--json", "--app", SHOP))["types"]
-    assert [kind["name"] for kind in listed] == ["import_csv", "refuse", "within_transaction", "wait_for_ever"]
+    assert [kind["name"] for kind in listed] == ["import_csv", "refuse", "within_transaction", "speak", "wait_for_ever"]
     assert all(set(kind) == TYPE_FIELDS for kind in listed)
     kind = values(call("types", "show", "import_csv", "--json", "--app", SHOP))
     assert kind == listed[0]

@@ -1,11 +1,13 @@
 """An application whose hooks run in child processes; variables of the environment let them fail."""
 
 import asyncio
+import logging
 import os
 import signal
 import sys
 import time
 from collections.abc import Generator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +17,8 @@ HOW: Final = "TEST_CHILD_HOOK"
 """How the hook at the start of a child ends; it succeeds if this is not set."""
 NOTE: Final = "TEST_CHILD_NOTE"
 """Names the file to which the hook writes the id of its process before it ends so."""
+
+START: Final = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
 
 horae = Horae("sqlite:////nowhere/horae.db")
 calls: list[str] = []
@@ -73,3 +77,12 @@ def wait_for_file(path: str) -> int:
     while not Path(path).exists():
         time.sleep(0.01)
     return os.getpid()
+
+
+@horae.job(isolation="process")
+def log_lines(count: int) -> None:
+    log = logging.getLogger("shop.child")
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    for number in range(count):
+        log.info("line %d", number)

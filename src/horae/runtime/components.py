@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Final, TypedDict
 
 from horae.domain.cluster.liveness import Limits
+from horae.domain.jobs.log_lines import KeepLogs
 from horae.domain.sizes import parse_size
 from horae.errors import ConfigurationError, InvalidRequest
 from horae.live.store import LiveStore
@@ -24,6 +25,8 @@ class Components:
     live: LiveStore
     wakeup: WakeupChannel
     hooks: ApplicationHooks = field(default_factory=ApplicationHooks)
+    keep_logs: KeepLogs | None = field(default_factory=KeepLogs)
+    """Which log lines are kept of jobs whose type does not say; None is nothing."""
 
 
 class NodeKeywords(TypedDict, total=False):
@@ -40,6 +43,7 @@ class NodeKeywords(TypedDict, total=False):
     name: str | None
     grace: timedelta
     keep: timedelta
+    keep_logs_for: timedelta | None
     liveness: Limits
     timing: Timing
 
@@ -53,8 +57,8 @@ class NodeOptions:
     `spare_children`: child processes that are kept ready for jobs to come; `max_jobs_per_child`, `max_child_memory`:
     when a child process is replaced, after so many jobs or if it then uses more memory (bytes, or such as "500MB");
     `queues`: the ones it serves, None for all; `grace`: how long jobs may run on after a shutdown is ordered; `keep`:
-    how long ended jobs are kept; `liveness`: when nodes are declared dead, the same for all nodes of a database;
-    `timing`: how often its services act.
+    how long ended jobs are kept; `keep_logs_for`: how long log lines are, None for as long as their job; `liveness`:
+    when nodes are declared dead, the same for all nodes of a database; `timing`: how often its services act.
 
     Raises `ConfigurationError`.
     """
@@ -70,6 +74,7 @@ class NodeOptions:
     name: str | None = None
     grace: timedelta = timedelta(seconds=30)
     keep: timedelta = timedelta(days=30)
+    keep_logs_for: timedelta | None = None
     liveness: Limits = field(default_factory=Limits)
     timing: Timing = field(default_factory=Timing)
 

@@ -89,6 +89,12 @@ class JobContext(Generic[ParamsT]):
 
     ended: BodyEnd | None = None
     """How the attempt ended, once it has; then only `@horae.around` still sees the context."""
+    job_type: Any = None
+    """Its job type, once the body begins."""
+    log_book: Any = None
+    """Where its log lines are kept, if they are."""
+    log_lines: Any = None
+    """Its log lines, from the first one on."""
     is_surrounded = False
     """Whether `@horae.around` surrounds the body."""
     body_is_called = False

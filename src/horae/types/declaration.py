@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.decisions import problem_of_rule
+from horae.domain.jobs.log_lines import KeepLogs, check_level
 from horae.domain.jobs.tags import parse_tags
 from horae.domain.names import queue_name, type_name
 from horae.domain.times.duration import LONGEST_DURATION, parse_duration
@@ -76,6 +77,17 @@ def _grace(given: object) -> timedelta:
     if not timedelta(0) <= grace <= LONGEST_DURATION:
         raise InvalidRequest(f"grace is {given!r}, expected a duration of zero or more")
     return grace
+
+
+def kept_logs(job_type: Any) -> KeepLogs | bool:
+    """Return which log lines a job type keeps: True for what the settings say. Raises `InvalidJobType`."""
+    given = job_type.keep_logs
+    if given is None or isinstance(given, bool | KeepLogs):
+        return True if given is None else given
+    try:
+        return KeepLogs(level=check_level(given))
+    except InvalidRequest as error:
+        raise InvalidJobType(f"job type {job_type.type!r}: keep_logs: {error}; or a KeepLogs, or False") from None
 
 
 def check_parameters(job_type: str, model: type[BaseModel]) -> None:

@@ -12,6 +12,7 @@ from typing_extensions import Unpack, override
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.decisions import ErrorRule
 from horae.domain.jobs.job import Job
+from horae.domain.jobs.log_lines import KeepLogs
 from horae.domain.jobs.uniqueness import Debounce, Unique
 from horae.domain.limits.limit import Limit
 from horae.domain.times.duration import Duration
@@ -42,6 +43,7 @@ class BodyKeywords(TypedDict, total=False):
     transaction: Isolation | Callable[[JobContext[Any]], Transaction] | None
     exceptions_map: Mapping[type[BaseException], HumanReadable]
     max_result_bytes: int
+    keep_logs: KeepLogs | str | bool | None
     on_error: Callable[[Job, BaseException], object] | None
     on_cancelled: Callable[[Job], object] | None
 

@@ -12,13 +12,14 @@ from sqlalchemy import Connection
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.decisions import ErrorClass, ErrorRule, RetryRules
 from horae.domain.jobs.job import Job
+from horae.domain.jobs.log_lines import KeepLogs
 from horae.domain.jobs.uniqueness import Debounce, Unique
 from horae.domain.limits.limit import Limit
 from horae.domain.times.duration import Duration
 from horae.errors import InvalidJobType, SoftTimeLimitExceeded
 from horae.redaction import traceback_text
 from horae.types.context import BodyGroups, JobContext, ParamsT
-from horae.types.declaration import TimeLimits, check_declaration, check_parameters, time_limits
+from horae.types.declaration import TimeLimits, check_declaration, check_parameters, kept_logs, time_limits
 from horae.types.limits import declared_limits
 from horae.types.uniqueness import uniqueness_of
 from horae.types.values.parameters import MappedParameters, ModelParameters, parameters_of
@@ -54,12 +55,13 @@ class JobType(Generic[ParamsT]):
     after calls that follow each other within this time; see `Debounce`. `expires`: a job that has not begun by this
     time after it was due fails; None is no limit. `limits`: how many of its jobs may start in a period or run at a
     time, in total or by key; see `Limit`.
-    `isolation`: "process" runs the body in a child process that can be terminated. `max_params_bytes`,
-    `max_result_bytes`: how long the JSON text of its parameters and of its result may be. `tags`: tags of each of its
-    jobs, other than runs of a schedule. `exceptions_map`: the text for users for an exception; the nearest base class
-    decides, "{e}" is the exception's text. `returns`: the type that `wait` converts the stored result to;
-    `response_model`: the fields that `describe` adds. `api_exceptions_map`: the error code of an exception of the
-    creation endpoint, or (code, status, detail).
+    `isolation`: "process" runs the body in a child process that can be terminated. `keep_logs`: which of its log lines
+    are kept with a job, a `KeepLogs` or a level such as "warning"; False for none, None for what the settings say.
+    `max_params_bytes`, `max_result_bytes`: how long the JSON text of its parameters and of its result may be. `tags`:
+    tags of each of its jobs, other than runs of a schedule. `exceptions_map`: the text for users for an exception; the
+    nearest base class decides, "{e}" is the exception's text. `returns`: the type that `wait` converts the stored
+    result to; `response_model`: the fields that `describe` adds. `api_exceptions_map`: the error code of an exception
+    of the creation endpoint, or (code, status, detail).
     """
 
     type: str
@@ -80,6 +82,7 @@ class JobType(Generic[ParamsT]):
     limits: Sequence[Limit] = ()
     tags: Sequence[str] = ()
     public: bool = False
+    keep_logs: KeepLogs | str | bool | None = None
     unique: Unique | None = None
     debounce: Duration | Debounce | None = None
     expires: Duration | None = None
@@ -106,6 +109,7 @@ class JobType(Generic[ParamsT]):
             raise InvalidJobType(f"job type {self.type!r}: it has no run method")
         self.parameters: ModelParameters | MappedParameters = parameters_of(self.params, self.type)
         self.request = parameters_of(self.request_model, self.type) if self.request_model else self.parameters
+        self.kept_logs = kept_logs(self)
         self.prepares = has_hook(self, "prepare_values") or self.request is not self.parameters
         check_parameters(self.type, self.request.model)
         self.uniqueness: Unique | Debounce | None = uniqueness_of(self)

@@ -12,6 +12,7 @@ from horae.api.models import LARGEST_ID, JobIdInPath, RequestModel, Storable
 from horae.api.problems import PermissionDenied, documented
 from horae.api.security.actor import Actor
 from horae.api.services import Services
+from horae.api.views.job_logs import LogLevel, LogLines, log_views
 from horae.api.views.jobs import AttemptList, JobDetail, JobList, attempt_views
 from horae.client.jobs.filters import wanted_states
 from horae.client.jobs.reading import JobPage
@@ -131,6 +132,16 @@ class NewTime(RequestModel):
     )
 
 
+class LogQuery(RequestModel):
+    """Which log lines to list."""
+
+    after: str | None = Field(
+        None, pattern="^[0-9]{1,18}[.][0-9]{1,9}$", description="`next` of an earlier answer, or the cursor of a line."
+    )
+    level: LogLevel = Field("debug", description="The lowest level.")
+    limit: int = Field(1000, ge=1, le=10_000, description="Lines in an answer, at most.")
+
+
 @router.get("/", responses=documented(400))
 async def list_jobs(services: ServicesHere, actor: Authenticated, query: Annotated[JobQuery, Query()]) -> JobList:
     """List jobs, newest first: the user's own, or for staff all."""
@@ -150,6 +161,21 @@ async def list_attempts(services: ServicesHere, actor: Authenticated, job_id: Jo
     """List how each attempt at a job ended, the oldest first."""
     found = await services.jobs.attempts(job_id, owner=actor.reading_as)
     return attempt_views(found, technical=actor.sees_all)
+
+
+@router.get("/{job_id}/logs/", responses=documented(400, 403, 404))
+async def list_logs(
+    services: ServicesHere, actor: Authenticated, job_id: JobIdInPath, query: Annotated[LogQuery, Query()]
+) -> LogLines:
+    """List the log lines of a job, the oldest first; for staff, as they may contain what its owner must not see.
+
+    To follow a running job, repeat the request with `after` set to `next` of the last answer.
+    """
+    job = await services.jobs.get(job_id, owner=actor.reading_as)
+    if not actor.sees_all:
+        raise PermissionDenied("log lines are shown to staff")
+    found = await services.jobs.logs(job.id, after=query.after, limit=query.limit, level=query.level)
+    return log_views(found)
 
 
 @router.post("/{job_id}/cancel/", responses=documented(400, 404))

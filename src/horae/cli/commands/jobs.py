@@ -11,6 +11,7 @@ from horae.cli.failures import DONE, FAILED, complain, exit_code_of
 from horae.cli.moments import moment
 from horae.cli.options import AsJson, JobId, JobIds, Owner, Query, whose
 from horae.cli.printing.following import print_end, wait, watch
+from horae.cli.printing.job_logs import logs
 from horae.cli.printing.job_views import COLUMNS, as_values, line_of, print_job
 from horae.cli.printing.output import console, local_time, print_json, print_table
 from horae.cli.values import duration, names, parameters
@@ -21,6 +22,7 @@ from horae.errors import HoraeError
 jobs_app = typer.Typer(help="Start, watch, cancel, retry, reschedule and delete jobs.", no_args_is_help=True)
 jobs_app.command()(wait)
 jobs_app.command()(watch)
+jobs_app.command()(logs)
 
 
 @jobs_app.command("list")

@@ -40,6 +40,7 @@ class AsyncJobs(OnThreads[Jobs]):
     get = on_thread(Jobs.get)
     list = on_thread(Jobs.list)
     attempts = on_thread(Jobs.attempts)
+    logs = on_thread(Jobs.logs)
     count = on_thread(Jobs.count)
     reschedule = on_thread(Jobs.reschedule, Use.CHANGE)
     get_group = on_thread(Jobs.get_group)

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from pydantic import TypeAdapter
 
@@ -13,15 +13,18 @@ from horae.client.jobs.live_reports import with_live_reports
 from horae.client.jobs.searching import SEARCH_TIME, search_for
 from horae.client.jobs.waiting import until_ended
 from horae.domain.jobs.job import LEFT_OUT, Job, JobId, JobState
+from horae.domain.jobs.log_lines import LEVELS, LogPage, check_level, place_of
 from horae.domain.jobs.owner import EVERYBODY, Whose
 from horae.domain.jobs.query import Query
-from horae.errors import JobFailed, JobWasCancelled
-from horae.storage.jobs import reading, searching
+from horae.errors import InvalidRequest, JobFailed, JobWasCancelled, quoted
+from horae.storage.jobs import logs, reading, searching
 from horae.storage.jobs.reading import Attempt, JobFilter
 from horae.storage.jobs.searching import Search
-from horae.types.arguments import Timeout, seconds_of
+from horae.types.arguments import Timeout, of_kind, seconds_of
 
 Attempts: TypeAlias = list[Attempt]
+MOST_AT_ONCE: Final = 10_000
+"""Log lines that one call returns, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,27 @@ class ReadsJobs(JobsBase):
     def attempts(self, job_id: int, *, owner: Whose = EVERYBODY) -> Attempts:
         """Return how each attempt of the job ended, oldest first."""
         return self._database.autocommit(reading.attempts, self._stored(job_id, owner).id)
+
+    def logs(
+        self, job_id: int, *, after: str | None = None, limit: int = 1000, level: str = "debug",
+        owner: Whose = EVERYBODY,
+    ) -> LogPage:  # fmt: skip
+        """Return log lines of the job, of all its attempts, the oldest first.
+
+        `after`: the cursor of an earlier answer or line, to continue there; `level`: the lowest one. Lines appear
+        within a second after they were logged, those of a body in a transaction on SQLite after its end. Raises
+        `JobDoesNotExist`, `InvalidRequest`.
+        """
+        check_level(level)
+        of_kind("limit", limit, int, "a whole number")
+        if not 1 <= limit <= MOST_AT_ONCE:
+            raise InvalidRequest(f"limit is {quoted(limit)}, expected a number from 1 to {MOST_AT_ONCE}")
+        place = place_of(after)
+        job = self._stored(job_id, owner)
+        found = self._database.autocommit(logs.read, job.id, place, LEVELS[level], limit + 1)
+        lines = found[:limit]
+        dropped = self._database.autocommit(logs.dropped, job.id)
+        return LogPage(lines, dropped, lines[-1].cursor if lines else after, more=len(found) > limit)
 
     def count(self) -> Mapping[JobState, int]:
         """Return the number of jobs in each state."""

@@ -17,6 +17,7 @@ from horae.domain.storable import fits, is_storable_json, spelled_out, too_long,
 from horae.errors import InvalidRequest
 from horae.runtime.bodies.finished_run import FinishedRun, finish
 from horae.runtime.bodies.forked_body import end_child, forks
+from horae.runtime.bodies.log_book import KeptLogs
 from horae.runtime.bodies.orders import Overtaken
 from horae.runtime.bodies.outcome import outcome_of
 from horae.runtime.bodies.surroundings import surrounded, surrounded_async
@@ -47,12 +48,14 @@ class RunEnvironment:
     """Draws the delays of retries."""
     around: Sequence[Hook[Any]] = ()
     """The context managers around each body, the outermost first."""
+    log_book: KeptLogs | None = None
+    """Keeps the log lines of bodies."""
 
 
 def perform(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> FinishedRun:
     """Run a body in this thread."""
     context.begin()
-    context.groups = job_type.groups
+    context.groups, context.job_type, context.log_book = job_type.groups, job_type, environment.log_book
     here = forks.count
     with logged_as(context, environment.node):
         try:
@@ -62,6 +65,8 @@ def perform(job_type: JobType[Any], context: JobContext[Any], environment: RunEn
             run = _raised(job_type, context, environment, error)
     if forks.count != here:
         end_child(run.error)
+    if context.log_lines is not None:
+        context.log_lines.close()
     took = context.took
     if took is None or run.settlement is None:
         return run
@@ -71,7 +76,7 @@ def perform(job_type: JobType[Any], context: JobContext[Any], environment: RunEn
 async def perform_async(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> FinishedRun:
     """Run a coroutine body in this task."""
     context.begin()
-    context.groups = job_type.groups
+    context.groups, context.job_type, context.log_book = job_type.groups, job_type, environment.log_book
     here = forks.count
     with logged_as(context, environment.node):
         try:
@@ -86,6 +91,8 @@ async def perform_async(job_type: JobType[Any], context: JobContext[Any], enviro
             run = _raised(job_type, context, environment, error)
     if forks.count != here:
         end_child(run.error)
+    if context.log_lines is not None:
+        context.log_lines.close()
     took = context.took
     if took is None or run.settlement is None:
         return run

@@ -12,6 +12,7 @@ from functools import reduce
 from importlib import import_module
 from typing import Any
 
+from horae.domain.jobs.log_lines import KeepLogs
 from horae.errors import ConfigurationError
 from horae.runtime.executors.address import MAIN, Address, problem_of_main
 from horae.types.application_hooks import ApplicationHooks, Hook
@@ -24,9 +25,11 @@ class ChildSetup:
     application: Address | None = None
     around: tuple[Address, ...] = ()
     child_start: tuple[Address, ...] = ()
+    keep_logs: KeepLogs | None = None
+    """Which log lines are kept of jobs whose type does not say."""
 
 
-def setup_of(hooks: ApplicationHooks) -> ChildSetup:
+def setup_of(hooks: ApplicationHooks, keep_logs: KeepLogs | None = None) -> ChildSetup:
     """Return how a child sets up this application. Raises `ConfigurationError` if it needs hooks that it cannot find.
 
     An application without hooks that a child cannot import is left out, as in a test or an interactive session.
@@ -38,8 +41,8 @@ def setup_of(hooks: ApplicationHooks) -> ChildSetup:
     except ConfigurationError:
         if needed:
             raise
-        return ChildSetup()
-    return ChildSetup(application, around, child_start)
+        return ChildSetup(keep_logs=keep_logs)
+    return ChildSetup(application, around, child_start, keep_logs)
 
 
 def imported(setup: ChildSetup) -> tuple[list[Hook[Any]], list[Hook[Any]]]:

@@ -28,6 +28,7 @@ from horae.domain.jobs.job import Failed, NodeId
 from horae.errors import InvalidJobType
 from horae.redaction import error_text, traceback_text
 from horae.runtime.bodies.finished_run import FinishedRun
+from horae.runtime.bodies.log_book import KeptLogs, LogWriter
 from horae.runtime.bodies.runner import RunEnvironment, ended_by, perform, perform_async
 from horae.runtime.executors import messages
 from horae.runtime.executors.address import Address, job_type_at
@@ -48,6 +49,8 @@ PARENT_CHECK: Final = 1.0
 """Seconds between two checks whether the parent is alive. Usually the end of the pipe shows its death at once."""
 INTERRUPT_AGAIN: Final = 0.02
 """Seconds between two signals to a body that has not noticed its soft time limit."""
+LOGS_WITHIN: Final = 5.0
+"""Seconds in which the last log lines of a body are sent to the node; it reads all the time."""
 EXIT_WITHIN: Final = 5.0
 """Seconds that the process may take to exit after it was asked to: programs may tidy up then."""
 PIPE_LOST: Final = 80
@@ -75,6 +78,7 @@ class LazyRunEnvironment:
         self.journal = ChildJournal()
         self.rng = Random()  # noqa: S311 - for jitter, not for security
         self.around: list[Hook[Any]] = []
+        self.log_book: KeptLogs | None = None
         self._url, self._busy_timeout, self._pooler = url, busy_timeout, pooler
 
     @cached_property
@@ -99,6 +103,7 @@ class Child:
         self._reports = ProgressReports(
             lambda percentage, label: self._send("progress", percentage=percentage, label=label)
         )
+        self._log_writer = LogWriter(lambda lines: self._send("log", **messages.lines_as_json(lines)))
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._job_types: dict[Address, JobType[Any]] = {}
         self._current: JobContext[Any] | None = None
@@ -121,6 +126,7 @@ class Child:
             if self._is_fork:
                 os._exit(0)  # the body has forked, and has returned in this process as well
             self._reports.end()
+            self._log_writer.flush(LOGS_WITHIN)
             self._send(kind, **fields)
         self._runner.close()
         self._environment.close()
@@ -128,6 +134,7 @@ class Child:
     def _set_up(self, setup: ChildSetup) -> bool:
         """Import the application and call its hooks; if that fails, notify the node and return False."""
         step = ""
+        self._environment.log_book = KeptLogs(self._log_writer, setup.keep_logs)
         try:
             if setup.application is not None:
                 self._send("starting", step=(step := f"importing {setup.application.module}"))

@@ -3,15 +3,16 @@
 - to the child: `job` (module, qualname, claim, journal, slot, log_level, log_json), `order` (order, detail), `end`
 - from the child: `starting` (step), `ready` or `not_ready` (the texts of the failure), `began`, `progress`
   (percentage, label), `not_loaded` (the texts of the failure), `result` (settlement, already, unbegun, releases,
-  memory)
+  memory), `log` (lines)
 """
 
 import json
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
 from horae.domain.jobs.job import AttemptOutcome, Claim, JobState, Settlement
+from horae.domain.jobs.log_lines import LogLine
 from horae.errors import JobCancelled, LeaseLost, SoftTimeLimitExceeded
 from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.orders import Interrupted
@@ -59,6 +60,16 @@ def order_as_json(order: BaseException) -> dict[str, Any]:
 def order_from_json(fields: Mapping[str, Any]) -> BaseException:
     """Convert the values of `order_as_json` back to the order."""
     return ORDERS[fields["order"]](fields["detail"])
+
+
+def lines_as_json(lines: Sequence[LogLine]) -> dict[str, Any]:
+    """Convert log lines to values that JSON can hold."""
+    return {"lines": [{**line._asdict(), "at": line.at.timestamp()} for line in lines]}
+
+
+def lines_from_json(fields: Mapping[str, Any]) -> list[LogLine]:
+    """Convert the values of `lines_as_json` back."""
+    return [LogLine(**{**line, "at": datetime.fromtimestamp(line["at"], UTC)}) for line in fields["lines"]]
 
 
 def run_as_json(run: FinishedRun) -> dict[str, Any]:

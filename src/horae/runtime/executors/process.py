@@ -107,7 +107,8 @@ class ProcessExecutor:
         self._pool.close()
 
     def _start_child(self) -> ChildProcess:
-        return start_child(self._environment, setup_of(self._hooks))
+        book = self._environment.log_book
+        return start_child(self._environment, setup_of(self._hooks, None if book is None else book.usual))
 
     def _kill(self, run: Run) -> None:
         if (assignment := self._assignments.get(run)) is not None:
@@ -166,19 +167,26 @@ class ProcessExecutor:
             if (unbegun := self._begin(run, assignment, message)) is not None:
                 return unbegun
         while (message := await child.receive()) is not None:
-            match message["kind"]:
-                case "began":
-                    assignment.began = True
-                    run.begin()
-                case "progress":
-                    with suppress(JobStopped, SoftTimeLimitExceeded):  # reported before the order arrived
-                        run.context.progress.set(message["percentage"], message["label"])
-                case "not_loaded":
-                    return self._failed(run, _failure_in(message))
-                case _:
-                    child.jobs, child.memory = child.jobs + 1, message["memory"]
-                    return messages.run_from_json(run.claim, message)
+            if message["kind"] == "not_loaded":
+                return self._failed(run, _failure_in(message))
+            if message["kind"] == "result":
+                child.jobs, child.memory = child.jobs + 1, message["memory"]
+                return messages.run_from_json(run.claim, message)
+            self._note(run, assignment, message)
         return None
+
+    def _note(self, run: Run, assignment: Assignment, message: Message) -> None:
+        """Handle a message about a body that has not ended."""
+        match message["kind"]:
+            case "began":
+                assignment.began = True
+                run.begin()
+            case "progress":
+                with suppress(JobStopped, SoftTimeLimitExceeded):  # reported before the order arrived
+                    run.context.progress.set(message["percentage"], message["label"])
+            case _:
+                if self._environment.log_book is not None:
+                    self._environment.log_book.writer.send(messages.lines_from_json(message))
 
     def _begin(self, run: Run, assignment: Assignment, message: Message) -> FinishedRun | None:
         """Send the job to a child that has started; return a result if the body does not run."""

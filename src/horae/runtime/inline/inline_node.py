@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection
 
@@ -20,6 +20,7 @@ from horae.domain.jobs.job import Claim, Job, JobId, JobState
 from horae.errors import JobDoesNotExist, LeaseLost
 from horae.forking import register_for_reset
 from horae.runtime.bodies.finished_run import FinishedRun, with_report
+from horae.runtime.bodies.log_book import KeptLogs, writer_to
 from horae.runtime.bodies.orders import OutOfContact
 from horae.runtime.bodies.reporter import Reporter
 from horae.runtime.bodies.run import Run, stop_runs
@@ -40,6 +41,8 @@ from horae.types.groups import GroupCanceller
 from horae.types.hooks.hooks import Hooks
 from horae.wakeup.channel import Hint, HintKind
 
+LOGS_WITHIN: Final = 1.0
+"""Seconds that the caller waits for the log lines of a job to be written."""
 T = TypeVar("T")
 
 log = logging.getLogger("horae.runtime")
@@ -52,6 +55,7 @@ class InlineNode:
         self._components = components
         self._options = NodeOptions(concurrency=1, timing=timing or Timing())
         self._hooks = Hooks(components.database, components.registry)
+        self._log_writer = writer_to(components.database)
         self._groups = GroupCanceller(components.database, components.live, components.wakeup)
         self._membership: Membership | None = None
         self.reset_after_fork()
@@ -63,7 +67,12 @@ class InlineNode:
         if self._membership is not None:
             self._membership.abandon()
         self._record = record_of(components.registry, self._options, inline=True)
-        self._environment = RunEnvironment(components.database, self._record.id, around=components.hooks.around)
+        self._environment = RunEnvironment(
+            components.database,
+            self._record.id,
+            around=components.hooks.around,
+            log_book=KeptLogs(self._log_writer, components.keep_logs),
+        )
         self._reporter = Reporter(components.live, self._environment.journal)
         self._running: dict[JobId, Run] = {}
         self._run_monitor = RunMonitor(
@@ -107,6 +116,7 @@ class InlineNode:
         except BaseException as error:  # noqa: BLE001 - Ctrl-C between the frames of the body
             finished = ended_by(error, run.job_type, context, self._environment)
         del self._running[claim.id]
+        self._log_writer.flush(LOGS_WITHIN)
         try:
             self._ends.write(with_report(finished, self._reporter.latest(claim.id)))
         finally:
@@ -119,6 +129,7 @@ class InlineNode:
         self._busy.set()
         self._ends.close()
         self._claims.close()
+        self._log_writer.close(LOGS_WITHIN)
         if self._membership is not None:
             self._membership.leave()
 

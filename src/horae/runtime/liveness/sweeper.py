@@ -32,7 +32,7 @@ from horae.runtime.timing import SweeperTiming
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import SQLITE
 from horae.storage.engine.failures import is_transient
-from horae.storage.jobs import premature, reading
+from horae.storage.jobs import logs, premature, reading
 from horae.storage.operations import doctor, nodes
 from horae.storage.outcomes import run_ending, time_limits
 from horae.storage.outcomes.time_limits import OverdueJob
@@ -48,14 +48,15 @@ class Sweeper:
 
     def __init__(  # noqa: PLR0913 - the one place where these meet
         self, *, database: Database, membership: Membership, registry: Registry, live: LiveStore,
-        journals: Journals, groups: GroupSweeper, keep_seconds: float, timing: SweeperTiming, rng: Random,
+        journals: Journals, groups: GroupSweeper, keep_seconds: float, keep_logs_for: timedelta | None,
+        timing: SweeperTiming, rng: Random,
         on_rescue: Callable[[Sequence[Rescued]], None], on_expiry: Callable[[Job], None],
         on_runs: Callable[[Sequence[AppliedPlan]], None],
     ) -> None:  # fmt: skip
         self._database, self._membership, self._registry = database, membership, registry
         self._live, self._timing, self._rng = live, timing, rng
         self._on_rescue, self._on_expiry, self._on_runs = on_rescue, on_expiry, on_runs
-        self._journals, self._groups = journals, groups
+        self._journals, self._groups, self._keep_logs_for = journals, groups, keep_logs_for
         self._born = time.monotonic()
         self._elapsed = Elapsed()
         self._clean_every = timing.clean_interval(keep_seconds)
@@ -121,6 +122,7 @@ class Sweeper:
             self._clean_at = time.monotonic() + self._clean_every
             await self._database.in_service(self._forget_ended)
             await self._database.in_service(self._journals.sweep)
+            await self._database.in_service(self._forget_logs)
             await self._database.in_service(self._groups.forget_ended)
         self._rounds += 1
 
@@ -268,6 +270,14 @@ class Sweeper:
             occupied = self._database.autocommit(reading.occupied, reported)
             self._live.forget([job_id for job_id in reported if job_id not in occupied])
             after = reported[-1]
+
+    def _forget_logs(self) -> None:
+        """Delete log lines of jobs that are older than they are kept."""
+        if self._keep_logs_for is None:
+            return
+        batch, seconds = self._timing.reports_batch, self._keep_logs_for.total_seconds()
+        while self._database.transact(logs.forget, seconds, batch) == batch:
+            pass
 
     async def end_lost_runs(self) -> None:
         """End runs of schedules whose jobs have ended, or were deleted, without the schedule's knowledge."""

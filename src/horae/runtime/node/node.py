@@ -12,11 +12,12 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from datetime import timedelta
 from functools import partial
 from random import Random
-from typing import Self, TypeAlias
+from typing import Final, Self, TypeAlias
 
 from horae.domain.jobs.job import NodeId
 from horae.errors import Unavailable
 from horae.forking import register_for_reset
+from horae.runtime.bodies.log_book import KeptLogs, writer_to
 from horae.runtime.bodies.reporter import Reporter
 from horae.runtime.bodies.run_monitor import RunMonitor
 from horae.runtime.bodies.runner import RunEnvironment
@@ -50,6 +51,8 @@ from horae.types.hooks.hooks import Hooks
 from horae.types.logs.job_fields import set_node
 from horae.wakeup.channel import Hint, HintKind
 
+LOGS_WITHIN: Final = 0.3
+"""Seconds at the end of a node in which the last log lines of its jobs are written."""
 Deploy: TypeAlias = Callable[[], Sequence[int]]
 log = logging.getLogger("horae.runtime")
 
@@ -123,7 +126,14 @@ class Incarnation:
         self._components, self._options, self._deploy, self._slots = components, options, deploy, slots
         self._loop, self._timing = asyncio.get_running_loop(), options.timing
         self._rng = Random()  # noqa: S311 - for jitter, not for security
-        self._environment = RunEnvironment(components.database, self.id, rng=self._rng, around=components.hooks.around)
+        self._log_writer = writer_to(components.database)
+        self._environment = RunEnvironment(
+            components.database,
+            self.id,
+            rng=self._rng,
+            around=components.hooks.around,
+            log_book=KeptLogs(self._log_writer, components.keep_logs),
+        )
         self._journals = Journals(components.database, self._timing.journals)
         self.signals = Signals()
         self._reporter = Reporter(components.live, self._environment.journal)
@@ -262,6 +272,7 @@ class Incarnation:
             journals=self._journals,
             groups=GroupSweeper(components.database, canceller, keep_seconds),
             keep_seconds=keep_seconds,
+            keep_logs_for=self._options.keep_logs_for,
             timing=self._timing.sweeper,
             rng=self._rng,
             on_rescue=signals.rescued.send,
@@ -311,6 +322,7 @@ class Incarnation:
         self._membership.stop()
         try:
             async with asyncio.timeout_at(max(self._end_at, self._loop.time() + self._timing.shutdown.leaving)):
+                await self._components.database.in_service(partial(self._log_writer.close, LOGS_WITHIN))
                 await self._components.database.in_service(self._reporter.publish)
                 await self._components.database.in_service(self._membership.leave)
         except Exception as error:  # noqa: BLE001 - the node has stopped all the same

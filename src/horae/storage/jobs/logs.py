@@ -75,7 +75,11 @@ FORGET: Final = delete(job_logs).where(tuple_(job_logs.c.job_id, job_logs.c.leas
 def write(connection: Connection, lines: Sequence[LogLine]) -> None:
     """Write lines; those that are written already stay as they are, but for the number of dropped lines."""
     dialect = connection.dialect.name
-    rows = [{**line._asdict(), "at": json_moment(dialect, line.at), "dropped": line.dropped or None} for line in lines]
+    latest = {(line.job_id, line.lease, line.line): line for line in lines}  # PostgreSQL refuses two for one row
+    rows = [
+        {**line._asdict(), "at": json_moment(dialect, line.at), "dropped": line.dropped or None}
+        for line in latest.values()
+    ]
     connection.execute(WRITE.on(connection), {"lines": json.dumps(rows)})
 
 

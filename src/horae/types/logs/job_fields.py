@@ -8,6 +8,7 @@ from typing_extensions import override
 
 from horae.domain.jobs.job import Claim
 from horae.types.context import JobContext
+from horae.types.logs.job_lines import capture
 
 _current: ContextVar[JobContext[Any] | None] = ContextVar("horae_current_job", default=None)
 _node: ContextVar[str | None] = ContextVar("horae_node", default=None)
@@ -30,6 +31,11 @@ class logged_as:  # noqa: N801 - used as a function; as a generator it took a te
         context, node = self._tokens
         _node.reset(node)
         _current.reset(context)
+
+
+def capture_lines() -> None:
+    """Keep the log lines of bodies with their jobs from now on, in this process."""
+    capture(_current)
 
 
 def current_context() -> JobContext[Any] | None:

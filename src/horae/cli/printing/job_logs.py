@@ -1,0 +1,73 @@
+"""`horae jobs logs`: print the log lines of a job, and follow them."""
+
+import time
+from collections.abc import Iterator
+from typing import Annotated, Any, Final
+
+import typer
+
+from horae.app import Horae
+from horae.cli.context import opened
+from horae.cli.escaping import printable
+from horae.cli.options import AsJson, JobId, Owner, whose
+from horae.cli.printing.following import POLL_INTERVAL
+from horae.cli.printing.output import print_json
+from horae.domain.jobs.log_lines import LogLine, level_name
+
+AT_ONCE: Final = 1000
+"""Lines that are read with one query."""
+LAST_LINES: Final = 5
+"""Queries after the end of a job: its last lines are written a moment after it."""
+
+
+def logs(  # noqa: PLR0913 - one argument for each option
+    context: typer.Context,
+    job: JobId,
+    *,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Print further lines until the job has ended.")
+    ] = False,
+    level: Annotated[str, typer.Option(metavar="LEVEL", help="Lowest level to print.")] = "debug",
+    after: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Continue after a line, with the cursor of its JSON.")
+    ] = None,
+    owner: Owner = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the log lines that a job wrote, of all its attempts, the oldest first; with --json one object a line."""
+    with opened(context) as horae:
+        for line in _lines(horae, job, after, level, owner, follow=follow):
+            print_json(values_of(line)) if as_json else typer.echo(_text(line))
+
+
+def values_of(line: LogLine) -> dict[str, Any]:
+    """Return a line as it is printed as JSON."""
+    if line.dropped:
+        return {"dropped": line.dropped, "attempt": line.attempt, "cursor": line.cursor}
+    values = {name: getattr(line, name) for name in ("at", "attempt", "logger", "message", "cursor")}
+    return {**values, "level": level_name(line.level)}
+
+
+def _lines(
+    horae: Horae, job: int, after: str | None, level: str, owner: str | None, *, follow: bool
+) -> Iterator[LogLine]:
+    left = LAST_LINES if follow else 0
+    while True:
+        page = horae.jobs.logs(job, after=after, limit=AT_ONCE, level=level, owner=whose(owner))
+        after = page.cursor
+        yield from page.lines
+        if page.more:
+            continue
+        if not left:
+            return
+        if horae.jobs.get(job, owner=whose(owner)).ended:
+            left -= 1
+        time.sleep(POLL_INTERVAL)
+
+
+def _text(line: LogLine) -> str:
+    if line.dropped:
+        return f"… {line.dropped} lines were not kept …"
+    message = "\n    ".join(printable(part) for part in line.message.split("\n"))
+    level = level_name(line.level).upper()
+    return f"{line.at:%Y-%m-%d %H:%M:%S.%f} [{line.attempt}] {level} {printable(line.logger)}: {message}"

@@ -1,0 +1,134 @@
+"""Keeps the log lines of bodies: a thread writes them in batches, so that logging never waits for the database.
+
+They are written on a connection of their own, so a rollback of the job keeps them. What the database does not accept in
+time is dropped and counted.
+"""
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+from horae.domain.jobs.log_lines import KeepLogs, LogLine
+from horae.forking import register_for_reset
+from horae.redaction import cleaner
+from horae.runtime.throttled_warning import ThrottledWarning
+from horae.storage.engine.database import Database
+from horae.storage.engine.failures import is_transient
+from horae.storage.jobs import logs
+from horae.types.context import JobContext
+from horae.types.logs.job_fields import capture_lines
+from horae.types.logs.job_lines import JobLines
+from horae.types.values.secret import secret_values
+
+MOST_WAITING: Final = 20_000
+"""Lines that wait to be written, at most: some megabytes."""
+AT_ONCE: Final = 500
+"""Lines that are written in one statement."""
+GATHER: Final = 0.1
+"""Seconds between two writes, in which further lines gather."""
+PAUSE: Final = 1.0
+"""Seconds until lines are written again that could not be."""
+
+Write: TypeAlias = Callable[[Sequence[LogLine]], None]
+log = logging.getLogger("horae.runtime")
+
+
+class LogWriter:
+    """Writes lines on a thread, which starts with the first line. Thread-safe."""
+
+    def __init__(self, write: Write) -> None:
+        self._write = write
+        self.reset_after_fork()
+        register_for_reset(self)
+
+    def reset_after_fork(self) -> None:
+        """Forget the lines of the parent, which writes them itself."""
+        self._waiting: deque[LogLine] = deque()
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self._news, self._closing = threading.Event(), threading.Event()
+        self._written = threading.Event()
+        self._written.set()
+        self._unavailable = ThrottledWarning()
+
+    def send(self, lines: Sequence[LogLine]) -> bool:
+        """Have lines written; return False if too many wait already."""
+        if len(self._waiting) >= MOST_WAITING or self._closing.is_set():
+            return False
+        with self._lock:
+            self._waiting.extend(lines)
+            self._written.clear()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="horae-job-logs", daemon=True)
+                self._thread.start()
+        self._news.set()
+        return True
+
+    def flush(self, seconds: float) -> bool:
+        """Wait until what was sent before is written; return False if it was not within this time."""
+        return self._written.wait(seconds)
+
+    def close(self, seconds: float) -> None:
+        """Write what waits, within this time; accept nothing more."""
+        self._closing.set()
+        self._news.set()
+        if self._thread is not None:
+            self._thread.join(seconds)
+            if self._waiting:
+                log.warning("%d log lines of jobs could not be written in time", len(self._waiting))
+
+    def _run(self) -> None:
+        while True:
+            self._news.wait()
+            self._news.clear()
+            while self._waiting:
+                batch = [self._waiting[place] for place in range(min(AT_ONCE, len(self._waiting)))]
+                if not self._write_batch(batch) and self._closing.wait(PAUSE):
+                    return
+            with self._lock:
+                if not self._waiting:
+                    self._written.set()
+            if self._closing.wait(GATHER):
+                if not self._waiting:
+                    return
+                self._news.set()
+
+    def _write_batch(self, batch: list[LogLine]) -> bool:
+        """Write a batch; return False if it has to be written again."""
+        try:
+            self._write(batch)
+            self._unavailable.settle()
+        except Exception as error:  # noqa: BLE001 - the lines of a job must not end anything
+            if is_transient(error):
+                self._unavailable.warn("log lines of jobs cannot be written yet: %s", error)
+                return False
+            self._unavailable.warn("log lines of jobs were refused and are dropped: %s", error)
+        for _ in batch:
+            self._waiting.popleft()
+        return True
+
+
+def writer_to(database: Database) -> LogWriter:
+    """Return a writer to the table of log lines, with a transaction for each batch."""
+    return LogWriter(lambda lines: database.transact(logs.write, lines))
+
+
+class KeptLogs:
+    """The log lines of the bodies of a node, or of a child process."""
+
+    def __init__(self, writer: LogWriter, usual: KeepLogs | None) -> None:
+        """`usual`: what is kept of jobs whose type does not say; None is nothing."""
+        self.writer, self.usual = writer, usual
+        capture_lines()
+
+    def open(self, context: JobContext[Any]) -> JobLines | None:
+        """Return where the lines of an attempt go; None if none are kept."""
+        job_type = context.job_type
+        kept = job_type.kept_logs
+        keep = self.usual if kept is True else kept
+        if not isinstance(keep, KeepLogs):
+            return None
+        clean = cleaner(secret_values(job_type.parameters.model, context.claim.params))
+        return JobLines(context.claim, keep, clean, self.writer.send)

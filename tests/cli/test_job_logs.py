@@ -1,0 +1,40 @@
+"""`horae jobs logs`: what is printed, as text and as JSON, and when following ends."""
+
+import json
+
+from tests.cli.conftest import Call
+
+
+def started(horae: Call) -> None:
+    assert horae("jobs", "start", "speak", "--sync").exit_code == 0
+
+
+def test_lines_are_printed(horae: Call) -> None:
+    started(horae)
+    first, second, gap = horae("jobs", "logs", 1).stdout.splitlines()
+    assert first.endswith(" [1] WARNING shop: line 0")
+    assert second.endswith(" [1] ERROR shop: line \\x1b[1m 1")
+    assert gap == "… 2 lines were not kept …"
+    assert horae("jobs", "logs", 1, "--level", "critical").stdout == ""
+
+
+def test_lines_are_printed_as_json(horae: Call) -> None:
+    started(horae)
+    first, *_, gap = [json.loads(line) for line in horae("jobs", "logs", 1, "--json").stdout.splitlines()]
+    del first["at"]
+    assert first == {"attempt": 1, "logger": "shop", "message": "line 0", "cursor": "1.0", "level": "warning"}
+    assert gap == {"dropped": 2, "attempt": 1, "cursor": "1.2"}
+    assert len(horae("jobs", "logs", 1, "--json", "--after", first["cursor"]).stdout.splitlines()) == 2
+
+
+def test_following_ends_after_the_job(horae: Call) -> None:
+    started(horae)
+    assert len(horae("jobs", "logs", 1, "--follow").stdout.splitlines()) == 3
+
+
+def test_mistakes_are_told(horae: Call) -> None:
+    started(horae)
+    assert horae("jobs", "logs", 9).exit_code != 0
+    assert "level is 'loud', expected one of debug" in horae("jobs", "logs", 1, "--level", "loud").output
+    assert "after is 'x', expected the cursor" in horae("jobs", "logs", 1, "--after", "x").output
+    assert horae("jobs", "logs", 1, "--owner", "mallory").exit_code != 0
