@@ -162,7 +162,8 @@ class Horae(Declarations):
         database = self.components.database
         alive = [node.view for node in look(database) if node.alive]
         with database.snapshot() as connection:
-            return audit(connection, alive, self.settings.keep, since)
+            own = [kind.type for kind in self.registry if kind.retention.seconds]
+            return audit(connection, alive, self.settings.keep, since, own)
 
     def node(self, *, slots: "Slots | None" = None, **options: "Unpack[NodeKeywords]") -> "Node":
         """A node of this application: it runs jobs and fires schedules, as `horae run` does.

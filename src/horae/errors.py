@@ -148,8 +148,8 @@ class NotFound(HoraeError, LookupError):
 class JobDoesNotExist(NotFound):
     """No job of this id, or it belongs to another owner."""
 
-    def __init__(self, job_id: int) -> None:
-        super().__init__(f"job {job_id} does not exist")
+    def __init__(self, job_id: int, why: str = "does not exist") -> None:
+        super().__init__(f"job {job_id} {why}")
         self.job_id = job_id
 
 

@@ -29,7 +29,7 @@ NODE_FIELDS = {
 }  # fmt: skip
 TYPE_FIELDS = {
     "name", "description", "declared_in", "queue", "priority", "max_count", "max_attempts", "soft_time_limit", "grace",
-    "pending_timeout", "expires", "unique", "debounce", "isolation", "public", "is_async", "parameters",
+    "pending_timeout", "expires", "keep", "unique", "debounce", "isolation", "public", "is_async", "parameters",
 }  # fmt: skip
 HALF_AN_HOUR = 1800.0
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from horae import Horae
+from horae.domain.jobs.job import Failed, Succeeded
 from tests.harness.applications import execute, rows
 from tests.invariants.history import declare, live
 from tests.schedules.driver import Driver
@@ -77,6 +78,23 @@ def test_the_decision_that_stayed_as_the_last_one_is_no_finding(driver: Driver) 
         driver.until_due("work")
         driver.run()
         assert list(driver.horae.audit().findings) == []
+
+
+def test_a_newer_run_that_is_deleted_before_an_older_one_is_no_finding(driver: Driver) -> None:
+    """Failed runs are kept for longer than finished ones."""
+
+    @driver.horae.job(keep={"finished": "1d", "failed": "90d"})
+    def export() -> None: ...
+
+    driver.horae.schedules.add("export", cron="0 0 * * *")
+    for outcome in (Failed("ValueError: "), Succeeded(), Succeeded(), Succeeded()):
+        driver.until_due("export")
+        driver.run(outcome)
+        driver.horae.jobs.clean_up()
+        assert list(driver.horae.audit().findings) == []
+    states = [state for _, state in driver.jobs("export")]
+    assert states[0] == "failed"
+    assert len(states) < 4
 
 
 def learn(driver: Driver, version: Horae) -> None:

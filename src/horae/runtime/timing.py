@@ -108,6 +108,8 @@ class HookTiming(CleaningTiming):
 
     look_every: float = 2.0
     """Between two searches for owed hooks; one that is owed by a job of this node is found at once."""
+    gone_every: float = 2.0
+    """Between two searches for jobs that are not kept after their end."""
     stop_wait: float = 1.0
     """How long a node that stops waits for running hooks."""
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.decisions import problem_of_rule
 from horae.domain.jobs.log_lines import KeepLogs, check_level
+from horae.domain.jobs.retention import Retention
 from horae.domain.jobs.tags import parse_tags
 from horae.domain.names import queue_name, type_name
 from horae.domain.times.duration import LONGEST_DURATION, parse_duration
@@ -61,6 +62,14 @@ def time_limits(job_type: Any) -> TimeLimits:
             pending=_limit("pending_timeout", job_type.pending_timeout),
             expires=_limit("expires", job_type.expires),
         )
+    except InvalidRequest as error:
+        raise InvalidJobType(f"job type {job_type.type!r}: {error}") from None
+
+
+def retention_of(job_type: Any) -> Retention:
+    """Return how long the ended jobs of a type are kept. Raises `InvalidJobType`."""
+    try:
+        return Retention.of(job_type.keep)
     except InvalidRequest as error:
         raise InvalidJobType(f"job type {job_type.type!r}: {error}") from None
 

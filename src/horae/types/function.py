@@ -13,6 +13,7 @@ from horae.domain.backoff import Backoff
 from horae.domain.jobs.decisions import ErrorRule
 from horae.domain.jobs.job import Job
 from horae.domain.jobs.log_lines import KeepLogs
+from horae.domain.jobs.retention import Keep
 from horae.domain.jobs.uniqueness import Debounce, Unique
 from horae.domain.limits.limit import Limit
 from horae.domain.times.duration import Duration
@@ -44,6 +45,7 @@ class BodyKeywords(TypedDict, total=False):
     exceptions_map: Mapping[type[BaseException], HumanReadable]
     max_result_bytes: int
     keep_logs: KeepLogs | str | bool | None
+    keep: Keep
     on_error: Callable[[Job, BaseException], object] | None
     on_cancelled: Callable[[Job], object] | None
 

@@ -13,13 +13,21 @@ from horae.domain.backoff import Backoff
 from horae.domain.jobs.decisions import ErrorClass, ErrorRule, RetryRules
 from horae.domain.jobs.job import Job
 from horae.domain.jobs.log_lines import KeepLogs
+from horae.domain.jobs.retention import AS_CONFIGURED, Keep
 from horae.domain.jobs.uniqueness import Debounce, Unique
 from horae.domain.limits.limit import Limit
 from horae.domain.times.duration import Duration
 from horae.errors import InvalidJobType, SoftTimeLimitExceeded
 from horae.redaction import traceback_text
 from horae.types.context import BodyGroups, JobContext, ParamsT
-from horae.types.declaration import TimeLimits, check_declaration, check_parameters, kept_logs, time_limits
+from horae.types.declaration import (
+    TimeLimits,
+    check_declaration,
+    check_parameters,
+    kept_logs,
+    retention_of,
+    time_limits,
+)
 from horae.types.limits import declared_limits
 from horae.types.uniqueness import uniqueness_of
 from horae.types.values.parameters import MappedParameters, ModelParameters, parameters_of
@@ -53,8 +61,9 @@ class JobType(Generic[ParamsT]):
     force. `pending_timeout`: an owned job that no worker took in this time fails; 30 minutes for a public type that
     names none. None is no limit, for each. `unique`: allows one job of its kind at a time. `debounce`: runs one job
     after calls that follow each other within this time; see `Debounce`. `expires`: a job that has not begun by this
-    time after it was due fails; None is no limit. `limits`: how many of its jobs may start in a period or run at a
-    time, in total or by key; see `Limit`.
+    time after it was due fails; None is no limit. `keep`: how long its ended jobs are kept, or that by state; None
+    deletes them when they end; by default the settings decide. `limits`: how many of its jobs may start in a period or
+    run at a time, in total or by key; see `Limit`.
     `isolation`: "process" runs the body in a child process that can be terminated. `keep_logs`: which of its log lines
     are kept with a job, a `KeepLogs` or a level such as "warning"; False for none, None for what the settings say.
     `max_params_bytes`, `max_result_bytes`: how long the JSON text of its parameters and of its result may be. `tags`:
@@ -86,6 +95,7 @@ class JobType(Generic[ParamsT]):
     unique: Unique | None = None
     debounce: Duration | Debounce | None = None
     expires: Duration | None = None
+    keep: Keep = AS_CONFIGURED
 
     params: Any = None
     request_model: Any = None
@@ -112,6 +122,7 @@ class JobType(Generic[ParamsT]):
         self.kept_logs = kept_logs(self)
         self.prepares = has_hook(self, "prepare_values") or self.request is not self.parameters
         check_parameters(self.type, self.request.model)
+        self.retention = retention_of(self)
         self.uniqueness: Unique | Debounce | None = uniqueness_of(self)
         self.named_limits = declared_limits(self.type, self.limits, self.parameters.model)
         self.is_async = inspect.iscoroutinefunction(self.run)

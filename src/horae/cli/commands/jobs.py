@@ -10,7 +10,7 @@ from horae.cli.context import opened, target_of
 from horae.cli.failures import DONE, FAILED, complain, exit_code_of
 from horae.cli.moments import moment
 from horae.cli.options import AsJson, JobId, JobIds, Owner, Query, whose
-from horae.cli.printing.following import print_end, wait, watch
+from horae.cli.printing.following import print_end, print_ended, wait, watch
 from horae.cli.printing.job_logs import logs
 from horae.cli.printing.job_views import COLUMNS, as_values, line_of, print_job
 from horae.cli.printing.output import console, local_time, print_json, print_table
@@ -157,7 +157,9 @@ def start(  # noqa: PLR0913 - one argument for each option
         if sync and not job.ended:
             complain(f"{line_of(job)}: the attempt failed; a node will retry it")
             raise typer.Exit(FAILED)
-        if until_ended or sync:
+        if sync:
+            print_ended(horae, job, as_json=as_json)
+        elif until_ended:
             print_end(horae, job.id, None, as_json=as_json)
         elif as_json:
             print_json(as_values(job))

@@ -75,6 +75,7 @@ def as_values(job_type: JobType[Any]) -> dict[str, Any]:
         "grace": _seconds(job_type.time_limits.grace),
         "pending_timeout": _seconds(job_type.time_limits.pending),
         "expires": _seconds(job_type.time_limits.expires),
+        "keep": {state.value: seconds for state, seconds in sorted(job_type.retention.seconds.items())},
         "unique": _rule(job_type.uniqueness, Unique),
         "debounce": _rule(job_type.uniqueness, Debounce),
         "isolation": job_type.isolation,
@@ -109,6 +110,8 @@ def _seconds(length: Any) -> float | None:
 
 
 def _shown(field: str, value: Any) -> object:
+    if field == "keep":
+        return ", ".join(f"{state} {brief(seconds)}" for state, seconds in value.items()) or "as configured"
     if isinstance(value, dict):
         return ", ".join(f"{name} {each}" for name, each in value.items() if each is not None)
     return brief(value) if field in ("soft_time_limit", "grace", "pending_timeout", "expires") else value

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Annotated, Final
 
@@ -39,14 +40,21 @@ def wait(
 
 def print_end(horae: Horae, job_id: int, patience: timedelta | None, *, as_json: bool) -> None:
     """Wait for the job and print its result; raises `WaitTimeout`, or Exit if the job did not finish."""
+    with suppress(JobError):
+        horae.jobs.wait(job_id, timeout=patience)
+    print_ended(horae, horae.jobs.get(job_id), as_json=as_json)
+
+
+def print_ended(horae: Horae, job: Job, *, as_json: bool) -> None:
+    """Print the result of an ended job, which may be deleted already; raises Exit if it did not finish."""
     try:
-        result = horae.jobs.wait(job_id, timeout=patience)
+        result = horae.jobs.result_of(job)
     except JobError as error:
         if as_json:
-            print_json(as_values(horae.jobs.get(job_id)))
-        complain(f"job {job_id} failed: {error} ({error.error})" if isinstance(error, JobFailed) else error)
+            print_json(as_values(job))
+        complain(f"job {job.id} failed: {error} ({error.error})" if isinstance(error, JobFailed) else error)
         raise typer.Exit(FAILED) from error
-    print_json(as_values(horae.jobs.get(job_id)) if as_json else result)
+    print_json(as_values(job) if as_json else result)
 
 
 def watch(context: typer.Context, jobs: JobIds, *, owner: Owner = None, as_json: AsJson = False) -> None:

@@ -1,6 +1,6 @@
 """The audit: all checks, in one snapshot of the database."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
@@ -18,14 +18,16 @@ def audit(
     alive: Sequence[NodeView],
     keep: timedelta,
     since: datetime | timedelta | None = None,
+    unevenly_kept: Collection[str] = (),
 ) -> AuditReport:
     """Check all invariants on a connection that reads one snapshot.
 
-    `alive`: the nodes that are alive; `keep`: how long ended jobs are kept; `since`: how far back to look.
+    `alive`: the nodes that are alive; `keep`: how long ended jobs are kept; `since`: how far back to look;
+    `unevenly_kept`: the types that say themselves how long their jobs are kept.
     """
     findings, history = Findings(), History.read(connection)
     begin = history.now - since if isinstance(since, timedelta) else since
-    ScheduleAudit(connection, findings, history, begin, keep).check()
+    ScheduleAudit(connection, findings, history, begin, keep, unevenly_kept).check()
     jobs.check(connection, findings, begin or EARLIEST, history.now)
     limits.check(connection, findings, history, begin or EARLIEST)
     stuck.check(connection, findings, history.now, alive)

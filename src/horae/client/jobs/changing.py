@@ -112,12 +112,13 @@ class ChangesJobs(JobsBase):
     def clean_up(self, older_than: Duration | None = None, *, unknown: Collection[str] = ()) -> int:
         """Delete jobs that ended longer ago than `older_than`, each after its `before_delete`; return their number.
 
+        Without `older_than` each job is kept as its type says, or else as the settings say.
         Jobs of types that are not registered here are left to programs that know their hooks, except for the types
         named in `unknown`: their jobs are deleted without a hook.
         """
         keep = filters.kept_seconds(older_than, self._keep)
         forgotten = [name for name in unknown if name not in self._registry.by_name]
-        return self._hooks.clean_up(keep) + self._hooks.forget(forgotten, keep)
+        return self._hooks.clean_up(keep, by_type=older_than is None) + self._hooks.forget(forgotten, keep)
 
     def left_over(self, older_than: Duration | None = None) -> Mapping[str, int]:
         """Return the number of jobs of each type that `clean_up` leaves to programs that know the type."""

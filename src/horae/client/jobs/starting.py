@@ -156,7 +156,9 @@ class StartsJobs(JobsBase):
         if claim is None:  # an active job with the same key
             return self.get(job.id)
         self._inline.run(claim)
-        return retried_inline(self._database, self._wakeup, self._inline, partial(self.get, job.id))
+        ended = retried_inline(self._database, self._wakeup, self._inline, partial(self.get, job.id))
+        self._hooks.remove_ended(ended)
+        return ended
 
     def _create_and_claim(self, connection: Connection, wanted: Creation) -> tuple[Job, Claim | None]:
         job, new = creation.create(connection, wanted)

@@ -21,6 +21,8 @@ from horae.types.context import JobContext, LendsSlots, Loan
 from horae.types.logs.job_fields import current_context
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
+GONE: Final = "was deleted before its result could be read; see the option keep of its type"
+"""Completes the error of a caller that waits for a job and finds it deleted."""
 FIRST_POLL: Final = 0.05
 """Seconds before the second look at the row; each further pause doubles."""
 LONGEST_POLL: Final = 1.0
@@ -44,7 +46,7 @@ def of_job(job_id: JobId) -> Awaited:
     def has_ended(connection: Connection) -> bool:
         states = reading.states(connection, [job_id])
         if job_id not in states:
-            raise JobDoesNotExist(job_id)
+            raise JobDoesNotExist(job_id, GONE)
         return states[job_id] in ENDED
 
     return Awaited(has_ended, partial(_concerns, job_id=job_id), partial(WaitTimeout, job_id))

@@ -6,14 +6,17 @@ Claims, rescues and the web interface never wait for any of it, however long an 
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
+import time
 from contextlib import suppress
 from functools import partial
 
 from horae.domain.jobs.job import JobId
+from horae.domain.jobs.retention import KeptFor
+from horae.runtime.claims.cleaning import CleaningPlan
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import HookTiming
 from horae.storage.engine.database import Database
+from horae.storage.jobs.owed_hooks import EVER
 from horae.types.hooks.hooks import Hooks
 from horae.types.hooks.threads import HookThreads
 
@@ -27,7 +30,8 @@ class HookService:
         self._database, self._hooks = database, hooks
         self._keep_seconds, self._timing = keep_seconds, timing
         self._threads = HookThreads(hooks)
-        self._cleaning: dict[str, threading.Thread] = {}
+        self._plan = CleaningPlan(timing)
+        self._cleaning: dict[tuple[str, KeptFor], threading.Thread] = {}
         self._due = asyncio.Event()
         self._unavailable = ThrottledWarning()
 
@@ -41,14 +45,12 @@ class HookService:
 
     async def run(self) -> None:
         """Call hooks and delete jobs until cancelled."""
-        loop = asyncio.get_running_loop()
-        pause = self._timing.clean_interval(self._keep_seconds)
-        clean_at = loop.time() + pause
         while True:
             await self._call_due()
-            if loop.time() >= clean_at:
-                self.clean_up()
-                clean_at = loop.time() + pause
+            for (name, kept), oldest in list(
+                self._plan.due(self._hooks.kept_for(self._keep_seconds), time.monotonic())
+            ):
+                self._clean(name, kept, oldest)
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._timing.look_every):
                     await self._due.wait()
@@ -67,9 +69,8 @@ class HookService:
 
     def clean_up(self) -> None:
         """Delete jobs that were kept for long enough; each type with a `before_delete` hook has its own thread."""
-        self._clean("", partial(self._hooks.clean_up_plain, self._keep_seconds))
-        for name in self._hooks.hooked_types:
-            self._clean(name, partial(self._hooks.clean_up_hooked, name, self._keep_seconds))
+        for name, kept in self._hooks.kept_for(self._keep_seconds):
+            self._clean(name, kept, EVER)
 
     async def _call_due(self) -> None:
         self._due.clear()
@@ -86,21 +87,23 @@ class HookService:
         self._threads.look()
         return self._hooks.due()
 
-    def _clean(self, name: str, clean: Callable[[], int]) -> None:
-        before = self._cleaning.get(name)
+    def _clean(self, name: str, kept: KeptFor, oldest: float) -> None:
+        before = self._cleaning.get((name, kept))
         if before is not None and before.is_alive():
+            self._plan.failed((name, kept))
             log.warning("the last clean-up of %s is still running", f"type {name}" if name else "jobs")
             return
-        thread = threading.Thread(target=_guarded, args=[clean], name=f"horae-clean-{name}", daemon=True)
-        self._cleaning[name] = thread
+        clean = partial(self._removed, name, kept, oldest)
+        thread = threading.Thread(target=clean, name=f"horae-clean-{name}", daemon=True)
+        self._cleaning[name, kept] = thread
         thread.start()
 
-
-def _guarded(clean: Callable[[], int]) -> None:
-    try:
-        removed = clean()
-    except Exception as error:  # noqa: BLE001 - the next clean-up repeats it
-        log.warning("a clean-up failed and will be repeated: %s", error)
-        return
-    if removed:
-        log.info("%d ended jobs were deleted", removed)
+    def _removed(self, name: str, kept: KeptFor, oldest: float) -> None:
+        try:
+            removed = self._hooks.remove(name, kept, oldest)
+        except Exception as error:  # noqa: BLE001 - the next clean-up repeats it
+            self._plan.failed((name, kept))
+            log.warning("a clean-up failed and will be repeated: %s", error)
+            return
+        if removed:
+            log.info("%d ended jobs were deleted", removed)

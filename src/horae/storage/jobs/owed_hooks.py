@@ -28,12 +28,16 @@ from sqlalchemy import (
     update,
 )
 
-from horae.domain.jobs.job import Job, JobId, JobState
+from horae.domain.jobs.job import ENDED, Job, JobId, JobState
+from horae.domain.times.duration import LONGEST_DURATION
 from horae.storage.engine.dialect import PerDialect, TextList, among, database_now, member_of, seconds_ago
 from horae.storage.engine.unreadable_rows import read, readable
+from horae.storage.jobs.group_tables import groups
 from horae.storage.jobs.reading import COLUMNS, job_from, job_of
 from horae.storage.jobs.tables import jobs
 
+EVER: Final = LONGEST_DURATION.total_seconds()
+"""Seconds that no job is older than."""
 ON_ERROR: Final = "on_error"
 ON_CANCELLED: Final = "on_cancelled"
 BEFORE_DELETE: Final = "before_delete"
@@ -67,9 +71,24 @@ def _due(dialect: str) -> ColumnElement[bool]:
     )
 
 
+_then: Final = jobs.alias("then")
+
+
 def _past_keeping(dialect: str) -> ColumnElement[bool]:
+    awaited = (
+        select(groups.c.id)
+        .where(
+            groups.c.id == jobs.c.group_id,
+            or_(groups.c.ended_at.is_(None), and_(_then.c.id.is_not(None), _then.c.finished_at.is_(None))),
+        )
+        .select_from(groups.outerjoin(_then, _then.c.id == groups.c.then_id))
+    )
     return and_(
         jobs.c.finished_at < seconds_ago("seconds"),
+        jobs.c.finished_at >= seconds_ago("oldest"),
+        member_of(dialect, jobs.c.state, "states"),
+        # The job after a group reads the results of its members.
+        or_(jobs.c.group_id.is_(None), ~awaited.exists()),
         jobs.c.node_id.is_(None),
         jobs.c.hook_owed.is_(None),
         jobs.c.id > bindparam("after", type_=BigInteger()),
@@ -167,20 +186,27 @@ def _without_hook(row: Row[Any]) -> Job:
     return job_of({name: value for name, value in values.items() if name != "hook_owed"})
 
 
-def take_past_keeping(
-    connection: Connection, types: Collection[str], seconds: float, *, again: float, after: JobId, limit: int
-) -> list[Job]:
-    """Take ended jobs that have been kept for `seconds`, by id, for their `before_delete`."""
+def take_past_keeping(  # noqa: PLR0913 - which jobs, and how many
+    connection: Connection, types: Collection[str], seconds: float, *, again: float, after: JobId, limit: int,
+    states: Collection[JobState] = ENDED, oldest: float = EVER,
+) -> list[Job]:  # fmt: skip
+    """Take ended jobs that have been kept for `seconds`, by id, for their `before_delete`; see `past_keeping`."""
     parameters = {"types": list(types), "seconds": seconds, "again": again, "after": after, "limit": limit}
+    parameters |= {"oldest": oldest, "states": [state.value for state in states]}
     rows = connection.execute(TAKE_PAST_KEEPING.on(connection), parameters).all()
     return sorted(readable(jobs.name, rows, job_from), key=lambda job: job.id)
 
 
-def past_keeping(
-    connection: Connection, types: Collection[str], seconds: float, *, after: JobId, limit: int
-) -> list[JobId]:
-    """Return ended jobs that have been kept for `seconds` and need no hook."""
-    parameters = {"types": list(types), "seconds": seconds, "after": after, "limit": limit}
+def past_keeping(  # noqa: PLR0913 - which jobs, and how many
+    connection: Connection, types: Collection[str], seconds: float, *, after: JobId, limit: int,
+    states: Collection[JobState] = ENDED, oldest: float = EVER,
+) -> list[JobId]:  # fmt: skip
+    """Return ended jobs that have been kept for `seconds` and need no hook.
+
+    `states`: those in which they ended; `oldest`: only those that ended less than so many seconds ago.
+    """
+    parameters = {"types": list(types), "seconds": seconds, "after": after, "limit": limit, "oldest": oldest}
+    parameters["states"] = [state.value for state in states]
     return [JobId(id_) for id_ in connection.execute(PAST_KEEPING.on(connection), parameters).scalars()]
 
 

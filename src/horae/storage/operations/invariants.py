@@ -115,6 +115,7 @@ GONE_JOBS: Final = (
         ticks.c.nominal_time,
         ticks.c.job_id,
         ticks.c.decided_at,
+        schedules.c.job_type,
         (ticks.c.nominal_time == _first).label("is_first"),
     )
     .join(schedules, schedules.c.id == ticks.c.schedule_id)

@@ -10,12 +10,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from horae.domain.jobs.job import Job, JobId
+from horae.domain.jobs.job import ENDED, Job, JobId
+from horae.domain.jobs.retention import KeptFor, Retention, kept_for
 from horae.errors import JobFailed, JobNotDeletable
 from horae.storage.engine.database import Database
 from horae.storage.engine.failures import is_transient
 from horae.storage.jobs import owed_hooks, parameters
-from horae.storage.jobs.owed_hooks import BEFORE_DELETE, ON_CANCELLED, ON_ERROR, OwedHook
+from horae.storage.jobs.owed_hooks import BEFORE_DELETE, EVER, ON_CANCELLED, ON_ERROR, OwedHook
 from horae.storage.outcomes import deletion
 from horae.types.job_type import JobType, has_hook
 from horae.types.registry import Registry
@@ -117,28 +118,56 @@ class Hooks:
             self._database.autocommit(owed_hooks.hand_back, [job.id])
             raise
 
-    def clean_up(self, keep_seconds: float) -> int:
-        """Delete jobs of registered types that ended more than `keep_seconds` ago; return their number.
+    def clean_up(self, keep_seconds: float, *, by_type: bool = True) -> int:
+        """Delete jobs of registered types that were kept for long enough; return their number.
 
-        A row that cannot be deleted does not stop the others.
+        `keep_seconds`: how long jobs are kept whose type does not say it; without `by_type` all jobs. A row that cannot
+        be deleted does not stop the others.
         """
-        removed = self.clean_up_plain(keep_seconds)
-        return removed + sum(self.clean_up_hooked(name, keep_seconds) for name in self.hooked_types)
+        return sum(self.remove(name, kept) for name, kept in self.kept_for(keep_seconds, by_type=by_type))
+
+    def kept_for(self, keep_seconds: float, *, by_type: bool = True) -> list[tuple[str, KeptFor]]:
+        """Return how long jobs are kept, for each type with a `before_delete`, and as "" for all others together."""
+        hooked = set(self.hooked_types)
+        parts = {"": [name for name in self.types if name not in hooked], **{name: [name] for name in hooked}}
+        none = Retention()
+        return [
+            (part, kept)
+            for part, names in parts.items()
+            for kept in kept_for(
+                [(name, self._registry.get(name).retention if by_type else none) for name in names], keep_seconds
+            )
+        ]
 
     @property
     def hooked_types(self) -> Sequence[str]:
         """The types with a `before_delete` hook."""
         return [name for name in self.types if self.wanted(name, BEFORE_DELETE)]
 
-    def clean_up_plain(self, keep_seconds: float) -> int:
-        """Delete jobs of types without `before_delete`."""
-        hooked = set(self.hooked_types)
-        return self.remove_past_keeping([name for name in self.types if name not in hooked], keep_seconds)
+    def remove(self, part: str, kept: KeptFor, oldest: float = EVER) -> int:
+        """Delete jobs that were kept for long enough, of one part of `kept_for`; return their number.
 
-    def clean_up_hooked(self, type_name: str, keep_seconds: float) -> int:
+        `oldest`: only those that ended less than so many seconds ago.
+        """
+        return self.clean_up_hooked(kept, oldest) if part else self.remove_past_keeping(kept, oldest)
+
+    def remove_ended(self, job: Job) -> None:
+        """Delete a job that has just ended, if its type does not keep it."""
+        kind = self._registry.find(job.type)
+        if kind is None or job.occupied or job.state not in kind.retention.deletes_at_once:
+            return
+        self.call_here(job.id, job.type)
+        part = job.type if self.wanted(job.type, BEFORE_DELETE) else ""
+        if part == "" or self._database.autocommit(owed_hooks.take_for_deletion, job.id, TAKEN_AGAIN):
+            if part == "" or self._may_go(job):
+                self._remove([job.id])
+            else:
+                self._database.autocommit(owed_hooks.hand_back, [job.id])
+
+    def clean_up_hooked(self, kept: KeptFor, oldest: float = EVER) -> int:
         """Delete jobs of one type after calling `before_delete`, which only one process calls for each job."""
         removed = 0
-        for batch in self._taken(type_name, keep_seconds):
+        for batch in self._taken(kept, oldest):
             deadline = time.monotonic() + TAKEN_AGAIN / 2
             ready: list[JobId] = []
             rest: list[JobId] = []
@@ -158,14 +187,20 @@ class Hooks:
             return 0
         wanted = self._database.transact(owed_hooks.forget, types)
         removed = self._remove(wanted) if wanted else 0
-        return removed + self.remove_past_keeping(types, keep_seconds)
+        return removed + self.remove_past_keeping(KeptFor(keep_seconds, tuple(ENDED), tuple(types)))
 
-    def remove_past_keeping(self, types: Collection[str], keep_seconds: float) -> int:
-        """Delete jobs of these types that ended more than `keep_seconds` ago, without a hook."""
+    def remove_past_keeping(self, kept: KeptFor, oldest: float = EVER) -> int:
+        """Delete jobs that were kept for long enough, without a hook."""
         removed, after = 0, JobId(0)
-        while types:
+        while kept.types:
             batch = self._database.autocommit(
-                owed_hooks.past_keeping, types, keep_seconds, after=after, limit=CLEANING_BATCH
+                owed_hooks.past_keeping,
+                kept.types,
+                kept.seconds,
+                after=after,
+                limit=CLEANING_BATCH,
+                states=kept.states,
+                oldest=oldest,
             )
             removed += self._remove(batch) if batch else 0
             if len(batch) < CLEANING_BATCH:
@@ -190,16 +225,18 @@ class Hooks:
             return job
         return replace(job, params=self._database.autocommit(parameters.load, job_type.parameters.mapped, job.id))
 
-    def _taken(self, type_name: str, keep_seconds: float) -> Iterator[list[Job]]:
+    def _taken(self, kept: KeptFor, oldest: float) -> Iterator[list[Job]]:
         after = JobId(0)
         while True:
             batch = self._database.transact(
                 owed_hooks.take_past_keeping,
-                [type_name],
-                keep_seconds,
+                kept.types,
+                kept.seconds,
                 again=TAKEN_AGAIN,
                 after=after,
                 limit=HOOKED_BATCH,
+                states=kept.states,
+                oldest=oldest,
             )
             if not batch:
                 return

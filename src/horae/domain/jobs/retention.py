@@ -1,0 +1,88 @@
+"""How long jobs are kept after their end: by their type and state, else as the settings of the application say."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import Enum
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from horae.domain.jobs.job import ENDED, JobState
+from horae.domain.times.duration import LONGEST_DURATION, Duration, parse_duration
+from horae.errors import InvalidRequest, quoted
+
+
+class AsConfigured(Enum):
+    """A type with one value: the type of a job does not say how long it is kept."""
+
+    AS_CONFIGURED = "as HORAE_KEEP says"
+
+
+AS_CONFIGURED: Final = AsConfigured.AS_CONFIGURED
+Keep: TypeAlias = Duration | Mapping[str, Duration | None] | AsConfigured | None
+
+KEPT_FOR_WAITING: Final = 5.0
+"""Seconds for which a job stays that is not kept, so that callers that wait for it can read its result."""
+_EXPECTED: Final = "expected a duration, None (gone when it ends), or one of these for each state"
+
+
+class KeptFor(NamedTuple):
+    """Jobs of these types in these states are deleted after so many seconds."""
+
+    seconds: float
+    states: tuple[JobState, ...]
+    types: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long the ended jobs of a type are kept, in seconds; states that are not here are kept as configured."""
+
+    seconds: Mapping[JobState, float] = field(default_factory=dict[JobState, float])
+
+    @classmethod
+    def of(cls, given: Any) -> "Retention":
+        """Parse the option `keep` of a job type. Raises `InvalidRequest`."""
+        if given is AS_CONFIGURED:
+            return cls()
+        if not isinstance(given, Mapping):
+            return cls(dict.fromkeys(sorted(ENDED), _seconds("keep", given)))
+        return cls({_state(name): _seconds(f"keep of {name}", each) for name, each in given.items()})
+
+    @property
+    def deletes_at_once(self) -> frozenset[JobState]:
+        """Return the states in which a job is gone when it has ended."""
+        return frozenset(state for state, seconds in self.seconds.items() if seconds == KEPT_FOR_WAITING)
+
+
+def kept_for(retentions: Iterable[tuple[str, Retention]], configured: float) -> list[KeptFor]:
+    """Return which jobs are deleted after which time, for types with their retentions; the shortest time first."""
+    types: dict[tuple[float, tuple[JobState, ...]], list[str]] = {}
+    for name, retention in retentions:
+        states: dict[float, list[JobState]] = {}
+        for state in sorted(ENDED):
+            states.setdefault(retention.seconds.get(state, configured), []).append(state)
+        for seconds, together in states.items():
+            types.setdefault((seconds, tuple(together)), []).append(name)
+    return [KeptFor(seconds, states, tuple(names)) for (seconds, states), names in sorted(types.items())]
+
+
+def _seconds(name: str, given: object) -> float:
+    if given is None:
+        return KEPT_FOR_WAITING
+    if not isinstance(given, str | timedelta):
+        raise InvalidRequest(f"{name} is {quoted(given)}, {_EXPECTED}")
+    duration = parse_duration(name, given)
+    if not timedelta(0) < duration <= LONGEST_DURATION:
+        raise InvalidRequest(f"{name} is {quoted(given)}, expected a duration of more than zero, or None")
+    return max(duration.total_seconds(), KEPT_FOR_WAITING)
+
+
+def _state(name: object) -> JobState:
+    try:
+        state = JobState(name)  # type: ignore[arg-type]  # any other value is refused
+    except ValueError:
+        state = JobState.PENDING
+    if state not in ENDED:
+        allowed = ", ".join(sorted(ENDED))
+        raise InvalidRequest(f"keep names the state {quoted(name)}, expected some of {allowed}")
+    return state
