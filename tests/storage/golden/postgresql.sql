@@ -178,7 +178,7 @@ CREATE INDEX horae_jobs_expiring ON horae_jobs USING btree (expires_at) WHERE ((
 CREATE INDEX horae_jobs_failed ON horae_jobs USING btree (id) WHERE ((state)::text = 'failed'::text);
 CREATE INDEX horae_jobs_held ON horae_jobs USING btree (node_id) WHERE (node_id IS NOT NULL);
 CREATE INDEX horae_jobs_hook_owed ON horae_jobs USING btree (id) WHERE (hook_owed IS NOT NULL);
-CREATE INDEX horae_jobs_lane ON horae_jobs USING btree (lane_id, run_at, id) WHERE (((state)::text = 'pending'::text) AND ((waits_for)::text = 'limit'::text) AND (lane_id IS NOT NULL));
+CREATE INDEX horae_jobs_lane ON horae_jobs USING btree (lane_id, run_at, id) WHERE (((state)::text = 'pending'::text) AND (lane_id IS NOT NULL));
 CREATE INDEX horae_jobs_lane_held ON horae_jobs USING btree (lane_id) WHERE ((node_id IS NOT NULL) AND (lane_id IS NOT NULL));
 CREATE INDEX horae_jobs_occupying ON horae_jobs USING btree (owner, type) WHERE ((owner IS NOT NULL) AND ((finished_at IS NULL) OR (node_id IS NOT NULL)));
 CREATE INDEX horae_jobs_owner ON horae_jobs USING btree (owner, id) WHERE (owner IS NOT NULL);
@@ -189,7 +189,7 @@ CREATE INDEX horae_jobs_same_key ON horae_jobs USING btree (unique_key, type, id
 CREATE INDEX horae_jobs_schedule ON horae_jobs USING btree (schedule_id, id) WHERE (schedule_id IS NOT NULL);
 CREATE INDEX horae_jobs_slow ON horae_jobs USING btree (id) WHERE ((finished_at - started_at) > '00:00:10'::interval);
 CREATE UNIQUE INDEX horae_jobs_tick ON horae_jobs USING btree (schedule_id, nominal_time) WHERE (nominal_time IS NOT NULL);
-CREATE INDEX horae_jobs_unfiled ON horae_jobs USING btree (id) WHERE (((state)::text = 'pending'::text) AND ((waits_for)::text = 'limit'::text) AND (lane_id IS NULL));
+CREATE INDEX horae_jobs_unfiled ON horae_jobs USING btree (id) WHERE (((waits_for)::text = 'limit'::text) AND (lane_id IS NULL) AND (finished_at IS NULL));
 CREATE UNIQUE INDEX horae_jobs_unique_key ON horae_jobs USING btree (type, unique_key) WHERE ((unique_key IS NOT NULL) AND (key_is_shared IS NULL) AND (finished_at IS NULL));
 CREATE INDEX horae_jobs_unreported ON horae_jobs USING btree (id) WHERE ((awaited > 0) AND (finished_at IS NOT NULL));
 CREATE INDEX horae_jobs_waiting ON horae_jobs USING btree (waits_for, run_at, id) WHERE (((state)::text = 'pending'::text) AND (waits_for IS NOT NULL));

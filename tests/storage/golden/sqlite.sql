@@ -305,7 +305,7 @@ CREATE INDEX horae_jobs_expiring ON horae_jobs (expires_at) WHERE state = 'pendi
 CREATE INDEX horae_jobs_failed ON horae_jobs (id) WHERE state = 'failed';
 CREATE INDEX horae_jobs_held ON horae_jobs (node_id) WHERE node_id IS NOT NULL;
 CREATE INDEX horae_jobs_hook_owed ON horae_jobs (id) WHERE hook_owed IS NOT NULL;
-CREATE INDEX horae_jobs_lane ON horae_jobs (lane_id, run_at, id) WHERE state = 'pending' AND waits_for = 'limit' AND lane_id IS NOT NULL;
+CREATE INDEX horae_jobs_lane ON horae_jobs (lane_id, run_at, id) WHERE state = 'pending' AND lane_id IS NOT NULL;
 CREATE INDEX horae_jobs_lane_held ON horae_jobs (lane_id) WHERE node_id IS NOT NULL AND lane_id IS NOT NULL;
 CREATE INDEX horae_jobs_occupying ON horae_jobs (owner, type) WHERE owner IS NOT NULL AND (finished_at IS NULL OR node_id IS NOT NULL);
 CREATE INDEX horae_jobs_owner ON horae_jobs (owner, id) WHERE owner IS NOT NULL;
@@ -315,7 +315,7 @@ CREATE INDEX horae_jobs_same_key ON horae_jobs (unique_key, type, id) WHERE uniq
 CREATE INDEX horae_jobs_schedule ON horae_jobs (schedule_id, id) WHERE schedule_id IS NOT NULL;
 CREATE INDEX horae_jobs_slow ON horae_jobs (id) WHERE finished_at - started_at > 10000000;
 CREATE UNIQUE INDEX horae_jobs_tick ON horae_jobs (schedule_id, nominal_time) WHERE nominal_time IS NOT NULL;
-CREATE INDEX horae_jobs_unfiled ON horae_jobs (id) WHERE state = 'pending' AND waits_for = 'limit' AND lane_id IS NULL;
+CREATE INDEX horae_jobs_unfiled ON horae_jobs (id) WHERE waits_for = 'limit' AND lane_id IS NULL AND finished_at IS NULL;
 CREATE UNIQUE INDEX horae_jobs_unique_key ON horae_jobs (type, unique_key) WHERE unique_key IS NOT NULL AND key_is_shared IS NULL AND finished_at IS NULL;
 CREATE INDEX horae_jobs_unreported ON horae_jobs (id) WHERE awaited > 0 AND finished_at IS NOT NULL;
 CREATE INDEX horae_jobs_waiting ON horae_jobs (waits_for, run_at, id) WHERE state = 'pending' AND waits_for IS NOT NULL;

@@ -29,7 +29,6 @@ from horae.domain.limits.limit import OWNER, key_of
 from horae.domain.limits.numbers import LimitNumbers
 from horae.storage.engine.dialect import (
     INSERT,
-    IdList,
     Json,
     PerDialect,
     TextList,
@@ -37,6 +36,7 @@ from horae.storage.engine.dialect import (
     member_of,
     microseconds_now,
     microseconds_of,
+    one_of,
 )
 from horae.storage.jobs.limit_tables import IS_UNFILED, buckets, lane_buckets, lanes, limits
 from horae.storage.jobs.tables import jobs, queues
@@ -154,7 +154,7 @@ def _put_lane_buckets(dialect: str) -> Any:
 def _file(dialect: str) -> Any:
     row = json_rows(dialect, "rows", id=BigInteger(), lane=BigInteger())
     changed = update(jobs).where(jobs.c.id == row.c.id).values(lane_id=row.c.lane)
-    return changed.where(member_of(dialect, jobs.c.id, "ids", of=IdList))
+    return changed.where(one_of(dialect, jobs.c.id, select(row.c.id).correlate(None)))
 
 
 LIMITS: Final = PerDialect(_limits)
@@ -194,7 +194,7 @@ def file(connection: Connection, most: int = MOST_FILED) -> int:
     if under:
         connection.execute(PUT_LANE_BUCKETS.on(connection), {"rows": json.dumps(under)})
     filed = [{"id": job_id, "lane": ids[identity]} for job_id, identity in identity_of.items()]
-    connection.execute(FILE.on(connection), {"rows": json.dumps(filed), "ids": list(identity_of)})
+    connection.execute(FILE.on(connection), {"rows": json.dumps(filed)})
     return len(found)
 
 

@@ -203,8 +203,7 @@ def _write(connection: Connection, locked: _Locked, choice: Choice) -> None:
         _write_lanes(connection, changed)
     rates = _changed_buckets(locked, choice)
     if rates:
-        parameters = {"rows": json.dumps(rates), "ids": [row["id"] for row in rates]}
-        connection.execute(sql.WRITE_BUCKETS.on(connection), parameters)
+        connection.execute(sql.WRITE_BUCKETS.on(connection), {"rows": json.dumps(rates)})
 
 
 def _changed_buckets(locked: _Locked, choice: Choice) -> list[dict[str, Any]]:
@@ -226,5 +225,4 @@ def _changed_buckets(locked: _Locked, choice: Choice) -> list[dict[str, Any]]:
 
 
 def _write_lanes(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    parameters = {"rows": json.dumps(rows), "ids": [row["id"] for row in rows]}
-    connection.execute(sql.WRITE_LANES.on(connection), parameters)
+    connection.execute(sql.WRITE_LANES.on(connection), {"rows": json.dumps(rows)})

@@ -9,6 +9,7 @@ from sqlalchemy import (
     Executable,
     Integer,
     Select,
+    Table,
     Text,
     Update,
     and_,
@@ -24,6 +25,7 @@ from sqlalchemy import (
     update,
 )
 
+from horae.domain.jobs.job import JobState, WaitsFor
 from horae.storage.engine.dialect import (
     SQLITE,
     IdList,
@@ -43,7 +45,7 @@ from horae.storage.jobs.limit_tables import (
     HOLDS_LANES,
     IS_FREE,
     IS_UNFILED,
-    WAITS_FOR_LIMIT,
+    WAITS_IN_LANE,
     buckets,
     lane_buckets,
     lanes,
@@ -54,6 +56,11 @@ from horae.storage.jobs.tables import has_not_expired, jobs, queues
 MOST_OPEN: Final = 100
 """Buckets in one claim whose lanes are read because they allow starts again."""
 
+# In a form that fits no index: PostgreSQL would read all jobs that wait for the few whose ids are known.
+_STILL_WAITS: Final = and_(
+    func.coalesce(jobs.c.state, "") == JobState.PENDING.value,
+    func.coalesce(jobs.c.waits_for, "") == WaitsFor.LIMIT.value,
+)
 _closed = and_(HOLDS_LANES, buckets.c.opens_at.is_not(None))
 _full = and_(HOLDS_LANES, buckets.c.opens_at.is_(None))
 _held = and_(jobs.c.node_id.is_not(None), jobs.c.lane_id.is_not(None))
@@ -198,7 +205,6 @@ def _first_jobs(dialect: str) -> Select[Any]:
     due = and_(
         job.c.lane_id == lane.c.value,
         job.c.state == literal_column("'pending'"),
-        job.c.waits_for == literal_column("'limit'"),
         job.c.run_at <= database_now(),
         has_not_expired(job),
         job.c.lease < MOST_LEASES,
@@ -213,7 +219,7 @@ def _first_jobs(dialect: str) -> Select[Any]:
         return select(*columns).select_from(of_lanes).where(is_readable(dialect)).order_by(*order)
     of_lane = first.lateral("of_lane")
     chosen = select(of_lane.c.id).select_from(lane.join(of_lane, true()))
-    found = select(*columns).where(one_of(dialect, jobs.c.id, chosen), WAITS_FOR_LIMIT)
+    found = select(*columns).where(one_of(dialect, jobs.c.id, chosen), _STILL_WAITS)
     return found.order_by(*order).with_for_update(skip_locked=True)
 
 
@@ -233,7 +239,7 @@ PLAIN_PLACES: Final = PerDialect(_plain_places)
 START: Final = PerDialect(
     lambda dialect: (
         update(jobs)
-        .where(member_of(dialect, jobs.c.id, "ids", of=IdList), WAITS_FOR_LIMIT)
+        .where(member_of(dialect, jobs.c.id, "ids", of=IdList), _STILL_WAITS)
         # The moment at which the rates were counted: from one statement to the next the clock advances.
         .values({**STARTED, "started_at": bindparam("now", type_=Instant())})
         .returning(*CLAIMED)
@@ -244,14 +250,14 @@ START: Final = PerDialect(
 def _write_lanes(dialect: str) -> Update:
     """Write what a claim has found out about lanes; the place of a lane follows from the job that is first now."""
     row = json_rows(dialect, "rows", id=BigInteger(), held_by=BigInteger(), turn=BigInteger(), earliest=BigInteger())
-    first = select(jobs.c.run_at).where(jobs.c.lane_id == lanes.c.id, WAITS_FOR_LIMIT).order_by(jobs.c.run_at).limit(1)
+    first = select(jobs.c.run_at).where(jobs.c.lane_id == lanes.c.id, WAITS_IN_LANE).order_by(jobs.c.run_at).limit(1)
     due = microseconds_of(first.correlate(lanes).scalar_subquery())
     values: dict[str, Any] = {
         "held_by": case((due.is_(None), null()), else_=row.c.held_by),
         "turn": case((row.c.turn > lanes.c.turn, row.c.turn), else_=lanes.c.turn),
         "place": case((due < row.c.earliest, row.c.earliest), else_=due),
     }
-    return update(lanes).where(lanes.c.id == row.c.id, member_of(dialect, lanes.c.id, "ids", of=IdList)).values(values)
+    return _by_rows(dialect, lanes, row).values(values)
 
 
 def _write_buckets(dialect: str) -> Update:
@@ -263,8 +269,12 @@ def _write_buckets(dialect: str) -> Update:
         "fresh_at": row.c.fresh_at,
         "waiting": waiting,
     }
-    ids = member_of(dialect, buckets.c.id, "ids", of=IdList)
-    return update(buckets).where(buckets.c.id == row.c.id, ids).values(values)
+    return _by_rows(dialect, buckets, row).values(values)
+
+
+def _by_rows(dialect: str, table: Table, row: Any) -> Update:
+    """Change the rows with these ids, which are found by the primary key, whatever the size of the table is."""
+    return update(table).where(table.c.id == row.c.id, one_of(dialect, table.c.id, select(row.c.id).correlate(None)))
 
 
 WRITE_LANES: Final = PerDialect(_write_lanes)

@@ -16,6 +16,7 @@ from sqlalchemy import (
     UniqueConstraint,
     and_,
     false,
+    func,
     literal_column,
     text,
 )  # fmt: skip
@@ -83,8 +84,13 @@ lane_buckets = Table(
 # Literals, not parameters: SQLite uses a partial index only for a condition that is written out.
 WAITS_FOR_LIMIT = and_(jobs.c.state == literal_column("'pending'"), jobs.c.waits_for == literal_column("'limit'"))
 """The job is pending, and is claimed through its lane."""
-IS_UNFILED = and_(WAITS_FOR_LIMIT, jobs.c.lane_id.is_(None))
-"""The job was not yet put into a lane."""
+IS_UNFILED = and_(
+    jobs.c.waits_for == literal_column("'limit'"), jobs.c.lane_id.is_(None), jobs.c.finished_at.is_(None),
+    func.coalesce(jobs.c.state, "") == "pending",
+)  # fmt: skip
+"""The job was not yet put into a lane; in a form that fits the index of such jobs only."""
+WAITS_IN_LANE = and_(jobs.c.state == literal_column("'pending'"), jobs.c.lane_id.is_not(None))
+"""The job is pending and was put into a lane."""
 HOLDS_LANES = text("horae_limit_buckets.waiting")
 """The bucket holds lanes back; as the condition of its indexes is written, which SQLite compares by its text."""
 IS_FREE = and_(lanes.c.held_by.is_(None), lanes.c.place.is_not(None))

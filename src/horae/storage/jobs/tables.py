@@ -145,9 +145,10 @@ _ready = text("state = 'pending' AND waits_for IS NULL")
 partial_index("horae_jobs_ready", *ready_order, jobs.c.queue, jobs.c.type, where=_ready)
 _waiting = text("state = 'pending' AND waits_for IS NOT NULL")
 partial_index("horae_jobs_waiting", jobs.c.waits_for, jobs.c.run_at, jobs.c.id, where=_waiting)
-_limited = "state = 'pending' AND waits_for = 'limit'"
-partial_index("horae_jobs_unfiled", jobs.c.id, where=text(f"{_limited} AND lane_id IS NULL"))
-_in_lane = text(f"{_limited} AND lane_id IS NOT NULL")
+# Their conditions are not those of `horae_jobs_waiting`, by which PostgreSQL would read all jobs that are held back.
+_unfiled = text("waits_for = 'limit' AND lane_id IS NULL AND finished_at IS NULL")
+partial_index("horae_jobs_unfiled", jobs.c.id, where=_unfiled)
+_in_lane = text("state = 'pending' AND lane_id IS NOT NULL")
 partial_index("horae_jobs_lane", jobs.c.lane_id, jobs.c.run_at, jobs.c.id, where=_in_lane)
 _runs_in_lane = text("node_id IS NOT NULL AND lane_id IS NOT NULL")
 partial_index("horae_jobs_lane_held", jobs.c.lane_id, where=_runs_in_lane)

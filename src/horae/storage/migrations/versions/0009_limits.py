@@ -19,9 +19,9 @@ def upgrade() -> None:
     op.add_column("horae_jobs", sa.Column("lane_id", row_id))
     op.add_column("horae_queues", sa.Column("fair_by", sa.String(200)))
     op.add_column("horae_queues", sa.Column("limits", json))
-    waits = "state = 'pending' AND waits_for = 'limit'"
-    _index("horae_jobs_unfiled", "horae_jobs", "id", f"{waits} AND lane_id IS NULL")
-    _index("horae_jobs_lane", "horae_jobs", "lane_id, run_at, id", f"{waits} AND lane_id IS NOT NULL")
+    unfiled = "waits_for = 'limit' AND lane_id IS NULL AND finished_at IS NULL"
+    _index("horae_jobs_unfiled", "horae_jobs", "id", unfiled)
+    _index("horae_jobs_lane", "horae_jobs", "lane_id, run_at, id", "state = 'pending' AND lane_id IS NOT NULL")
     _index("horae_jobs_lane_held", "horae_jobs", "lane_id", "node_id IS NOT NULL AND lane_id IS NOT NULL")
     _create_limits()
     _create_lanes()
