@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from horae.client.forecast.forecasting import Forecasting, ForecastKeywords
     from horae.client.invariants.finding import AuditReport
     from horae.client.jobs.jobs import Jobs
+    from horae.client.operations.limits import Limits
+    from horae.client.operations.queues import Queues
     from horae.client.schedules.deployments import Deployed, Deployments
     from horae.client.schedules.schedules import Schedules
     from horae.runtime.claims.slots import Slots
@@ -128,6 +130,20 @@ class Horae(Declarations):
 
         components = self.components
         return Schedules(components.database, components.registry, components.wakeup, self._adopt)
+
+    @lazy_property
+    def queues(self) -> "Queues":
+        """Pause, resume and limit queues, and let owners take turns in them."""
+        from horae.client.operations.queues import Queues
+
+        return Queues(self.components.database, self.components.wakeup)
+
+    @lazy_property
+    def limits(self) -> "Limits":
+        """List limits by key with what they hold back, and change their numbers."""
+        from horae.client.operations.limits import Limits
+
+        return Limits(self.components.database, self.components.registry, self.components.wakeup)
 
     @lazy_property
     def deployments(self) -> "Deployments":
@@ -285,7 +301,7 @@ class Horae(Declarations):
                 self.components.wakeup.close()
                 self.components.live.close()
                 self.components.database.close()
-            for name in ("jobs", "schedules", "deployments", "aio", "_inline", "components"):
+            for name in ("jobs", "schedules", "deployments", "queues", "limits", "aio", "_inline", "components"):
                 vars(self).pop(name, None)
 
     def _database(self) -> "Database":

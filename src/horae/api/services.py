@@ -23,6 +23,7 @@ from horae.client.changes import DONE, ChangeRequest, requested
 from horae.client.jobs.async_jobs import AsyncJobs
 from horae.client.jobs.jobs import Jobs
 from horae.client.operations.audit import Audit
+from horae.client.operations.limits import Limits
 from horae.client.operations.overview import Overview, take
 from horae.client.operations.queues import Queues
 from horae.client.schedules.deployments import Deployments
@@ -85,6 +86,11 @@ class Services:
     def queues(self) -> Queues:
         """Pause, resume and limit queues."""
         return Queues(self.components.database, self.components.wakeup)
+
+    @cached_property
+    def limits(self) -> Limits:
+        """List, change and reset limits by key."""
+        return Limits(self.components.database, self.components.registry, self.components.wakeup)
 
     @cached_property
     def views(self) -> JobViews:

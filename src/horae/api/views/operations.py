@@ -29,6 +29,7 @@ class QueueItem(View):
     paused_on: datetime | None = Field(validation_alias="paused_at")
     note: str | None = Field(description="Why it is paused.")
     concurrency_limit: int | None = Field(description="Jobs that may run at a time, over all nodes; null for no limit.")
+    fair_by: str | None = Field(description="Who takes turns in it; null: its jobs start in the order they are due.")
     pending: int = Field(description="Pending jobs, including those that are due later.")
     due: int = Field(description="Pending jobs that are due.")
     started: int

@@ -28,6 +28,7 @@ def list_queues(context: typer.Context, *, as_json: AsJson = False) -> None:
         "PENDING": "pending",
         "STARTED": "started",
         "LIMIT": "concurrency_limit",
+        "FAIR BY": "fair_by",
         "OLDEST DUE": lambda queue: brief(queue.oldest_due) if (queue.oldest_due or 0) > 0 else "",
         "NOTE": "note",
     }
@@ -73,6 +74,24 @@ def limit(
         print_json({"name": name, "concurrency_limit": most})
     else:
         typer.echo(f"queue {name!r} has no limit" if most is None else f"queue {name!r} runs at most {most} at a time")
+
+
+@queues_app.command()
+def fair(
+    context: typer.Context,
+    name: Queue,
+    *,
+    by: Annotated[str, typer.Option(metavar="WHO", help="`owner`, the name of a parameter, or `none`.")],
+    as_json: AsJson = False,
+) -> None:
+    """Let owners take turns in the queue, or the values of a parameter, within each priority."""
+    chosen = None if by == "none" else by
+    with opened(context) as horae:
+        _queues(horae).fair(name, chosen)
+    if as_json:
+        print_json({"name": name, "fair_by": chosen})
+    else:
+        typer.echo(f"queue {name!r} is {'in due order' if chosen is None else f'fair by {chosen}'}")
 
 
 def _read_limit(text: str) -> int | None:

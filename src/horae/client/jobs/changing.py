@@ -52,7 +52,10 @@ class ChangesJobs(JobsBase):
             backoff=self._database.autocommit(reading.backoff, job.id), expires=_expiry_of(job),
         )  # fmt: skip
         stored = kind.parameters.restore(job.params)
-        new = replace(creation.new_job(kind, options, stored.text), retry_of=job.id, max_runtime=job.max_runtime)
+        limits = self._database.autocommit(reading.limits, job.id)
+        new = replace(
+            creation.new_job(kind, options, stored.text, limits), retry_of=job.id, max_runtime=job.max_runtime
+        )
         key = key_of_retry(kind, job.unique_key)
         wanted = Creation(kind, creation.keyed(new, key), stored.row or job.params or {}, stored, key)
         change = Change(

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Final
 
 from horae.client.changes import Change, recorded
-from horae.domain.names import queue_name
+from horae.domain.names import LONGEST_NAME, queue_name
 from horae.errors import InvalidRequest, NotFound, quoted
 from horae.storage.engine.database import Database
 from horae.storage.operations import queues
@@ -56,6 +56,17 @@ class Queues:
                 "to start no job at all, pause the queue"
             )
         self._database.transact(recorded(queues.limit, _change("queue.limit", name)), name, concurrency_limit)
+        self._wakeup.send(Hint(HintKind.WORK))
+
+    def fair(self, name: str, by: str | None) -> None:
+        """Let owners take turns in the queue: `by="owner"`, or the name of a parameter; None: as jobs are due.
+
+        Within a priority, a job is passed by at most one job of each owner that waits. Raises `InvalidRequest`.
+        """
+        queue_name(name)
+        if by is not None and (not isinstance(by, str) or not by.isidentifier() or len(by) > LONGEST_NAME):
+            raise InvalidRequest(f"fair by {quoted(by)}: expected 'owner', the name of a parameter, or none")
+        self._database.transact(recorded(queues.fair, _change("queue.fair", name)), name, by)
         self._wakeup.send(Hint(HintKind.WORK))
 
 

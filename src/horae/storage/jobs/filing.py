@@ -99,15 +99,17 @@ UNFILED: Final = (
 
 
 def _limits(dialect: str) -> Select[Any]:
-    declared = cast(limits.c.declared, Text()), cast(limits.c.changed, Text())
-    return select(limits.c.name, *declared).where(member_of(dialect, limits.c.name, "names", of=TextList))
+    return select(limits.c.name, cast(limits.c.declared, Text())).where(
+        member_of(dialect, limits.c.name, "names", of=TextList)
+    )
 
 
 def _put_limits(dialect: str) -> Any:
     row = json_rows(dialect, "rows", name=Text(), declared=Text(), concurrency=Integer())
     values = select(row.c.name, cast(row.c.declared, Json()), row.c.concurrency).where(true()).order_by(row.c.name)
     new = INSERT[dialect](limits).from_select(["name", "declared", "concurrency"], values, include_defaults=False)
-    changed = {"declared": new.excluded.declared, "concurrency": new.excluded.concurrency}
+    in_force = case((limits.c.changed.is_(None), new.excluded.concurrency), else_=limits.c.concurrency)
+    changed = {"declared": new.excluded.declared, "concurrency": in_force}
     return new.on_conflict_do_update(index_elements=[limits.c.name], set_=changed)
 
 
@@ -203,13 +205,12 @@ def _put_declared(connection: Connection, declared: Mapping[str, Mapping[str, An
     if not declared:
         return
     rows = connection.execute(LIMITS.on(connection), {"names": sorted(declared)})
-    stored = {name: (numbers, changed) for name, numbers, changed in rows}
-    new: list[dict[str, Any]] = []
-    for name, numbers in sorted(declared.items()):
-        known, changed = stored.get(name, (None, None))
-        if known is None or json.loads(known) != numbers:
-            in_force = numbers if changed is None else json.loads(changed)
-            new.append({"name": name, "declared": json.dumps(numbers), "concurrency": in_force.get("concurrency")})
+    stored = {name: json.loads(numbers or "null") for name, numbers in rows}
+    new = [
+        {"name": name, "declared": json.dumps(numbers), "concurrency": numbers.get("concurrency")}
+        for name, numbers in sorted(declared.items())
+        if stored.get(name) != numbers
+    ]
     if new:
         connection.execute(PUT_LIMITS.on(connection), {"rows": json.dumps(new)})
 

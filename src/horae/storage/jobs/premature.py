@@ -2,10 +2,11 @@
 
 from typing import Any, Final
 
-from sqlalchemy import Connection, Integer, and_, bindparam, case, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Integer, Update, and_, bindparam, case, or_, select, update
 
 from horae.domain.jobs.job import JobState
-from horae.storage.engine.dialect import database_now, seconds_between, seconds_from_now
+from horae.storage.engine.dialect import database_now, microseconds_now, seconds_between, seconds_from_now
+from horae.storage.jobs.limit_tables import WAITS_FOR_LIMIT, WAITS_IN_LANE, buckets, lanes
 from horae.storage.jobs.tables import IS_READY, jobs, ready_order
 
 # As started, and as handed back by a node that stopped.
@@ -13,24 +14,39 @@ _at_once = jobs.c.run_at <= jobs.c.updated_at
 # The due time of a further attempt is a delay, counted from the last change; that of a new job may be a date that its
 # caller chose, which is left alone.
 _retried: Any = and_(jobs.c.attempt > 0, jobs.c.updated_at > database_now())
-_waiting = (
-    select(jobs.c.id)
-    .where(IS_READY, jobs.c.run_at > database_now(), or_(_at_once, _retried))
-    .order_by(*ready_order)  # of the index; by id, SQLite would read the whole table
-    .limit(bindparam("limit", type_=Integer()))
-    .with_for_update(skip_locked=True)
-)
-MAKE_DUE: Final = (
-    update(jobs)
-    .where(jobs.c.id.in_(_waiting), jobs.c.state == JobState.PENDING)
-    .values(
-        run_at=case(
-            (_at_once, database_now()), else_=seconds_from_now(seconds_between(jobs.c.run_at, jobs.c.updated_at))
-        )
+
+
+def _make_due(held_back: ColumnElement[bool], *order: ColumnElement[Any]) -> Update:
+    waiting = (
+        select(jobs.c.id)
+        .where(held_back, jobs.c.run_at > database_now(), or_(_at_once, _retried))
+        .order_by(*order)
+        .limit(bindparam("limit", type_=Integer()))
+        .with_for_update(skip_locked=True)
     )
+    after_delay = seconds_from_now(seconds_between(jobs.c.run_at, jobs.c.updated_at))
+    run_at = case((_at_once, database_now()), else_=after_delay)
+    # A job with limits is put into its lane again, by its new time.
+    values = {"run_at": run_at, "lane_id": None}
+    return update(jobs).where(jobs.c.id.in_(waiting), jobs.c.state == JobState.PENDING).values(values)
+
+
+# In the order of their indexes; by id, SQLite would read the whole table.
+MAKE_DUE: Final = _make_due(IS_READY, *ready_order)
+MAKE_DUE_IN_LANES: Final = _make_due(WAITS_FOR_LIMIT, jobs.c.run_at, jobs.c.id)
+# Places in the future of lanes with due jobs, and rates that would stay closed until the clock had caught up.
+_due = select(jobs.c.id).where(jobs.c.lane_id == lanes.c.id, WAITS_IN_LANE, jobs.c.run_at <= database_now()).exists()
+CALL_UP_LANES: Final = update(lanes).where(lanes.c.place > microseconds_now(), _due).values(place=microseconds_now())
+OPEN_BUCKETS: Final = (
+    update(buckets)
+    .where(buckets.c.opens_at > microseconds_now(), buckets.c.waiting)
+    .values(opens_at=microseconds_now())
 )
 
 
 def make_due(connection: Connection, limit: int) -> int:
     """Make up to `limit` jobs due that were due at once, or after a back-off, by the clock before it was set back."""
-    return connection.execute(MAKE_DUE, {"limit": limit}).rowcount
+    made = sum(connection.execute(each, {"limit": limit}).rowcount for each in (MAKE_DUE, MAKE_DUE_IN_LANES))
+    for statement in (CALL_UP_LANES, OPEN_BUCKETS):
+        connection.execute(statement)
+    return made

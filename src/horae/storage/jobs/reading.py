@@ -5,7 +5,20 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, Row, Select, bindparam, case, func, select, type_coerce
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    Text,
+    bindparam,
+    case,
+    cast,
+    func,
+    select,
+    type_coerce,
+)
 
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import LEFT_OUT, AttemptOutcome, Job, JobId, JobState, NodeId, WaitsFor
@@ -24,6 +37,7 @@ ATTEMPTS: Final = (
 LEASES: Final = among(select(jobs.c.id, jobs.c.state, jobs.c.lease), jobs.c.id)
 OCCUPIED: Final = among(select(jobs.c.id).where(IS_OPEN), jobs.c.id)
 BACKOFF: Final = select(jobs.c.backoff).where(jobs.c.id == bindparam("job_id"))
+LIMITS: Final = select(cast(jobs.c.limits, Text())).where(jobs.c.id == bindparam("job_id"))
 _LONG: Final = ("params", "result", "meta")
 _longest = bindparam("longest", type_=BigInteger())
 
@@ -93,6 +107,11 @@ def backoff(connection: Connection, job_id: JobId) -> Backoff | None:
     """Return the back-off that the caller chose for the job, if any."""
     stored = connection.execute(BACKOFF, {"job_id": job_id}).scalar_one_or_none()
     return None if stored is None else Backoff.from_json(stored)
+
+
+def limits(connection: Connection, job_id: JobId) -> str | None:
+    """Return the limits that the job was created under, as JSON text."""
+    return connection.execute(LIMITS, {"job_id": job_id}).scalar_one_or_none()
 
 
 def get_many(connection: Connection, job_ids: Collection[JobId]) -> list[Job]:

@@ -18,13 +18,15 @@ class QueueView:
     """A queue with its waiting and running jobs.
 
     `concurrency_limit`: how many jobs may run at a time on all nodes together; None: no limit. `due`: how many of the
-    pending jobs are due; `oldest_due`: for how many seconds the longest waiting one has been due.
+    pending jobs are due; `oldest_due`: for how many seconds the longest
+    waiting one has been due. `fair_by`: who takes turns in the queue; None: jobs are claimed as they are due.
     """
 
     name: str
     paused_at: datetime | None
     note: str | None
     concurrency_limit: int | None
+    fair_by: str | None
     pending: int
     due: int
     started: int
@@ -49,7 +51,7 @@ _resume = {"paused_at": null(), "note": null(), "opened_at": database_now()}
 RESUME: Final = _change.where(queues.c.paused_at.is_not(None)).values(_resume)
 _limited: dict[str, Any] = {"concurrency_limit": bindparam("concurrency_limit")}
 LIMIT: Final = _put(_limited, _limited)
-SETTINGS: Final = select(queues.c.paused_at, queues.c.note, queues.c.concurrency_limit).where(
+SETTINGS: Final = select(queues.c.paused_at, queues.c.note, queues.c.concurrency_limit, queues.c.fair_by).where(
     queues.c.name == bindparam("queue")
 )
 UNLIMIT: Final = _change.values(concurrency_limit=null())
@@ -82,7 +84,7 @@ _busy = (
     .group_by(_open.c.queue)
     .subquery("busy")
 )
-_kept = or_(queues.c.paused_at.is_not(None), queues.c.concurrency_limit.is_not(None))
+_kept = or_(queues.c.paused_at.is_not(None), queues.c.concurrency_limit.is_not(None), queues.c.fair_by.is_not(None))
 _names = select(queues.c.name).where(_kept).union(select(_busy.c.name)).subquery("names")
 VIEW: Final = (
     select(
@@ -90,6 +92,7 @@ VIEW: Final = (
         queues.c.paused_at,
         queues.c.note,
         queues.c.concurrency_limit,
+        queues.c.fair_by,
         func.coalesce(_busy.c.pending, 0).label("pending"),
         func.coalesce(_busy.c.due, 0).label("due"),
         func.coalesce(_busy.c.started, 0).label("started"),
@@ -135,8 +138,9 @@ def _file_again(connection: Connection, name: str) -> None:
 def settings(connection: Connection, name: str) -> Mapping[str, Any]:
     """Return whether a queue is paused, with the note, and its limit."""
     row = connection.execute(SETTINGS, {"queue": name}).one_or_none()
-    paused_at, note, concurrency_limit = (None, None, None) if row is None else row
-    return {"paused": paused_at is not None, "note": note, "concurrency_limit": concurrency_limit}
+    paused_at, note, concurrency_limit, fair_by = (None,) * 4 if row is None else row
+    given = {"paused": paused_at is not None, "note": note, "concurrency_limit": concurrency_limit}
+    return given if fair_by is None else {**given, "fair_by": fair_by}
 
 
 def is_paused(connection: Connection, name: str) -> bool:

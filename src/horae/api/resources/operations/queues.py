@@ -1,4 +1,4 @@
-"""`/api/queues/`: list, pause, resume and limit queues."""
+"""`/api/queues/`: list, pause, resume and limit queues, and let owners take turns."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -20,7 +20,7 @@ router = APIRouter(prefix="/api/queues", tags=["operations"])
 QueueName = Annotated[Storable, Path(min_length=1, max_length=LONGEST_NAME, description="The name of a queue.")]
 
 NO_QUEUE: Final[Mapping[str, Any]] = {
-    "paused_at": None, "note": None, "concurrency_limit": None,
+    "paused_at": None, "note": None, "concurrency_limit": None, "fair_by": None,
     "pending": 0, "due": 0, "started": 0, "oldest_due": None,
 }  # fmt: skip
 """The values of a queue that is unknown: it is not paused, has no limit and no jobs."""
@@ -69,6 +69,22 @@ async def limit_queue(services: ServicesHere, actor: Staff, queue: QueueName, li
     most = limit.concurrency_limit
     async with services.audited(actor, "queue.limit", queue, "none" if most is None else str(most)):
         await services.change(partial(services.queues.limit, queue, most))
+    return await _item(services, queue)
+
+
+class Fairness(RequestModel):
+    """Who takes turns in a queue."""
+
+    by: Storable | None = Field(
+        max_length=LONGEST_NAME, description="`owner`, or the name of a parameter; null: jobs start as they are due."
+    )
+
+
+@router.post("/{queue:path}/fair/", responses=documented(400, 404, 413))
+async def make_queue_fair(services: ServicesHere, actor: Staff, queue: QueueName, fairness: Fairness) -> QueueItem:
+    """Let owners, or the values of a parameter, take turns in this queue."""
+    async with services.audited(actor, "queue.fair", queue, fairness.by or "none"):
+        await services.change(partial(services.queues.fair, queue, fairness.by))
     return await _item(services, queue)
 
 

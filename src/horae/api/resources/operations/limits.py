@@ -1,0 +1,49 @@
+"""`/api/limits/`: list limits by key, change their numbers, take changes back."""
+
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path
+from pydantic import Field
+
+from horae.api.dependencies import Reader, ServicesHere, Staff
+from horae.api.models import RequestModel, Storable
+from horae.api.problems import documented
+from horae.api.views.limits import LimitItem, LimitList
+from horae.domain.limits.numbers import LARGEST_AMOUNT, Window
+from horae.domain.names import LONGEST_NAME
+
+router = APIRouter(prefix="/api/limits", tags=["operations"])
+
+LimitName = Annotated[Storable, Path(min_length=1, max_length=LONGEST_NAME, description="The name of a limit.")]
+
+
+class LimitChange(RequestModel):
+    """The numbers of a limit: a rate, or a number of jobs at a time."""
+
+    rate: Storable | None = Field(None, max_length=100, description="Starts per period, such as `10/s` or `5/30s`.")
+    burst: int | None = Field(None, ge=1, le=LARGEST_AMOUNT, description="Starts at once after a pause.")
+    window: Window | None = Field(None, description="`bucket`, the default, or `sliding`.")
+    concurrency: int | None = Field(None, ge=1, le=LARGEST_AMOUNT, description="Jobs at a time, over all nodes.")
+
+
+@router.get("/", responses=documented())
+async def list_limits(services: ServicesHere, _actor: Reader) -> LimitList:
+    """List every limit by key with its numbers, and the due jobs that it holds back."""
+    found = await services.on_thread(services.limits.list)
+    return LimitList(limits=[LimitItem.of(view) for view in found])
+
+
+@router.post("/{name:path}/set/", responses=documented(400, 404, 413))
+async def set_limit(services: ServicesHere, actor: Staff, name: LimitName, change: LimitChange) -> LimitItem:
+    """Replace the numbers of a limit until it is reset; running jobs continue."""
+    given: dict[str, Any] = change.model_dump()
+    async with services.audited(actor, "limit.set", name):
+        return LimitItem.of(await services.change(partial(services.limits.set, name, **given)))
+
+
+@router.post("/{name:path}/reset/", responses=documented(404))
+async def reset_limit(services: ServicesHere, actor: Staff, name: LimitName) -> LimitItem:
+    """Let the declared numbers of a limit be in force again."""
+    async with services.audited(actor, "limit.reset", name):
+        return LimitItem.of(await services.change(partial(services.limits.reset, name)))

@@ -1,0 +1,67 @@
+"""Operations on limits by key: list them with what they hold back, change their numbers, and take changes back."""
+
+from functools import partial
+
+from horae.client.changes import Change, recorded
+from horae.domain.limits.limit import limit_name
+from horae.domain.limits.numbers import LimitNumbers, Window, numbers_of
+from horae.errors import InvalidRequest, NotFound, quoted
+from horae.storage.engine.database import Database
+from horae.storage.operations import limits
+from horae.storage.operations.limits import LimitView
+from horae.types.registry import Registry
+from horae.wakeup.channel import Hint, HintKind, WakeupChannel
+
+
+class Limits:
+    """The limits by key: those that jobs were created under, and those that this application declares."""
+
+    def __init__(self, database: Database, registry: Registry, wakeup: WakeupChannel) -> None:
+        self._database, self._registry, self._wakeup = database, registry, wakeup
+
+    def list(self) -> list[LimitView]:
+        """Every limit with its numbers and what it holds back, by name."""
+        stored = {view.name: view for view in self._database.autocommit(limits.view)}
+        unused = {
+            name: LimitView(name=name, declared=numbers, changed=None) for name, numbers in self._declared().items()
+        }
+        return [view for _, view in sorted({**unused, **stored}.items())]
+
+    def set(
+        self, name: str, *, rate: str | None = None, burst: int | None = None, window: Window | None = None,
+        concurrency: int | None = None,
+    ) -> LimitView:  # fmt: skip
+        """Replace the numbers of a limit until `reset`, also for jobs that wait already and after deployments.
+
+        A rate cannot become a concurrency, nor the reverse. Running jobs continue. Raises `InvalidRequest`, `NotFound`.
+        """
+        numbers = numbers_of(rate=rate, burst=burst, window=window, concurrency=concurrency)
+        before = self._known(name).numbers
+        if before is not None and before.is_rate != numbers.is_rate:
+            kind, other = ("rate", "concurrency") if before.is_rate else ("concurrency", "rate")
+            raise InvalidRequest(f"limit {quoted(name)} is a {kind}, and cannot become a {other} ({before.text})")
+        return self._change("limit.set", name, numbers)
+
+    def reset(self, name: str) -> LimitView:
+        """Let the declared numbers of a limit be in force again; idempotent. Raises `InvalidRequest`, `NotFound`."""
+        self._known(name)
+        return self._change("limit.reset", name, None)
+
+    def _change(self, action: str, name: str, numbers: LimitNumbers | None) -> LimitView:
+        change = Change.of(action, name, partial(limits.settings, name=name))
+        declared = self._declared().get(name)
+        self._database.transact(recorded(limits.change, change), name, numbers, declared)
+        self._wakeup.send(Hint(HintKind.WORK))
+        return self._known(name)
+
+    def _known(self, name: str) -> LimitView:
+        limit_name(name)
+        views = self.list()
+        for view in views:
+            if view.name == name:
+                return view
+        known = ", ".join(quoted(view.name) for view in views[:20]) or "none"
+        raise NotFound(f"there is no limit {quoted(name)}; known: {known}")
+
+    def _declared(self) -> dict[str, LimitNumbers]:
+        return {each.name: each.limit.numbers for kind in self._registry for each in kind.named_limits}

@@ -1,0 +1,114 @@
+"""Limits by key: their numbers, as declared and as changed at run time, and what they hold back."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import Connection, Integer, Text, bindparam, case, cast, func, null, select, update
+
+from horae.domain.limits.numbers import LimitNumbers
+from horae.storage.engine.dialect import INSERT, Json, PerDialect, database_now, microseconds_now
+from horae.storage.engine.unreadable_rows import readable
+from horae.storage.jobs.limit_tables import WAITS_IN_LANE, buckets, lanes, limits
+from horae.storage.jobs.tables import jobs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitView:
+    """A limit by key.
+
+    `declared`: the numbers in the code that created the latest job; `changed`: those that replace them, set at run
+    time. `held_back`: due jobs that wait only because of this limit, as far as nodes have looked; `held_back_since`:
+    since when the one is due that has waited longest. `keys`: how many keys hold jobs back.
+    """
+
+    name: str
+    declared: LimitNumbers | None
+    changed: LimitNumbers | None
+    held_back: int = 0
+    held_back_since: datetime | None = None
+    keys: int = 0
+
+    @property
+    def numbers(self) -> LimitNumbers | None:
+        """The numbers in force."""
+        return self.changed or self.declared
+
+
+_held = (
+    select(
+        buckets.c.limit_name.label("name"),
+        func.count().label("held_back"),
+        func.min(jobs.c.run_at).label("held_back_since"),
+        func.count(buckets.c.id.distinct()).label("keys"),
+    )
+    .select_from(buckets.join(lanes, lanes.c.held_by == buckets.c.id).join(jobs, jobs.c.lane_id == lanes.c.id))
+    .where(WAITS_IN_LANE, jobs.c.run_at <= database_now())
+    .group_by(buckets.c.limit_name)
+    .subquery("held")
+)
+VIEW: Final = (
+    select(
+        limits.c.name, limits.c.declared, limits.c.changed, func.coalesce(_held.c.held_back, 0).label("held_back"),
+        _held.c.held_back_since, func.coalesce(_held.c["keys"], 0).label("keys"),
+    )
+    .select_from(limits.outerjoin(_held, _held.c.name == limits.c.name))
+    .order_by(limits.c.name)
+)  # fmt: skip
+SETTINGS: Final = select(limits.c.declared, limits.c.changed).where(limits.c.name == bindparam("limit_name"))
+
+
+def _declare(dialect: str) -> Any:
+    values = {
+        "name": bindparam("name"),
+        "declared": cast(bindparam("numbers", type_=Text()), Json()),
+        "concurrency": bindparam("most", type_=Integer()),
+    }
+    return INSERT[dialect](limits).values(**values).on_conflict_do_nothing(index_elements=[limits.c.name])
+
+
+DECLARE: Final = PerDialect(_declare)
+CHANGE: Final = (
+    update(limits)
+    .where(limits.c.name == bindparam("limit_name"))
+    .values(changed=cast(bindparam("numbers", type_=Text()), Json()), concurrency=bindparam("most", type_=Integer()))
+)
+# So that the next claim reads again what the old numbers held back until later.
+REOPEN: Final = (
+    update(buckets)
+    .where(buckets.c.limit_name == bindparam("of_limit"), buckets.c.opens_at.is_not(None))
+    .values(opens_at=case((buckets.c.waiting, microseconds_now()), else_=null()))
+)
+
+
+def view(connection: Connection) -> list[LimitView]:
+    """Return every limit that a job was created under, or that was changed, by name."""
+    return readable(limits.name, connection.execute(VIEW).mappings(), _view)
+
+
+def settings(connection: Connection, name: str) -> Mapping[str, Any] | None:
+    """Return the stored numbers of a limit, None if it has no row."""
+    row = connection.execute(SETTINGS, {"limit_name": name}).mappings().one_or_none()
+    return None if row is None else dict(row)
+
+
+def change(connection: Connection, name: str, changed: LimitNumbers | None, declared: LimitNumbers | None) -> None:
+    """Replace the numbers of a limit; None: by those that are declared. `declared`: those to store if it has no row."""
+    if declared is not None:
+        values = {"name": name, "numbers": json.dumps(declared.to_json()), "most": declared.concurrency}
+        connection.execute(DECLARE.on(connection), values)
+    stored = settings(connection, name) or {}
+    in_force = changed or (LimitNumbers.from_json(stored["declared"]) if stored.get("declared") else declared)
+    numbers = None if changed is None else json.dumps(changed.to_json())
+    most = None if in_force is None else in_force.concurrency
+    connection.execute(CHANGE, {"limit_name": name, "numbers": numbers, "most": most})
+    connection.execute(REOPEN, {"of_limit": name})
+
+
+def _view(row: Mapping[str, Any]) -> LimitView:
+    given = dict(row)
+    for name in ("declared", "changed"):
+        given[name] = None if given[name] is None else LimitNumbers.from_json(given[name])
+    return LimitView(**given)

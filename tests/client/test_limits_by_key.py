@@ -1,0 +1,206 @@
+"""Limits by key as callers declare, list and change them; fair queues; and what is refused."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
+
+import pytest
+from typer.testing import CliRunner
+
+from horae import Horae, InvalidJobType, InvalidRequest, Limit, NotFound, Secret, StartOptions
+from horae.cli.main import app as command_line
+from horae.domain.jobs.job import WaitsFor
+from horae.domain.limits.limit import key_of
+from horae.domain.limits.numbers import numbers_of
+from horae.storage.engine.database import Database
+from horae.storage.jobs import filing, lane_claims
+from horae.storage.jobs.claims import ClaimScope
+from horae.storage.operations.limits import LimitView
+from tests.harness.applications import ELSEWHERE, application, url_of
+
+
+@pytest.fixture
+def horae(database: Database) -> Iterator[Horae]:
+    with application(database) as made:
+
+        @made.job(limits=[Limit(rate="10/h", burst=1, key="{account}"), Limit(concurrency=2, name="partner")])
+        def call(account: str) -> str:
+            return account
+
+        yield made
+
+
+def claim(horae: Horae) -> list[int]:
+    database = horae.components.database
+    while database.transact(filing.file):
+        pass
+    scope = ClaimScope(node=ELSEWHERE, types=tuple(horae.registry.by_name), queues=None)
+    return [each.id for each in database.transact(lane_claims.claim, scope, 100, 100).claims]
+
+
+def named(horae: Horae) -> dict[str, LimitView]:
+    return {view.name: view for view in horae.limits.list()}
+
+
+def test_declared_limits_are_listed_before_their_first_job(horae: Horae) -> None:
+    assert {name: view.numbers and view.numbers.text for name, view in named(horae).items()} == {
+        "call.rate.account": "10 per hour, burst 1",
+        "partner": "2 at a time",
+    }
+
+
+def test_the_list_counts_what_a_limit_holds_back(horae: Horae) -> None:
+    first, *rest = [horae.jobs.start("call", account="a") for _ in range(3)]
+    assert rest[0].waits_for is WaitsFor.LIMIT
+    assert claim(horae) == [first.id]
+    assert claim(horae) == []
+    rate, partner = named(horae)["call.rate.account"], named(horae)["partner"]
+    assert (rate.held_back, rate.keys, partner.held_back) == (2, 1, 0)
+    assert rate.held_back_since == rest[0].run_at
+
+
+def test_a_change_holds_for_jobs_that_wait_and_until_it_is_reset(horae: Horae) -> None:
+    ids = [horae.jobs.start("call", account="a").id for _ in range(4)]
+    assert claim(horae) == ids[:1]
+    horae.limits.set("call.rate.account", rate="1000000/s", burst=100)
+    horae.limits.set("partner", concurrency=3)
+    while len(claim(horae)) == 0:
+        pass
+    assert named(horae)["partner"].numbers == numbers_of(concurrency=3)
+    horae.jobs.start("call", account="b")  # does not bring the declared numbers back
+    assert claim(horae) == []
+    assert horae.limits.reset("partner").numbers == numbers_of(concurrency=2)
+
+
+def test_a_retry_keeps_the_limits_of_the_job(horae: Horae) -> None:
+    job = horae.jobs.start("call", account="a")
+    horae.jobs.cancel(job.id)
+    assert horae.jobs.retry(job.id).waits_for is WaitsFor.LIMIT
+
+
+def test_batches_and_transactions_of_the_caller(horae: Horae) -> None:
+    ids = horae.jobs.start_many("call", [{"account": account} for account in "aab"])
+    with horae.components.database.engine.begin() as connection:
+        late = horae.jobs.start("call", session=connection, account="c")
+    assert claim(horae) == [ids[0], ids[2]]
+    assert horae.jobs.get(late.id).waits_for is WaitsFor.LIMIT
+
+
+def test_a_function_as_key_may_exempt_a_job(database: Database) -> None:
+    with application(database) as horae:
+
+        def account_of(params: Any) -> str | None:
+            return params.account or None
+
+        @horae.job(limits=[Limit(concurrency=1, key=account_of)])
+        def call(account: str) -> None: ...
+
+        assert horae.jobs.start(call, account="a").waits_for is WaitsFor.LIMIT
+        assert horae.jobs.start(call, account="").waits_for is None
+        assert list(named(horae)) == ["call.concurrency.account_of"]
+
+
+def test_a_fair_queue_by_the_client(horae: Horae) -> None:
+    @horae.job
+    def mail() -> None: ...
+
+    horae.queues.fair("default", "owner")
+    (view,) = horae.queues.list()
+    assert view.fair_by == "owner"
+    many = horae.jobs.start_many(mail, [{}] * 3, owner="alice")
+    one = horae.jobs.start(mail, owner="bob")
+    assert claim(horae) == [many[0], one.id, *many[1:]]
+    horae.queues.fair("default", None)
+    assert horae.queues.list()[0].fair_by is None
+
+
+def test_an_inline_job_takes_no_turn_in_a_fair_queue(horae: Horae) -> None:
+    @horae.job
+    def mail() -> int:
+        return 3
+
+    horae.queues.fair("default", "owner")
+    assert horae.jobs.start(mail, owner="bob", sync=True).result == 3
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: Limit(rate="0/s"), '"10/s", "100/m"'),
+        (lambda: Limit(rate="ten"), '"10/s", "100/m"'),
+        (lambda: Limit(rate="10/fortnight"), '"10/s", "100/m"'),
+        (lambda: Limit(concurrency=0), "from 1 to"),
+        (Limit, "either rate= or concurrency="),
+        (lambda: Limit(rate="1/s", concurrency=1), "two limits"),
+        (lambda: Limit(rate="1/s", burst=0), "burst is 0"),
+        (lambda: Limit(rate="1/s", burst=2, window="sliding"), "has no burst"),
+        (lambda: Limit(concurrency=1, burst=2), "belong to a rate"),
+        (lambda: Limit(concurrency=1, key="account"), "names no parameter"),
+        (lambda: Limit(concurrency=1, key="{a.b}"), "no name of a parameter"),
+        (lambda: Limit(concurrency=1, key="{a"), "expected a format"),
+        (lambda: Limit(concurrency=1, name=" "), "limit name"),
+    ],
+)
+def test_what_is_no_limit(make: Callable[[], Limit], text: str) -> None:
+    with pytest.raises(InvalidRequest, match=r".*") as refused:
+        make()
+    assert text in str(refused.value)
+
+
+def test_what_is_refused_at_declaration(horae: Horae) -> None:
+    def work(account: str, token: Annotated[str, Secret()] = "") -> None: ...
+
+    wrong: list[tuple[Any, str]] = [
+        ([Limit(concurrency=1, key="{customer}")], "there are {account}, {token}, {owner}"),
+        ([Limit(concurrency=1, key="{token}")], "is secret"),
+        ([Limit(concurrency=1), Limit(concurrency=2)], "a name= of its own"),
+        (Limit(concurrency=1), "expected a list"),
+        ([3], "expected a list"),
+    ]
+    for limits, text in wrong:
+        with pytest.raises(InvalidJobType) as refused:
+            horae.job(limits=limits)(work)
+        assert text in str(refused.value)
+
+
+def test_what_is_refused_at_the_call(horae: Horae) -> None:
+    with pytest.raises(InvalidRequest, match="expected at most 1"):
+        horae.jobs.start("call", account="a", weight=2)
+    with pytest.raises(InvalidRequest, match="weight"):
+        StartOptions(weight=0)
+    with pytest.raises(InvalidRequest, match="sync=True"):
+        horae.jobs.start("call", account="a", sync=True)
+    with pytest.raises(NotFound, match=r"known: 'call.rate.account', 'partner'"):
+        horae.limits.set("other", concurrency=1)
+    with pytest.raises(InvalidRequest, match="is a rate, and cannot become a concurrency"):
+        horae.limits.set("call.rate.account", concurrency=1)
+    with pytest.raises(InvalidRequest, match="fair by"):
+        horae.queues.fair("default", "a b")
+
+
+def test_keys_are_short_and_can_be_shown() -> None:
+    long = key_of("{a}", None, {"a": "x" * 300}, None)
+    other = key_of("{a}", None, {"a": "x" * 299 + "y"}, None)
+    assert long is not None
+    assert other is not None
+    assert len(long) == len(other) == 200
+    assert long != other
+    assert key_of("{a}-{owner}", None, {"a": "\n"}, "bob") != key_of("{a}-{owner}", None, {"a": " "}, "bob")
+    assert key_of("{a}-{owner}", None, {"a": 3}, None) == "3-"
+
+
+def test_the_command_line(horae: Horae, database: Database) -> None:
+    def run(*given: str) -> Any:
+        result = CliRunner().invoke(command_line, ["--database", url_of(database), *given, "--json"])
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
+
+    for _ in range(2):
+        horae.jobs.start("call", account="a")
+    claim(horae)
+    found = {limit["name"]: limit for limit in run("limits", "list")["limits"]}
+    assert found["call.rate.account"]["held_back"] == 1
+    assert run("limits", "set", "partner", "--concurrency", "7")["allows"] == "7 at a time"
+    assert run("limits", "reset", "partner")["changed"] is None
+    assert run("queues", "fair", "mail", "--by", "owner") == {"name": "mail", "fair_by": "owner"}
+    assert run("queues", "fair", "mail", "--by", "none") == {"name": "mail", "fair_by": None}
