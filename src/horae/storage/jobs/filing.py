@@ -22,7 +22,6 @@ from sqlalchemy import (
     cast,
     select,
     true,
-    update,
 )
 
 from horae.domain.limits.limit import OWNER, key_of
@@ -36,8 +35,8 @@ from horae.storage.engine.dialect import (
     member_of,
     microseconds_now,
     microseconds_of,
-    one_of,
 )
+from horae.storage.jobs.lane_statements import by_rows
 from horae.storage.jobs.limit_tables import IS_UNFILED, buckets, lane_buckets, lanes, limits
 from horae.storage.jobs.tables import jobs, queues
 
@@ -155,8 +154,7 @@ def _put_lane_buckets(dialect: str) -> Any:
 
 def _file(dialect: str) -> Any:
     row = json_rows(dialect, "rows", id=BigInteger(), lane=BigInteger())
-    changed = update(jobs).where(jobs.c.id == row.c.id).values(lane_id=row.c.lane)
-    return changed.where(one_of(dialect, jobs.c.id, select(row.c.id).correlate(None)))
+    return by_rows(dialect, jobs, row).values(lane_id=row.c.lane)
 
 
 LIMITS: Final = PerDialect(_limits)

@@ -257,7 +257,7 @@ def _write_lanes(dialect: str) -> Update:
         "turn": case((row.c.turn > lanes.c.turn, row.c.turn), else_=lanes.c.turn),
         "place": case((due < row.c.earliest, row.c.earliest), else_=due),
     }
-    return _by_rows(dialect, lanes, row).values(values)
+    return by_rows(dialect, lanes, row).values(values)
 
 
 def _write_buckets(dialect: str) -> Update:
@@ -269,12 +269,15 @@ def _write_buckets(dialect: str) -> Update:
         "fresh_at": row.c.fresh_at,
         "waiting": waiting,
     }
-    return _by_rows(dialect, buckets, row).values(values)
+    return by_rows(dialect, buckets, row).values(values)
 
 
-def _by_rows(dialect: str, table: Table, row: Any) -> Update:
+def by_rows(dialect: str, table: Table, row: Any) -> Update:
     """Change the rows with these ids, which are found by the primary key, whatever the size of the table is."""
-    return update(table).where(table.c.id == row.c.id, one_of(dialect, table.c.id, select(row.c.id).correlate(None)))
+    found = update(table).where(table.c.id == row.c.id)
+    if dialect == SQLITE:
+        return found  # with a list of ids it would search the list of values for each of them
+    return found.where(one_of(dialect, table.c.id, select(row.c.id).correlate(None)))
 
 
 WRITE_LANES: Final = PerDialect(_write_lanes)
