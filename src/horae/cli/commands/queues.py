@@ -14,7 +14,7 @@ from horae.errors import InvalidRequest, quoted
 LONGEST_NUMBER: Final = 10
 """Digits of a limit, so that it fits the column."""
 
-queues_app = typer.Typer(help="List, pause, resume and limit queues.", no_args_is_help=True)
+queues_app = typer.Typer(help="List, pause, resume and limit queues, and let owners take turns.", no_args_is_help=True)
 
 
 @queues_app.command("list")

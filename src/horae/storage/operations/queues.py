@@ -26,7 +26,7 @@ class QueueView:
     paused_at: datetime | None
     note: str | None
     concurrency_limit: int | None
-    fair_by: str | None
+    fair_by: str | None = None
     pending: int
     due: int
     started: int

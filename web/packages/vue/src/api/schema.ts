@@ -121,6 +121,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/groups/{group_id}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Group
+         * @description Read a group, with the progress of its members.
+         */
+        get: operations["get_group"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/groups/{group_id}/cancel/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel Group
+         * @description Cancel the members that have not ended, and the job after them. Idempotent.
+         */
+        post: operations["cancel_group"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/jobs/": {
         parameters: {
             query?: never;
@@ -205,6 +245,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/jobs/{job_id}/logs/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Logs
+         * @description List the log lines of a job, the oldest first; for staff, as they may contain what its owner must not see.
+         *
+         *     To follow a running job, repeat the request with `after` set to `next` of the last answer.
+         */
+        get: operations["list_logs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/jobs/{job_id}/reschedule/": {
         parameters: {
             query?: never;
@@ -239,6 +301,66 @@ export interface paths {
          * @description Start a new job with the parameters of a failed or cancelled one; owners only if the type is public.
          */
         post: operations["retry_job"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/limits/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Limits
+         * @description List every limit by key with its numbers, and the due jobs that it holds back.
+         */
+        get: operations["list_limits"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/limits/{name}/reset/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reset Limit
+         * @description Let the declared numbers of a limit be in force again.
+         */
+        post: operations["reset_limit"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/limits/{name}/set/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Set Limit
+         * @description Replace the numbers of a limit until it is reset; running jobs continue.
+         */
+        post: operations["set_limit"];
         delete?: never;
         options?: never;
         head?: never;
@@ -301,6 +423,26 @@ export interface paths {
         get: operations["list_queues"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/queues/{queue}/fair/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make Queue Fair
+         * @description Let owners, or the values of a parameter, take turns in this queue.
+         */
+        post: operations["make_queue_fair"];
         delete?: never;
         options?: never;
         head?: never;
@@ -534,6 +676,30 @@ export interface paths {
          */
         post: operations["run_schedule"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules/{schedule_id}/skip/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Skip Next Time
+         * @description Skip the next nominal time, once; repeating the request before that time changes nothing. For staff.
+         */
+        post: operations["skip_next_time"];
+        /**
+         * Undo Skip
+         * @description Take back the skipping of the next nominal time, or a next start that was moved. For staff.
+         */
+        delete: operations["undo_skip"];
         options?: never;
         head?: never;
         patch?: never;
@@ -879,6 +1045,17 @@ export interface components {
             errors: components["schemas"]["FailedRunItem"][];
         };
         /**
+         * Fairness
+         * @description Who takes turns in a queue.
+         */
+        Fairness: {
+            /**
+             * By
+             * @description `owner`, or the name of a parameter; null: jobs start as they are due.
+             */
+            by: string | null;
+        };
+        /**
          * FieldError
          * @description One error in one field.
          */
@@ -887,6 +1064,61 @@ export interface components {
             code: string;
             /** Error */
             error: string;
+        };
+        /**
+         * GroupView
+         * @description Jobs that are watched and cancelled together.
+         */
+        GroupView: {
+            /** Cancelled */
+            cancelled: number;
+            /** Cancelled By */
+            cancelled_by: string | null;
+            /** Cancelled On */
+            cancelled_on: string | null;
+            /**
+             * Created On
+             * Format: date-time
+             */
+            created_on: string;
+            /**
+             * Ended On
+             * @description When the last member ended.
+             */
+            ended_on: string | null;
+            /** Failed */
+            failed: number;
+            /** Finished */
+            finished: number;
+            /** Id */
+            id: number;
+            /**
+             * On Failure
+             * @description `continue` or `cancel`: what the group does when a member does not finish.
+             */
+            on_failure: string;
+            /** Owner */
+            owner: string | null;
+            /**
+             * Progress Percentage
+             * @description The mean of the members; 100 when all have ended.
+             */
+            progress_percentage: number;
+            /**
+             * State
+             * @description `open` while members may be added, `ended` when all have ended, `cancelled` once it is cancelled.
+             */
+            state: string;
+            /**
+             * Then Id
+             * @description The job that runs when all members have ended.
+             */
+            then_id: number | null;
+            /**
+             * Total
+             * @description Members.
+             */
+            total: number;
         };
         /**
          * Health
@@ -939,6 +1171,11 @@ export interface components {
              * @description When the job ended, whatever the outcome.
              */
             finished_on: string | null;
+            /**
+             * Group Id
+             * @description The group of which it is a member.
+             */
+            group_id?: number | null;
             /**
              * Human Readable Error
              * @description Why the job failed, for its owner; empty otherwise.
@@ -1026,6 +1263,11 @@ export interface components {
              * Format: date-time
              */
             updated_on: string;
+            /**
+             * Waits For
+             * @description What holds a pending job back even when it is due: `jobs` that must end first, or a `limit`.
+             */
+            waits_for?: string | null;
         } & {
             [key: string]: unknown;
         };
@@ -1080,6 +1322,11 @@ export interface components {
              * @description When the job ended, whatever the outcome.
              */
             finished_on: string | null;
+            /**
+             * Group Id
+             * @description The group of which it is a member.
+             */
+            group_id?: number | null;
             /**
              * Human Readable Error
              * @description Why the job failed, for its owner; empty otherwise.
@@ -1144,6 +1391,11 @@ export interface components {
              * Format: date-time
              */
             updated_on: string;
+            /**
+             * Waits For
+             * @description What holds a pending job back even when it is due: `jobs` that must end first, or a `limit`.
+             */
+            waits_for?: string | null;
         } & {
             [key: string]: unknown;
         };
@@ -1157,6 +1409,134 @@ export interface components {
              * @description Jobs that may run at a time, over all nodes; null for no limit.
              */
             concurrency_limit: number | null;
+        };
+        /**
+         * LimitChange
+         * @description The numbers of a limit: a rate, or a number of jobs at a time.
+         */
+        LimitChange: {
+            /**
+             * Burst
+             * @description Starts at once after a pause.
+             */
+            burst?: number | null;
+            /**
+             * Concurrency
+             * @description Jobs at a time, over all nodes.
+             */
+            concurrency?: number | null;
+            /**
+             * Rate
+             * @description Starts per period, such as `10/s` or `5/30s`.
+             */
+            rate?: string | null;
+            /**
+             * Window
+             * @description `bucket`, the default, or `sliding`.
+             */
+            window?: ("bucket" | "sliding") | null;
+        };
+        /**
+         * LimitItem
+         * @description A limit by key.
+         */
+        LimitItem: {
+            /**
+             * Allows
+             * @description The numbers in force, in words.
+             */
+            allows: string | null;
+            /**
+             * Changed
+             * @description The numbers that replace them, set at run time.
+             */
+            changed: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Declared
+             * @description The numbers in the code: `concurrency`; or `amount`, `period` (microseconds), `burst`, `window`.
+             */
+            declared: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Held Back
+             * @description Due jobs that wait only because of this limit, as far as nodes have looked.
+             */
+            held_back: number;
+            /**
+             * Held Back Since
+             * @description Since when the one is due that has waited longest.
+             */
+            held_back_since: string | null;
+            /**
+             * Keys
+             * @description How many keys hold jobs back.
+             */
+            keys: number;
+            /** Name */
+            name: string;
+        };
+        /**
+         * LimitList
+         * @description All limits by key, by name.
+         */
+        LimitList: {
+            /** Limits */
+            limits: components["schemas"]["LimitItem"][];
+        };
+        /**
+         * LogLineView
+         * @description A line that a job has logged.
+         */
+        LogLineView: {
+            /** Attempt */
+            attempt: number;
+            /** Cursor */
+            cursor: string;
+            /**
+             * Dropped
+             * @description If not 0, this stands for so many lines that were not kept.
+             */
+            dropped: number;
+            /**
+             * Level
+             * @description `debug`, `info`, `warning`, `error` or `critical`.
+             */
+            level: string;
+            /**
+             * Logged On
+             * Format: date-time
+             */
+            logged_on: string;
+            /** Logger */
+            logger: string;
+            /** Message */
+            message: string;
+        };
+        /**
+         * LogLines
+         * @description Log lines of a job, the oldest first.
+         */
+        LogLines: {
+            /**
+             * Dropped
+             * @description Lines of the whole job that were not kept.
+             */
+            dropped: number;
+            /** Lines */
+            lines: components["schemas"]["LogLineView"][];
+            /**
+             * More
+             * @description Whether more lines are there already.
+             */
+            more: boolean;
+            /**
+             * Next
+             * @description Where to continue, as `after`; null before the first line.
+             */
+            next: string | null;
         };
         /**
          * Login
@@ -1267,6 +1647,15 @@ export interface components {
              */
             every?: string;
             /**
+             * Exclude
+             * @description Days on which it does not run, by the clock of its zone: dates, ranges, calendar functions.
+             * @example [
+             *       "2026-12-24..2026-12-26",
+             *       "calendar:shop.holidays"
+             *     ]
+             */
+            exclude?: string[];
+            /**
              * Fixed
              * @description Count `every` on a grid, not from the end of a run.
              */
@@ -1301,7 +1690,7 @@ export interface components {
             /**
              * Next Start
              * Format: date-time
-             * @description Next start of `every`; a time in the past means at once.
+             * @description Moves the next start, once; a time in the past means at once.
              */
             next_start?: string;
             overlap?: components["schemas"]["Overlap"];
@@ -1540,6 +1929,11 @@ export interface components {
              * @description Pending jobs that are due.
              */
             due: number;
+            /**
+             * Fair By
+             * @description Who takes turns in it; null: its jobs start in the order they are due.
+             */
+            fair_by: string | null;
             /** Name */
             name: string;
             /**
@@ -1619,6 +2013,11 @@ export interface components {
              * @description Whether new runs start; a run in progress continues.
              */
             enabled: boolean;
+            /**
+             * Exclude
+             * @description The entries of its exclusion calendar.
+             */
+            exclude: string[];
             /** Id */
             id: number;
             /** Jitter Seconds */
@@ -1639,6 +2038,11 @@ export interface components {
              * @description The module that declares it; empty for one that was added at run time.
              */
             module: string;
+            /**
+             * Moved Start
+             * @description When the next run starts once, instead.
+             */
+            moved_start: string | null;
             /** Name */
             name: string;
             /**
@@ -1646,6 +2050,11 @@ export interface components {
              * @description The next starts, as far as they are known; none if it is disabled.
              */
             next_runs: string[];
+            /**
+             * Next Skips
+             * @description The nominal times up to the last of these that will be skipped.
+             */
+            next_skips: components["schemas"]["SkipItem"][];
             /** Next Start On */
             next_start_on: string | null;
             /** Overlap */
@@ -1670,6 +2079,16 @@ export interface components {
             queue: string;
             /** Retry Period */
             retry_period: string | null;
+            /**
+             * Skip Reason
+             * @description Why a nominal time is skipped once: on request, or because the next start was moved.
+             */
+            skip_reason: ("requested" | "replaced") | null;
+            /**
+             * Skip Until
+             * @description The last nominal time that is skipped for this reason.
+             */
+            skip_until: string | null;
             /**
              * Started On
              * @description When the run in progress started.
@@ -1810,6 +2229,15 @@ export interface components {
              */
             every?: string;
             /**
+             * Exclude
+             * @description Days on which it does not run, by the clock of its zone: dates, ranges, calendar functions.
+             * @example [
+             *       "2026-12-24..2026-12-26",
+             *       "calendar:shop.holidays"
+             *     ]
+             */
+            exclude?: string[];
+            /**
              * Fixed
              * @description Count `every` on a grid, not from the end of a run.
              */
@@ -1837,7 +2265,7 @@ export interface components {
             /**
              * Next Start
              * Format: date-time
-             * @description Next start of `every`; a time in the past means at once.
+             * @description Moves the next start, once; a time in the past means at once.
              */
             next_start?: string;
             overlap?: components["schemas"]["Overlap"];
@@ -1870,6 +2298,30 @@ export interface components {
              * @description Why; shown in the list.
              */
             note?: string | null;
+        };
+        /**
+         * SkipItem
+         * @description Nominal times in a row that will be skipped.
+         */
+        SkipItem: {
+            /** Count */
+            count: number;
+            /**
+             * Nominal Time
+             * Format: date-time
+             */
+            nominal_time: string;
+            /**
+             * Reason
+             * @description `excluded`, `requested` or `replaced`.
+             */
+            reason: string;
+            /**
+             * Until
+             * Format: date-time
+             * @description The last of these nominal times.
+             */
+            until: string;
         };
         /**
          * Started
@@ -2047,6 +2499,15 @@ export interface components {
              */
             every?: string;
             /**
+             * Exclude
+             * @description Days on which it does not run, by the clock of its zone: dates, ranges, calendar functions.
+             * @example [
+             *       "2026-12-24..2026-12-26",
+             *       "calendar:shop.holidays"
+             *     ]
+             */
+            exclude?: string[];
+            /**
              * Fixed
              * @description Count `every` on a grid, not from the end of a run.
              */
@@ -2076,7 +2537,7 @@ export interface components {
             /**
              * Next Start
              * Format: date-time
-             * @description Next start of `every`; a time in the past means at once.
+             * @description Moves the next start, once; a time in the past means at once.
              */
             next_start?: string;
             overlap?: components["schemas"]["Overlap"];
@@ -2475,6 +2936,133 @@ export interface operations {
             };
         };
     };
+    get_group: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description ID of the group. */
+                group_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupView"];
+                };
+            };
+            /** @description Authentication required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not permitted, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found, or owned by another user. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    cancel_group: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description ID of the group. */
+                group_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupView"];
+                };
+            };
+            /** @description The request is invalid, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Authentication required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not permitted, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found, or owned by another user. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_jobs: {
         parameters: {
             query?: {
@@ -2492,6 +3080,8 @@ export interface operations {
                 schedule_id?: number | null;
                 /** @description Terms, separated by spaces, that the jobs must all meet; `-` in front of one excludes. Fields are `id`, `type` (with `*` at the end for a beginning), `state`, `queue`, `owner`, `key`, `tag`, `error`, `params.NAME`, `created`, `finished` and `duration`. A page of a search may have fewer jobs than `limit`: if `next` is not null, there is more to search. */
                 q?: string | null;
+                /** @description Only the members of this group. */
+                group_id?: number | null;
                 /** @description Jobs on a page, at most; does not apply to `job_ids`. */
                 limit?: number;
                 /** @description `next` of the previous page. */
@@ -2811,6 +3401,81 @@ export interface operations {
             };
         };
     };
+    list_logs: {
+        parameters: {
+            query?: {
+                /** @description `next` of an earlier answer, or the cursor of a line. */
+                after?: string | null;
+                /** @description The lowest level. */
+                level?: "debug" | "info" | "warning" | "error" | "critical";
+                /** @description Lines in an answer, at most. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description ID of the job. */
+                job_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LogLines"];
+                };
+            };
+            /** @description The request is invalid, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Authentication required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not permitted, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found, or owned by another user. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     reschedule_job: {
         parameters: {
             query?: never;
@@ -2933,6 +3598,193 @@ export interface operations {
             };
             /** @description Not found, or owned by another user. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_limits: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LimitList"];
+                };
+            };
+            /** @description Authentication required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not permitted, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    reset_limit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a limit. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LimitItem"];
+                };
+            };
+            /** @description Authentication required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not permitted, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found, or owned by another user. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    set_limit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a limit. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LimitChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LimitItem"];
+                };
+            };
+            /** @description The request is invalid, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Authentication required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not permitted, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found, or owned by another user. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3074,6 +3926,87 @@ export interface operations {
             };
             /** @description Not permitted, or a request from another site. */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    make_queue_fair: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a queue. */
+                queue: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Fairness"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueItem"];
+                };
+            };
+            /** @description The request is invalid, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Authentication required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not permitted, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found, or owned by another user. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4060,6 +4993,142 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Started"];
+                };
+            };
+            /** @description The request is invalid, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Authentication required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not permitted, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found, or owned by another user. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    skip_next_time: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of a schedule. */
+                schedule_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleDetail"];
+                };
+            };
+            /** @description The request is invalid, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Authentication required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not permitted, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found, or owned by another user. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    undo_skip: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of a schedule. */
+                schedule_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleDetail"];
                 };
             };
             /** @description The request is invalid, or the state does not allow it. */
