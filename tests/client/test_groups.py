@@ -24,6 +24,13 @@ from tests.harness.applications import claim_as_another_node, own_engine, rows
 from tests.harness.nodes import running_node, until, until_set, until_state
 
 
+@pytest.fixture(autouse=True)
+def audited(horae: Horae) -> Iterator[None]:
+    """Audit the database after each test."""
+    yield
+    assert list(horae.audit().findings) == []
+
+
 @pytest.fixture
 def types(horae: Horae) -> Any:
     """Job types that most tests use."""

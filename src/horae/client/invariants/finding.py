@@ -24,6 +24,7 @@ class Invariant(StrEnum):
     STATISTICS = "statistics"
     STUCK = "stuck"
     LIMITS = "limits"
+    GROUPS = "groups"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
