@@ -51,7 +51,7 @@ async def test_a_schedule_says_what_it_is(horae: Horae, client: Client) -> None:
         "catch_up": "last", "catch_up_limit": 100, "catch_up_window_seconds": 604800, "jitter_seconds": 90,
         "max_runtime_seconds": 300, "max_retries": None, "retry_period": None, "backoff": "exponential",
         "started_on": None, "version": 2, "overrides": {}, "exclude": [], "next_skips": [], "skip_reason": None,
-        "skip_until": None, "moved_start": None,
+        "skip_until": None, "moved_start": None, "backfill_next": None,
     }  # fmt: skip
 
 
@@ -262,6 +262,24 @@ async def test_the_next_time_is_skipped_and_shown_with_its_reason(horae: Horae, 
     refused = await root.patch(f"/api/schedules/{schedule_id}/", json={"exclude": ["soon"]})
     assert error_of(refused)[0] == 400
     assert (await client("auditor").post(path)).status_code == 403
+
+
+async def test_past_times_are_backfilled_once(horae: Horae, client: Client) -> None:
+    schedule_id, root = nightly(horae, timezone="UTC"), client("root")
+    path = f"/api/schedules/{schedule_id}/backfill/"
+    body = {"start": "2026-01-01T00:00:00Z", "end": "2026-01-08T00:00:00Z"}
+    expected = {
+        "times": 7, "added": 7, "known": 0, "excluded": 0,
+        "first": "2026-01-01T03:00:00Z", "last": "2026-01-07T03:00:00Z",
+    }  # fmt: skip
+    for changed, added in (({**body, "dry_run": True}, 7), (body, 7), (body, 0)):
+        answer = await root.post(path, json=changed)
+        assert (answer.status_code, answer.json()) == (200, {**expected, "added": added, "known": 7 - added})
+    assert (await read(client, schedule_id))["backfill_next"] == "2026-01-01T03:00:00Z"
+    assert error_of(await root.post(path, json={**body, "limit": 6})) == INVALID
+    assert error_of(await root.post(path, json={**body, "end": "2026-01-08T00:00:00"})) == BODY
+    assert (await root.delete(path)).json() == {"removed": 7}
+    assert (await client("auditor").post(path, json=body)).status_code == 403
 
 
 async def test_it_is_put(horae: Horae, client: Client) -> None:

@@ -1,7 +1,7 @@
 """The rules of schedules: their ledger, their runs and their statistics."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice, pairwise
 from typing import Final
 
@@ -24,12 +24,16 @@ def one_decision(tables: Tables, _log: BodyLog, settings: Settings) -> Iterator[
         for time, count in Counter(tick.nominal_time for tick in ticks).items():
             if count > 1:
                 yield f"{schedule}: {shown(time)} has {count} decisions"
-        planned = [tick for tick in ticks if tick.reason not in OF_THEIR_OWN]
+        backfilled = {tick.nominal_time for tick in ticks if tick.reason == "backfill"}
+        planned = [tick for tick in ticks if tick.reason not in OF_THEIR_OWN and tick.reason != "backfill"]
+        for tick in planned:
+            for time in sorted(time for time in backfilled if tick.nominal_time <= time <= tick.until):
+                yield f"{schedule}: {shown(time)} was run by a backfill, and is in the row that begins at {shown(tick.nominal_time)}"
         for before, after in pairwise(planned):
             if before.nominal_time < after.nominal_time <= before.until:
                 yield f"{schedule}: {shown(after.nominal_time)} is decided twice, also in the row that begins at {shown(before.nominal_time)}"
         yield from _jobs_and_ticks(schedule, jobs, ticks, settings)
-        yield from _against_the_expression(schedule, planned, _changed_at(tables, schedule))
+        yield from _against_the_expression(schedule, planned, backfilled, _changed_at(tables, schedule))
 
 
 def _jobs_and_ticks(
@@ -49,7 +53,9 @@ def _jobs_and_ticks(
             yield f"{schedule}: the decision about {shown(nominal)} names job {job}, which does not run for it"
 
 
-def _against_the_expression(schedule: Schedule, planned: Sequence[Tick], since: int) -> Iterator[str]:
+def _against_the_expression(
+    schedule: Schedule, planned: Sequence[Tick], backfilled: Collection[int], since: int
+) -> Iterator[str]:
     """Compare consecutive decisions with the times of a cron expression, by another implementation of cron."""
     ticks = [tick for tick in planned if tick.nominal_time > since]
     if not ticks or fires_after(schedule.trigger_kind, schedule.trigger, schedule.timezone, 0) is None:
@@ -63,7 +69,7 @@ def _against_the_expression(schedule: Schedule, planned: Sequence[Tick], since: 
         if listed[-1] != tick.until:
             yield f"{schedule}: the row of {shown(tick.nominal_time)} counts {tick.times} times, which end at {shown(listed[-1])}, not at {shown(tick.until)}"
             continue
-        due = next(fires, None)
+        due = next((time for time in fires if time not in backfilled), None)
         decided = schedule.last_tick if following is None else following.nominal_time
         if due is not None and decided is not None and due < decided + (following is None):
             yield f"{schedule}: {shown(due)} has no decision"

@@ -21,6 +21,7 @@ SCHEDULE_FIELDS = {
     "catch_up_window", "jitter", "max_runtime", "max_retries", "retry_period", "backoff", "queue", "priority", "state",
     "enabled", "disabled_reason", "pause_note", "job_id", "started_at", "next_start", "last_tick", "statistics",
     "overrides", "exclude", "skip_reason", "skip_until", "moved_start",
+    "backfill_next",
 }  # fmt: skip
 RING_FIELDS = {"node", "name", "first", "second", "schedules"}
 
@@ -113,6 +114,19 @@ class TestAddAndAlter:
         said = nightly("schedules", "skip", "nightly").stdout
         assert said.startswith("schedule 1 (nightly) skips its next time; next start: 20")
         assert one(nightly)["skip_reason"] == "requested"
+
+    def test_past_times_are_backfilled_once(self, nightly: Call) -> None:
+        backfill = ("schedules", "backfill", "nightly", "--start", "2026-01-01T00:00Z", "--end", "2026-02-01T00:00Z")
+        counted = values(nightly(*backfill, "--dry-run", "--json"))
+        assert (counted["times"], counted["added"], counted["excluded"]) == (31, 31, 0)
+        assert nightly(*backfill).stdout == "31 of 31 times added; 0 known, 0 more excluded\n"
+        assert nightly(*backfill).stdout == "0 of 31 times added; 31 known, 0 more excluded\n"
+        assert instant(one(nightly)["backfill_next"]) == instant("2026-01-01T03:00Z")
+        refused = nightly("schedules", "backfill", "nightly", "--start", "2026-01-01T00:00Z")
+        assert (refused.exit_code, "--start and --end are needed" in refused.stderr) == (2, True)
+        refused = nightly(*backfill, "--limit", "30")
+        assert (refused.exit_code, "31 nominal times" in refused.stderr) == (2, True)
+        assert values(nightly("schedules", "backfill", "nightly", "--undo", "--json")) == {"removed": 31}
 
     def test_put_adds_changes_or_leaves(self, horae: Call) -> None:
         put = ("schedules", "put", "nightly", "import_csv", "--cron", "0 3 * * *", "--config", "path=a.csv")

@@ -13,7 +13,7 @@ from horae.domain.schedules.plan import plan
 from horae.domain.schedules.planning_state import (
     Activated,
     Altered,
-    BackfillRequested,
+    BackfillChanged,
     ChangeWithdrawn,
     Due,
     Event,
@@ -190,7 +190,7 @@ def change_start(history: History, what: str, wait: timedelta) -> None:
         "skip": SkipRequested(),
         "move": NextStartSet(history.now + wait),
         "withdraw": ChangeWithdrawn(),
-        "backfill": BackfillRequested(),
+        "backfill": BackfillChanged(),
     }
     if what == "withdraw" and history.snapshot.disabled is not None:
         return

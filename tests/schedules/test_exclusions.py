@@ -169,3 +169,22 @@ def test_a_calendar_that_cannot_be_read_is_refused(exclude: Any, said: str) -> N
 def test_days_are_those_of_the_zone_also_when_clocks_change() -> None:
     (span,) = excluded_spans(("2026-03-29",), (), "Europe/Berlin")
     assert (span.start, span.end) == (datetime(2026, 3, 28, 23, tzinfo=UTC), datetime(2026, 3, 29, 22, tzinfo=UTC))
+
+
+def test_functions_are_asked_again_when_the_same_version_is_deployed_again(driver: Driver, version: Version) -> None:
+    feasts = {WEDNESDAY}
+
+    def feast(day: date) -> bool:
+        return day in feasts
+
+    shop = version()
+    shop.cron("0 3 * * *", exclude=feast)(named("purge"))
+    shop.deploy()
+    shop.schedules.add("purge", name="added", cron="0 3 * * *", exclude=[feast])
+    feasts.add(TUESDAY)
+    assert not shop.deploy().changed
+    for name in ("purge", "added"):
+        assert [start.day for start in driver.get(name).upcoming(2)] == [5, 6]
+    feasts.clear()
+    shop.deploy()
+    assert driver.get("purge").upcoming(1)[0].day == 3

@@ -258,5 +258,7 @@ class Timing:
     inline: InlineTiming = field(default_factory=InlineTiming)
     restart: Pauses = Pauses(0.1, 5.0)  # noqa: RUF009 - immutable
     """Before a service is started again that failed because the machine lacked memory, threads or descriptors."""
+    calendars: float = 24 * 3600.0
+    """Between two rounds in which calendar functions are asked which days they exclude."""
     file_every: float = 1.0
     """Between two checks whether the SQLite file is still there."""

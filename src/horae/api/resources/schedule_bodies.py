@@ -8,6 +8,7 @@ from pydantic import AwareDatetime, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from horae.api.models import LONGEST_NOTE, RequestModel, Storable
+from horae.client.schedules.backfill import DEFAULT_LIMIT, LARGEST_LIMIT
 from horae.client.schedules.schedules import ScheduleKeywords
 from horae.domain.backoff import Growth
 from horae.domain.cron.wall_clock import DstFold, DstGap
@@ -72,6 +73,15 @@ class WantedSchedule(ScheduleOptions, total=False):
 
     job_type: Required[_Name]
     enabled: Annotated[bool, Field(description="Whether it is enabled; if not given, a paused schedule stays paused.")]
+
+
+class BackfillRange(RequestModel):
+    """A range of past nominal times, `start <= time < end`."""
+
+    start: _Time
+    end: _Time
+    limit: int = Field(DEFAULT_LIMIT, ge=1, le=LARGEST_LIMIT, description="Times that it may have at most.")
+    dry_run: bool = Field(default=False, description="Count the times and add none.")
 
 
 class SchedulePause(RequestModel):

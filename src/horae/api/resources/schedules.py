@@ -9,9 +9,18 @@ from pydantic import AwareDatetime, Field
 from horae.api.dependencies import Reader, ServicesHere, Staff
 from horae.api.models import LARGEST_ID, RequestModel, Storable, View
 from horae.api.problems import documented
-from horae.api.resources.schedule_bodies import NewSchedule, ScheduleOptions, SchedulePause, WantedSchedule, options_in
+from horae.api.resources.schedule_bodies import (
+    BackfillRange,
+    NewSchedule,
+    ScheduleOptions,
+    SchedulePause,
+    WantedSchedule,
+    options_in,
+)
 from horae.api.services import Services
 from horae.api.views.schedules import (
+    BackfillRemoved,
+    BackfillResult,
     FailedRunItem,
     FailedRunList,
     PutResult,
@@ -157,6 +166,34 @@ async def undo_skip(services: ServicesHere, actor: Staff, schedule_id: ScheduleI
     async with services.audited(actor, "schedule.undo_skip", str(schedule_id)):
         kept = await services.change(partial(services.schedules.undo_skip, schedule_id))
     return services.schedule_views.detail(kept)
+
+
+@router.post("/{schedule_id}/backfill/", responses=documented(400, 404, 413))
+async def backfill_schedule(
+    services: ServicesHere, actor: Staff, schedule_id: ScheduleId, wanted: BackfillRange
+) -> BackfillResult:
+    """Run the schedule for its past nominal times in a range, each at most once. For staff."""
+    backfill = partial(
+        services.schedules.backfill,
+        schedule_id,
+        wanted.start,
+        wanted.end,
+        limit=wanted.limit,
+        dry_run=wanted.dry_run,
+    )
+    if wanted.dry_run:
+        return BackfillResult.model_validate(await services.change(backfill))
+    async with services.audited(actor, "schedule.backfill", str(schedule_id), f"{wanted.start} to {wanted.end}"):
+        found = await services.change(backfill)
+    return BackfillResult.model_validate(found)
+
+
+@router.delete("/{schedule_id}/backfill/", responses=documented(400, 404))
+async def undo_backfill(services: ServicesHere, actor: Staff, schedule_id: ScheduleId) -> BackfillRemoved:
+    """Remove the past times that still wait; runs that have begun go on. For staff."""
+    async with services.audited(actor, "schedule.undo_backfill", str(schedule_id)):
+        removed = await services.change(partial(services.schedules.undo_backfill, schedule_id))
+    return BackfillRemoved(removed=removed)
 
 
 @router.post("/{schedule_id}/pause/", responses=documented(400, 404, 413))

@@ -99,6 +99,24 @@ class ScheduleDetail(ScheduleItem):
     )
     skip_until: datetime | None = Field(description="The last nominal time that is skipped for this reason.")
     moved_start: datetime | None = Field(description="When the next run starts once, instead.")
+    backfill_next: datetime | None = Field(description="The first past time that waits to be run.")
+
+
+class BackfillResult(View):
+    """What a backfill added, or would add."""
+
+    times: int = Field(description="The nominal times in the range that are to be run.")
+    added: int
+    known: int = Field(description="Those that were run before, or wait already.")
+    excluded: int = Field(description="Further times, which the exclusion calendar leaves out.")
+    first: datetime | None
+    last: datetime | None
+
+
+class BackfillRemoved(View):
+    """How many past times are no longer to be run."""
+
+    removed: int
 
 
 class PutResult(View):

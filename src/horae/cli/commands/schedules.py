@@ -1,10 +1,12 @@
 """`horae schedules`: list, add, change, pause and run schedules, and read their history."""
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
 
 from horae.cli.context import opened, target_of
+from horae.cli.moments import moment
 from horae.cli.options import AsJson
 from horae.cli.printing.output import Columns, local_time, print_fields, print_json, print_list
 from horae.cli.printing.schedule_views import (
@@ -17,6 +19,7 @@ from horae.cli.printing.schedule_views import (
 )
 from horae.cli.schedule_options import chosen_of, with_schedule_options
 from horae.cli.values import parameters
+from horae.client.schedules.backfill import DEFAULT_LIMIT, LARGEST_LIMIT
 from horae.client.schedules.views import ScheduleView
 
 schedules_app = typer.Typer(help="List, add, change, pause and run schedules.", no_args_is_help=True)
@@ -177,6 +180,37 @@ def skip(
         schedule = change(reference_of(reference))
     done = "skips no time on request" if undo else "skips its next time"
     _say(schedule, as_json, f"schedule {schedule.id} ({schedule.name}) {done}")
+
+
+@schedules_app.command()
+def backfill(  # noqa: PLR0913 - the options of a command
+    context: typer.Context,
+    reference: Schedule,
+    *,
+    start: Annotated[str | None, typer.Option(metavar="ISO", help="First nominal time.")] = None,
+    end: Annotated[str | None, typer.Option(metavar="ISO", help="End; this time itself is not run.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=LARGEST_LIMIT, help="Maximum number of times.")] = DEFAULT_LIMIT,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count the times and add none.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Remove the times that still wait.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run a schedule for past nominal times, each at most once, however often it is asked for."""
+    key = reference_of(reference)
+    if undo:
+        with opened(context) as horae:
+            removed = horae.schedules.undo_backfill(key)
+        print_json({"removed": removed}) if as_json else typer.echo(f"{removed} times removed")
+        return
+    if start is None or end is None:
+        raise typer.BadParameter("--start and --end are needed, or --undo")
+    first, until = moment(start, "--start"), moment(end, "--end")
+    with opened(context) as horae:
+        found = horae.schedules.backfill(key, first, until, limit=limit, dry_run=dry_run)
+    if as_json:
+        print_json(asdict(found))
+        return
+    done = "would be added" if dry_run else "added"
+    typer.echo(f"{found.added} of {found.times} times {done}; {found.known} known, {found.excluded} more excluded")
 
 
 @schedules_app.command()

@@ -49,6 +49,7 @@ def as_values(schedule: ScheduleView) -> dict[str, Any]:
         "skip_reason": None if change is None else change.reason,
         "skip_until": None if change is None else change.skip_until,
         "moved_start": None if change is None else change.start,
+        "backfill_next": schedule.backfill_next,
         "statistics": statistics_values(schedule),
     }
 

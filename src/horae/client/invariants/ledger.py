@@ -19,7 +19,10 @@ _ONE_BEFORE_OTHER: Final = {Overlap.BUFFER_ONE, Overlap.CANCEL_OTHER, Overlap.TE
 
 @dataclass
 class Ledger:
-    """The check of one schedule. `fired`: decisions to run; `complete`: whether none of the first ones was deleted."""
+    """The check of one schedule. `fired`: decisions to run; `complete`: whether none of the first ones was deleted.
+
+    `only_backfills`: whether all decisions so far are about backfilled times, between which others may be missing.
+    """
 
     row: Any
     rules: RulesOverTime
@@ -27,6 +30,7 @@ class Ledger:
     now: datetime
     fired: int = 0
     complete: bool = False
+    only_backfills: bool = False
 
     def check(self, ticks: Iterable[Any], *, since: datetime | None, nothing_deleted: bool) -> None:
         """Check the decisions about a schedule, in the order of their nominal times.
@@ -46,10 +50,7 @@ class Ledger:
                 first = latest is None and since is None
                 self.complete |= first and tick.nominal_time <= self.row.created_at + SLACK
                 continue
-            if latest is not None:
-                self._check_after(latest, tick)
-            elif since is None:
-                self._check_begin(tick, nothing_deleted=nothing_deleted)
+            self._check_place(latest, tick, from_begin=since is None, nothing_deleted=nothing_deleted)
             latest = tick if latest is None or tick.until > latest.until else latest
         if same is None and since is None:
             self.complete = True  # the clean-up keeps the last decision, so there has been none
@@ -63,6 +64,27 @@ class Ledger:
             self._add(f"{shown(tick.nominal_time)} was decided twice, also with {shown(latest.nominal_time)}")
         else:
             self._check_gap(latest.until, tick.nominal_time - MICROSECOND, tick.decided_at)
+
+    def _check_place(self, latest: Any, tick: Any, *, from_begin: bool, nothing_deleted: bool) -> None:
+        """Compare a decision with the one before it, or with the creation of the schedule."""
+        backfilled = tick.reason == Reason.BACKFILL
+        if latest is None:
+            self.only_backfills = backfilled
+            if from_begin and not backfilled:
+                self._check_begin(tick, nothing_deleted=nothing_deleted)
+        elif self.only_backfills:
+            self._check_after_backfill(latest, tick, nothing_deleted=nothing_deleted)
+            self.only_backfills = backfilled
+        else:
+            self._check_after(latest, tick)
+
+    def _check_after_backfill(self, latest: Any, tick: Any, *, nothing_deleted: bool) -> None:
+        """Compare a decision with backfilled times before all others: older than the schedule, or deleted since."""
+        if tick.nominal_time <= latest.until:
+            self._add(f"{shown(tick.nominal_time)} was decided twice, also with {shown(latest.nominal_time)}")
+        elif nothing_deleted:
+            begin = max(latest.until, self.row.created_at + SLACK)
+            self._check_gap(begin, tick.nominal_time - MICROSECOND, tick.decided_at)
 
     def _check_begin(self, tick: Any, *, nothing_deleted: bool) -> None:
         """Compare the first decision with the creation of the schedule."""

@@ -13,6 +13,8 @@ class AsyncSchedules(OnThreads[Schedules]):
     put = on_thread(Schedules.put, Use.CHANGE)
     skip_next = on_thread(Schedules.skip_next, Use.CHANGE)
     undo_skip = on_thread(Schedules.undo_skip, Use.CHANGE)
+    backfill = on_thread(Schedules.backfill, Use.CHANGE)
+    undo_backfill = on_thread(Schedules.undo_backfill, Use.CHANGE)
     reset = on_thread(Schedules.reset, Use.CHANGE)
     delete = on_thread(Schedules.delete, Use.CHANGE)
     pause = on_thread(Schedules.pause, Use.CHANGE)

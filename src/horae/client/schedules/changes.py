@@ -184,6 +184,12 @@ def resume(connection: Connection, reference: int | str) -> AppliedPlan:
     return plan_writing.apply_event(connection, locked(connection, reference), Resumed())
 
 
+def set_calendar_days(connection: Connection, seen: StoredSchedule, days: str | None) -> None:
+    """Store the days that the calendar functions of a schedule exclude, unless its calendar changed since `seen`."""
+    if (rows := writing.lock(connection, [seen.id])) and rows[0].rules == seen.rules:
+        writing.set_calendar_days(connection, seen.id, days)
+
+
 def skip_next(connection: Connection, reference: int | str) -> AppliedPlan:
     """Skip the next nominal time, once."""
     return plan_writing.apply_event(connection, locked(connection, reference), SkipRequested())

@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 from horae.client.changes import Change, recorded
 from horae.client.schedules import changes
 from horae.client.schedules.calendars import with_calendar_days
-from horae.client.schedules.definition import Definition, redeclared
+from horae.client.schedules.definition import Definition, days_as_text, redeclared
 from horae.domain.schedules.planning_state import Activated
 from horae.domain.schedules.schedule import DisabledReason
 from horae.errors import DeploymentDoesNotExist, InvalidRequest
@@ -75,10 +75,23 @@ class Deployments:
         change = Change.of("deployment.deploy", module, partial(_deployed, module=module))
         statement = recorded(deploy, change, changed=attrgetter("changed"))
         result = self._database.transact(statement, version, min_replicas, restore=restore)
+        self.refresh_calendars()
         if result.changed:
             log.info("module %s is deployed as %s", module, result.deployment.key)
             self._notify()
         return result
+
+    def refresh_calendars(self) -> None:
+        """Ask the calendar functions that are registered here again, and store the days that have changed."""
+        if not self._registry.calendars:
+            return
+        today = self._database.autocommit(reading.now).date()
+        for row in self._database.autocommit(reading.with_calendar):
+            rules = rules_of(row)
+            days = with_calendar_days(rules, self._registry, today, rules).calendar_days
+            if days != rules.calendar_days:
+                self._database.transact(changes.set_calendar_days, row, days_as_text(days))
+                log.info("schedule %s: the days that its calendar functions exclude have changed", row.name)
 
     def current(self, module: str) -> Deployment | None:
         """Return the current deployment of a module, whose schedules fire."""

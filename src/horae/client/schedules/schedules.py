@@ -9,8 +9,9 @@ from typing_extensions import Unpack
 
 from horae.client.changes import recorded
 from horae.client.jobs.filters import page_length
-from horae.client.schedules import changes
+from horae.client.schedules import backfill, changes
 from horae.client.schedules.audit_record import change_of, run_of
+from horae.client.schedules.backfill import BATCH, DEFAULT_LIMIT, LARGEST_LIMIT, Backfill, Range
 from horae.client.schedules.calendars import with_calendar_days
 from horae.client.schedules.changes import PutOutcome
 from horae.client.schedules.definition import Definition, altered
@@ -151,6 +152,43 @@ class Schedules:
         """Take back `skip_next`, or a next start that was moved; what has been skipped stays skipped."""
         undo = recorded(changes.undo_skip, change_of("schedule.undo_skip", reference, self._registry))
         return self._changed(self._database.transact(undo, reference))
+
+    def backfill(
+        self, reference: Reference, start: datetime, end: datetime, *, limit: int = DEFAULT_LIMIT, dry_run: bool = False
+    ) -> Backfill:
+        """Run the schedule for its past nominal times with `start <= time < end`; with `dry_run` only count them.
+
+        Each time is run at most once, however often it is asked for: one that was run, or waits, is not added again.
+        Times that were missed or skipped get a new decision, `fired` because of `backfill`. They begin one by one, the
+        oldest first, when no other run of the schedule executes; with `allow_all` all at once. Raises `InvalidRequest`
+        for more than `limit` times, a range that is not in the past, and a disabled schedule.
+        """
+        check_moment("start", start)
+        check_moment("end", end)
+        most = whole_number("limit", limit, 1)
+        if most > LARGEST_LIMIT:
+            raise InvalidRequest(f"limit is {most:,}, expected at most {LARGEST_LIMIT:,}")
+        wanted = Range(start, end, most)
+        if dry_run:
+            return self._database.transact(backfill.preview, reference, wanted)
+        change = change_of("schedule.backfill", reference, self._registry)
+        add = recorded(backfill.add_batch, change, changed=lambda result: result[1] is not None)
+        found, decided = self._database.transact(add, reference, wanted)
+        added = batch = found.added
+        while batch == BATCH:  # a batch for each transaction; after a crash the same request adds the rest
+            more, again = self._database.transact(add, reference, wanted)
+            batch, decided = more.added, again or decided
+            added += batch
+        if decided is not None:
+            self._changed(decided)
+        return replace(found, added=added)
+
+    def undo_backfill(self, reference: Reference) -> int:
+        """Remove the past times that still wait to be run, and return their number; those that began go on."""
+        change = change_of("schedule.undo_backfill", reference, self._registry)
+        decided, number = self._database.transact(recorded(backfill.withdraw, change), reference)
+        self._changed(decided)
+        return number
 
     def delete(self, reference: Reference) -> None:
         """Delete a schedule and its ticks; a running job continues. Raises `ScheduleIsDeclared`."""

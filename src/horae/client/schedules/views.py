@@ -30,9 +30,9 @@ class ScheduleView:
 
     `module` is empty for a schedule that was added at run time. `overrides`: the declared value of each field of a
     declared schedule that was changed at run time. `wakes_at`: when the next nominal time is decided; it is before
-    `next_start` if that time will be skipped. `change`: a change of the next start that is made once. `job_id`: the job
-    of the executing run. `statistics` cover the ended runs. `open_runs`: the number of runs that execute or wait to
-    begin. `read_at`: by the database's clock.
+    `next_start` if that time will be skipped. `change`: a change of the next start that is made once. `backfill_next`:
+    the first past time that waits to be run. `job_id`: the job of the executing run. `statistics` cover the ended runs.
+    `open_runs`: the number of runs that execute or wait to begin. `read_at`: by the database's clock.
     """
 
     id: int
@@ -58,6 +58,7 @@ class ScheduleView:
     overrides: Mapping[str, Any]
     wakes_at: datetime | None
     change: OneTimeChange | None
+    backfill_next: datetime | None
     statistics: Statistics
     open_runs: int
     read_at: datetime = field(compare=False)

@@ -40,7 +40,7 @@ from horae.domain.schedules.exclusion import is_excluded
 from horae.domain.schedules.planning_state import (
     Activated,
     Altered,
-    BackfillRequested,
+    BackfillChanged,
     ChangeWithdrawn,
     Due,
     Event,
@@ -99,7 +99,7 @@ def plan(snapshot: ScheduleSnapshot, event: Event, now: datetime, rng: Random) -
             return _enable(snapshot, unchanged, event, now)
         case Altered(before):
             return _alter(snapshot, unchanged, before, now)
-        case NextStartSet() | SkipRequested() | ChangeWithdrawn() | BackfillRequested():
+        case NextStartSet() | SkipRequested() | ChangeWithdrawn() | BackfillChanged():
             return change_start(snapshot, unchanged, event, now)
         case Due():
             return _act_when_due(snapshot, unchanged, now)

@@ -90,8 +90,8 @@ class ChangeWithdrawn:
 
 
 @dataclass(frozen=True, slots=True)
-class BackfillRequested:
-    """A caller wants past nominal times to be run; the snapshot has the first of them."""
+class BackfillChanged:
+    """A caller wants past nominal times to be run, or no longer; the snapshot has the first of them, if any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class RunEnded:
     scheduler_started: datetime | None = None
 
 
-StartChange: TypeAlias = NextStartSet | SkipRequested | ChangeWithdrawn | BackfillRequested
+StartChange: TypeAlias = NextStartSet | SkipRequested | ChangeWithdrawn | BackfillChanged
 Event: TypeAlias = Activated | Resumed | Altered | StartChange | Due | RunByHand | RunEnded
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import assert_never
 
 from horae.domain.schedules.planning_state import (
-    BackfillRequested,
+    BackfillChanged,
     ChangeWithdrawn,
     NextStartSet,
     OneTimeChange,
@@ -32,9 +32,8 @@ def change_start(snapshot: ScheduleSnapshot, unchanged: Plan, event: StartChange
         case ChangeWithdrawn():
             # The nominal times that it has skipped so far stay skipped.
             return _without_moved_start(snapshot, replace(unchanged, change=None), now)
-        case BackfillRequested():
-            _refuse_if_disabled(snapshot, "backfill")
-            return unchanged if snapshot.executing else replace(unchanged, next_start=now)
+        case BackfillChanged():
+            return _change_backfill(snapshot, unchanged, now)
         case _:
             assert_never(event)
 
@@ -66,6 +65,17 @@ def _request_skip(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) ->
     nominal = _next_run(snapshot.rules, timeline.nth(mark, due, now) if due else mark)
     skipped = replace(unchanged, change=OneTimeChange(skip_until=nominal, reason=Reason.REQUESTED))
     return _without_moved_start(snapshot, skipped, now)
+
+
+def _change_backfill(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) -> Plan:
+    """Start now for the first of the past times; without one return to the start by the rules."""
+    if snapshot.backfill:
+        _refuse_if_disabled(snapshot, "backfill")
+    if snapshot.executing or snapshot.disabled is not None:
+        return unchanged
+    moved = None if snapshot.change is None else snapshot.change.start
+    by_rules = min(filter(None, (_by_timeline(snapshot, now), moved)), default=None)
+    return replace(unchanged, next_start=now if snapshot.backfill else by_rules)
 
 
 def _skip_after_finish(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) -> Plan:

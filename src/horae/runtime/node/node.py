@@ -179,6 +179,7 @@ class Incarnation:
                 services.create_task(self._sustained("the sweeper", self._sweeper.run)),
                 services.create_task(self._sustained("the run monitor", self._run_monitor.run)),
                 services.create_task(self._watch_file()),
+                services.create_task(self._refresh_calendars()),
                 services.create_task(self._sustained("the hook service", self._hook_service.run)),
             ]
             settling = services.create_task(self._sustained("the settler", self._settler.run))
@@ -198,6 +199,17 @@ class Incarnation:
     def adopt(self, schedule_ids: Collection[int]) -> None:
         """Own schedules that were created here until the next reload."""
         post(self._loop, self._controller.adopt, schedule_ids)
+
+    async def _refresh_calendars(self) -> None:
+        """Deploy again from time to time: the same schedules, but calendar functions may exclude other days by then."""
+        while True:
+            await asyncio.sleep(self._timing.calendars)
+            if not (self._options.scheduler and self._components.registry.calendars):
+                continue
+            try:
+                self._controller.adopt(await self._components.database.in_thread(self._deploy, Use.CHANGE))
+            except Exception:
+                log.warning("calendar functions could not be asked again; the days that are known stay", exc_info=True)
 
     def reset_after_fork(self) -> None:
         """In a forked child, which is no node: release what belongs to the node and end its loop."""

@@ -14,7 +14,7 @@ from horae.domain.jobs.job import NodeId
 from horae.domain.schedules.plan import plan
 from horae.domain.schedules.planning_state import Due, Plan
 from horae.storage.engine.dialect import among, seconds_from_now, seconds_since
-from horae.storage.schedules import writing
+from horae.storage.schedules import backfill, writing
 from horae.storage.schedules.plan_writing import JITTER, AppliedPlan, apply_plans, snapshot_if_readable
 from horae.storage.schedules.rows import DueSchedule
 from horae.storage.schedules.tables import schedules
@@ -48,6 +48,9 @@ def fire(connection: Connection, ids: Collection[int], node: NodeId) -> list[App
     """
     locked, read_at = writing.lock(connection, ids), time.monotonic()
     snapshots = {row.id: snapshot for row in locked if (snapshot := snapshot_if_readable(row)) is not None}
+    for row in locked:
+        if row.backfill_next is not None and row.id in snapshots:
+            snapshots[row.id] = replace(snapshots[row.id], backfill=backfill.following(connection, row.id))
     plans = [(row, plan(snapshots[row.id], Due(), row.now, JITTER)) for row in locked if row.id in snapshots]
     changes = [(row, made) for row, made in plans if made != Plan.unchanged(snapshots[row.id])]
     applied = {result.schedule.id: result for result in apply_plans(connection, changes, node)} if changes else {}

@@ -21,9 +21,10 @@ from horae.domain.schedules.plan import plan
 from horae.domain.schedules.planning_state import Event, Plan, ScheduleSnapshot, Stop
 from horae.domain.schedules.schedule import Overlap, ScheduleState
 from horae.domain.schedules.tick import Decision, Reason, Ticks
+from horae.domain.schedules.timeline import Timeline
 from horae.storage.engine.dialect import Instant, PerDialect, database_now, json_rows
 from horae.storage.jobs.tables import jobs
-from horae.storage.schedules import ticks, writing
+from horae.storage.schedules import backfill, ticks, writing
 from horae.storage.schedules.rows import (
     STATISTICS,
     StoredSchedule,
@@ -121,6 +122,9 @@ def apply_plans(
     changed = [now for now, (row, _) in zip(after, plans, strict=True) if _one_time(now) != _one_time(row)]
     if changed:
         writing.write_one_time(connection, changed)
+    for row, made in plans:
+        if made.fire is not None and fired_tick(made).reason is Reason.BACKFILL:
+            backfill.fire(connection, row.id, Timeline.of(rules_of(row)), made.fire)
     ledger = [entry for row, made in plans for entry in _new_entries(connection, row, made, fired.get(row.id), node)]
     if ledger:
         ticks.add(connection, ledger)

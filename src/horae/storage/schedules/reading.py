@@ -10,6 +10,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Integer, Row, Select, Text, bindparam, cast, func, select, tuple_
 
 from horae.domain.jobs.job import JobId
+from horae.domain.schedules.exclusion import CALENDAR
 from horae.domain.storable import is_storable
 from horae.storage.engine.dialect import among, database_now, seconds_ago
 from horae.storage.engine.unreadable_rows import read, readable, readable_page
@@ -144,6 +145,12 @@ def of_module(connection: Connection, module: str, name: str) -> StoredSchedule 
     found = ALL.where(schedules.c.module == module, schedules.c.name == name)
     rows = readable(schedules.name, connection.execute(found), stored)
     return rows[0] if rows else None
+
+
+def with_calendar(connection: Connection) -> list[StoredSchedule]:
+    """Return the schedules whose exclusion calendar has a calendar function."""
+    found = ALL.where(cast(schedules.c.rules, Text()).contains(f'"{CALENDAR}', autoescape=True))
+    return readable(schedules.name, connection.execute(found), stored)
 
 
 def by_ids(connection: Connection, ids: Collection[int]) -> list[StoredSchedule]:

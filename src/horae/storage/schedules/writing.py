@@ -98,6 +98,15 @@ def _change_state(state: ScheduleState, event: ScheduleEvent) -> PerDialect[Upda
 
 STOP: Final = _change_state(ScheduleState.EXECUTING, ScheduleEvent.STOP)
 REPEAT: Final = _change_state(ScheduleState.TERMINATING, ScheduleEvent.REPEAT)
+SET_CALENDAR_DAYS: Final = (
+    update(schedules)
+    .where(schedules.c.id == bindparam("schedule_id"))
+    .values(
+        calendar_days=bindparam("days", type_=schedules.c.calendar_days.type),
+        version=schedules.c.version + 1,
+        updated_at=database_now(),
+    )
+)
 REMOVE: Final = delete(schedules).where(schedules.c.id == bindparam("schedule_id"))
 
 
@@ -156,6 +165,11 @@ def add(connection: Connection, module: str, name: str, partition: int, definiti
 def redefine(connection: Connection, schedule_id: int, values: Mapping[str, Any]) -> None:
     """Give a locked schedule another definition."""
     connection.execute(REDEFINE, {**values, "schedule_id": schedule_id})
+
+
+def set_calendar_days(connection: Connection, schedule_id: int, days: str | None) -> None:
+    """Store the days that the calendar functions of a locked schedule exclude."""
+    connection.execute(SET_CALENDAR_DAYS, {"schedule_id": schedule_id, "days": days})
 
 
 def remove(connection: Connection, schedule_id: int) -> None:

@@ -1,0 +1,138 @@
+"""Backfills: runs of a schedule for past nominal times, each at most once however often it is asked for."""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection
+
+from horae.client.schedules import changes
+from horae.domain.schedules.planning_state import BackfillChanged
+from horae.domain.schedules.run_times import Times, run_times
+from horae.domain.schedules.schedule import Rules
+from horae.domain.schedules.skipping import gaps_of
+from horae.domain.schedules.timeline import MICROSECOND, Timeline
+from horae.errors import InvalidRequest
+from horae.storage.schedules import backfill, plan_writing, writing
+from horae.storage.schedules.plan_writing import AppliedPlan
+from horae.storage.schedules.rows import StoredSchedule, rules_of
+from horae.storage.schedules.ticks import StoredTicks
+
+DEFAULT_LIMIT: Final = 1_000
+"""Nominal times of one backfill, unless the caller allows more."""
+LARGEST_LIMIT: Final = 100_000
+"""Nominal times of one backfill, at most."""
+BATCH: Final = 1_000
+"""Times that one transaction stores: enough to be quick, few enough that the schedule is not locked for long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backfill:
+    """The result of a backfill, or of a dry run, which adds nothing.
+
+    `times`: the nominal times in the range that are to be run. `added`: those that were added, or would be; `known`:
+    those that were run before, or wait already; `excluded`: further times, which the exclusion calendar leaves out.
+    """
+
+    times: int
+    added: int
+    known: int
+    excluded: int
+    first: datetime | None
+    last: datetime | None
+
+
+class Range(NamedTuple):
+    """A range of past times, `start <= time < end`, and the number of times it may have."""
+
+    start: datetime
+    end: datetime
+    limit: int
+
+
+def preview(connection: Connection, reference: int | str, wanted: Range) -> Backfill:
+    """Count the times of a backfill and change nothing."""
+    return _found(connection, changes.locked(connection, reference), wanted)[0]
+
+
+def add_batch(connection: Connection, reference: int | str, wanted: Range) -> tuple[Backfill, AppliedPlan | None]:
+    """Store the next times of a backfill that are not known yet; `added` is fewer than `BATCH` if none are left."""
+    row = changes.locked(connection, reference)
+    found, times = _found(connection, row, wanted)
+    batch = times[:BATCH]
+    if not batch:
+        return replace(found, added=0), None
+    backfill.add(connection, row.id, batch)
+    first = min(filter(None, (row.backfill_next, batch[0])))
+    decided = plan_writing.apply_event(connection, row._replace(backfill_next=first), BackfillChanged())
+    writing.write_one_time(connection, [decided.schedule])
+    return replace(found, added=len(batch)), decided
+
+
+def withdraw(connection: Connection, reference: int | str) -> tuple[AppliedPlan, int]:
+    """Remove the times of a schedule that still wait, and return their number."""
+    row = changes.locked(connection, reference)
+    number = backfill.withdraw(connection, row.id)
+    decided = plan_writing.apply_event(connection, row._replace(backfill_next=None), BackfillChanged())
+    writing.write_one_time(connection, [decided.schedule])
+    return decided, number
+
+
+def _found(connection: Connection, row: StoredSchedule, wanted: Range) -> tuple[Backfill, list[datetime]]:
+    rules = rules_of(row)
+    start, end = _within(row, rules, wanted)
+    timeline = Timeline.of(rules)
+    runs = run_times(timeline, gaps_of(rules, None))
+    after, until = start - MICROSECOND, end - MICROSECOND
+    number = runs.count(after, until) if after < until else 0
+    if number > wanted.limit:
+        raise InvalidRequest(
+            f"{number:,} nominal times from {start} to {end} are more than the limit of {wanted.limit:,}: "
+            f"choose a shorter range, or a limit of up to {LARGEST_LIMIT:,}"
+        )
+    times = _listed(runs, after, number)
+    known = backfill.known_times(connection, row.id, start, end)
+    other = [entry for entry in backfill.not_fired(connection, row.id, start, end) if not _fits(timeline, entry)]
+    new = [moment for moment in times if moment not in known and not _covered(other, moment)]
+    found = Backfill(
+        times=number,
+        added=len(new),
+        known=number - len(new),
+        excluded=(timeline.count(after, until) if after < until else 0) - number,
+        first=times[0] if times else None,
+        last=times[-1] if times else None,
+    )
+    return found, new
+
+
+def _within(row: StoredSchedule, rules: Rules, wanted: Range) -> tuple[datetime, datetime]:
+    """Return the range in UTC, without times that have not been decided. Raises `InvalidRequest`."""
+    if rules.finish_trigger is not None:
+        raise InvalidRequest("an interval counted from the finish has no past times to backfill; or set fixed")
+    start, end = wanted.start.astimezone(UTC), wanted.end.astimezone(UTC)
+    if start >= end:
+        raise InvalidRequest(f"the range ends at {end}, which is not after its start, {start}")
+    if end > row.now:
+        raise InvalidRequest(f"the range ends at {end}, in the future: the schedule itself runs the times to come")
+    # Later times that have come are about to be decided by the schedule.
+    return start, min(end, (row.last_tick or row.created_at) + MICROSECOND)
+
+
+def _listed(runs: Times, after: datetime, number: int) -> list[datetime]:
+    times: list[datetime] = []
+    moment = runs.after(after)
+    while moment is not None and len(times) < number:
+        times.append(moment)
+        moment = runs.after(moment)
+    return times
+
+
+def _fits(timeline: Timeline, entry: StoredTicks) -> bool:
+    """Return whether a row of the ledger stands for times of the present rules, so that it can be split."""
+    first = timeline.after(entry.nominal_time - MICROSECOND)
+    counted = timeline.count(entry.nominal_time - MICROSECOND, entry.until)
+    return first == entry.nominal_time and counted == entry.count
+
+
+def _covered(entries: list[StoredTicks], moment: datetime) -> bool:
+    return any(entry.nominal_time <= moment <= entry.until for entry in entries)

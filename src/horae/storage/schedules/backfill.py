@@ -1,0 +1,136 @@
+"""Past nominal times that are to be run: stored until each is fired, one by one, by the plan of its schedule.
+
+A time that has a decision other than `fired` gets a new one when it runs: the row of the ledger that stands for it,
+often for a range of times, is split then. Every statement runs under the lock of the schedule, so that two requests for
+the same range, or a request and a fire, exclude each other.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import Connection, bindparam, delete, exists, insert, select
+
+from horae.domain.schedules.tick import Decision
+from horae.domain.schedules.timeline import MICROSECOND, Timeline
+from horae.storage.engine.dialect import INSERT, Instant, PerDialect, database_now, json_rows
+from horae.storage.schedules.tables import backfill_times, ticks
+from horae.storage.schedules.ticks import StoredTicks
+from horae.storage.schedules.writing import rows_as_json
+
+_schedule: Final[Any] = bindparam("schedule")
+_of_schedule = ticks.c.schedule_id == _schedule
+FIRED: Final = select(ticks.c.nominal_time).where(
+    _of_schedule,
+    ticks.c.decision == Decision.FIRED.value,
+    ticks.c.nominal_time >= bindparam("start", type_=Instant()),
+    ticks.c.nominal_time < bindparam("end", type_=Instant()),
+)
+WAITING: Final = select(backfill_times.c.nominal_time).where(
+    backfill_times.c.schedule_id == _schedule,
+    backfill_times.c.nominal_time >= bindparam("start", type_=Instant()),
+    backfill_times.c.nominal_time < bindparam("end", type_=Instant()),
+)
+_is_fired = exists().where(
+    ticks.c.schedule_id == backfill_times.c.schedule_id,
+    ticks.c.nominal_time == backfill_times.c.nominal_time,
+    ticks.c.decision == Decision.FIRED.value,
+)
+NEXT: Final = (
+    select(backfill_times.c.nominal_time)
+    .where(backfill_times.c.schedule_id == _schedule, ~_is_fired)
+    .order_by(backfill_times.c.nominal_time)
+    .limit(2)
+)
+COVERING: Final = (
+    select(ticks)
+    .where(
+        _of_schedule,
+        ticks.c.decision != Decision.FIRED.value,
+        ticks.c.nominal_time <= bindparam("moment", type_=Instant()),
+    )
+    .order_by(ticks.c.nominal_time.desc())
+    .limit(1)
+)
+NOT_FIRED: Final = (
+    select(ticks)
+    .where(
+        _of_schedule,
+        ticks.c.decision != Decision.FIRED.value,
+        ticks.c.nominal_time < bindparam("end", type_=Instant()),
+        ticks.c.until >= bindparam("start", type_=Instant()),
+    )
+    .order_by(ticks.c.nominal_time)
+)
+DONE: Final = delete(backfill_times).where(
+    backfill_times.c.schedule_id == _schedule, backfill_times.c.nominal_time == bindparam("moment", type_=Instant())
+)
+WITHDRAW: Final = delete(backfill_times).where(backfill_times.c.schedule_id == _schedule)
+REPLACE: Final = delete(ticks).where(
+    _of_schedule, ticks.c.nominal_time == bindparam("moment", type_=Instant()), ticks.c.decision != Decision.FIRED.value
+)
+
+
+def _add(dialect: str) -> Any:
+    row = json_rows(dialect, "rows", nominal_time=backfill_times.c.nominal_time.type)
+    given = select(_schedule, row.c.nominal_time, database_now())
+    names = ["schedule_id", "nominal_time", "requested_at"]
+    # The WHERE tells SQLite that ON CONFLICT belongs to the INSERT, not to a join.
+    added = INSERT[dialect](backfill_times).from_select(names, given.where(row.c.nominal_time.is_not(None)))
+    return added.on_conflict_do_nothing()
+
+
+ADD: Final = PerDialect(_add)
+
+
+def known_times(connection: Connection, schedule_id: int, start: datetime, end: datetime) -> set[datetime]:
+    """Return the nominal times with `start <= time < end` that have been fired, or wait to be."""
+    given = {"schedule": schedule_id, "start": start, "end": end}
+    return {moment for query in (FIRED, WAITING) for moment in connection.execute(query, given).scalars()}
+
+
+def add(connection: Connection, schedule_id: int, times: Sequence[datetime]) -> None:
+    """Store past times that are to be run; those that wait already stay as they are."""
+    rows = rows_as_json(connection, ({"nominal_time": moment} for moment in times))
+    connection.execute(ADD.on(connection), {"schedule": schedule_id, "rows": rows})
+
+
+def following(connection: Connection, schedule_id: int) -> tuple[datetime, ...]:
+    """Return the first two times of a schedule that wait."""
+    return tuple(connection.execute(NEXT, {"schedule": schedule_id}).scalars())
+
+
+def withdraw(connection: Connection, schedule_id: int) -> int:
+    """Remove all times that wait, and return their number."""
+    return connection.execute(WITHDRAW, {"schedule": schedule_id}).rowcount
+
+
+def not_fired(connection: Connection, schedule_id: int, start: datetime, end: datetime) -> list[StoredTicks]:
+    """Return the rows of the ledger that stand for times in a range which were not run."""
+    rows = connection.execute(NOT_FIRED, {"schedule": schedule_id, "start": start, "end": end}).mappings()
+    return [StoredTicks(**row) for row in rows]
+
+
+def fire(connection: Connection, schedule_id: int, timeline: Timeline, moment: datetime) -> None:
+    """Remove a time that is fired now from those that wait, and split the row of the ledger that stood for it."""
+    connection.execute(DONE, {"schedule": schedule_id, "moment": moment})
+    found = connection.execute(COVERING, {"schedule": schedule_id, "moment": moment}).mappings().one_or_none()
+    if found is None or found["until"] < moment:
+        return
+    old = StoredTicks(**found)
+    connection.execute(REPLACE, {"schedule": schedule_id, "moment": old.nominal_time})
+    parts = [asdict(replace(old, **values)) for values in _beside(timeline, old, moment)]
+    if parts:
+        connection.execute(insert(ticks), parts)
+
+
+def _beside(timeline: Timeline, old: StoredTicks, moment: datetime) -> Iterator[dict[str, Any]]:
+    """Yield the parts of a row before and after one of its times."""
+    before = timeline.count(old.nominal_time - MICROSECOND, moment - MICROSECOND)
+    if before:
+        last = timeline.nth(old.nominal_time - MICROSECOND, before, moment)
+        yield {"until": last, "count": before}
+    after = old.count - before - 1
+    if after > 0 and (first := timeline.after(moment)) is not None:
+        yield {"nominal_time": first, "count": after}
