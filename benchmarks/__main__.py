@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import drains, fires, flatness, idle, inserts, pick_up, progress, schedules
+from benchmarks import drains, fires, flatness, idle, inserts, pick_up, progress, redis, schedules
 from benchmarks.conditions import conditions
 from benchmarks.figures import Figure
 from benchmarks.ground import Grounds, Scale, open_grounds
@@ -26,6 +26,7 @@ BENCHMARKS: Mapping[str, Callable[[Grounds, Scale], list[Figure]]] = {
     "flatness": flatness.flatness,
     "pickup": pick_up.pick_up,
     "progress": progress.progress,
+    "redis": redis.redis,
     "idle": idle.idle,
     "cron": fires.next_after,
     "burst": schedules.burst,

@@ -18,10 +18,10 @@ PAUSE = 0.002
 
 def run_until(ground: Ground, done: Callable[[], Awaitable[float]], concurrency: int) -> float:
     """Run a node in this process until `done` returns the figure."""
-    return asyncio.run(_run_until(ground.application.horae.node(concurrency=concurrency), done))
+    return asyncio.run(run_node_until(ground.application.horae.node(concurrency=concurrency), done))
 
 
-async def _run_until(node: Node, done: Callable[[], Awaitable[float]]) -> float:
+async def run_node_until(node: Node, done: Callable[[], Awaitable[float]]) -> float:
     tune_garbage_collector()  # as `horae run` does
     async with asyncio.TaskGroup() as group:
         group.create_task(node.run())

@@ -3,7 +3,7 @@
 import asyncio
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -18,6 +18,7 @@ from tests.harness.body_log import LOG_VARIABLE, append, log_body
 from tests.harness.checked import findings
 from tests.harness.fault_application import EFFECT, SCHEMA
 from tests.harness.nodes import running_node, until, until_released
+from tests.harness.redis import RedisServer
 
 ROOT = Path(__file__).parents[2]
 AT_ONCE = Backoff(base=timedelta(0), jitter=0)
@@ -30,8 +31,14 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def horae(database: Database) -> Iterator[Horae]:
-    with closing(Horae(url_of(database))) as horae:
+def redis() -> str | None:
+    """The URL of a Redis server for live state and hints; a test may name one."""
+    return None
+
+
+@pytest.fixture
+def horae(database: Database, redis: str | None) -> Iterator[Horae]:
+    with closing(Horae(url_of(database), redis=redis)) as horae:
         execute(horae, SCHEMA)
 
         @horae.job(transaction="read committed", max_attempts=3, backoff=AT_ONCE, max_count=None)
@@ -58,6 +65,32 @@ def horae(database: Database) -> Iterator[Horae]:
 
 
 async def test_a_run_without_faults_has_no_findings(horae: Horae, database: Database, log: Path) -> None:
+    await run(horae, log, midway=lambda: None)
+    check(horae, database, log)
+
+
+@pytest.fixture
+def redis_to_kill() -> Iterator[RedisServer]:
+    with RedisServer() as server:
+        yield server
+
+
+class TestWithRedis:
+    @pytest.fixture
+    def redis(self, redis_to_kill: RedisServer) -> str:
+        return redis_to_kill.url()
+
+    async def test_a_run_during_which_redis_is_killed_has_no_findings(
+        self, horae: Horae, database: Database, redis_to_kill: RedisServer, log: Path
+    ) -> None:
+        await run(horae, log, midway=redis_to_kill.kill)
+        check(horae, database, log)
+        audited = horae.audit()
+        assert audited.findings == []
+
+
+async def run(horae: Horae, log: Path, midway: Callable[[], object]) -> None:
+    """Run jobs with all kinds of ends, and a schedule; call `midway` while some of them run."""
     Queues(horae.components.database, horae.components.wakeup).limit("narrow", 2)
     schedule = horae.schedules.add("narrow", name="every second", cron="* * * * * *")
     async with running_node(horae):
@@ -67,12 +100,16 @@ async def test_a_run_without_faults_has_no_findings(horae: Horae, database: Data
         for job_id in (*charged, stopped.id):
             append(log, what="created", job=job_id)
         await until(lambda: log.exists() and f'"job": {stopped.id}, "attempt": 1' in log.read_text())
+        midway()
         await horae.aio.jobs.cancel(stopped.id)
         append(log, what="cancelled", job=stopped.id)
         await until_released(horae, stopped.id)
         await until(lambda: rows(horae, "SELECT 1 FROM horae_ticks"))
         horae.schedules.pause(schedule.id)
         await until(lambda: not rows(horae, "SELECT 1 FROM horae_jobs WHERE finished_at IS NULL"))
+
+
+def check(horae: Horae, database: Database, log: Path) -> None:
     assert findings(database, log) == []
     states = rows(horae, "SELECT state FROM horae_jobs WHERE type = 'charge' ORDER BY id")
     assert [state for (state,) in states] == ["finished", "finished", "finished", "failed"]
