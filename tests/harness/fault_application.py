@@ -17,6 +17,8 @@ from tests.harness.body_log import log_body, logged
 
 SCHEMA: Final = "CREATE TABLE effects (job BIGINT NOT NULL, attempt INTEGER NOT NULL)"
 EFFECT: Final = text("INSERT INTO effects VALUES (:job, :attempt)")
+GRACE_VARIABLE: Final = "HORAE_TEST_GRACE"
+"""Names the seconds for which a node that stops lets bodies finish; 5 if it is not set."""
 SHORT_BACKOFF: Final = Backoff(base=timedelta(milliseconds=20), cap=timedelta(milliseconds=200))
 MANY_ATTEMPTS: Final = 1_000
 """More than any test needs, so that only success ends these jobs."""
@@ -24,8 +26,9 @@ MANY_ATTEMPTS: Final = 1_000
 
 def fault_application(url: str) -> Horae:
     """Return an application on a migrated database that has the table of effects."""
-    horae = Horae(url, grace=timedelta(seconds=5))
+    horae = Horae(url, grace=timedelta(seconds=float(os.environ.get(GRACE_VARIABLE, "5"))))
     _declare_lasting(horae)
+    _declare_lengthy(horae)
     _declare_fragile(horae)
     _declare_stalling(horae)
     _declare_short(horae)
@@ -56,6 +59,17 @@ def _declare_lasting(horae: Horae) -> None:
             await job.async_connection.execute(EFFECT, {"job": job.id, "attempt": job.attempt})
             await asyncio.sleep(draw.choice([0.0, 0.0, 0.005, 0.02]))
             return job.attempt
+
+
+def _declare_lengthy(horae: Horae) -> None:
+    """Declare jobs that are tried once, and take longer than a short grace; nothing of an interrupted one is left."""
+
+    @horae.job(transaction="read committed")
+    async def lengthy(job: JobContext, seed: int) -> None:
+        with logged(job):
+            await asyncio.sleep(Random(seed + job.claim.lease).uniform(0.0, 0.6))
+            log_body("effect", job)
+            await job.async_connection.execute(EFFECT, {"job": job.id, "attempt": job.attempt})
 
 
 def insert_effect(job: JobContext) -> None:

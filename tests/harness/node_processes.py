@@ -14,6 +14,7 @@ from sqlalchemy import text
 
 from horae.storage.engine.database import Database
 from tests.harness.body_log import LOG_VARIABLE
+from tests.harness.fault_application import GRACE_VARIABLE
 from tests.harness.node_process import SILENCE_VARIABLE
 
 T = TypeVar("T")
@@ -39,12 +40,22 @@ def wait_until(condition: Callable[[], T], within: float = 30.0) -> T:
 class NodeProcess:
     """One node in a process, which is killed at the end of its `with` block."""
 
-    def __init__(self, database: Database, logs: Path, *, concurrency: int = 4, silence: float | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        logs: Path,
+        *,
+        concurrency: int = 4,
+        silence: float | None = None,
+        grace: float | None = None,
+    ) -> None:
         self._database = database
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
         environment[LOG_VARIABLE] = str(logs / BODY_LOG)
         if silence is not None:
             environment[SILENCE_VARIABLE] = str(silence)
+        if grace is not None:
+            environment[GRACE_VARIABLE] = str(grace)
         url = database.url.render_as_string(hide_password=False)
         with (logs / "nodes.log").open("ab") as log:
             self.process = subprocess.Popen(

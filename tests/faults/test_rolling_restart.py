@@ -1,0 +1,33 @@
+"""A deploy replaces nodes one after another under load: no job fails, and none is repeated without need."""
+
+from pathlib import Path
+
+import pytest
+
+from horae.storage.engine.database import Database
+from tests.harness.checked import findings
+from tests.harness.rolling_restart import restart_one_by_one
+
+
+@pytest.mark.slow
+def test_jobs_that_end_within_the_grace_run_once(database: Database, tmp_path: Path, body_log: Path) -> None:
+    done = restart_one_by_one(database, tmp_path, types=("threaded", "looped", "fragile"))
+    assert set(done.exit_codes) == {0}
+    assert done.states == {"finished": done.jobs}
+    assert done.attempts == {"finished": done.jobs}
+    assert findings(database, body_log) == []
+
+
+@pytest.mark.slow
+def test_longer_jobs_are_interrupted_and_run_again_without_counting_it(
+    database: Database, tmp_path: Path, body_log: Path
+) -> None:
+    """At most the jobs that run when a node stops; each leaves one effect, although it is tried once only."""
+    done = restart_one_by_one(database, tmp_path, types=("lengthy",), grace=0.05)
+    assert set(done.exit_codes) == {0}
+    assert done.states == {"finished": done.jobs}
+    assert done.effects == done.attempts["finished"] == done.jobs
+    assert done.attempts.keys() <= {"finished", "interrupted"}
+    assert done.attempts.get("interrupted", 0) <= 4 * len(done.stops)
+    assert done.counted_again == 0
+    assert findings(database, body_log) == []
