@@ -282,10 +282,16 @@ def exceeded_limit(ground: Ground) -> Planted:
     return Planted("more jobs than a limit allows", queue="default")
 
 
+def begun_after_its_expiry(ground: Ground) -> Planted:
+    row = ground.job("finished_at IS NOT NULL AND started_at IS NOT NULL")
+    ground.change("UPDATE horae_jobs SET expires_at = started_at - :by WHERE id = :id", by=HOUR, id=row.id)
+    return Planted(f"job {row.id} began after it had expired", row.schedule_id, row.id)
+
+
 PLANTS: Final[Sequence[Callable[[Ground], Planted | None]]] = [
     deleted_tick, doubled_tick, wrong_count, shifted_tick, moved_decision, other_reason, wrong_job, deleted_job,
     deleted_job_with_attempts, deleted_attempt, unfenced_attempt, attempt_before_the_one_before, edited_state,
     changed_after_its_end, moved_end, doubled_run, overlapping_run, held_by_nobody, edited_total,
     edited_totals_that_add_up, edited_duration, moved_last_finish, deleted_statistics, no_next_start, late_next_start,
-    moved_watermark, wrong_token, exceeded_limit,
+    moved_watermark, wrong_token, exceeded_limit, begun_after_its_expiry,
 ]  # fmt: skip

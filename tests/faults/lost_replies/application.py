@@ -104,6 +104,11 @@ def _declare_bodies(horae: Horae, ran: Ran) -> None:
         ran.note(job)
         return job.id
 
+    @horae.job(keep=None)
+    def unkept(job: JobContext) -> int:
+        ran.note(job)
+        return job.id
+
     @horae.job(max_count=None, queue="limited")
     def limited(job: JobContext) -> None:
         ran.note(job)

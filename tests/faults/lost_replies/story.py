@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 import pytest
 from sqlalchemy.exc import DBAPIError
 
-from horae import Conflict, Horae, JobNotCancellable, JobState, NotFound
+from horae import Conflict, Horae, JobNotCancellable, JobState, NotFound, Unique
 from horae.client.changes import ChangeRequest
 from horae.client.operations.audit import Audit
 from horae.client.operations.queues import Queues
@@ -123,6 +123,13 @@ class Story:
         again(lambda: jobs.start_many("bound", [{}] * 3))
         again(lambda: jobs.start_many("limited", [{}] * 5))
         again(lambda: jobs.start("looped", unique_key="only", on_duplicate="return"))
+        again(lambda: jobs.start("looped", unique=Unique(by=()), on_duplicate="replace"), Conflict)
+        for _ in range(2):
+            again(lambda: jobs.start("looped", debounce="100ms", unique_key="soon"))
+        again(lambda: jobs.start("unkept", sync=True))
+        moved = again(lambda: jobs.start("looped", delay="1h"))
+        again(lambda: jobs.reschedule(moved.id, delay="0s"), Conflict)
+        again(lambda: jobs.start("never", expires="100ms"))
         again(lambda: jobs.start("never", owner="alice"))
         done = again(lambda: jobs.start("looped"))
         again(lambda: jobs.wait(done.id, timeout="20s"))

@@ -50,7 +50,7 @@ def check_job(rows: Sequence[Any], findings: Findings, now: datetime) -> None:
     findings.checked["attempts"] += len(attempts)
     for problem in _leases(job, attempts):
         findings.add(Invariant.ATTEMPTS, f"job {job.id} ({job.type}): {problem}", job=job.id)
-    for problem in (*_results(job, attempts), *_ends(job, attempts, now)):
+    for problem in (*_begin(job), *_results(job, attempts), *_ends(job, attempts, now)):
         findings.add(Invariant.ENDED_JOBS, f"job {job.id} ({job.type}): {problem}", job=job.id)
 
 
@@ -70,6 +70,12 @@ def _leases(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
             )
         if after.its_number < before.its_number + (before.its_outcome not in UNCOUNTED):
             yield f"attempt {after.its_number} follows attempt {before.its_number}"
+
+
+def _begin(job: Any) -> Iterator[str]:
+    """Yield what contradicts that no job begins after it has expired; one that is to run again has no expiry."""
+    if job.expires_at is not None and job.started_at is not None and job.started_at > job.expires_at + SLACK:
+        yield f"it was claimed at {shown(job.started_at)}, although it had expired at {shown(job.expires_at)}"
 
 
 def _results(job: Any, attempts: Sequence[Any]) -> Iterator[str]:

@@ -53,6 +53,7 @@ _JOB: Final[tuple[Any, ...]] = tuple(
     for name in (
         "id", "type", "queue", "state", "attempt", "max_attempts", "lease", "node_id", "schedule_id", "nominal_time",
         "created_at", "updated_at", "started_at", "finished_at", "cancelled_by", "hook_owed",
+        "expires_at",
     )
 )  # fmt: skip
 _ATTEMPT: Final[tuple[Any, ...]] = (

@@ -156,13 +156,12 @@ class Hooks:
         kind = self._registry.find(job.type)
         if kind is None or job.occupied or job.state not in kind.retention.deletes_at_once:
             return
-        self.call_here(job.id, job.type)
-        part = job.type if self.wanted(job.type, BEFORE_DELETE) else ""
-        if part == "" or self._database.autocommit(owed_hooks.take_for_deletion, job.id, TAKEN_AGAIN):
-            if part == "" or self._may_go(job):
-                self._remove([job.id])
-            else:
-                self._database.autocommit(owed_hooks.hand_back, [job.id])
+        try:
+            self.delete(job)
+        except Exception:
+            log.exception("job %d (%s) cannot be deleted yet; a node tries it again", job.id, job.type)
+            return
+        self._remove([job.id])
 
     def clean_up_hooked(self, kept: KeptFor, oldest: float = EVER) -> int:
         """Delete jobs of one type after calling `before_delete`, which only one process calls for each job."""
