@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from tests.checker import job_rules, limit_rules, schedule_rules
+from tests.checker import group_rules, job_rules, limit_rules, schedule_rules
 from tests.checker.body_log import BodyLog, Record
 from tests.checker.settings import Settings
 from tests.checker.tables import Connection, Tables
@@ -22,6 +22,9 @@ RULES: Final[Mapping[str, Rule]] = {
     "no schedule waits for ever": schedule_rules.waiting,
     "statistics add up": schedule_rules.statistics,
     "limits hold": limit_rules.limits,
+    "a job after a group begins after it": group_rules.then_after_members,
+    "groups count their members": group_rules.counts,
+    "a job after others begins after them": group_rules.after_dependencies,
 }
 
 

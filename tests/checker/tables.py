@@ -114,6 +114,18 @@ class Queue(NamedTuple):
     concurrency_limit: int | None
 
 
+class Group(NamedTuple):
+    """A row of `horae_groups`."""
+
+    id: int
+    then_id: int | None
+    total: int
+    finished: int
+    failed: int
+    cancelled: int
+    cancelled_at: int | None
+
+
 class Change(NamedTuple):
     """A row of `horae_audit`: a change that a user made, not a finding."""
 
@@ -188,6 +200,26 @@ class Tables:
     def queues(self) -> list[Queue]:
         """The queues that have a limit."""
         return [queue for queue in self.rows(Queue, "horae_queues") if queue.concurrency_limit is not None]
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """All groups, oldest first."""
+        return sorted(self.rows(Group, "horae_groups"))
+
+    @cached_property
+    def members(self) -> dict[int, list[int]]:
+        """The jobs of each group."""
+        found: dict[int, list[int]] = defaultdict(list)
+        query = "SELECT group_id, id FROM horae_jobs WHERE group_id IS NOT NULL ORDER BY id"
+        for group_id, job_id in self.connection.execute(query).fetchall():
+            found[group_id].append(job_id)
+        return found
+
+    @cached_property
+    def dependencies(self) -> list[tuple[int, int]]:
+        """Pairs of jobs: one that must end before the other begins."""
+        query = "SELECT after_id, job_id FROM horae_dependencies ORDER BY after_id, job_id"
+        return [(row[0], row[1]) for row in self.connection.execute(query).fetchall()]
 
     @cached_property
     def changes(self) -> list[Change]:

@@ -37,6 +37,18 @@ CLEAN: Final = f"""
            (4, 1, 1, {NOW + SECOND}, {NOW + 9 * SECOND}, 'finished'),
            (5, 1, 1, {NOW + 5 * MINUTE}, {NOW + 6 * MINUTE}, 'crashed');
     INSERT INTO effects VALUES (1, 2);
+    INSERT INTO horae_jobs (id, type, queue, priority, state, attempt, max_attempts, lease, run_at, created_at, updated_at,
+                            finished_at, group_id)
+    VALUES (6, 'part', 'default', 0, 'finished', 1, 1, 1, {NOW}, {NOW}, {NOW}, {NOW + 9 * SECOND}, 1),
+           (7, 'whole', 'default', 0, 'finished', 1, 1, 1, {NOW}, {NOW}, {NOW}, {NOW + 12 * SECOND}, NULL),
+           (8, 'whole', 'default', 0, 'finished', 1, 1, 1, {NOW}, {NOW}, {NOW}, {NOW + 15 * SECOND}, NULL);
+    INSERT INTO horae_job_attempts (job_id, lease, attempt, started_at, finished_at, outcome)
+    VALUES (6, 1, 1, {NOW + SECOND}, {NOW + 9 * SECOND}, 'finished'),
+           (7, 1, 1, {NOW + 10 * SECOND}, {NOW + 12 * SECOND}, 'finished'),
+           (8, 1, 1, {NOW + 13 * SECOND}, {NOW + 15 * SECOND}, 'finished');
+    INSERT INTO horae_groups (id, on_failure, then_id, total, finished, failed, cancelled)
+    VALUES (1, 'continue', 7, 1, 1, 0, 0);
+    INSERT INTO horae_dependencies (after_id, job_id, on_failure, ended) VALUES (7, 8, 'cancel', 1);
     INSERT INTO horae_schedules (id, name, module, job_type, trigger_kind, trigger, timezone, queue, priority, rules, enabled,
                                  partition, state, next_start, last_tick, created_at)
     VALUES (1, 'beat', '', 'beat', 'cron', '*/5 * * * *', 'UTC', 'narrow', 0, '{{"overlap": "skip"}}', 1, 0, 'idle',
@@ -105,6 +117,28 @@ def body(what: str, job: int, lease: int, at: float, attempt: int = 1) -> dict[s
 
 AT: Final = "2026-03-29T00:"
 BREACHES: Final = [
+    Breach(
+        f"UPDATE horae_job_attempts SET started_at = {NOW + 8 * SECOND} WHERE job_id = 7",
+        "a job after a group begins after it",
+        f"job 7 began at {AT}00:08+00:00, but job 6 before it ended at {AT}00:09+00:00",
+    ),
+    Breach(
+        "UPDATE horae_groups SET cancelled_at = 1",
+        "a job after a group begins after it", "group 1 was cancelled, but job 7 after it began",
+    ),
+    Breach(
+        "INSERT INTO horae_groups (id, then_id, total, finished, failed, cancelled) VALUES (2, 7, 0, 0, 0, 0)",
+        "a job after a group begins after it", "job 7 is the job after groups 1 and 2",
+    ),
+    Breach(
+        "UPDATE horae_groups SET finished = 0",
+        "groups count their members", "group 1 counts 1 members that have not ended, but there are 0",
+    ),
+    Breach(
+        f"UPDATE horae_job_attempts SET started_at = {NOW + 11 * SECOND} WHERE job_id = 8",
+        "a job after others begins after them",
+        f"job 8 began at {AT}00:11+00:00, but job 7 before it ended at {AT}00:12+00:00",
+    ),
     Breach("", "no job is lost", "job 9 was created, but has no row", ({"what": "created", "job": 9},)),
     Breach(
         "INSERT INTO horae_job_attempts VALUES (9, 1, 1, NULL, 1, 2, 'failed', NULL, NULL)",

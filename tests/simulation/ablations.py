@@ -24,7 +24,7 @@ from horae.storage.jobs.tables import jobs
 from horae.storage.operations import nodes
 from horae.storage.outcomes import run_ending, settling, settling_statements
 from horae.storage.schedules import writing
-from tests.simulation import removals
+from tests.simulation import group_removals, removals
 from tests.simulation.plan import Operation, Plan, faults_of, plan_of
 from tests.simulation.removals import Patch, instead, statement, together
 
@@ -170,6 +170,16 @@ IN_SUITE: Final = (
         "body-may-commit", "a body cannot commit its own transaction",
         instead(commit_guard, "_refuse_commit", removals.ignore),
         test="tests/runtime/test_transactions.py::test_a_body_cannot_commit_its_own_transaction",
+    ),
+    Ablation(
+        "then-outside-transaction", "the job after a group is released in the transaction that ends the last member",
+        group_removals.then_outside_the_transaction,
+        test="tests/storage/test_groups.py::test_then_may_be_claimed_once_the_last_member_has_finished[sqlite]",
+    ),
+    Ablation(
+        "dependency-not-noted", "the row of a job notes that others wait for its end",
+        group_removals.ends_unobserved,
+        test="tests/storage/test_groups.py::test_a_job_waits_for_the_last_of_several[sqlite]",
     ),
 )  # fmt: skip
 ABLATIONS: Final[Mapping[str, Ablation]] = {each.name: each for each in (*IN_SIMULATION, *IN_SUITE)}
