@@ -48,6 +48,12 @@ const routes: RouteRecordRaw[] = [
     meta: { title: 'Queues' },
   },
   {
+    path: '/limits',
+    name: 'limits',
+    component: () => import('@/views/operations/LimitsPage.vue'),
+    meta: { title: 'Limits' },
+  },
+  {
     path: '/deployments',
     name: 'deployments',
     component: () => import('@/views/operations/DeploymentsPage.vue'),

@@ -8,6 +8,11 @@ export type Problem = Readonly<Schemas['ProblemItem']>
 export type HoraeNode = Readonly<Schemas['NodeItem']>
 export type NodeList = Readonly<Schemas['NodeList']>
 export type Queue = Readonly<Schemas['QueueItem']>
+/** A limit by key, with what it holds back. */
+export type KeyLimit = Readonly<Schemas['LimitItem']>
+/** New numbers of a limit by key: starts per period, or jobs at a time. */
+export type LimitNumbers =
+  { readonly rate: string; readonly burst?: number } | { readonly concurrency: number }
 export type AuditEntry = Readonly<Schemas['AuditItem']>
 export type AuditPage = Readonly<Schemas['AuditList']>
 export type Me = Readonly<Schemas['Me']>

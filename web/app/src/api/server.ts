@@ -1,7 +1,7 @@
 import { createClient, type HoraeClient } from '@horae/vue'
 import { shallowRef } from 'vue'
 
-import type { AuditPage, Me, NodeList, Overview, Queue } from './model'
+import type { AuditPage, KeyLimit, LimitNumbers, Me, NodeList, Overview, Queue } from './model'
 
 /** Return the path at which the application is mounted, with a trailing slash. The server sends it as `<base>`. */
 export function mountPath(page: Document = document): string {
@@ -36,6 +36,14 @@ export const server = {
     json<Queue>('POST', `/api/queues/${encodeURIComponent(name)}/limit/`, {
       body: { concurrency_limit: limit },
     }),
+  makeQueueFair: (name: string, by: string | null) =>
+    json<Queue>('POST', `/api/queues/${encodeURIComponent(name)}/fair/`, { body: { by } }),
+  limits: async (signal?: AbortSignal) =>
+    (await json<{ limits: KeyLimit[] }>('GET', '/api/limits/', { signal })).limits,
+  setLimit: (name: string, numbers: LimitNumbers) =>
+    json<KeyLimit>('POST', `/api/limits/${encodeURIComponent(name)}/set/`, { body: numbers }),
+  resetLimit: (name: string) =>
+    json<KeyLimit>('POST', `/api/limits/${encodeURIComponent(name)}/reset/`),
   audit: (cursor: string | null, signal?: AbortSignal) =>
     json<AuditPage>('GET', '/api/audit/', { query: { cursor, limit: 100 }, signal }),
 } as const

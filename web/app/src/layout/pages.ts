@@ -18,6 +18,7 @@ const PAGES: readonly PageLink[] = [
   { name: 'jobs', title: 'Jobs', icon: 'jobs', key: 'j', staff: false },
   { name: 'schedules', title: 'Schedules', icon: 'schedules', key: 's', staff: true },
   { name: 'queues', title: 'Queues', icon: 'queues', key: 'q', staff: true },
+  { name: 'limits', title: 'Limits', icon: 'limits', key: 'l', staff: true },
   { name: 'nodes', title: 'Nodes', icon: 'nodes', key: 'n', staff: true },
   { name: 'deployments', title: 'Deployments', icon: 'deployments', key: 'd', staff: true },
   { name: 'changes', title: 'Changes', icon: 'changes', key: 'c', staff: true },
