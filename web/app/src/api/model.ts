@@ -13,6 +13,10 @@ export type KeyLimit = Readonly<Schemas['LimitItem']>
 /** New numbers of a limit by key: starts per period, or jobs at a time. */
 export type LimitNumbers =
   { readonly rate: string; readonly burst?: number } | { readonly concurrency: number }
+/** A line that a job has logged. */
+export type LogLine = Readonly<Schemas['LogLineView']>
+/** Log lines of a job, the oldest first. */
+export type LogPage = Readonly<Schemas['LogLines']>
 export type AuditEntry = Readonly<Schemas['AuditItem']>
 export type AuditPage = Readonly<Schemas['AuditList']>
 export type Me = Readonly<Schemas['Me']>
