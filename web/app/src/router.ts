@@ -24,6 +24,12 @@ const routes: RouteRecordRaw[] = [
     props: ({ params }) => ({ id: Number(params['id']) }),
   },
   {
+    path: '/groups/:id(\\d{1,18})',
+    name: 'group',
+    component: () => import('@/views/jobs/GroupPage.vue'),
+    props: ({ params }) => ({ id: Number(params['id']) }),
+  },
+  {
     path: '/schedules',
     name: 'schedules',
     component: () => import('@/views/schedules/SchedulesPage.vue'),

@@ -13,6 +13,8 @@ export type KeyLimit = Readonly<Schemas['LimitItem']>
 /** New numbers of a limit by key: starts per period, or jobs at a time. */
 export type LimitNumbers =
   { readonly rate: string; readonly burst?: number } | { readonly concurrency: number }
+/** Jobs that are watched and cancelled together. */
+export type Group = Readonly<Schemas['GroupView']>
 /** A line that a job has logged. */
 export type LogLine = Readonly<Schemas['LogLineView']>
 /** Log lines of a job, the oldest first. */

@@ -1,7 +1,16 @@
 import { createClient, type HoraeClient } from '@horae/vue'
 import { shallowRef } from 'vue'
 
-import type { AuditPage, KeyLimit, LimitNumbers, Me, NodeList, Overview, Queue } from './model'
+import type {
+  AuditPage,
+  Group,
+  KeyLimit,
+  LimitNumbers,
+  Me,
+  NodeList,
+  Overview,
+  Queue,
+} from './model'
 
 /** Return the path at which the application is mounted, with a trailing slash. The server sends it as `<base>`. */
 export function mountPath(page: Document = document): string {
@@ -44,6 +53,8 @@ export const server = {
     json<KeyLimit>('POST', `/api/limits/${encodeURIComponent(name)}/set/`, { body: numbers }),
   resetLimit: (name: string) =>
     json<KeyLimit>('POST', `/api/limits/${encodeURIComponent(name)}/reset/`),
+  group: (id: number, signal?: AbortSignal) => json<Group>('GET', `/api/groups/${id}/`, { signal }),
+  cancelGroup: (id: number) => json<Group>('POST', `/api/groups/${id}/cancel/`),
   audit: (cursor: string | null, signal?: AbortSignal) =>
     json<AuditPage>('GET', '/api/audit/', { query: { cursor, limit: 100 }, signal }),
 } as const

@@ -12,6 +12,8 @@ export interface JobFilters {
   readonly type: string
   readonly queue: string
   readonly owner: string
+  /** The id of a group, whose members are listed. */
+  readonly group: string
   readonly size: number
   readonly cursor: string | null
 }
@@ -22,6 +24,7 @@ export const NO_FILTERS: JobFilters = {
   type: '',
   queue: '',
   owner: '',
+  group: '',
   size: DEFAULT_SIZE,
   cursor: null,
 }
@@ -39,6 +42,7 @@ export function filtersOf(query: LocationQuery): JobFilters {
     type: text('type'),
     queue: text('queue'),
     owner: text('owner'),
+    group: /^\d{1,18}$/.test(text('group')) ? text('group') : '',
     size: PAGE_SIZES.find((size) => String(size) === text('size')) ?? DEFAULT_SIZE,
     cursor: /^\d{1,18}$/.test(text('cursor')) ? text('cursor') : null,
   }
@@ -46,13 +50,14 @@ export function filtersOf(query: LocationQuery): JobFilters {
 
 /** Convert filters to the query of an address, without default values. */
 export function routeQueryOf(filters: JobFilters): LocationQueryRaw {
-  const { search, states, type, queue, owner, size, cursor } = filters
+  const { search, states, type, queue, owner, group, size, cursor } = filters
   return {
     ...(search !== '' && { q: search }),
     ...(states.length > 0 && { states: states.join(',') }),
     ...(type !== '' && { type }),
     ...(queue !== '' && { queue }),
     ...(owner !== '' && { owner }),
+    ...(group !== '' && { group }),
     ...(size !== DEFAULT_SIZE && { size: String(size) }),
     ...(cursor !== null && { cursor }),
   }
@@ -60,7 +65,7 @@ export function routeQueryOf(filters: JobFilters): LocationQueryRaw {
 
 /** Convert filters to a query for the server. Type and queue may each be several names, separated by commas. */
 export function jobQueryOf(filters: JobFilters): JobQuery {
-  const { search, states, type, queue, owner, size, cursor } = filters
+  const { search, states, type, queue, owner, group, size, cursor } = filters
   return {
     ...(search.trim() !== '' && { q: search.trim() }),
     limit: size,
@@ -69,6 +74,7 @@ export function jobQueryOf(filters: JobFilters): JobQuery {
     ...(type.trim() !== '' && { types: [type.trim()] }),
     ...(queue.trim() !== '' && { queues: [queue.trim()] }),
     ...(owner.trim() !== '' && { owner: owner.trim() }),
+    ...(group !== '' && { group_id: Number(group) }),
   }
 }
 
@@ -77,13 +83,19 @@ export function tagQuery(tag: string): string {
   return /^[\w-]+$/.test(tag) ? `tag:${tag}` : `tag:"${tag.replaceAll(/["\\]/g, '\\$&')}"`
 }
 
-export function isFiltered({ search, states, type, queue, owner }: JobFilters): boolean {
-  return states.length > 0 || [search, type, queue, owner].some((text) => text !== '')
+export function isFiltered({ search, states, type, queue, owner, group }: JobFilters): boolean {
+  return states.length > 0 || [search, type, queue, owner, group].some((text) => text !== '')
 }
 
 /** Whether a job matches the filters. Only the server can evaluate a search, so no job matches one here. */
 export function matches(
-  job: { state: JobState; type: string; queue: string; owner: string | null },
+  job: {
+    state: JobState
+    type: string
+    queue: string
+    owner: string | null
+    group_id?: number | null
+  },
   filters: JobFilters,
 ): boolean {
   const isListed = (wanted: string, value: string | null): boolean =>
@@ -93,6 +105,7 @@ export function matches(
     (filters.states.length === 0 || filters.states.includes(job.state)) &&
     isListed(filters.type, job.type) &&
     isListed(filters.queue, job.queue) &&
+    (filters.group === '' || Number(filters.group) === job.group_id) &&
     (filters.owner.trim() === '' || filters.owner.trim() === job.owner)
   )
 }

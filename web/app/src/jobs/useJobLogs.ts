@@ -18,7 +18,7 @@ export interface JobLogs {
 
 /** Read the log lines of a job, and follow them until it has ended. */
 export function useJobLogs(id: () => number, hasSettled: () => boolean): Resource<JobLogs> {
-  const logs: Resource<JobLogs> = useResource(
+  const logs: Resource<JobLogs> = useResource<JobLogs>(
     async (signal) => {
       const job = id()
       const known = logs.data.value

@@ -17,6 +17,7 @@ const FULL: JobFilters = {
   type: 'import_csv',
   queue: 'export',
   owner: 'alice',
+  group: '7',
   size: 100,
   cursor: '77',
 }
@@ -50,6 +51,7 @@ describe('filters in the address', () => {
       types: ['import_csv'],
       queues: ['export'],
       owner: 'alice',
+      group_id: 7,
     })
   })
 
@@ -60,7 +62,13 @@ describe('filters in the address', () => {
 })
 
 describe('a changed job', () => {
-  const job = { state: 'failed', type: 'import_csv', queue: 'export', owner: 'alice' } as const
+  const job = {
+    state: 'failed',
+    type: 'import_csv',
+    queue: 'export',
+    owner: 'alice',
+    group_id: 7,
+  } as const
 
   it('belongs on a list whose filters it matches', () => {
     expect(matches(job, NO_FILTERS)).toBe(true)
@@ -74,6 +82,7 @@ describe('a changed job', () => {
     { queue: 'mail' },
     { owner: 'bob' },
     { search: 'import_csv' },
+    { group: '8' },
   ])('does not belong on a list with the filter %o', (changed) => {
     expect(matches(job, { ...NO_FILTERS, ...changed })).toBe(false)
   })

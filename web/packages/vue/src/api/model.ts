@@ -29,6 +29,8 @@ export interface JobQuery {
   readonly queues?: readonly string[]
   /** Only jobs of this user. For staff. */
   readonly owner?: string
+  /** Only the members of this group. */
+  readonly group_id?: number
   /** A search such as `tag:vip params.customer_id:4711`; see the guide of the search. */
   readonly q?: string
   readonly limit?: number
