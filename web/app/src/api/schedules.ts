@@ -38,6 +38,8 @@ export const schedules = {
   resume: (id: number) => json<ScheduleDetail>('POST', `/api/schedules/${id}/resume/`),
   /** Take back what was changed at run time: the schedule is as it is declared. */
   reset: (id: number) => json<ScheduleDetail>('POST', `/api/schedules/${id}/reset/`),
+  skipNext: (id: number) => json<ScheduleDetail>('POST', `/api/schedules/${id}/skip/`),
+  undoSkip: (id: number) => json<ScheduleDetail>('DELETE', `/api/schedules/${id}/skip/`),
   runNow: (id: number) => json<{ id: number }>('POST', `/api/schedules/${id}/run/`),
 } as const
 

@@ -16,6 +16,9 @@ const REASONS: Readonly<Record<string, string>> = {
   'skipped paused': 'Not started: the schedule was paused.',
   'skipped altered':
     'Not started: the schedule was changed, and this time is no longer part of it.',
+  'skipped requested': 'Not started: somebody asked to skip this time.',
+  'skipped replaced': 'Not started: the next start was moved once to another time.',
+  'skipped excluded': 'Not started: the calendar of the schedule excludes this day.',
   'skipped deployment_gone':
     'Not started: the deployment that declared the schedule no longer exists.',
   'missed limit': 'Missed: more times had passed than the catch-up limit allows.',
@@ -31,6 +34,17 @@ export function reasonText({
 }: Pick<Tick, 'decision' | 'reason' | 'count'>): string {
   const text = REASONS[`${decision} ${reason}`] ?? `${decision}: ${reason.replaceAll('_', ' ')}`
   return count > 1 ? `${plural(count, 'time')} in a row. ${text}` : text
+}
+
+const SKIPS: Readonly<Record<string, string>> = {
+  excluded: 'excluded by the calendar',
+  requested: 'skipped on request',
+  replaced: 'replaced by a moved start',
+}
+
+/** Explain why a coming time will be skipped. */
+export function skipText(reason: string): string {
+  return SKIPS[reason] ?? reason.replaceAll('_', ' ')
 }
 
 const OVERLAPS: Readonly<Record<string, string>> = {

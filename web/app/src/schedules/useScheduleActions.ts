@@ -7,6 +7,8 @@ export interface ScheduleActions {
   readonly pause: (schedule: Schedule, note: string | null) => Promise<void>
   readonly resume: (schedule: Schedule) => Promise<void>
   readonly reset: (schedule: Schedule) => Promise<void>
+  readonly skipNext: (schedule: Schedule) => Promise<void>
+  readonly undoSkip: (schedule: Schedule) => Promise<void>
   readonly runNow: (schedule: Schedule) => Promise<void>
 }
 
@@ -24,6 +26,10 @@ export function useScheduleActions(onChange: () => void): ScheduleActions {
     resume: (schedule) => act(() => schedules.resume(schedule.id), `${schedule.name} resumed.`),
     reset: (schedule) =>
       act(() => schedules.reset(schedule.id), `${schedule.name} is as it is declared.`),
+    skipNext: (schedule) =>
+      act(() => schedules.skipNext(schedule.id), `${schedule.name} skips its next time.`),
+    undoSkip: (schedule) =>
+      act(() => schedules.undoSkip(schedule.id), `${schedule.name} runs at its next time.`),
     runNow: async (schedule) => {
       try {
         const { id } = await schedules.runNow(schedule.id)
