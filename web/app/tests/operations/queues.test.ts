@@ -14,6 +14,7 @@ const QUEUE: Queue = {
   paused_on: null,
   note: null,
   concurrency_limit: 3,
+  fair_by: null,
   pending: 5,
   due: 5,
   started: 2,
