@@ -84,6 +84,7 @@ class Horae(Declarations):
     def components(self) -> "Components":
         """The opened adapters. Creates the tables of a new SQLite file; raises `SchemaMismatch` for other databases."""
         from horae.adapters import Adapters
+        from horae.client.jobs.bulk_job import BulkJob
         from horae.runtime.components import Components
         from horae.storage.migrations import runner as migrations
 
@@ -94,6 +95,7 @@ class Horae(Declarations):
         except BaseException:
             database.close()
             raise
+        self.registry.add_built_in(BulkJob(database, self.registry, lambda: self.jobs))
         live, wakeup = adapters.live, adapters.wakeup
         return Components(database, self.registry, live, wakeup, self.hooks, self._kept_logs())
 

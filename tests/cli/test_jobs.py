@@ -324,3 +324,29 @@ def test_a_query_narrows_the_list(horae: Call) -> None:
     assert [[(job["id"], job["tags"]) for job in jobs] for jobs in found] == [[(1, ["nightly", "eu"])], [(2, [])]]
     refused = horae("jobs", "list", "--query", "foo:1")
     assert (refused.exit_code, "there is no field 'foo'" in refused.stderr) == (2, True)
+
+
+def test_a_filter_changes_many_jobs_by_one(horae: Call) -> None:
+    for path in ("a.csv", "b.csv"):
+        horae("jobs", "start", "import_csv", f"path={path}", "--tag", "nightly")
+    counted = values(horae("jobs", "cancel", "--query", "tag:nightly", "--dry-run", "--json"))
+    assert (counted["count"], counted["complete"], [job["id"] for job in counted["newest"]]) == (2, True, [2, 1])
+    assert "2 jobs would be cancelled" in horae("jobs", "cancel", "--type", "import_csv", "--dry-run").stdout
+    assert horae("jobs", "cancel", "--query", "tag:nightly", "--yes").stdout == "3\n"
+    order = values(horae("jobs", "show", "3", "--json"))
+    assert (order["type"], order["params"]["order"]["query"]) == ("horae.bulk", "tag:nightly")
+    moved = values(horae("jobs", "reschedule", "--all", "--delay", "1h", "--yes", "--json"))
+    assert moved["params"]["order"]["action"] == "reschedule"
+    assert horae("jobs", "delete", "--state", "failed", "--yes").exit_code == 0
+    assert horae("jobs", "retry", "--state", "failed", "--yes").exit_code == 0
+
+
+def test_a_change_of_many_jobs_is_confirmed_and_limited(horae: Call) -> None:
+    for arguments, reason in (
+        (["cancel"], "name the jobs"),
+        (["cancel", "1", "--all"], "not by both"),
+        (["cancel", "--all"], "add --yes"),
+        (["delete", "--query", "foo:1", "--yes"], "there is no field 'foo'"),
+    ):
+        refused = horae("jobs", *arguments)
+        assert (refused.exit_code, reason in refused.stderr) == (2, True)

@@ -9,6 +9,7 @@ from sqlalchemy.exc import IntegrityError
 
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL
+from horae.storage.jobs.bulk import bulk_runs
 from horae.storage.jobs.log_tables import job_logs
 from horae.storage.jobs.tables import job_attempts, job_tags, jobs, live_metadata, metadata, nodes, queues
 from horae.storage.operations.audit_tables import audit, sessions
@@ -95,6 +96,7 @@ DEPLOYMENT: Final[Row] = {
     "min_replicas": 1,
     "created_at": NOW,
 }
+BULK_RUN: Final[Row] = {"job_id": 1, "lease": 1, "reached": 1}
 AUDIT: Final[Row] = {"at": NOW, "actor": "alice", "action": "cancel", "target": "job 7", "outcome": "done"}
 PARENTS: Final[dict[Table, tuple[Table, Row]]] = {
     ticks: (schedules, {**SCHEDULE, "id": 1}),
@@ -179,6 +181,7 @@ KEYS: Final[list[tuple[str, Table, Row, Row]]] = [
     ("horae_jobs_pkey", jobs, {**JOB, "id": 1}, {**JOB, "id": 1}),
     ("horae_jobs_unique_key", jobs, {**JOB, "unique_key": "k"}, {**JOB, "unique_key": "k"}),
     ("horae_job_attempts_pkey", job_attempts, ATTEMPT, {**ATTEMPT, "attempt": 2}),
+    ("horae_bulk_runs_pkey", bulk_runs, BULK_RUN, {**BULK_RUN, "reached": 2}),
     ("horae_job_tags_pkey", job_tags, {"job_id": 1, "tag": "eu"}, {"job_id": 1, "tag": "eu"}),
     ("horae_job_logs_pkey", job_logs, LOG_LINE, {**LOG_LINE, "message": "ended"}),
     ("horae_nodes_pkey", nodes, NODE, {**NODE, "name": "m"}),

@@ -23,7 +23,7 @@ import horae.storage.migrations
 from horae.errors import InvalidRequest, SchemaMismatch, Unavailable
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE
-from horae.storage.jobs import group_tables, limit_tables, log_tables
+from horae.storage.jobs import bulk, group_tables, limit_tables, log_tables
 from horae.storage.jobs.tables import jobs, live_metadata
 from horae.storage.migrations import runner, scripts
 from horae.storage.migrations.runner import check, downgrade, ensure, move, sql, status, upgrade
@@ -38,6 +38,7 @@ SCRIPTS: Final = Path(horae.storage.migrations.__file__).parent
 metadata: Final = tables.schedules.metadata
 assert limit_tables.lanes.metadata is metadata
 assert audit_tables.audit.metadata is log_tables.job_logs.metadata is group_tables.groups.metadata is metadata
+assert bulk.bulk_runs.metadata is metadata
 
 NEWER: Final = "9999"
 NOW: Final = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)

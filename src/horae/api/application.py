@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from horae.api import problems
 from horae.api.methods import HeadRequests
-from horae.api.resources import deployments, document, events, groups, job_types, jobs, pages, schedules, session
+from horae.api.resources import bulk, deployments, document, events, groups, job_types, jobs, pages, schedules, session
 from horae.api.resources.operations import audit, health, limits, metrics, nodes, overview, queues
 from horae.api.security.exposure import allowed_hosts
 from horae.api.security.guards import ErrorResponses, RequestGuard
@@ -26,7 +26,8 @@ SUMMARY: Final = "Background work: jobs, their progress, and what runs them."
 METHODS: Final = ("GET", "POST", "PATCH", "DELETE")
 HEADERS: Final = ("authorization", "content-type", "last-event-id")
 ROUTERS: Final = (
-    jobs, groups, schedules, deployments, events, queues, limits, nodes, overview, audit, session, health, metrics,
+    bulk, jobs, groups, schedules, deployments, events, queues, limits, nodes, overview, audit, session, health,
+    metrics,
     document,
 )  # fmt: skip
 LEAST_COMPRESSED: Final = 1000

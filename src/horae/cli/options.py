@@ -9,6 +9,7 @@ from horae.domain.jobs.owner import EVERYBODY, Whose
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and nothing else.")]
 Queue = Annotated[str, typer.Argument(metavar="NAME", help="Name of the queue.")]
 JobIds = Annotated[list[int], typer.Argument(metavar="ID...", help="IDs of jobs.")]
+SomeJobIds = Annotated[list[int] | None, typer.Argument(metavar="[ID]...", help="IDs of jobs.")]
 JobId = Annotated[int, typer.Argument(metavar="ID", help="ID of the job.")]
 Owner = Annotated[str | None, typer.Option(metavar="TEXT", help="Act as this owner: jobs of others count as missing.")]
 

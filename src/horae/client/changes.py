@@ -98,12 +98,18 @@ class Caller:
 
 
 _asked: ContextVar[ChangeRequest | None] = ContextVar("horae_asked", default=None)
+_noted: ContextVar[Callable[[Connection], None] | None] = ContextVar("horae_noted", default=None)
 _caller: ContextVar[Caller | None] = ContextVar("horae_caller", default=None)
 
 
 def is_requested() -> bool:
     """Return whether the running call came over HTTP, so that it is recorded whatever it does."""
     return _asked.get() is not None
+
+
+def noted_by(note: Callable[[Connection], None]) -> AbstractContextManager[None]:
+    """Call `note` in the transaction of each change that is made within the block."""
+    return _set(_noted, note)
 
 
 def requested(asked: ChangeRequest) -> AbstractContextManager[None]:
@@ -144,6 +150,8 @@ def recorded(
         result = statement(connection, *args, **kwargs)
         asked.written = None  # called again after a conflict, it may find nothing left to change
         if changed(result):
+            if (note := _noted.get()) is not None:
+                note(connection)
             after = None if change is None else change.after(connection, result)
             asked.written = write(connection, asked.entry(DONE, *difference(before, after)))
         return result

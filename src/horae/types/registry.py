@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from horae.errors import InvalidJobType, JobTypeAlreadyRegistered, UnknownJobType
 from horae.types.calendars import CalendarFunction, calendar_name
@@ -10,6 +10,8 @@ from horae.types.context import BodyGroups
 from horae.types.function import JobFunction
 from horae.types.job_type import JobType
 
+RESERVED: Final = "horae."
+"""The beginning of the names of Horae's own job types."""
 JobTypeReference: TypeAlias = str | JobType[Any] | type[JobType[Any]] | JobFunction[..., Any]
 
 
@@ -29,6 +31,7 @@ class Registry:
 
     def __init__(self) -> None:
         self._types: dict[str, JobType[Any]] = {}
+        self._built_in: dict[str, JobType[Any]] = {}
         self._loads: dict[str, object] = {}
         self.calendars: dict[str, CalendarFunction] = {}
         self._listeners: list[Listener] = []
@@ -46,7 +49,9 @@ class Registry:
             listener.call()
 
     def add(self, job_type: JobType[Any]) -> None:
-        """Register a type; raises `JobTypeAlreadyRegistered` if another one has its name."""
+        """Register a type. Raises `JobTypeAlreadyRegistered` if another one has its name, `InvalidJobType`."""
+        if job_type.type.startswith(RESERVED):
+            raise InvalidJobType(f"job type {job_type.type!r}: names that begin with {RESERVED!r} are reserved")
         present = self._types.setdefault(job_type.type, job_type)
         job_type.groups = self.groups
         if present is job_type:
@@ -76,16 +81,20 @@ class Registry:
         """Register a calendar function under the name of its module and its own. Raises `InvalidRequest`."""
         self.calendars[calendar_name(function)] = function
 
+    def add_built_in(self, job_type: JobType[Any]) -> None:
+        """Register a type of Horae's own, which every node runs and no list of the application's types has."""
+        self._built_in[job_type.type] = job_type
+
     def get(self, name: str) -> JobType[Any]:
         """Return the type of this name. Raises `UnknownJobType`, which lists the known ones."""
-        try:
-            return self._types[name]
-        except KeyError:
-            raise UnknownJobType(name, self._types) from None
+        found = self.find(name)
+        if found is None:
+            raise UnknownJobType(name, self._types)
+        return found
 
     def find(self, name: str) -> JobType[Any] | None:
         """Return the type of this name, or None if it is not registered here."""
-        return self._types.get(name)
+        return self._types.get(name) or self._built_in.get(name)
 
     def resolve(self, reference: JobTypeReference) -> JobType[Any]:
         """Return the registered type for a name, a class or a function. Raises `UnknownJobType`, `InvalidJobType`."""
@@ -111,6 +120,11 @@ class Registry:
     def by_name(self) -> Mapping[str, JobType[Any]]:
         """All types, read only."""
         return MappingProxyType(self._types)
+
+    @property
+    def runnable(self) -> tuple[str, ...]:
+        """The names of all types whose jobs this program can run: those of the application and of Horae's own."""
+        return (*self._types, *self._built_in)
 
     def __iter__(self) -> Iterator[JobType[Any]]:
         """Each type, in the order of registration."""

@@ -24,6 +24,16 @@ CREATE TABLE horae_backfill_times (
     CONSTRAINT horae_backfill_times_pkey PRIMARY KEY (schedule_id, nominal_time),
     CONSTRAINT horae_backfill_times_schedule_id_fkey FOREIGN KEY (schedule_id) REFERENCES horae_schedules(id) ON DELETE CASCADE
 );
+CREATE TABLE horae_bulk_runs (
+    job_id bigint NOT NULL,
+    lease bigint NOT NULL,
+    reached bigint NOT NULL,
+    total bigint,
+    changed bigint NOT NULL DEFAULT 0,
+    skipped bigint NOT NULL DEFAULT 0,
+    failed bigint NOT NULL DEFAULT 0,
+    CONSTRAINT horae_bulk_runs_pkey PRIMARY KEY (job_id)
+);
 CREATE TABLE horae_dependencies (
     after_id bigint NOT NULL,
     job_id bigint NOT NULL,

@@ -21,6 +21,16 @@ CREATE TABLE horae_backfill_times (
     CONSTRAINT horae_backfill_times_pkey PRIMARY KEY (schedule_id, nominal_time),
     CONSTRAINT horae_backfill_times_schedule_id_fkey FOREIGN KEY(schedule_id) REFERENCES horae_schedules (id) ON DELETE CASCADE
 );
+CREATE TABLE horae_bulk_runs (
+    job_id INTEGER NOT NULL,
+    lease BIGINT NOT NULL,
+    reached INTEGER NOT NULL,
+    total BIGINT,
+    changed BIGINT DEFAULT 0 NOT NULL,
+    skipped BIGINT DEFAULT 0 NOT NULL,
+    failed BIGINT DEFAULT 0 NOT NULL,
+    CONSTRAINT horae_bulk_runs_pkey PRIMARY KEY (job_id)
+);
 CREATE TABLE horae_dependencies (
     after_id INTEGER NOT NULL,
     job_id INTEGER NOT NULL,

@@ -1,28 +1,28 @@
 """`horae jobs`: list, start, watch, cancel, retry, reschedule and delete jobs."""
 
-from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Annotated, Any
 
 import typer
 
+from horae.cli.commands.job_changes import cancel, delete, reschedule, retry
 from horae.cli.context import opened, target_of
-from horae.cli.failures import DONE, FAILED, complain, exit_code_of
+from horae.cli.failures import FAILED, complain
 from horae.cli.moments import moment
-from horae.cli.options import AsJson, JobId, JobIds, Owner, Query, whose
+from horae.cli.options import AsJson, JobId, Owner, Query, whose
 from horae.cli.printing.following import print_end, print_ended, wait, watch
 from horae.cli.printing.job_logs import logs
 from horae.cli.printing.job_views import COLUMNS, as_values, line_of, print_job
-from horae.cli.printing.output import console, local_time, print_json, print_table
+from horae.cli.printing.output import console, print_json, print_table
 from horae.cli.values import duration, names, parameters
-from horae.domain.jobs.job import Job
 from horae.domain.jobs.uniqueness import Unique
-from horae.errors import HoraeError
 
 jobs_app = typer.Typer(help="Start, watch, cancel, retry, reschedule and delete jobs.", no_args_is_help=True)
 jobs_app.command()(wait)
 jobs_app.command()(watch)
 jobs_app.command()(logs)
+for change in (cancel, retry, reschedule, delete):
+    jobs_app.command()(change)
 
 
 @jobs_app.command("list")
@@ -170,90 +170,6 @@ def start(  # noqa: PLR0913 - one argument for each option
 
 
 @jobs_app.command()
-def cancel(
-    context: typer.Context,
-    jobs: JobIds,
-    *,
-    owner: Owner = None,
-    by: Annotated[str, typer.Option(metavar="TEXT", help="Who cancels, as recorded in the job.")] = "command line",
-    as_json: AsJson = False,
-) -> None:
-    """Cancel jobs that have not ended. Running ones are told to stop, and their transaction is rolled back."""
-    with opened(context) as horae:
-        for_each(jobs, lambda job: _say(horae.jobs.cancel(job, owner=whose(owner), by=by), line_of, as_json=as_json))
-
-
-@jobs_app.command()
-def retry(context: typer.Context, jobs: JobIds, *, owner: Owner = None, as_json: AsJson = False) -> None:
-    """Retry failed or cancelled jobs as new jobs (needs --app or HORAE_APP) and print the new ids."""
-    application = target_of(context).application
-    with opened(context):
-        for_each(
-            jobs,
-            lambda job: _say(application.jobs.retry(job, owner=whose(owner)), lambda new: str(new.id), as_json=as_json),
-        )
-
-
-@jobs_app.command()
-def reschedule(
-    context: typer.Context,
-    jobs: JobIds,
-    *,
-    run_at: Annotated[str | None, typer.Option(metavar="ISO", help="New earliest start.")] = None,
-    delay: Annotated[str | None, typer.Option(metavar="TIME", help="New delay from now, such as 10m.")] = None,
-    owner: Owner = None,
-    as_json: AsJson = False,
-) -> None:
-    """Move pending jobs to another time."""
-    when: dict[str, Any] = {
-        "run_at": None if run_at is None else moment(run_at),
-        "delay": None if delay is None else duration(delay),
-    }
-    with opened(context) as horae:
-        for_each(
-            jobs,
-            lambda job: _say(horae.jobs.reschedule(job, owner=whose(owner), **when), _due_line, as_json=as_json),
-        )
-
-
-@jobs_app.command()
-def delete(
-    context: typer.Context,
-    jobs: JobIds,
-    *,
-    owner: Owner = None,
-    without_hooks: Annotated[
-        bool,
-        typer.Option(
-            "--without-hooks",
-            help="Delete at once, without `before_delete`, which removes what a type keeps elsewhere.",
-        ),
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Delete ended jobs, after the `before_delete` hooks of their types.
-
-    Jobs of types that the application does not declare are deleted by the next node that has the type.
-    """
-    waiting: set[int] = set()
-    with opened(context) as horae:
-
-        def remove(job: int) -> None:
-            if not horae.jobs.delete(job, owner=whose(owner), without_hooks=without_hooks):
-                waiting.add(job)
-            elif not as_json:
-                typer.echo(f"job {job} deleted")
-            if as_json:
-                print_json({"waiting" if job in waiting else "deleted": job})
-
-        try:
-            for_each(jobs, remove)
-        finally:
-            if waiting:
-                typer.echo(_waiting(len(waiting)), err=True)
-
-
-@jobs_app.command()
 def clean(
     context: typer.Context,
     *,
@@ -279,29 +195,3 @@ def clean(
     console().print(f"{deleted} jobs deleted")
     for name, count in left.items():
         console().print(f"{count} of type {name} left for a node that has the type")
-
-
-def _waiting(count: int) -> str:
-    jobs, its = (f"{count} jobs", "their types") if count > 1 else ("1 job", "its type")
-    return f"{jobs} will be deleted by the next node that has {its}; --without-hooks deletes at once"
-
-
-def _due_line(job: Job) -> str:
-    return f"{line_of(job)}, due at {local_time(job.run_at)}"
-
-
-def _say(job: Job, text: Callable[[Job], str], *, as_json: bool) -> None:
-    print_json(as_values(job)) if as_json else typer.echo(text(job))
-
-
-def for_each(jobs: Sequence[int], act: Callable[[int], object]) -> None:
-    """Call `act` for each job, once; an error does not stop the others, but decides the exit code."""
-    code = DONE
-    for job in dict.fromkeys(jobs):
-        try:
-            act(job)
-        except HoraeError as error:
-            complain(error)
-            code = max(code, exit_code_of(error))
-    if code != DONE:
-        raise typer.Exit(code)

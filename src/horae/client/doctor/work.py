@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 
 from horae.client.doctor.finding import Finding, counted, ok, problem, warning
+from horae.domain.jobs.bulk import BULK_TYPE
 from horae.storage.jobs.owed_hooks import LeftoverJobs
 from horae.storage.operations.doctor import DueWork
 from horae.storage.operations.nodes import NodeView
@@ -50,7 +51,7 @@ def work_findings(
 def left_findings(left: Sequence[LeftoverJobs], alive: Sequence[NodeView]) -> Iterator[Finding]:
     """Report ended jobs whose hooks no live node can call."""
     for item in left:
-        if any(item.type in view.types for view in alive):
+        if any(_knows(view, item.type) for view in alive):
             continue
         what = [f"{item.past_keeping} wait to be deleted"] if item.past_keeping else []
         what += [f"{item.owed} wait for a hook"] if item.owed else []
@@ -69,7 +70,11 @@ def _due(count: int) -> str:
 
 
 def _served(work: DueWork, alive: Sequence[NodeView]) -> bool:
-    return any(_serves(view, work) and work.type in view.types for view in alive)
+    return any(_serves(view, work) and _knows(view, work.type) for view in alive)
+
+
+def _knows(view: NodeView, job_type: str) -> bool:
+    return job_type == BULK_TYPE or job_type in view.types
 
 
 def _serves(view: NodeView, work: DueWork) -> bool:
@@ -83,7 +88,7 @@ def _unserved(work: DueWork, alive: Sequence[NodeView], known: Collection[str]) 
     )
     if not any("worker" in view.roles for view in alive):
         return problem("work", f"{what}, and no node runs", "Start one: `horae run module:attribute`.")
-    if not any(work.type in view.types for view in alive):
+    if not any(_knows(view, work.type) for view in alive):
         known_here = ", but this application does" if work.type in known else ""
         return problem(
             "work",

@@ -8,12 +8,13 @@ from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 
+from horae.client.jobs.async_bulk import AsyncChangesManyJobs
 from horae.client.jobs.contention import TryAgain, with_retries_async
 from horae.client.jobs.grouping import READ_AT_ONCE
 from horae.client.jobs.jobs import Jobs
 from horae.client.jobs.members import Member
 from horae.client.jobs.waiting import of_group, of_job, until_ended_async
-from horae.client.on_threads import OnThreads, on_thread
+from horae.client.on_threads import on_thread
 from horae.domain.jobs.groups import Group
 from horae.domain.jobs.job import Job, JobId
 from horae.domain.jobs.owner import EVERYBODY, Whose
@@ -29,7 +30,7 @@ AsyncWithin: TypeAlias = AsyncSession | AsyncConnection
 JobIds: TypeAlias = list[JobId]
 
 
-class AsyncJobs(OnThreads[Jobs]):
+class AsyncJobs(AsyncChangesManyJobs):
     """Start, watch, cancel jobs from coroutines. Meanings, options and errors are those of `Jobs`."""
 
     def __init__(self, jobs: Jobs, database: Database, wakeup: WakeupChannel) -> None:

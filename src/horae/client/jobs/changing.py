@@ -126,7 +126,7 @@ class ChangesJobs(JobsBase):
     def left_over(self, older_than: Duration | None = None) -> Mapping[str, int]:
         """Return the number of jobs of each type that `clean_up` leaves to programs that know the type."""
         keep = filters.kept_seconds(older_than, self._keep)
-        found = self._database.autocommit(owed_hooks.leftover_jobs, list(self._registry.by_name), keep)
+        found = self._database.autocommit(owed_hooks.leftover_jobs, list(self._registry.runnable), keep)
         return {item.type: item.past_keeping for item in found if item.past_keeping}
 
 

@@ -2,12 +2,13 @@
 
 from copy import copy
 
+from horae.client.jobs.bulk import ChangesManyJobs
 from horae.client.jobs.changing import ChangesJobs
 from horae.client.jobs.contention import once
 from horae.client.jobs.grouping import GroupsJobs
 
 
-class Jobs(GroupsJobs, ChangesJobs):
+class Jobs(GroupsJobs, ChangesJobs, ChangesManyJobs):
     """Start, watch, cancel jobs. See `AsyncJobs` for coroutines."""
 
     def without_waiting(self) -> "Jobs":

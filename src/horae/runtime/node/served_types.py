@@ -17,7 +17,7 @@ class ServedTypes:
 
     def __init__(self, components: Components, node: NodeId, worker: Workers) -> None:
         self._components, self._node, self._worker = components, node, worker
-        self._known = tuple(components.registry.by_name)
+        self._known = components.registry.runnable
         self._changed = asyncio.Event()
         self._loop = asyncio.get_running_loop()
 
@@ -34,13 +34,14 @@ class ServedTypes:
             self._loop.call_soon_threadsafe(self._changed.set)
 
     async def _follow(self) -> None:
-        types = tuple(self._components.registry.by_name)
+        types = self._components.registry.runnable
         if types == self._known:
             return
         log.info("node %s runs jobs of types %s from now on", self._node, ", ".join(sorted(types)))
         self._known = types
         self._worker.serve(types)
         try:
-            await self._components.database.autocommit_async(nodes.set_types, self._node, types)
+            declared = tuple(self._components.registry.by_name)
+            await self._components.database.autocommit_async(nodes.set_types, self._node, declared)
         except Exception as error:  # noqa: BLE001 - only for display; the node claims the jobs all the same
             log.warning("the job types of node %s could not be recorded: %s", self._node, error)

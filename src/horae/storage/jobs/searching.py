@@ -140,6 +140,11 @@ def count(
     return total, reached is None
 
 
+def moment_in(connection: Connection, seconds: float) -> datetime:
+    """Return the moment that is so many seconds from now, by the clock of the database."""
+    return connection.execute(select(seconds_from_now(seconds))).scalar_one()
+
+
 def _read_ranges(
     connection: Connection,
     wanted: JobFilter,

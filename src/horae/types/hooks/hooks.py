@@ -53,7 +53,7 @@ class Hooks:
     @property
     def types(self) -> Collection[str]:
         """The names of the types that are registered here."""
-        return self._registry.by_name.keys()
+        return self._registry.runnable
 
     def remember(self, job_id: JobId, error: BaseException) -> None:
         """Keep the error of a body for its `on_error`; other processes can only pass the stored text to it."""

@@ -1,4 +1,4 @@
-"""Tags, and what the search of jobs reads."""
+"""Tags, what the search of jobs reads, and how far changes of many jobs have come."""
 
 from typing import Final
 
@@ -26,6 +26,18 @@ def upgrade() -> None:
         sa.Column("job_id", row_id, autoincrement=False, nullable=False),
         sa.PrimaryKeyConstraint("tag", "job_id", name="horae_job_tags_pkey"),
     )
+    op.create_table(
+        "horae_bulk_runs",
+        sa.Column("job_id", row_id, autoincrement=False, nullable=False),
+        sa.Column("lease", sa.BigInteger, nullable=False),
+        sa.Column("reached", row_id, nullable=False),
+        sa.Column("total", sa.BigInteger),
+        *(
+            sa.Column(name, sa.BigInteger, nullable=False, server_default=sa.text("0"))
+            for name in ("changed", "skipped", "failed")
+        ),
+        sa.PrimaryKeyConstraint("job_id", name="horae_bulk_runs_pkey"),
+    )
     op.create_index("horae_job_tags_job_id", "horae_job_tags", ["job_id"])
     op.execute("CREATE INDEX horae_jobs_failed ON horae_jobs (id) WHERE state = 'failed'")
     op.execute(f"CREATE INDEX horae_jobs_slow ON horae_jobs (id) WHERE {_SLOW[dialect]}")
@@ -42,5 +54,6 @@ def downgrade() -> None:
         op.drop_index("horae_jobs_params", "horae_jobs")
     op.drop_index("horae_jobs_slow", "horae_jobs")
     op.drop_index("horae_jobs_failed", "horae_jobs")
+    op.drop_table("horae_bulk_runs")
     op.drop_table("horae_job_tags")
     op.drop_column("horae_jobs", "tags")

@@ -1,0 +1,77 @@
+"""Changes of many jobs from the command line: the options that choose them, the question, and the answer."""
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, Literal, TypeAlias
+
+import typer
+
+from horae.cli.context import opened
+from horae.cli.failures import WRONG_CALL, complain
+from horae.cli.options import whose
+from horae.cli.printing.job_views import COLUMNS, as_values
+from horae.cli.printing.output import print_json, print_table
+
+Action: TypeAlias = Literal["cancel", "retry", "delete", "reschedule"]
+DONE_TO: Final[dict[str, str]] = {
+    "cancel": "cancelled", "retry": "retried", "delete": "deleted", "reschedule": "rescheduled",
+}  # fmt: skip
+States = Annotated[
+    list[str] | None,
+    typer.Option("--state", metavar="STATE", help="Jobs in this state; `!failed` for any other state. Repeatable."),
+]
+Types = Annotated[list[str] | None, typer.Option("--type", metavar="TYPE", help="Jobs of this type. Repeatable.")]
+Queues = Annotated[list[str] | None, typer.Option("--queue", metavar="NAME", help="Jobs in this queue. Repeatable.")]
+AllJobs = Annotated[bool, typer.Option("--all", help="All jobs, if no other option limits them.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Count and show the jobs, and change nothing.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before many jobs are changed.")]
+
+
+def filter_of(  # noqa: PLR0913 - one argument for each option
+    ids: Sequence[int] | None, states: list[str] | None, types: list[str] | None, queues: list[str] | None,
+    query: str | None, owner: str | None, *, all_jobs: bool,
+) -> dict[str, Any] | None:  # fmt: skip
+    """Return the filter that the options name, None if the jobs are named by their IDs. Exits if both or none are."""
+    given: dict[str, Any] = {"states": states, "types": types, "queues": queues, "query": query}
+    chosen = {name: value for name, value in given.items() if value}
+    if ids and (chosen or all_jobs):
+        complain("name the jobs either by their IDs or by options such as --query, not by both")
+        raise typer.Exit(WRONG_CALL)
+    if ids:
+        return None
+    if not chosen and not all_jobs:
+        complain("name the jobs: by their IDs, by options such as --query or --state, or all with --all")
+        raise typer.Exit(WRONG_CALL)
+    return {**chosen, "owner": whose(owner), "all": all_jobs}
+
+
+def change_many(
+    context: typer.Context, action: Action, which: dict[str, Any], *, dry_run: bool, yes: bool, as_json: bool
+) -> None:
+    """Create the job that changes the jobs, after a question; with `dry_run` only count them."""
+    with opened(context) as horae:
+        change = getattr(horae.jobs, f"{action}_many")
+        if dry_run or not yes:
+            preview = change(**which, preview=True)
+            number = f"{preview.count:,}" if preview.complete else f"more than {preview.count:,}"
+            if dry_run:
+                if as_json:
+                    newest = [as_values(job) for job in preview.newest]
+                    print_json({"count": preview.count, "complete": preview.complete, "newest": newest})
+                    return
+                print_table(COLUMNS, preview.newest, empty="No matching jobs.")
+                typer.echo(f"{number} jobs would be {DONE_TO[action]}")
+                return
+            _ask(f"{number} jobs will be {DONE_TO[action]}. Continue?")
+        job = change(**{"by": "command line", **which})
+    if as_json:
+        print_json(as_values(job))
+    else:
+        typer.echo(job.id)
+
+
+def _ask(question: str) -> None:
+    if not sys.stdin.isatty():
+        complain("many jobs would be changed: add --yes, or look first with --dry-run")
+        raise typer.Exit(WRONG_CALL)
+    typer.confirm(question, abort=True, err=True)

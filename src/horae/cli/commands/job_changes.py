@@ -1,0 +1,183 @@
+"""The commands of `horae jobs` that change jobs: those with these IDs, or by one job all that meet a filter."""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from horae.cli.bulk import AllJobs, DryRun, Queues, States, Types, Yes, change_many, filter_of
+from horae.cli.context import opened, target_of
+from horae.cli.failures import DONE, complain, exit_code_of
+from horae.cli.moments import moment
+from horae.cli.options import AsJson, Owner, Query, SomeJobIds, whose
+from horae.cli.printing.job_views import as_values, line_of
+from horae.cli.printing.output import local_time, print_json
+from horae.cli.values import duration
+from horae.domain.jobs.job import Job
+from horae.errors import HoraeError
+
+
+def cancel(  # noqa: PLR0913 - one argument for each option
+    context: typer.Context,
+    jobs: SomeJobIds = None,
+    *,
+    owner: Owner = None,
+    by: Annotated[str, typer.Option(metavar="TEXT", help="Who cancels, as recorded in the job.")] = "command line",
+    state: States = None,
+    type_: Types = None,
+    queue: Queues = None,
+    query: Query = None,
+    all_jobs: AllJobs = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Cancel jobs that have not ended. Running ones are told to stop, and their transaction is rolled back.
+
+    Instead of IDs, options such as --query choose the jobs; then one job cancels them, and its id is printed.
+    """
+    if (which := filter_of(jobs, state, type_, queue, query, owner, all_jobs=all_jobs)) is not None:
+        change_many(context, "cancel", which | {"by": by}, dry_run=dry_run, yes=yes, as_json=as_json)
+        return
+    with opened(context) as horae:
+        for_each(
+            jobs or (), lambda job: _say(horae.jobs.cancel(job, owner=whose(owner), by=by), line_of, as_json=as_json)
+        )
+
+
+def retry(  # noqa: PLR0913 - as above
+    context: typer.Context,
+    jobs: SomeJobIds = None,
+    *,
+    owner: Owner = None,
+    state: States = None,
+    type_: Types = None,
+    queue: Queues = None,
+    query: Query = None,
+    all_jobs: AllJobs = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Retry failed or cancelled jobs as new jobs (needs --app or HORAE_APP) and print the new ids.
+
+    Instead of IDs, options such as --query choose the jobs; then one job retries them, and its id is printed.
+    """
+    if (which := filter_of(jobs, state, type_, queue, query, owner, all_jobs=all_jobs)) is not None:
+        change_many(context, "retry", which, dry_run=dry_run, yes=yes, as_json=as_json)
+        return
+    application = target_of(context).application
+    with opened(context):
+        for_each(
+            jobs or (),
+            lambda job: _say(application.jobs.retry(job, owner=whose(owner)), lambda new: str(new.id), as_json=as_json),
+        )
+
+
+def reschedule(  # noqa: PLR0913 - as above
+    context: typer.Context,
+    jobs: SomeJobIds = None,
+    *,
+    run_at: Annotated[str | None, typer.Option(metavar="ISO", help="New earliest start.")] = None,
+    delay: Annotated[str | None, typer.Option(metavar="TIME", help="New delay from now, such as 10m.")] = None,
+    owner: Owner = None,
+    state: States = None,
+    type_: Types = None,
+    queue: Queues = None,
+    query: Query = None,
+    all_jobs: AllJobs = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Move pending jobs to another time.
+
+    Instead of IDs, options such as --query choose the jobs; then one job moves them, and its id is printed.
+    """
+    when: dict[str, Any] = {
+        "run_at": None if run_at is None else moment(run_at),
+        "delay": None if delay is None else duration(delay),
+    }
+    if (which := filter_of(jobs, state, type_, queue, query, owner, all_jobs=all_jobs)) is not None:
+        change_many(context, "reschedule", which | when, dry_run=dry_run, yes=yes, as_json=as_json)
+        return
+    with opened(context) as horae:
+        for_each(
+            jobs or (),
+            lambda job: _say(horae.jobs.reschedule(job, owner=whose(owner), **when), _due_line, as_json=as_json),
+        )
+
+
+def delete(  # noqa: PLR0913 - as above
+    context: typer.Context,
+    jobs: SomeJobIds = None,
+    *,
+    owner: Owner = None,
+    without_hooks: Annotated[
+        bool,
+        typer.Option(
+            "--without-hooks",
+            help="Delete at once, without `before_delete`, which removes what a type keeps elsewhere.",
+        ),
+    ] = False,
+    state: States = None,
+    type_: Types = None,
+    queue: Queues = None,
+    query: Query = None,
+    all_jobs: AllJobs = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Delete ended jobs, after the `before_delete` hooks of their types.
+
+    Jobs of types that the application does not declare are deleted by the next node that has the type.
+    Instead of IDs, options such as --query choose the jobs; then one job deletes them, and its id is printed.
+    """
+    if (which := filter_of(jobs, state, type_, queue, query, owner, all_jobs=all_jobs)) is not None:
+        change_many(
+            context, "delete", which | {"without_hooks": without_hooks}, dry_run=dry_run, yes=yes, as_json=as_json
+        )
+        return
+    waiting: set[int] = set()
+    with opened(context) as horae:
+
+        def remove(job: int) -> None:
+            if not horae.jobs.delete(job, owner=whose(owner), without_hooks=without_hooks):
+                waiting.add(job)
+            elif not as_json:
+                typer.echo(f"job {job} deleted")
+            if as_json:
+                print_json({"waiting" if job in waiting else "deleted": job})
+
+        try:
+            for_each(jobs or (), remove)
+        finally:
+            if waiting:
+                typer.echo(_waiting(len(waiting)), err=True)
+
+
+def _waiting(count: int) -> str:
+    jobs, its = (f"{count} jobs", "their types") if count > 1 else ("1 job", "its type")
+    return f"{jobs} will be deleted by the next node that has {its}; --without-hooks deletes at once"
+
+
+def _say(job: Job, text: Callable[[Job], str], *, as_json: bool) -> None:
+    print_json(as_values(job)) if as_json else typer.echo(text(job))
+
+
+def _due_line(job: Job) -> str:
+    return f"{line_of(job)}, due at {local_time(job.run_at)}"
+
+
+def for_each(jobs: Sequence[int], act: Callable[[int], object]) -> None:
+    """Call `act` for each job, once; an error does not stop the others, but decides the exit code."""
+    code = DONE
+    for job in dict.fromkeys(jobs):
+        try:
+            act(job)
+        except HoraeError as error:
+            complain(error)
+            code = max(code, exit_code_of(error))
+    if code != DONE:
+        raise typer.Exit(code)
