@@ -14,6 +14,8 @@ from redis import ConnectionPool, Redis, RedisError
 from redis.backoff import NoBackoff
 from redis.client import Pipeline, PubSub
 from redis.exceptions import AuthenticationError
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 
 from horae.errors import ConfigurationError
@@ -24,6 +26,8 @@ from horae.redis_access.url import checked_redis_url
 
 UNUSABLE: Final = (RedisError, OSError)
 """What a command raises if the server does not answer, or answers with an error."""
+LOST: Final = (RedisConnectionError, RedisTimeoutError, OSError)
+"""What a command raises if its connection was lost, or could not be made."""
 
 _of_the_parent: Final[list[object]] = []
 """Clients that a fork has copied: a TLS connection that is closed here would end the parent's session."""
@@ -76,9 +80,13 @@ class RedisAccess:
 
         Raises one of `UNUSABLE`, also if only one of the commands fails.
         """
-        with self._client.pipeline(transaction=False) as pipeline:
-            fill(pipeline)
-            return pipeline.execute()
+        try:
+            with self._client.pipeline(transaction=False) as pipeline:
+                fill(pipeline)
+                return pipeline.execute()
+        except LOST:
+            self.close()  # what broke one connection may have broken all, and each would fail one call more
+            raise
 
     def subscription(self, channel: str) -> "ChannelConnection":
         """Connect, and subscribe to a channel; raises one of `UNUSABLE`."""

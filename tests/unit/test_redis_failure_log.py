@@ -1,0 +1,66 @@
+"""Failures of Redis are logged once in 30 seconds, however many commands fail, and the end of a failure once."""
+
+import logging
+
+import pytest
+
+from horae.redis_access.failure_log import FailureLog
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def log(clock: Clock, caplog: pytest.LogCaptureFixture) -> FailureLog:
+    caplog.set_level(logging.INFO)
+    return FailureLog("redis://h/0", clock)
+
+
+def levels(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.levelname for record in caplog.records]
+
+
+def test_one_warning_in_thirty_seconds_for_all_parts(
+    log: FailureLog, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    for second in range(60):
+        clock.now = 1000.0 + second
+        log.failed("live state", "refused")
+        log.failed("hints", "refused")
+    assert levels(caplog) == ["WARNING"] * 2
+    assert caplog.messages[0] == (
+        "Redis (redis://h/0) cannot be used for live state; until it can, the database keeps live state, and nodes "
+        "poll: refused"
+    )
+
+
+def test_a_failure_that_comes_and_goes_is_no_flood(
+    log: FailureLog, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    for second in range(29):
+        clock.now = 1000.0 + second
+        log.failed("live state", "out of memory")
+        log.works("hints")
+        log.works("live state")
+    assert levels(caplog) == ["WARNING", "INFO"]
+
+
+def test_it_works_again_once_all_parts_do(log: FailureLog, caplog: pytest.LogCaptureFixture) -> None:
+    log.works("live state")
+    log.failed("live state", "refused")
+    log.failed("hints", "refused")
+    log.works("live state")
+    assert (levels(caplog), log.failing) == (["WARNING"], {"hints": "refused"})
+    log.works("hints")
+    log.works("hints")
+    assert (levels(caplog), log.failing) == (["WARNING", "INFO"], {})
+    assert caplog.messages[-1] == "Redis (redis://h/0) can be used again"
