@@ -24,7 +24,7 @@ from horae.storage.jobs.tables import jobs
 from horae.storage.operations import nodes
 from horae.storage.outcomes import run_ending, settling, settling_statements
 from horae.storage.schedules import writing
-from tests.simulation import group_removals, removals
+from tests.simulation import group_removals, removals, time_removals
 from tests.simulation.plan import Operation, Plan, faults_of, plan_of
 from tests.simulation.removals import Patch, instead, statement, together
 
@@ -170,6 +170,19 @@ IN_SUITE: Final = (
         "body-may-commit", "a body cannot commit its own transaction",
         instead(commit_guard, "_refuse_commit", removals.ignore),
         test="tests/runtime/test_transactions.py::test_a_body_cannot_commit_its_own_transaction",
+    ),
+    Ablation(
+        "expired-claimed", "a claim leaves out jobs that have expired", time_removals.claiming_expired_jobs,
+        test="tests/client/test_expiry.py::test_no_claim_takes_an_expired_job_even_before_it_is_failed[sqlite]",
+    ),
+    Ablation(
+        "key-unlocked", "one transaction at a time decides whether a job with a key is a duplicate",
+        time_removals.deciding_without_the_lock,
+        test="tests/client/test_debounce.py::test_rivals_share_one_job[postgresql]",
+    ),
+    Ablation(
+        "keep-ignored", "ended jobs are kept as long as their type says", time_removals.keeping_all_alike,
+        test="tests/client/test_keep.py::test_each_job_is_kept_as_its_type_says_for_its_state[sqlite]",
     ),
     Ablation(
         "then-outside-transaction", "the job after a group is released in the transaction that ends the last member",

@@ -233,6 +233,8 @@ class Sweeper:
                 return
 
     async def _expire(self, limit: Limit, seconds: Mapping[str, float]) -> Sequence[Job]:
+        if not seconds:  # no type has this limit
+            return ()
         return await self._fail(await self._database.autocommit_async(time_limits.overdue, limit, seconds), limit)
 
     async def _fail_expired(self) -> Sequence[Job]:
