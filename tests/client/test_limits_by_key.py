@@ -204,3 +204,26 @@ def test_the_command_line(horae: Horae, database: Database) -> None:
     assert run("limits", "reset", "partner")["changed"] is None
     assert run("queues", "fair", "mail", "--by", "owner") == {"name": "mail", "fair_by": "owner"}
     assert run("queues", "fair", "mail", "--by", "none") == {"name": "mail", "fair_by": None}
+
+
+def test_why_a_job_waits(horae: Horae) -> None:
+    def reason(job_id: int) -> str:
+        return horae.jobs.waiting_reason(job_id) or ""
+
+    @horae.job
+    def mail() -> None: ...
+
+    first, second = (horae.jobs.start("call", account="a") for _ in range(2))
+    assert reason(second.id) == "No node has looked at its limits yet."
+    assert claim(horae) == [first.id]
+    assert horae.jobs.waiting_reason(first.id) is None
+    assert reason(second.id).startswith(
+        "Limit 'call.rate.account' (10 per hour, burst 1) holds it back for key 'a', until 20"
+    )
+    assert reason(horae.jobs.start(mail, delay="1h").id).startswith("It is due at")
+    after = horae.jobs.start(mail, after=[second])
+    assert reason(after.id) == f"It waits for other jobs to end: {second.id}."
+    free = horae.jobs.start(mail)
+    assert reason(free.id) == "No node that knows its type and serves its queue has a free slot."
+    horae.queues.pause("default")
+    assert reason(free.id) == "Queue 'default' is paused."

@@ -5,15 +5,15 @@ from functools import partial
 from typing import Any
 
 import pytest
-from sqlalchemy import cast, func, select, update
+from sqlalchemy import Connection, cast, func, select, update
 
 from horae.domain.jobs.job import Claim, JobId, NodeId
 from horae.domain.limits.numbers import LimitNumbers
 from horae.storage.engine.database import Database
-from horae.storage.jobs import claims, creation, filing, lane_claims
+from horae.storage.jobs import claims, creation, filing, lane_claims, lane_cleaning
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.creation import NewJob
-from horae.storage.jobs.limit_tables import buckets, lanes
+from horae.storage.jobs.limit_tables import buckets, lane_buckets, lanes
 from horae.storage.jobs.tables import jobs
 from horae.storage.operations import queues as queue_operations
 from horae.storage.outcomes import cancelling
@@ -298,3 +298,21 @@ def test_unreadable_limits_hold_nothing_up(database: Database) -> None:
     strange = started(database, limits='{"weight": "x", "limits": [["a", "b", {"rate": 3}], 4]}')
     fine = job(database)
     assert taken(database) == [strange, fine]
+
+
+def test_lanes_and_buckets_that_are_not_needed_are_deleted(database: Database) -> None:
+    first, second, rate = job(database), job(database, "b"), job(database, numbers=TEN_AN_HOUR)
+    got = claimed(database)
+    assert [claim.id for claim in got] == [first, second, rate]
+    settled(database, success(got[0]), success(got[2]))
+    waits = job(database, "b")
+    file_all(database)
+    while database.transact(lane_cleaning.clean):
+        pass
+    counts = [select(func.count()).select_from(table) for table in (lanes, lane_buckets, buckets)]
+    # Left are the lane with a running job, and the rate that remembers a start.
+    assert [database.transact(Connection.scalar, each) for each in counts] == [1, 1, 2]
+    settled(database, success(got[1]))
+    assert taken(database) == [waits]
+    again_first = job(database)
+    assert taken(database) == [again_first]

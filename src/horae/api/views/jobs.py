@@ -16,6 +16,7 @@ from horae.domain.jobs.job import Job, JobId, JobState
 from horae.storage.engine.database import Database
 from horae.storage.jobs import reading
 from horae.storage.jobs.reading import Attempt
+from horae.storage.jobs.waiting_reason import waiting_reason
 from horae.storage.operations import queues
 from horae.types.hooks.hooks import Hooks
 from horae.types.job_type import JobType, has_hook
@@ -93,6 +94,7 @@ class JobDetail(JobView):
     error: str | None = Field(None, description="Why the job failed, for its developer; shown to staff.")
     unique_key: str | None = None
     retry_of: int | None = Field(None, description="The job that this one retries.")
+    waiting_reason: str | None = Field(None, description="Why a pending job has not started, in one sentence.")
     queue_is_paused: bool = Field(default=False, description="The job is pending, and its queue is paused.")
 
 
@@ -158,6 +160,7 @@ class JobViews:
         detail.params = shown_parameters(self._registry, job.type, job.params)
         detail.error = job.error if technical else None
         detail.queue_is_paused = self._is_paused(job)
+        detail.waiting_reason = self._database.autocommit(waiting_reason, job)
         return detail
 
     def page(self, page: JobPage) -> JobList:

@@ -34,7 +34,7 @@ ATTEMPT_COLUMNS: Final[Columns] = {
 }  # fmt: skip
 
 
-def print_job(job: Job, attempts: Sequence[Attempt]) -> None:
+def print_job(job: Job, attempts: Sequence[Attempt], waiting_reason: str | None = None) -> None:
     """Print all fields of a job and its attempts."""
     shown = {
         **as_values(job),
@@ -43,6 +43,7 @@ def print_job(job: Job, attempts: Sequence[Attempt]) -> None:
         "attempt": f"{job.attempt} of {job.max_attempts}",
         "meta": job.meta or None,
         "tags": ", ".join(job.tags) or None,
+        "waiting_reason": waiting_reason,
     }
     del shown["max_attempts"]
     print_fields((name.replace("_", " "), value) for name, value in shown.items())

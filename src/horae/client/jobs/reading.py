@@ -20,6 +20,7 @@ from horae.errors import InvalidRequest, JobFailed, JobWasCancelled, quoted
 from horae.storage.jobs import logs, reading, searching
 from horae.storage.jobs.reading import Attempt, JobFilter
 from horae.storage.jobs.searching import Search
+from horae.storage.jobs.waiting_reason import waiting_reason
 from horae.types.arguments import Timeout, of_kind, seconds_of
 
 Attempts: TypeAlias = list[Attempt]
@@ -73,6 +74,10 @@ class ReadsJobs(JobsBase):
         if len(found.ids) > limit:
             return JobPage(list(page), str(found.ids[limit - 1]))
         return JobPage(list(page), None if found.reached is None else str(found.reached))
+
+    def waiting_reason(self, job_id: int, *, owner: Whose = EVERYBODY) -> str | None:
+        """Return in one sentence why a pending job has not started; None for other jobs. Raises `JobDoesNotExist`."""
+        return self._database.autocommit(waiting_reason, self._stored(job_id, owner))
 
     def attempts(self, job_id: int, *, owner: Whose = EVERYBODY) -> Attempts:
         """Return how each attempt of the job ended, oldest first."""

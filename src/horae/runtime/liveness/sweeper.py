@@ -32,7 +32,7 @@ from horae.runtime.timing import SweeperTiming
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import SQLITE
 from horae.storage.engine.failures import is_transient
-from horae.storage.jobs import logs, premature, reading
+from horae.storage.jobs import lane_cleaning, logs, premature, reading
 from horae.storage.operations import doctor, nodes
 from horae.storage.outcomes import run_ending, time_limits
 from horae.storage.outcomes.time_limits import OverdueJob
@@ -121,6 +121,7 @@ class Sweeper:
         if time.monotonic() >= self._clean_at:
             self._clean_at = time.monotonic() + self._clean_every
             await self._database.in_service(self._forget_ended)
+            await self._database.in_service(self._clean_lanes)
             await self._database.in_service(self._journals.sweep)
             await self._database.in_service(self._forget_logs)
             await self._database.in_service(self._groups.forget_ended)
@@ -231,6 +232,10 @@ class Sweeper:
             log.warning("%d jobs waited for a moment before the database's clock was set back; they are due now", made)
             if made < limit:
                 return
+
+    def _clean_lanes(self) -> None:
+        while self._database.transact(lane_cleaning.clean):
+            pass
 
     async def _expire(self, limit: Limit, seconds: Mapping[str, float]) -> Sequence[Job]:
         if not seconds:  # no type has this limit

@@ -1,0 +1,89 @@
+"""Why a pending job has not started, in one sentence: the one place where that is decided."""
+
+from typing import Any, Final
+
+from sqlalchemy import Boolean, Connection, bindparam, cast, false, select
+
+from horae.domain.jobs.job import Job, JobId, JobState, WaitsFor
+from horae.domain.limits.numbers import LimitNumbers
+from horae.errors import quoted
+from horae.storage.engine.dialect import EPOCH, MICROSECOND, database_now
+from horae.storage.jobs.group_tables import dependencies, groups
+from horae.storage.jobs.limit_tables import buckets, lanes, limits
+from horae.storage.jobs.tables import jobs, queues
+
+MOST_NAMED: Final = 5
+"""Jobs that a sentence names."""
+
+_of_job = jobs.c.id == bindparam("job_id")
+FACTS: Final = (
+    select(
+        cast(jobs.c.run_at <= database_now(), Boolean()).label("is_due"), jobs.c.lane_id, queues.c.paused_at,
+        queues.c.concurrency_limit, queues.c.fair_by, buckets.c.limit_name, buckets.c.key, buckets.c.opens_at,
+        limits.c.declared, limits.c.changed,
+    )
+    .select_from(
+        jobs.outerjoin(queues, queues.c.name == jobs.c.queue)
+        .outerjoin(lanes, lanes.c.id == jobs.c.lane_id)
+        .outerjoin(buckets, buckets.c.id == lanes.c.held_by)
+        .outerjoin(limits, limits.c.name == buckets.c.limit_name)
+    )
+    .where(_of_job)
+)  # fmt: skip
+AWAITED: Final = (
+    select(dependencies.c.after_id)
+    .where(dependencies.c.job_id == bindparam("job_id"), dependencies.c.ended == false())
+    .order_by(dependencies.c.after_id)
+    .limit(MOST_NAMED + 1)
+)
+GROUP: Final = select(groups.c.id).where(groups.c.then_id == bindparam("job_id"))
+
+
+def waiting_reason(connection: Connection, job: Job) -> str | None:
+    """Return why a pending job has not started; None for other jobs."""
+    if job.state is not JobState.PENDING:
+        return None
+    if job.waits_for is WaitsFor.JOBS:
+        return _of_dependencies(connection, job.id)
+    facts = connection.execute(FACTS, {"job_id": job.id}).one_or_none()
+    return None if facts is None else _held_back(job, facts) or _next_in_line(job, facts)
+
+
+def _held_back(job: Job, facts: Any) -> str | None:
+    """Return what keeps the job from being claimed."""
+    if not facts.is_due:
+        return f"It is due at {job.run_at:%Y-%m-%d %H:%M:%S} UTC."
+    if facts.paused_at is not None:
+        return f"Queue {quoted(job.queue)} is paused."
+    if facts.limit_name is not None:
+        return _of_limit(facts)
+    return None
+
+
+def _next_in_line(job: Job, facts: Any) -> str:
+    """Return what a job waits for that any node may claim."""
+    if job.waits_for is WaitsFor.LIMIT and facts.lane_id is None:
+        return "No node has looked at its limits yet."
+    if facts.fair_by is not None:
+        return f"Others come before it: queue {quoted(job.queue)} is fair by {facts.fair_by}, or no slot is free."
+    if facts.concurrency_limit is not None:
+        return f"No slot is free, or queue {quoted(job.queue)} runs {facts.concurrency_limit} jobs, as many as it may."
+    return "No node that knows its type and serves its queue has a free slot."
+
+
+def _of_limit(facts: Any) -> str:
+    numbers = LimitNumbers.from_json(facts.declared if facts.changed is None else facts.changed)
+    key = f" for key {quoted(facts.key)}" if facts.key else ""
+    until = "until a running job ends"
+    if facts.opens_at is not None:
+        until = f"until {EPOCH + facts.opens_at * MICROSECOND:%Y-%m-%d %H:%M:%S} UTC at least"
+    return f"Limit {quoted(facts.limit_name)} ({numbers.text}) holds it back{key}, {until}."
+
+
+def _of_dependencies(connection: Connection, job_id: JobId) -> str:
+    group = connection.execute(GROUP, {"job_id": job_id}).scalar_one_or_none()
+    if group is not None:
+        return f"It waits for the members of group {group} to end."
+    awaited = [str(id_) for id_ in connection.execute(AWAITED, {"job_id": job_id}).scalars()]
+    named = ", ".join(awaited[:MOST_NAMED]) + (" and others" if len(awaited) > MOST_NAMED else "")
+    return f"It waits for other jobs to end: {named}." if awaited else "It waits for other jobs to end."
