@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from horae.client.jobs import cancelling as client_cancelling
 from horae.domain.cluster.liveness import Contact
+from horae.domain.limits.choosing import Chooser
 from horae.runtime.bodies import finished_run, runner
 from horae.runtime.claims.settler import Repetition, Settler
 from horae.runtime.claims.worker import Worker
@@ -19,7 +20,7 @@ from horae.runtime.journal.journal import Journal
 from horae.runtime.liveness.sweeper import Sweeper
 from horae.runtime.node.contact import ContactReports
 from horae.storage.engine.connections import commit_guard
-from horae.storage.jobs import claims, limited_claims
+from horae.storage.jobs import claims, lane_statements, limited_claims
 from horae.storage.jobs.tables import jobs
 from horae.storage.operations import nodes
 from horae.storage.outcomes import run_ending, settling, settling_statements
@@ -193,6 +194,14 @@ IN_SUITE: Final = (
         "dependency-not-noted", "the row of a job notes that others wait for its end",
         group_removals.ends_unobserved,
         test="tests/storage/test_groups.py::test_a_job_waits_for_the_last_of_several[sqlite]",
+        "bucket-read-unlocked", "the state of a rate is read under its lock",
+        instead(lane_statements, "LOCK_BUCKETS", removals.UNLOCKED_BUCKETS),
+        test="tests/storage/test_lanes.py::test_two_claims_do_not_take_the_same_start_of_a_rate[postgresql]",
+    ),
+    Ablation(
+        "fair-queue-starves", "an owner who had a turn waits behind the others",
+        instead(Chooser, "_place", lambda _, lane: (-lane.priority, lane.place)),
+        test="tests/storage/test_lanes.py::test_owners_take_turns_in_a_fair_queue[sqlite]",
     ),
 )  # fmt: skip
 ABLATIONS: Final[Mapping[str, Ablation]] = {each.name: each for each in (*IN_SIMULATION, *IN_SUITE)}

@@ -17,7 +17,7 @@ from horae.errors import LeaseLost
 from horae.runtime.bodies import runner
 from horae.runtime.claims.settler import Settler
 from horae.storage.engine.dialect import PerDialect
-from horae.storage.jobs import claims, limited_claims
+from horae.storage.jobs import claims, lane_statements, limited_claims
 from horae.storage.jobs.tables import jobs
 from horae.storage.outcomes import cancelling, settling, settling_statements
 from horae.storage.schedules import writing
@@ -183,3 +183,12 @@ _settle_within: Final = runner.settle_within
 def hinting_at_once() -> AbstractContextManager[Any]:
     """Send a hint within the caller's transaction."""
     return mock.patch.object(starting, "after_commit", lambda _session, send: send())
+
+
+def _without_lock(dialect: str) -> Any:
+    read = lane_statements.locked_buckets(dialect)
+    read._for_update_arg = None  # noqa: SLF001 - as if it had never been asked for
+    return read
+
+
+UNLOCKED_BUCKETS: Final = PerDialect(_without_lock)

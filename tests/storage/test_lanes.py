@@ -17,7 +17,7 @@ from horae.storage.jobs.limit_tables import buckets, lane_buckets, lanes
 from horae.storage.jobs.tables import jobs
 from horae.storage.operations import queues as queue_operations
 from horae.storage.outcomes import cancelling
-from tests.storage.arrange import NODE, OTHER, again, at_once, settled, started, success
+from tests.storage.arrange import NODE, OTHER, POSTGRESQL, again, at_once, settled, started, success
 
 ONE_AT_A_TIME = LimitNumbers(concurrency=1)
 TEN_AN_HOUR = LimitNumbers(amount=10, period=3600 * 10**6, burst=2, window="bucket")
@@ -316,3 +316,18 @@ def test_lanes_and_buckets_that_are_not_needed_are_deleted(database: Database) -
     assert taken(database) == [waits]
     again_first = job(database)
     assert taken(database) == [again_first]
+
+
+@POSTGRESQL
+def test_two_claims_do_not_take_the_same_start_of_a_rate(database: Database) -> None:
+    """Two queues under one bucket: a claim whose transaction is still open has taken what the other one would take."""
+    first = [job(database, numbers=TEN_AN_HOUR, queue="one") for _ in range(2)]
+    batch(database, 2, limited(("api", "a", TEN_AN_HOUR)), queue="two")
+    file_all(database)
+    mine, other = (ClaimScope(node=NODE, types=["import"], queues=[queue]) for queue in ("one", "two"))
+    with database.engine.begin() as open_claim, database.engine.begin() as rival:
+        assert [claim.id for claim in lane_claims.claim(open_claim, mine, 2, 2).claims] == first
+        rival.exec_driver_sql("SET LOCAL lock_timeout = '1s'")  # it fails rather than waits
+        found = lane_claims.claim(rival, other, 2, 2)
+        assert (found.claims, found.skipped) == ([], True)
+    assert database.transact(lane_claims.claim, other, 2, 2).claims == []

@@ -158,15 +158,20 @@ def _lanes_of(dialect: str) -> ColumnElement[bool]:
 BUCKETS_OF: Final = PerDialect(
     lambda dialect: select(lane_buckets.c.lane_id, lane_buckets.c.bucket_id).where(_lanes_of(dialect))
 )
-LOCK_BUCKETS: Final = PerDialect(
-    lambda dialect: (
+
+
+def locked_buckets(dialect: str) -> Select[Any]:
+    """Lock buckets and read their states; not those that another node has locked."""
+    return (
         select(buckets.c.id, buckets.c.state, buckets.c.waiting, limits.c.declared, limits.c.changed)
         .select_from(buckets.join(limits, limits.c.name == buckets.c.limit_name))
         .where(member_of(dialect, buckets.c.id, "buckets", of=IdList))
         .order_by(buckets.c.id)
         .with_for_update(skip_locked=True, of=buckets)
     )
-)
+
+
+LOCK_BUCKETS: Final = PerDialect(locked_buckets)
 LOCK_QUEUES: Final = PerDialect(
     lambda dialect: (
         select(queues.c.name, queues.c.concurrency_limit)

@@ -181,6 +181,49 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/jobs/bulk/{action}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change Jobs
+         * @description Start a job that cancels, retries, deletes or reschedules all jobs that meet the filter.
+         *
+         *     It shows its progress, can be cancelled, and has the counts in its result. Only staff may delete jobs; owners retry
+         *     only jobs of public types.
+         */
+        post: operations["change_jobs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/jobs/bulk/{action}/preview/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Preview Change
+         * @description Count the jobs that a change would change now, and show the newest of them.
+         */
+        post: operations["preview_change"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/jobs/{job_id}/": {
         parameters: {
             query?: never;
@@ -581,6 +624,30 @@ export interface paths {
         patch: operations["alter_schedule"];
         trace?: never;
     };
+    "/api/schedules/{schedule_id}/backfill/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Backfill Schedule
+         * @description Run the schedule for its past nominal times in a range, each at most once. For staff.
+         */
+        post: operations["backfill_schedule"];
+        /**
+         * Undo Backfill
+         * @description Remove the past times that still wait; runs that have begun go on. For staff.
+         */
+        delete: operations["undo_backfill"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/schedules/{schedule_id}/errors/": {
         parameters: {
             query?: never;
@@ -939,6 +1006,146 @@ export interface components {
             next: string | null;
         };
         /**
+         * BackfillRange
+         * @description A range of past nominal times, `start <= time < end`.
+         */
+        BackfillRange: {
+            /**
+             * Dry Run
+             * @description Count the times and add none.
+             * @default false
+             */
+            dry_run: boolean;
+            /**
+             * End
+             * Format: date-time
+             */
+            end: string;
+            /**
+             * Limit
+             * @description Times that it may have at most.
+             * @default 1000
+             */
+            limit: number;
+            /**
+             * Start
+             * Format: date-time
+             */
+            start: string;
+        };
+        /**
+         * BackfillRemoved
+         * @description How many past times are no longer to be run.
+         */
+        BackfillRemoved: {
+            /** Removed */
+            removed: number;
+        };
+        /**
+         * BackfillResult
+         * @description What a backfill added, or would add.
+         */
+        BackfillResult: {
+            /** Added */
+            added: number;
+            /**
+             * Excluded
+             * @description Further times, which the exclusion calendar leaves out.
+             */
+            excluded: number;
+            /** First */
+            first: string | null;
+            /**
+             * Known
+             * @description Those that were run before, or wait already.
+             */
+            known: number;
+            /** Last */
+            last: string | null;
+            /**
+             * Times
+             * @description The nominal times in the range that are to be run.
+             */
+            times: number;
+        };
+        /**
+         * BulkAction
+         * @description What is done to each of the jobs.
+         * @enum {string}
+         */
+        BulkAction: "cancel" | "retry" | "delete" | "reschedule";
+        /**
+         * BulkChange
+         * @description Which jobs to change: those that meet every filter. Owners change only their own jobs.
+         */
+        BulkChange: {
+            /**
+             * All
+             * @description Needed if no filter is given.
+             * @default false
+             */
+            all: boolean;
+            /**
+             * Delay
+             * @description The new time, from now; only for `reschedule`.
+             * @example 10m
+             */
+            delay?: string | null;
+            /**
+             * Owner
+             * @description Owner of the jobs; only for staff.
+             */
+            owner?: string | null;
+            /**
+             * Query
+             * @description Terms that the jobs must all meet, as in `q` of the list of jobs.
+             * @example error:timeout created:2026-11-01..
+             */
+            query?: string | null;
+            /** Queues */
+            queues?: string[] | null;
+            /**
+             * Run At
+             * @description The new time; only for `reschedule`.
+             */
+            run_at?: string | null;
+            /**
+             * Schedule Id
+             * @description Only the runs of this schedule.
+             */
+            schedule_id?: number | null;
+            /**
+             * States
+             * @description States; `!` in front excludes one.
+             */
+            states?: string[] | null;
+            /** Types */
+            types?: string[] | null;
+            /**
+             * Without Hooks
+             * @description Call no `before_delete`; only for `delete`.
+             */
+            without_hooks?: boolean | null;
+        };
+        /**
+         * BulkCount
+         * @description What a change would change now.
+         */
+        BulkCount: {
+            /**
+             * Complete
+             * @description False if there was not enough time to count all of the jobs.
+             */
+            complete: boolean;
+            /** Count */
+            count: number;
+            /**
+             * Newest
+             * @description The first of the jobs.
+             */
+            newest: components["schemas"]["JobView"][];
+        };
+        /**
          * CatchUp
          * @description What happens to times that passed while no node could run them.
          * @enum {string}
@@ -1263,6 +1470,11 @@ export interface components {
              * Format: date-time
              */
             updated_on: string;
+            /**
+             * Waiting Reason
+             * @description Why a pending job has not started, in one sentence.
+             */
+            waiting_reason?: string | null;
             /**
              * Waits For
              * @description What holds a pending job back even when it is due: `jobs` that must end first, or a `limit`.
@@ -1993,6 +2205,11 @@ export interface components {
          * @description A schedule as on its own page.
          */
         ScheduleDetail: {
+            /**
+             * Backfill Next
+             * @description The first past time that waits to be run.
+             */
+            backfill_next: string | null;
             /** Backoff */
             backoff: string;
             /** Catch Up */
@@ -3122,6 +3339,148 @@ export interface operations {
             };
             /** @description Not permitted, or a request from another site. */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_jobs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                action: components["schemas"]["BulkAction"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BulkChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobDetail"];
+                };
+            };
+            /** @description The request is invalid, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Authentication required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not permitted, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found, or owned by another user. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    preview_change: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                action: components["schemas"]["BulkAction"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BulkChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkCount"];
+                };
+            };
+            /** @description The request is invalid, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Authentication required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not permitted, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found, or owned by another user. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4669,6 +5028,155 @@ export interface operations {
             };
             /** @description The body is too large. */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    backfill_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of a schedule. */
+                schedule_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BackfillRange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BackfillResult"];
+                };
+            };
+            /** @description The request is invalid, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Authentication required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not permitted, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found, or owned by another user. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    undo_backfill: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of a schedule. */
+                schedule_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BackfillRemoved"];
+                };
+            };
+            /** @description The request is invalid, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Authentication required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not permitted, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found, or owned by another user. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
