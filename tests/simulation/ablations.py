@@ -194,6 +194,8 @@ IN_SUITE: Final = (
         "dependency-not-noted", "the row of a job notes that others wait for its end",
         group_removals.ends_unobserved,
         test="tests/storage/test_groups.py::test_a_job_waits_for_the_last_of_several[sqlite]",
+    ),
+    Ablation(
         "bucket-read-unlocked", "the state of a rate is read under its lock",
         instead(lane_statements, "LOCK_BUCKETS", removals.UNLOCKED_BUCKETS),
         test="tests/storage/test_lanes.py::test_two_claims_do_not_take_the_same_start_of_a_rate[postgresql]",
