@@ -12,7 +12,7 @@ from typing import Final
 
 from sqlalchemy import text
 
-from horae import Backoff, Horae, JobContext
+from horae import Backoff, Horae, JobContext, Limit
 from tests.harness.body_log import log_body, logged
 
 SCHEMA: Final = "CREATE TABLE effects (job BIGINT NOT NULL, attempt INTEGER NOT NULL)"
@@ -33,7 +33,18 @@ def fault_application(url: str) -> Horae:
     _declare_stalling(horae)
     _declare_short(horae)
     _declare_holding(horae)
+    _declare_limited(horae)
     return horae
+
+
+def _declare_limited(horae: Horae) -> None:
+    """Declare jobs of which two run at a time, and twenty start in a second, for each account."""
+    limits = [Limit(concurrency=2, key="{account}"), Limit(rate="20/s", burst=3, key="{account}")]
+
+    @horae.job(limits=limits, max_attempts=MANY_ATTEMPTS, backoff=SHORT_BACKOFF)
+    async def limited(job: JobContext, account: str) -> None:
+        with logged(job):
+            await asyncio.sleep(0.02)
 
 
 def _declare_lasting(horae: Horae) -> None:

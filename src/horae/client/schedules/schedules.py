@@ -262,6 +262,11 @@ class Schedules:
         """Return the config in its stored form, checked by the type."""
         if isinstance(kind.parameters, MappedParameters):
             raise InvalidRequest(f"job type {kind.type!r} keeps its parameters in a table, so it cannot be scheduled")
+        if kind.named_limits:
+            raise InvalidRequest(
+                f"job type {kind.type!r} has limits, which runs of schedules would not heed; schedule a type that "
+                "starts these jobs, or limit its queue"
+            )
         of_kind("config", config, Mapping, "a mapping of the job's parameters")
         checked = kind.parameters.check(kind.type, config)
         kind.check_schedule(config)
