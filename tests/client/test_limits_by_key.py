@@ -175,7 +175,7 @@ def test_what_is_refused_at_the_call(horae: Horae) -> None:
     with pytest.raises(InvalidRequest, match="is a rate, and cannot become a concurrency"):
         horae.limits.set("call.rate.account", concurrency=1)
     with pytest.raises(InvalidRequest, match="has limits, which runs of schedules would not heed"):
-        horae.schedules.add("nightly", "call", cron="0 3 * * *", config={"account": "a"})
+        horae.schedules.add("call", name="nightly", cron="0 3 * * *", config={"account": "a"})
     with pytest.raises(InvalidRequest, match="fair by"):
         horae.queues.fair("default", "a b")
 
