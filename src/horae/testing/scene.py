@@ -156,7 +156,7 @@ def _attempt(scenario: Scenario, horae: Horae, job_id: JobId, tracer: Tracer) ->
 def _run(scenario: Scenario, horae: Horae, claim: Claim, tracer: Tracer) -> None:
     database = horae.components.database
     context = _TracedContext(claim, tracer)
-    environment = RunEnvironment(database, NODE)
+    environment = RunEnvironment(database, NODE, around=horae.hooks.around)
     kind = _traced(scenario.job_type, tracer)
     try:
         tracer.begin()

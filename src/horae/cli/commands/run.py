@@ -190,13 +190,15 @@ def _described(horae: Horae, node: Node, options: dict[str, Any]) -> dict[str, A
         "types": sorted(horae.registry.by_name),
         "queues": options.get("queues", horae.settings.queues),
         "concurrency": options.get("concurrency", horae.settings.concurrency),
+        "processes": options.get("processes", horae.settings.processes),
     }
 
 
 def _in_words(node: dict[str, Any]) -> str:
     queues = "all queues" if node["queues"] is None else f"queues {', '.join(node['queues'])}"
     count = len(node["types"])
+    beside = "" if node["processes"] is None else f" and {node['processes']} in child processes"
     return (
         f"node {node['id']}, {count} job {'type' if count == 1 else 'types'}, {queues}, "
-        f"{node['concurrency']} at a time, {node['database']}"
+        f"{node['concurrency']} at a time{beside}, {node['database']}"
     )

@@ -68,7 +68,7 @@ def _log_failure(claim: Claim, settlement: Settlement) -> None:
     retried = settlement.state is JobState.PENDING
     then = f" and will be retried in {settlement.delay:.3g} s" if retried else ", for good"
     arguments = (claim.id, claim.type, claim.attempt, claim.max_attempts, then, settlement.error)
-    extra = {"job": claim.id, "type": claim.type, "lease": claim.lease}
+    extra: dict[str, Any] = {"job": claim.id, "type": claim.type, "lease": claim.lease}
     extra["retry_in"] = settlement.delay if retried else None
     record = log.makeRecord(log.name, logging.ERROR, __file__, 0, message, arguments, None, extra=extra)
     record.exc_text = None if settlement.traceback is None else settlement.traceback.rstrip()

@@ -69,7 +69,10 @@ def lines_as_json(lines: Sequence[LogLine]) -> dict[str, Any]:
 
 def lines_from_json(fields: Mapping[str, Any]) -> list[LogLine]:
     """Convert the values of `lines_as_json` back."""
-    return [LogLine(**{**line, "at": datetime.fromtimestamp(line["at"], UTC)}) for line in fields["lines"]]
+    given: list[dict[str, Any]] = fields["lines"]
+    for line in given:
+        line["at"] = datetime.fromtimestamp(line["at"], UTC)
+    return [LogLine(**line) for line in given]
 
 
 def run_as_json(run: FinishedRun) -> dict[str, Any]:

@@ -105,4 +105,6 @@ def forget(connection: Connection, seconds: float, limit: int) -> int:
 
 
 def _line_of(row: Any) -> LogLine:
-    return LogLine(**{**row, "job_id": JobId(row["job_id"]), "dropped": row["dropped"] or 0})
+    values: dict[str, Any] = dict(row)
+    values["dropped"] = values["dropped"] or 0
+    return LogLine(**values)
