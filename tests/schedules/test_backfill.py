@@ -1,7 +1,10 @@
 """Backfills: past nominal times are run once each, however often and by whomever they are asked for."""
 
+import signal
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from sqlalchemy import Connection
@@ -63,6 +66,7 @@ def test_times_before_the_schedule_are_run_once_in_order(hourly: Driver) -> None
     assert hourly.get("hourly").next_start == MONDAY + HOUR
     assert ask(hourly, MONDAY - 5 * HOUR, MONDAY).added == 0
     assert run_all(hourly) == 0
+    assert not hourly.horae.audit().findings
     run_until(hourly, "hourly", MONDAY + 2 * HOUR)
     assert not hourly.horae.audit().findings
     assert not problems_of(hourly)
@@ -180,6 +184,27 @@ def test_what_waits_is_taken_back(hourly: Driver) -> None:
     assert run_all(hourly) == 0
 
 
+def test_there_may_be_nothing_to_take_back(driver: Driver) -> None:
+    driver.horae.schedules.add("work", name="hourly", every="1h", next_start=MONDAY + HOUR)
+    before = driver.get("hourly")
+    assert driver.horae.schedules.undo_backfill("hourly") == 0
+    assert driver.get("hourly") == before
+
+
+@pytest.mark.parametrize("paused", [False, True])
+@pytest.mark.parametrize("trigger", [{"cron": "30 * * * *"}, {"every": "1h", "fixed": True}, {"every": "1h"}])
+def test_another_trigger_ends_a_backfill(hourly: Driver, trigger: Any, paused: bool) -> None:  # noqa: FBT001
+    ask(hourly, MONDAY - 5 * HOUR, MONDAY)
+    if paused:
+        hourly.horae.schedules.pause("hourly")
+    assert hourly.horae.schedules.alter("hourly", **trigger).backfill_next is None
+    assert rows(hourly.horae, "SELECT * FROM horae_backfill_times") == []
+    if paused:
+        hourly.horae.schedules.resume("hourly")
+    assert run_all(hourly) == (1 if trigger == {"every": "1h"} else 0)
+    assert fired(hourly) == []
+
+
 def test_a_pause_holds_it_and_resuming_goes_on(hourly: Driver) -> None:
     ask(hourly, MONDAY - 3 * HOUR, MONDAY)
     hourly.horae.schedules.pause("hourly")
@@ -216,3 +241,37 @@ def test_what_has_no_past_times_or_is_disabled_is_refused(driver: Driver) -> Non
     with pytest.raises(InvalidRequest, match=r"disabled \(paused\)"):
         ask(driver, MONDAY - DAY, MONDAY)
     assert datetime(2026, 3, 2, 10, tzinfo=UTC) == MONDAY
+
+
+KILLED: Final = """
+import os, signal, sys
+from datetime import datetime
+from horae import Horae
+from horae.client.schedules import backfill as client, schedules
+from horae.storage.schedules import backfill
+client.BATCH = schedules.BATCH = 5
+add, calls = backfill.add, []
+def add_then_die(*arguments):
+    add(*arguments)
+    calls.append(1)
+    if len(calls) == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+backfill.add = add_then_die
+horae = Horae(sys.argv[1])
+horae.job(name="work")(lambda: None)
+horae.schedules.backfill("hourly", *map(datetime.fromisoformat, sys.argv[2:]))
+"""
+
+
+def test_a_process_that_is_killed_leaves_whole_batches(hourly: Driver) -> None:
+    """What its third transaction had written is rolled back; another process completes the request."""
+    url = hourly.database.engine.url.render_as_string(hide_password=False)
+    start, end = MONDAY - DAY, MONDAY
+    command = [sys.executable, "-c", KILLED, url, start.isoformat(), end.isoformat()]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    found = ask(hourly, start, end)
+    assert (found.times, found.added, found.known) == (24, 14, 10)
+    assert run_all(hourly) == 24
+    assert len(set(fired(hourly))) == 24
+    assert not hourly.horae.audit().findings

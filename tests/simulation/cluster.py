@@ -387,6 +387,8 @@ class Caller:
                 schedules.resume(name)
             case "start later":
                 self._created([jobs.start(name, delay=timedelta(seconds=operation.number)).id])
+            case "skip" | "undo skip" | "move" | "exclude" | "include" | "backfill" | "undo backfill":
+                _change_start(schedules, operation)
             case "pause queue":
                 components.database.transact(queues.pause, name, None)
             case _:
@@ -402,3 +404,24 @@ class Caller:
     def _created(self, job_ids: Any) -> None:
         self.cluster.started.extend(job_ids)
         self.world.note(f"created {list(job_ids)}")
+
+
+def _change_start(schedules: Schedules, operation: Operation) -> None:
+    """Change the next start of a schedule, its calendar, or what is run of its past."""
+    name, length = operation.name, timedelta(seconds=operation.number)
+    view = schedules.get(name)
+    match operation.what:
+        case "skip":
+            schedules.skip_next(name)
+        case "undo skip":
+            schedules.undo_skip(name)
+        case "move":
+            schedules.alter(name, next_start=view.read_at + length)
+        case "exclude":
+            schedules.alter(name, exclude=[(view.read_at, view.read_at + length + timedelta(seconds=1))])
+        case "include":
+            schedules.alter(name, exclude=[])
+        case "backfill":
+            schedules.backfill(name, view.created_at - length - timedelta(seconds=10), view.read_at)
+        case _:
+            schedules.undo_backfill(name)

@@ -67,7 +67,10 @@ def plan_of(seed: int) -> Plan:
         hints_doubled=rng.choice((0.0, 0.3)),
         hints_late=rng.choice((0.002, 0.05, 0.5)),
         schedules=schedules,
-        operations=tuple(_operations(Random(f"{seed} operations"), schedules)),
+        operations=(
+            *_operations(Random(f"{seed} operations"), schedules),
+            *_start_changes(Random(f"{seed} start changes"), schedules),
+        ),
         faults=tuple(_faults(Random(f"{seed} faults"), nodes, heartbeats)),
     )
 
@@ -100,6 +103,17 @@ def _operations(rng: Random, schedules: Sequence[str]) -> list[Operation]:
             Operation(begin + rng.uniform(0.1, 2), "resume queue", "default"),
         ]
     return sorted(found, key=lambda item: item.at)
+
+
+def _start_changes(rng: Random, schedules: Sequence[str]) -> list[Operation]:
+    """Draw changes of next starts and backfills, for a quarter of the plans."""
+    if rng.random() >= 0.25:
+        return []
+    whats = ("skip", "undo skip", "move", "exclude", "include", "backfill", "backfill", "undo backfill")
+    return [
+        Operation(rng.uniform(0.2, ACTIVE), rng.choice(whats), rng.choice(schedules), rng.randint(0, 6))
+        for _ in range(rng.randint(1, 6))
+    ]
 
 
 Draw = Callable[[Random, int], Fault]

@@ -67,6 +67,7 @@ def show(context: typer.Context, reference: Schedule, *, as_json: AsJson = False
         return
     values = as_values(schedule)
     values["upcoming"] = ", ".join(local_time(each) for each in upcoming) or None
+    values["exclude"] = ", ".join(schedule.rules.exclude) or None
     values["overrides"] = ", ".join(declared_in_words(schedule)) or None
     del values["statistics"]
     print_fields([*values.items(), *statistics_values(schedule).items()])

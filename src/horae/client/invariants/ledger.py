@@ -56,7 +56,8 @@ class Ledger:
             self.complete = True  # the clean-up keeps the last decision, so there has been none
             self._check_end(self.row.created_at + SLACK)
         elif latest is not None:
-            self._check_end(latest.until)
+            created = self.row.created_at + SLACK
+            self._check_end(max(latest.until, created) if self.only_backfills else latest.until)
 
     def _check_after(self, latest: Any, tick: Any) -> None:
         """Compare a decision with the one before it: no time is left out between them, and none is in both."""

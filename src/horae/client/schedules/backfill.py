@@ -72,6 +72,8 @@ def add_batch(connection: Connection, reference: int | str, wanted: Range) -> tu
 def withdraw(connection: Connection, reference: int | str) -> tuple[AppliedPlan, int]:
     """Remove the times of a schedule that still wait, and return their number."""
     row = changes.locked(connection, reference)
+    if row.backfill_next is None:
+        return AppliedPlan(row, None, None), 0
     number = backfill.withdraw(connection, row.id)
     decided = plan_writing.apply_event(connection, row._replace(backfill_next=None), BackfillChanged())
     writing.write_one_time(connection, [decided.schedule])

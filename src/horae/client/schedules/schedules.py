@@ -186,7 +186,8 @@ class Schedules:
     def undo_backfill(self, reference: Reference) -> int:
         """Remove the past times that still wait to be run, and return their number; those that began go on."""
         change = change_of("schedule.undo_backfill", reference, self._registry)
-        decided, number = self._database.transact(recorded(backfill.withdraw, change), reference)
+        withdraw = recorded(backfill.withdraw, change, changed=lambda result: result[1] > 0)
+        decided, number = self._database.transact(withdraw, reference)
         self._changed(decided)
         return number
 

@@ -209,6 +209,8 @@ def _enable(snapshot: ScheduleSnapshot, unchanged: Plan, event: Activated | Resu
 def _alter(snapshot: ScheduleSnapshot, plan: Plan, before: Rules, now: datetime) -> Plan:
     """Apply new rules; if they decide the same times, the next start stays."""
     rules, mark, executing = snapshot.rules, snapshot.last_tick, snapshot.executing
+    if rules.trigger != before.trigger:
+        plan = replace(plan, backfill=())  # its times are none of the new trigger
     same = (rules.trigger, rules.jitter, rules.key) == (before.trigger, before.jitter, before.key)
     if snapshot.disabled or mark is None or same or _waits_for_initial_start(snapshot, before):
         return plan

@@ -71,7 +71,7 @@ def _change_backfill(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime)
     """Start now for the first of the past times; without one return to the start by the rules."""
     if snapshot.backfill:
         _refuse_if_disabled(snapshot, "backfill")
-    if snapshot.executing or snapshot.disabled is not None:
+    if snapshot.executing or snapshot.disabled is not None or snapshot.rules.finish_trigger is not None:
         return unchanged
     moved = None if snapshot.change is None else snapshot.change.start
     by_rules = min(filter(None, (_by_timeline(snapshot, now), moved)), default=None)

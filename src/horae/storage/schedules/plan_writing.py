@@ -123,8 +123,8 @@ def apply_plans(
     if changed:
         writing.write_one_time(connection, changed)
     for row, made in plans:
-        if made.fire is not None and fired_tick(made).reason is Reason.BACKFILL:
-            backfill.fire(connection, row.id, Timeline.of(rules_of(row)), made.fire)
+        if row.backfill_next is not None:
+            _write_backfill(connection, row, made)
     ledger = [entry for row, made in plans for entry in _new_entries(connection, row, made, fired.get(row.id), node)]
     if ledger:
         ticks.add(connection, ledger)
@@ -177,6 +177,14 @@ def _state(row: StoredSchedule, made: Plan, token: int | None) -> str:
         return ScheduleState.IDLE if made.disabled is None else ScheduleState.DISABLED
     stopping = made.stop is not None or (row.state == ScheduleState.TERMINATING and token == row.run_token)
     return ScheduleState.TERMINATING if stopping else ScheduleState.EXECUTING
+
+
+def _write_backfill(connection: Connection, row: StoredSchedule, made: Plan) -> None:
+    """Remove the past time that a plan fires from those that wait, or all if the plan has dropped them."""
+    if made.fire is not None and fired_tick(made).reason is Reason.BACKFILL:
+        backfill.fire(connection, row.id, Timeline.of(rules_of(row)), made.fire)
+    if not made.backfill:
+        backfill.withdraw(connection, row.id)
 
 
 def _new_entries(
