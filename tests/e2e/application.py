@@ -1,14 +1,16 @@
 """The application of the browser tests: an import in one transaction, failing reports, and a backup schedule."""
 
+import logging
 import time
 from datetime import timedelta
 from pathlib import Path
 
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from horae import Backoff, Horae, JobContext
+from horae import Backoff, Horae, JobContext, Limit
 
 horae = Horae()
+log = logging.getLogger("letters")
 
 
 class Base(DeclarativeBase):
@@ -61,6 +63,20 @@ def wait_for_file(job: JobContext, file: str) -> str:
         job.progress.increment(0)
         time.sleep(0.02)
     return file
+
+
+@horae.job(
+    public=True, max_count=None, tags=["letters"], limits=[Limit(name="letters", concurrency=5, key="{customer}")]
+)
+def send_letter(customer: int) -> None:
+    """Log a line."""
+    log.info("a letter to customer %d", customer)
+
+
+@horae.job(public=True, max_count=None)
+def send_letters(customers: int) -> int:
+    """Start a group of letters, and return its id."""
+    return horae.jobs.start_group([(send_letter, {"customer": number}) for number in range(customers)]).id
 
 
 LONG_NAME = "import_customers_and_their_orders_of_the_last_financial_year_from_the_old_warehouse_in_amsterdam"

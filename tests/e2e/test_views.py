@@ -14,7 +14,18 @@ from tests.harness.node_processes import wait_until
 Theme: TypeAlias = Literal["light", "dark"]
 
 AXE: Final = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
-VIEWS: Final = ("", "jobs", "jobs?states=failed", "schedules", "nodes", "queues", "deployments", "changes", "nowhere")
+VIEWS: Final = (
+    "",
+    "jobs",
+    "jobs?states=failed",
+    "schedules",
+    "nodes",
+    "queues",
+    "limits",
+    "deployments",
+    "changes",
+    "nowhere",
+)
 THEMES: Final[tuple[Theme, ...]] = ("light", "dark")
 SMALL: Final = 375
 """Pixels; the width of a small telephone."""
@@ -24,7 +35,7 @@ TOO_WIDE: Final = "() => document.documentElement.scrollWidth - document.documen
 @pytest.fixture
 def views(node: Served, tmp_path: Path) -> list[str]:
     """A node with jobs in every state and a schedule, so that all views have content."""
-    failed, finished = node.begin("print_report"), node.begin("import_people", rows=3)
+    failed, finished = node.begin("print_report"), node.begin("send_letter", customer=7)
     running = node.begin("wait_for_file", file=str(tmp_path / "gate"))
     wait_until(lambda: len(node.read("jobs/?states=failed,finished")["jobs"]) >= 2)
     schedule = node.read("schedules/")["schedules"][0]["id"]

@@ -1,0 +1,66 @@
+"""What several people need: a search, log lines, limits, groups, and schedules that skip a time."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from horae.storage.engine.database import Database
+from tests.e2e.browser import Faults
+from tests.e2e.serving import Served
+from tests.harness.node_processes import wait_until
+
+
+@pytest.fixture
+def database(sqlite_database: Database) -> Database:
+    return sqlite_database
+
+
+def test_a_job_is_found_by_its_parameter_and_shows_what_it_logged(page: Page, node: Served) -> None:
+    other, found = node.begin("send_letter", customer=1), node.begin("send_letter", customer=4711)
+    page.goto("jobs")
+    page.get_by_test_id("search").fill("tag:letters params.customer:4711")
+    page.keyboard.press("Enter")
+    expect(page.get_by_test_id(f"job-{other}")).to_have_count(0)
+    page.get_by_test_id(f"job-{found}").get_by_role("link").first.click()
+    expect(page.get_by_test_id("logs")).to_contain_text("a letter to customer 4711")
+    page.get_by_test_id("tags").get_by_text("letters").click()
+    expect(page.get_by_test_id(f"job-{other}")).to_be_visible()
+
+
+def test_a_wrong_search_is_explained(page: Page, node: Served, faults: Faults) -> None:
+    node.begin("send_letter", customer=1)
+    page.goto("jobs?q=colour:red")
+    expect(page.locator("main")).to_contain_text("colour")
+    faults.forgive()
+
+
+def test_a_group_shows_its_members(page: Page, node: Served) -> None:
+    starter = node.begin("send_letters", customers=3)
+    wait_until(lambda: node.read(f"jobs/{starter}/")["state"] == "finished")
+    group = node.read(f"jobs/{starter}/")["result"]
+    page.goto(f"groups/{group}")
+    expect(page.get_by_test_id("group-state")).to_have_text("ended")
+    page.get_by_text("3 jobs", exact=True).click()
+    page.wait_for_url(f"**/jobs?group={group}")
+    expect(page.locator("[data-testid^=job-]")).to_have_count(3)
+
+
+def test_a_limit_is_changed_and_reset(page: Page, node: Served) -> None:
+    page.goto("limits")
+    row = page.get_by_test_id("limit-letters")
+    row.get_by_role("button", name="Change").click()
+    page.get_by_label("Maximum").fill("2")
+    page.get_by_test_id("change-limit").click()
+    expect(row).to_contain_text("changed")
+    (limit,) = node.read("limits/")["limits"]
+    assert limit["changed"] == {"concurrency": 2}
+    row.get_by_role("button", name="Reset").click()
+    expect(row).not_to_contain_text("changed")
+
+
+def test_the_next_time_of_a_schedule_is_skipped_and_not_skipped(page: Page, node: Served) -> None:
+    schedule = node.read("schedules/")["schedules"][0]["id"]
+    page.goto(f"schedules/{schedule}")
+    page.get_by_test_id("skip-next").click()
+    expect(page.get_by_test_id("next-runs")).to_contain_text("skipped on request")
+    page.get_by_test_id("undo-skip").click()
+    expect(page.get_by_test_id("next-runs")).not_to_contain_text("skipped on request")
