@@ -64,3 +64,18 @@ def test_the_next_time_of_a_schedule_is_skipped_and_not_skipped(page: Page, node
     expect(page.get_by_test_id("next-runs")).to_contain_text("skipped on request")
     page.get_by_test_id("undo-skip").click()
     expect(page.get_by_test_id("next-runs")).not_to_contain_text("skipped on request")
+
+
+def test_all_jobs_that_match_are_deleted_by_a_job(page: Page, node: Served) -> None:
+    for _ in range(3):
+        node.begin("print_report")
+    kept = node.begin("send_letter", customer=1)
+    wait_until(lambda: len(node.read("jobs/?states=failed,finished")["jobs"]) == 4)
+    page.goto("jobs?q=type:print_report")
+    page.get_by_test_id("change-matching").click()
+    page.get_by_label("Delete").check()
+    expect(page.get_by_test_id("matching")).to_contain_text("Delete 3 jobs")
+    page.get_by_test_id("confirm-matching").click()
+    expect(page.get_by_test_id("job-state")).to_have_text("Finished")
+    assert node.read("jobs/?types=print_report")["jobs"] == []
+    assert node.read(f"jobs/{kept}/")["state"] == "finished"
