@@ -25,7 +25,7 @@ from horae.storage.jobs.tables import jobs
 from horae.storage.operations import nodes
 from horae.storage.outcomes import run_ending, settling, settling_statements
 from horae.storage.schedules import writing
-from tests.simulation import group_removals, removals, time_removals
+from tests.simulation import group_removals, removals, schedule_removals, time_removals
 from tests.simulation.plan import Operation, Plan, faults_of, plan_of
 from tests.simulation.removals import Patch, instead, statement, together
 
@@ -204,6 +204,19 @@ IN_SUITE: Final = (
         "fair-queue-starves", "an owner who had a turn waits behind the others",
         instead(Chooser, "_place", lambda _, lane: (-lane.priority, lane.place)),
         test="tests/storage/test_lanes.py::test_owners_take_turns_in_a_fair_queue[sqlite]",
+    ),
+    Ablation(
+        "gap-is-run", "a nominal time that is excluded or skipped once is not run", schedule_removals.running_in_gaps,
+        test="tests/schedules/test_exclusions.py::test_excluded_days_are_skipped_with_their_reason[sqlite]",
+    ),
+    Ablation(
+        "backfilled-twice", "a backfill leaves out the times that were run or wait",
+        schedule_removals.backfilling_what_ran,
+        test="tests/schedules/test_backfill.py::test_requests_at_the_same_time_add_each_time_once[sqlite]",
+    ),
+    Ablation(
+        "change-reverted", "a deployment keeps what was changed at run time", schedule_removals.deploying_over_changes,
+        test="tests/schedules/test_overrides.py::test_a_change_survives_a_deployment_that_changes_another_schedule[sqlite]",
     ),
 )  # fmt: skip
 ABLATIONS: Final[Mapping[str, Ablation]] = {each.name: each for each in (*IN_SIMULATION, *IN_SUITE)}
