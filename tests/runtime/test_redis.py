@@ -14,6 +14,13 @@ from typing import Any, Final
 import pytest
 
 from horae import Horae, JobContext, JobState
+from horae.api.security.actor import Actor, Role
+from horae.api.stream.hub import Hub
+from horae.api.stream.listener import Listener
+from horae.api.stream.sources import JobSource
+from horae.api.stream.timing import HubTiming, JobWatchTiming
+from horae.api.stream.watch import JobWatch
+from horae.api.views.jobs import JobViews
 from horae.domain.jobs.job import JobId
 from horae.errors import ConfigurationError
 from horae.live.database import DatabaseLiveStore
@@ -98,6 +105,46 @@ async def test_progress_writes_nothing_to_the_database(make: MakeHorae) -> None:
         await until(lambda: not vars(horae.components.live)["_published"])
     assert shown.state is JobState.STARTED
     assert [each for each in statements if "live" in each and not each.lstrip().upper().startswith("SELECT")] == []
+
+
+def seldom_polling_hub(web: Horae, node: Horae) -> Hub:
+    """The event streams of a web process, which poll only when something causes it."""
+    components = web.components
+    source = JobSource(JobWatch(components, web.jobs, JobWatchTiming()), JobViews(components.database, node.registry))
+    return Hub(lambda: [source], components.wakeup, components.live, HubTiming(every=60.0))
+
+
+async def test_progress_is_pushed_to_event_streams(make: MakeHorae) -> None:
+    node, web = make(), make()
+    may_report = threading.Semaphore(0)
+
+    @node.job
+    def work(job: JobContext) -> None:
+        for percentage in (30, 31, 32):
+            may_report.acquire(timeout=20)
+            job.progress.set(percentage)
+
+    hub, listener = seldom_polling_hub(web, node), Listener(Actor("alice", frozenset({Role.STAFF})))
+    async with running_node(node):
+        web.components.wakeup.subscribe(lambda _: None)
+        await until(lambda: web.components.wakeup.connected)  # else the first poll would come with its begin
+        job = await node.aio.jobs.start(work)
+        await until_state(web, job.id, JobState.STARTED)
+        hub.join(listener, None)
+        await received(listener, "event: hello")  # after the first poll
+        for percentage in (30, 31):
+            may_report.release()
+            await received(listener, f'"progress_percentage":{percentage}')
+        may_report.release()
+    await asyncio.to_thread(hub.close)
+
+
+async def received(listener: Listener, text: str) -> None:
+    found = b""
+    while text.encode() not in found:
+        taken = await listener.take(20)
+        assert taken
+        found += taken
 
 
 async def test_a_cancel_is_pushed_to_the_body(make: MakeHorae) -> None:

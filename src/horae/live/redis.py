@@ -143,9 +143,10 @@ class RedisLiveStore:
                 stored = set(ids)
             else:  # each request is in both stores
                 stored = {id_ for id_ in ids if requested[id_] is not None or id_ in self._in_database}
-            self._in_database -= stored
         if stored:
             self._database.forget(stored)
+            with self._lock:
+                self._in_database -= stored
 
     def follow(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` on a thread of the store after reports were published. Return a function that ends this."""
