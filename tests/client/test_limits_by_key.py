@@ -229,3 +229,38 @@ def test_why_a_job_waits(horae: Horae) -> None:
     assert reason(free.id) == "No node that knows its type and serves its queue has a free slot."
     horae.queues.pause("default")
     assert reason(free.id) == "Queue 'default' is paused."
+
+
+def test_a_queue_is_limited_by_key_whatever_its_types_are(horae: Horae) -> None:
+    @horae.job(queue="mail")
+    def send(customer: int) -> None: ...
+
+    @horae.job(queue="mail")
+    def clean() -> None: ...
+
+    early = horae.jobs.start(send, customer=1)
+    name = horae.queues.limit_by_key("mail", Limit(concurrency=1, key="{customer}"))
+    assert name == "queue mail.concurrency.customer"
+    second, other, without = (
+        horae.jobs.start(send, customer=1), horae.jobs.start(send, customer=2), horae.jobs.start(clean),
+    )  # fmt: skip
+    assert claim(horae) == [early.id, other.id, without.id]
+    assert named(horae)[name].held_back == 1
+    horae.queues.limit_by_key("mail", None)
+    assert horae.jobs.get(second.id).waits_for is None
+    with pytest.raises(InvalidRequest, match="must be a format"):
+        horae.queues.limit_by_key("mail", Limit(concurrency=1, key=str))
+
+
+def test_the_command_line_limits_a_queue_by_key(horae: Horae, database: Database) -> None:
+    def run(*given: str) -> Any:
+        result = CliRunner().invoke(command_line, ["--database", url_of(database), "queues", "limit", *given, "--json"])
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
+
+    assert run("mail", "--rate", "10/s", "--key", "{customer}") == {"name": "mail", "limit": "queue mail.rate.customer"}
+    assert run("mail", "2", "--key", "{customer}")["limit"] == "queue mail.concurrency.customer"
+    (view,) = horae.queues.list()
+    assert list(view.limits or {}) == ["queue mail.rate.customer", "queue mail.concurrency.customer"]
+    assert run("mail", "--rate", "none")["limit"] is None
+    assert run("mail", "3")["concurrency_limit"] == 3

@@ -245,7 +245,8 @@ def test_turns_by_a_parameter(database: Database) -> None:
     new = partial(started, database, queue="mail")
     first, second = new(params='{"customer": 1}'), new(params='{"customer": 1}')
     other = new(params='{"customer": 2}')
-    assert taken(database) == [first, other, second]
+    without = new(params='{"product": 3}')
+    assert taken(database) == [first, other, without, second]
 
 
 def test_an_owner_with_many_lanes_gets_one_turn_a_round(database: Database) -> None:

@@ -1,7 +1,7 @@
 """Queues, nodes and the overview in responses."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
@@ -30,6 +30,7 @@ class QueueItem(View):
     note: str | None = Field(description="Why it is paused.")
     concurrency_limit: int | None = Field(description="Jobs that may run at a time, over all nodes; null for no limit.")
     fair_by: str | None = Field(description="Who takes turns in it; null: its jobs start in the order they are due.")
+    limits: dict[str, Any] | None = Field(description="Its limits by key, with their keys and numbers, by name.")
     pending: int = Field(description="Pending jobs, including those that are due later.")
     due: int = Field(description="Pending jobs that are due.")
     started: int

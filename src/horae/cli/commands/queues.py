@@ -9,6 +9,7 @@ from horae.cli.context import opened
 from horae.cli.options import AsJson, Queue
 from horae.cli.printing.output import Columns, brief, print_json, print_list
 from horae.client.operations.queues import Queues
+from horae.domain.limits.limit import Limit
 from horae.errors import InvalidRequest, quoted
 
 LONGEST_NUMBER: Final = 10
@@ -59,15 +60,24 @@ def resume(context: typer.Context, name: Queue, *, as_json: AsJson = False) -> N
 
 
 @queues_app.command()
-def limit(
+def limit(  # noqa: PLR0913 - the numbers of a limit
     context: typer.Context,
     name: Queue,
-    concurrency_limit: Annotated[str, typer.Argument(metavar="N", help="Maximum number, or `none`.")],
+    concurrency_limit: Annotated[str | None, typer.Argument(metavar="[N]", help="Maximum number, or `none`.")] = None,
     *,
+    rate: Annotated[str | None, typer.Option(metavar="N/PERIOD", help="Starts per period, such as 10/s.")] = None,
+    burst: Annotated[int | None, typer.Option(metavar="N", help="Starts at once after a pause.")] = None,
+    key: Annotated[str | None, typer.Option(metavar="FORMAT", help="Limit by parameter: {customer_id}.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Limit how many jobs of the queue run at a time, over all nodes; running jobs continue."""
-    most = _read_limit(concurrency_limit)
+    """Limit how many jobs of the queue run at a time, over all nodes, or start in a period; running jobs continue.
+
+    With --rate or --key it is a limit by key, which `horae limits` lists; `--rate none` removes these from the queue.
+    """
+    if rate is not None or key is not None:
+        _limit_by_key(context, name, _read_key_limit(concurrency_limit, rate, burst, key), as_json=as_json)
+        return
+    most = _read_limit(concurrency_limit or "")
     with opened(context) as horae:
         _queues(horae).limit(name, most)
     if as_json:
@@ -92,6 +102,23 @@ def fair(
         print_json({"name": name, "fair_by": chosen})
     else:
         typer.echo(f"queue {name!r} is {'in due order' if chosen is None else f'fair by {chosen}'}")
+
+
+def _limit_by_key(context: typer.Context, name: str, limit: Limit | None, *, as_json: bool) -> None:
+    with opened(context) as horae:
+        made = _queues(horae).limit_by_key(name, limit)
+    if as_json:
+        print_json({"name": name, "limit": made})
+    else:
+        allowed = "" if limit is None else f" {made!r}: {limit.numbers.text}"
+        typer.echo(f"queue {name!r} has {'no limits by key' if limit is None else 'the limit'}{allowed}")
+
+
+def _read_key_limit(concurrency: str | None, rate: str | None, burst: int | None, key: str | None) -> Limit | None:
+    if rate == "none":
+        return None
+    most = None if concurrency is None else _read_limit(concurrency)
+    return Limit(rate=rate, burst=burst, concurrency=most, key=key)
 
 
 def _read_limit(text: str) -> int | None:

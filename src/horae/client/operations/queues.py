@@ -1,15 +1,16 @@
 """Operations on queues: list, pause, resume, limit."""
 
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from horae.client.changes import Change, recorded
+from horae.domain.limits.limit import Limit
 from horae.domain.names import LONGEST_NAME, queue_name
 from horae.errors import InvalidRequest, NotFound, quoted
 from horae.storage.engine.database import Database
 from horae.storage.operations import queues
 from horae.storage.operations.queues import QueueView
-from horae.types.arguments import LARGEST_NUMBER, check_note
+from horae.types.arguments import LARGEST_NUMBER, check_note, of_kind
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 
 LARGEST_LIMIT: Final = LARGEST_NUMBER
@@ -58,6 +59,18 @@ class Queues:
         self._database.transact(recorded(queues.limit, _change("queue.limit", name)), name, concurrency_limit)
         self._wakeup.send(Hint(HintKind.WORK))
 
+    def limit_by_key(self, name: str, limit: Limit | None) -> str | None:
+        """Limit the jobs of the queue, whatever their types are, in total or by key; return the name of the limit.
+
+        Replaces the limit of the same name; None removes all limits by key of the queue. The key is a format over the
+        parameters; a job without such a parameter counts under an empty one. Raises `InvalidRequest`.
+        """
+        queue_name(name)
+        stored = None if limit is None else (limit.name_for(f"queue {name}"), _stored(limit))
+        self._database.transact(recorded(queues.limit_by_key, _change("queue.limit_by_key", name)), name, stored)
+        self._wakeup.send(Hint(HintKind.WORK))
+        return None if stored is None else stored[0]
+
     def fair(self, name: str, by: str | None) -> None:
         """Let owners take turns in the queue: `by="owner"`, or the name of a parameter; None: as jobs are due.
 
@@ -68,6 +81,13 @@ class Queues:
             raise InvalidRequest(f"fair by {quoted(by)}: expected 'owner', the name of a parameter, or none")
         self._database.transact(recorded(queues.fair, _change("queue.fair", name)), name, by)
         self._wakeup.send(Hint(HintKind.WORK))
+
+
+def _stored(limit: Limit) -> dict[str, Any]:
+    of_kind("limit", limit, Limit, "a Limit")
+    if callable(limit.key):
+        raise InvalidRequest("the key of a queue's limit is stored, so it must be a format such as '{customer_id}'")
+    return {"key": limit.key, "numbers": limit.numbers.to_json()}
 
 
 def _change(action: str, name: str) -> Change:

@@ -100,12 +100,20 @@ def check_key(key: Key | None, parameters: Collection[str]) -> None:
             raise InvalidRequest(f"key {quoted(key)} names no parameter: {{{name}}}; there are {known}")
 
 
+class _Values(dict[str, Any]):
+    """The values in a key. One that is missing is empty: a job of a limited queue may lack the parameter."""
+
+    def __missing__(self, name: str) -> str:
+        """Return the value of a name that is missing."""
+        return ""
+
+
 def key_of(key: Key | None, value: Any, values: Mapping[str, Any], owner: str | None) -> str | None:
     """Return the key of one job; None: the limit is not for this job. `value`: what a function is called with."""
     if key is None:
         return ""
     if not callable(key):
-        return _short(key.format_map({**values, OWNER: owner or ""}))
+        return _short(key.format_map(_Values({**values, OWNER: owner or ""})))
     found = key(value)
     return None if found is None else _short(str(found))
 

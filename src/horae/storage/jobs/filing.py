@@ -228,20 +228,13 @@ def _buckets_of(connection: Connection, pairs: Sequence[Pair]) -> dict[Pair, int
     return {(row.limit_name, row.key): row.id for row in rows}
 
 
-class _Values(dict[str, Any]):
-    """The parameters of a job for the key of a queue's limit; a job without the parameter has an empty one."""
-
-    def __missing__(self, key: str) -> str:
-        return ""
-
-
 def _lane_of(job: _Unfiled) -> _LaneOfJob:
     """Return the lane of a job. What cannot be read limits nothing: no bad row may stop the others."""
     weight, entries = _own_limits(job.limits)
     params = _object(job.params)
     for name, limit in _object(job.queue_limits).items():
         if isinstance(limit, dict):
-            key = key_of(limit.get("key"), None, _Values(params), job.owner)
+            key = key_of(limit.get("key"), None, params, job.owner)
             entries.append((name, key or "", limit.get("numbers")))
     readable = [(name, key, numbers) for name, key, numbers in entries if _is_readable(numbers)]
     owner = None if job.fair_by is None else _turn_taker(job, params)
@@ -265,7 +258,7 @@ def _turn_taker(job: _Unfiled, params: Mapping[str, Any]) -> str:
     """Return in whose place the job waits in a fair queue."""
     if job.fair_by == OWNER:
         return job.owner or ""
-    return key_of(f"{{{job.fair_by}}}", None, _Values(params), job.owner) or ""
+    return key_of(f"{{{job.fair_by}}}", None, params, job.owner) or ""
 
 
 def _object(text: str | None) -> dict[str, Any]:

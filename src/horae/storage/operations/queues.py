@@ -1,14 +1,15 @@
 """Queues: one that was paused or limited has a row; without a row a queue is open and has no limit."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, case, func, null, or_, select, union_all, update
+from sqlalchemy import Connection, Text, bindparam, case, cast, func, null, or_, select, union_all, update
 
 from horae.domain.jobs.job import JobState, WaitsFor
-from horae.storage.engine.dialect import INSERT, PerDialect, database_now, seconds_since
+from horae.storage.engine.dialect import INSERT, Json, PerDialect, database_now, seconds_since
 from horae.storage.engine.unreadable_rows import readable
 from horae.storage.jobs.tables import IS_HELD, IS_READY, IS_WAITING, jobs, queues
 
@@ -20,6 +21,7 @@ class QueueView:
     `concurrency_limit`: how many jobs may run at a time on all nodes together; None: no limit. `due`: how many of the
     pending jobs are due; `oldest_due`: for how many seconds the longest
     waiting one has been due. `fair_by`: who takes turns in the queue; None: jobs are claimed as they are due.
+    `limits`: the limits by key of the queue, with their keys and numbers, by name.
     """
 
     name: str
@@ -27,6 +29,7 @@ class QueueView:
     note: str | None
     concurrency_limit: int | None
     fair_by: str | None = None
+    limits: Mapping[str, Any] | None = None
     pending: int
     due: int
     started: int
@@ -51,9 +54,9 @@ _resume = {"paused_at": null(), "note": null(), "opened_at": database_now()}
 RESUME: Final = _change.where(queues.c.paused_at.is_not(None)).values(_resume)
 _limited: dict[str, Any] = {"concurrency_limit": bindparam("concurrency_limit")}
 LIMIT: Final = _put(_limited, _limited)
-SETTINGS: Final = select(queues.c.paused_at, queues.c.note, queues.c.concurrency_limit, queues.c.fair_by).where(
-    queues.c.name == bindparam("queue")
-)
+SETTINGS: Final = select(
+    queues.c.paused_at, queues.c.note, queues.c.concurrency_limit, queues.c.fair_by, queues.c.limits
+).where(queues.c.name == bindparam("queue"))
 UNLIMIT: Final = _change.values(concurrency_limit=null())
 
 _fair: dict[str, Any] = {"fair_by": bindparam("fair_by")}
@@ -62,6 +65,9 @@ _goes_through_lanes = select(queues.c.name).where(
     queues.c.name == bindparam("of_queue"), or_(queues.c.fair_by.is_not(None), queues.c.limits.is_not(None))
 )
 _pending = update(jobs).where(jobs.c.state == JobState.PENDING, jobs.c.queue == bindparam("of_queue"))
+PUT: Final = _put({}, {"name": queues.c.name})
+LOCK_LIMITS: Final = select(queues.c.limits).where(queues.c.name == bindparam("queue")).with_for_update()
+WRITE_LIMITS: Final = _change.values(limits=cast(bindparam("text", type_=Text()), Json()))
 TO_LANES: Final = _pending.where(
     or_(jobs.c.waits_for.is_(None), jobs.c.waits_for == WaitsFor.LIMIT), _goes_through_lanes.exists()
 ).values(waits_for=WaitsFor.LIMIT.value, lane_id=null())
@@ -84,7 +90,8 @@ _busy = (
     .group_by(_open.c.queue)
     .subquery("busy")
 )
-_kept = or_(queues.c.paused_at.is_not(None), queues.c.concurrency_limit.is_not(None), queues.c.fair_by.is_not(None))
+_settings = (queues.c.paused_at, queues.c.concurrency_limit, queues.c.fair_by, queues.c.limits)
+_kept = or_(*(column.is_not(None) for column in _settings))
 _names = select(queues.c.name).where(_kept).union(select(_busy.c.name)).subquery("names")
 VIEW: Final = (
     select(
@@ -93,6 +100,7 @@ VIEW: Final = (
         queues.c.note,
         queues.c.concurrency_limit,
         queues.c.fair_by,
+        queues.c.limits,
         func.coalesce(_busy.c.pending, 0).label("pending"),
         func.coalesce(_busy.c.due, 0).label("due"),
         func.coalesce(_busy.c.started, 0).label("started"),
@@ -129,6 +137,16 @@ def fair(connection: Connection, name: str, fair_by: str | None) -> None:
     _file_again(connection, name)
 
 
+def limit_by_key(connection: Connection, name: str, limit: tuple[str, Mapping[str, Any]] | None) -> None:
+    """Add a limit by key to the queue, or replace the one of the same name; None removes all of them."""
+    connection.execute(PUT.on(connection), {"name": name})
+    stored = connection.execute(LOCK_LIMITS, {"queue": name}).scalar_one_or_none()
+    limits = None if limit is None else {**(stored or {}), limit[0]: limit[1]}
+    text = None if limits is None else json.dumps(limits)
+    connection.execute(WRITE_LIMITS, {"queue": name, "text": text})
+    _file_again(connection, name)
+
+
 def _file_again(connection: Connection, name: str) -> None:
     """Put the pending jobs of the queue into lanes anew, or out of them if nothing asks for lanes any more."""
     connection.execute(TO_LANES, {"of_queue": name})
@@ -138,9 +156,10 @@ def _file_again(connection: Connection, name: str) -> None:
 def settings(connection: Connection, name: str) -> Mapping[str, Any]:
     """Return whether a queue is paused, with the note, and its limit."""
     row = connection.execute(SETTINGS, {"queue": name}).one_or_none()
-    paused_at, note, concurrency_limit, fair_by = (None,) * 4 if row is None else row
+    paused_at, note, concurrency_limit, fair_by, limits = (None,) * 5 if row is None else row
     given = {"paused": paused_at is not None, "note": note, "concurrency_limit": concurrency_limit}
-    return given if fair_by is None else {**given, "fair_by": fair_by}
+    more = {"fair_by": fair_by, "limits": limits}
+    return given | {name: value for name, value in more.items() if value is not None}
 
 
 def is_paused(connection: Connection, name: str) -> bool:

@@ -10,9 +10,11 @@ from pydantic import Field
 from horae.api.dependencies import Reader, ServicesHere, Staff
 from horae.api.models import LONGEST_NOTE, RequestModel, Storable
 from horae.api.problems import documented
+from horae.api.resources.operations.limits import LimitChange
 from horae.api.services import Services
 from horae.api.views.operations import QueueItem, QueueList
 from horae.client.operations.queues import LARGEST_LIMIT
+from horae.domain.limits.limit import Limit
 from horae.domain.names import LONGEST_NAME
 
 router = APIRouter(prefix="/api/queues", tags=["operations"])
@@ -20,7 +22,7 @@ router = APIRouter(prefix="/api/queues", tags=["operations"])
 QueueName = Annotated[Storable, Path(min_length=1, max_length=LONGEST_NAME, description="The name of a queue.")]
 
 NO_QUEUE: Final[Mapping[str, Any]] = {
-    "paused_at": None, "note": None, "concurrency_limit": None, "fair_by": None,
+    "paused_at": None, "note": None, "concurrency_limit": None, "fair_by": None, "limits": None,
     "pending": 0, "due": 0, "started": 0, "oldest_due": None,
 }  # fmt: skip
 """The values of a queue that is unknown: it is not paused, has no limit and no jobs."""
@@ -32,11 +34,19 @@ class QueuePause(RequestModel):
     note: Storable | None = Field(None, max_length=LONGEST_NOTE, description="Why; shown in the list.")
 
 
-class Limit(RequestModel):
+class QueueLimit(RequestModel):
     """How many jobs of a queue may run at a time."""
 
     concurrency_limit: int | None = Field(
         ge=1, le=LARGEST_LIMIT, description="Jobs that may run at a time, over all nodes; null for no limit."
+    )
+
+
+class QueueLimitByKey(LimitChange):
+    """A limit by key of a queue."""
+
+    key: Storable | None = Field(
+        None, max_length=LONGEST_NAME, description="A format over the parameters, such as `{customer_id}`."
     )
 
 
@@ -64,11 +74,23 @@ async def resume_queue(services: ServicesHere, actor: Staff, queue: QueueName) -
 
 
 @router.post("/{queue:path}/limit/", responses=documented(400, 404, 413))
-async def limit_queue(services: ServicesHere, actor: Staff, queue: QueueName, limit: Limit) -> QueueItem:
+async def limit_queue(services: ServicesHere, actor: Staff, queue: QueueName, limit: QueueLimit) -> QueueItem:
     """Limit how many jobs of this queue run at a time; running jobs continue."""
     most = limit.concurrency_limit
     async with services.audited(actor, "queue.limit", queue, "none" if most is None else str(most)):
         await services.change(partial(services.queues.limit, queue, most))
+    return await _item(services, queue)
+
+
+@router.post("/{queue:path}/limit-by-key/", responses=documented(400, 404, 413))
+async def limit_queue_by_key(
+    services: ServicesHere, actor: Staff, queue: QueueName, change: QueueLimitByKey
+) -> QueueItem:
+    """Limit the jobs of this queue, in total or by key; without numbers, remove its limits by key."""
+    given = change.model_dump(exclude_none=True)
+    limit = Limit(**given) if given else None
+    async with services.audited(actor, "queue.limit_by_key", queue, "none" if limit is None else limit.numbers.text):
+        await services.change(partial(services.queues.limit_by_key, queue, limit))
     return await _item(services, queue)
 
 

@@ -492,6 +492,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/queues/{queue}/limit-by-key/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Limit Queue By Key
+         * @description Limit the jobs of this queue, in total or by key; without numbers, remove its limits by key.
+         */
+        post: operations["limit_queue_by_key"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/queues/{queue}/limit/": {
         parameters: {
             query?: never;
@@ -1612,17 +1632,6 @@ export interface components {
             [key: string]: unknown;
         };
         /**
-         * Limit
-         * @description How many jobs of a queue may run at a time.
-         */
-        Limit: {
-            /**
-             * Concurrency Limit
-             * @description Jobs that may run at a time, over all nodes; null for no limit.
-             */
-            concurrency_limit: number | null;
-        };
-        /**
          * LimitChange
          * @description The numbers of a limit: a rate, or a number of jobs at a time.
          */
@@ -2146,6 +2155,13 @@ export interface components {
              * @description Who takes turns in it; null: its jobs start in the order they are due.
              */
             fair_by: string | null;
+            /**
+             * Limits
+             * @description Its limits by key, with their keys and numbers, by name.
+             */
+            limits: {
+                [key: string]: unknown;
+            } | null;
             /** Name */
             name: string;
             /**
@@ -2169,6 +2185,48 @@ export interface components {
             pending: number;
             /** Started */
             started: number;
+        };
+        /**
+         * QueueLimit
+         * @description How many jobs of a queue may run at a time.
+         */
+        QueueLimit: {
+            /**
+             * Concurrency Limit
+             * @description Jobs that may run at a time, over all nodes; null for no limit.
+             */
+            concurrency_limit: number | null;
+        };
+        /**
+         * QueueLimitByKey
+         * @description A limit by key of a queue.
+         */
+        QueueLimitByKey: {
+            /**
+             * Burst
+             * @description Starts at once after a pause.
+             */
+            burst?: number | null;
+            /**
+             * Concurrency
+             * @description Jobs at a time, over all nodes.
+             */
+            concurrency?: number | null;
+            /**
+             * Key
+             * @description A format over the parameters, such as `{customer_id}`.
+             */
+            key?: string | null;
+            /**
+             * Rate
+             * @description Starts per period, such as `10/s` or `5/30s`.
+             */
+            rate?: string | null;
+            /**
+             * Window
+             * @description `bucket`, the default, or `sliding`.
+             */
+            window?: ("bucket" | "sliding") | null;
         };
         /**
          * QueueList
@@ -4384,6 +4442,87 @@ export interface operations {
             };
         };
     };
+    limit_queue_by_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a queue. */
+                queue: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QueueLimitByKey"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueItem"];
+                };
+            };
+            /** @description The request is invalid, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Authentication required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not permitted, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found, or owned by another user. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     limit_queue: {
         parameters: {
             query?: never;
@@ -4396,7 +4535,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Limit"];
+                "application/json": components["schemas"]["QueueLimit"];
             };
         };
         responses: {
