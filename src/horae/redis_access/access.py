@@ -145,7 +145,10 @@ class RedisAccess:
             )
             pool.connection_class(**pool.connection_kwargs)  # connects to nothing, but refuses unknown options
         except (TypeError, ValueError) as error:
-            raise ConfigurationError(f"redis: {self.shown} is not allowed: {error}") from None
+            why = str(error).replace(
+                "AbstractConnection.__init__() got an unexpected keyword argument", "unknown option"
+            )
+            raise ConfigurationError(f"redis: {self.shown} is not allowed: {why}") from None
         return Redis(connection_pool=pool)
 
 
