@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from horae import Discard, Horae, JobContext, Retry
+from horae.client.doctor.work import work_findings
 from horae.client.jobs import grouping, members
 from horae.domain.jobs.groups import GroupState
 from horae.errors import (
@@ -19,6 +20,7 @@ from horae.errors import (
     JobWasCancelled,
     WaitTimeout,
 )
+from horae.storage.operations import doctor
 from horae.types.start_options import StartOptions
 from tests.harness.applications import claim_as_another_node, own_engine, rows
 from tests.harness.nodes import running_node, until, until_set, until_state
@@ -376,3 +378,13 @@ def test_a_context_of_no_application_knows_no_group(horae: Horae) -> None:
 
     job = horae.jobs.start(body, sync=True)
     assert "no group" in (job.error or "")
+
+
+def test_doctor_names_jobs_that_others_wait_for_and_that_no_node_runs(horae: Horae, types: Any) -> None:
+    group = horae.jobs.start_group([types.fail, types.fail], then=types.combine)
+    horae.jobs.start(types.fail)
+    [work] = horae.components.database.autocommit(doctor.due_work)
+    assert (work.count, work.awaited) == (3, 2)
+    [found] = work_findings([work], [], [], known=[])
+    assert "for the end of 2 of which groups or other jobs wait" in found.message
+    horae.jobs.cancel_group(group.id)

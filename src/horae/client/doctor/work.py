@@ -86,6 +86,8 @@ def _unserved(work: DueWork, alive: Sequence[NodeView], known: Collection[str]) 
         f"{counted(work.count, 'due job')} of type {work.type!r} in queue {work.queue!r} "
         f"(the oldest for {work.oldest:.0f} s) {_waits(work.count)}"
     )
+    if work.awaited:
+        what = f"{what}, for the end of {work.awaited} of which groups or other jobs wait"
     if not any("worker" in view.roles for view in alive):
         return problem("work", f"{what}, and no node runs", "Start one: `horae run module:attribute`.")
     if not any(_knows(view, work.type) for view in alive):

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, func, select, text
+from sqlalchemy import Connection, case, func, select, text
 from sqlalchemy.exc import DBAPIError
 
+from horae.domain.jobs.groups import REPORTED
 from horae.domain.jobs.job import Job, JobState
 from horae.storage.engine.dialect import database_now, seconds_since
 from horae.storage.engine.unreadable_rows import readable
@@ -50,12 +51,17 @@ class RowEstimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueWork:
-    """Due jobs of one type in one queue; `oldest`: for how many seconds the longest waiting one has been due."""
+    """Due jobs of one type in one queue.
+
+    `oldest`: for how many seconds the longest waiting one has been due; `awaited`: for the end of how many of them
+    groups or other jobs wait.
+    """
 
     queue: str
     type: str
     count: int
     oldest: float
+    awaited: int = 0
 
 
 SERVER: Final = text("""
@@ -92,7 +98,11 @@ ROW_ESTIMATE: Final = text("""
 
 DUE_WORK: Final = (
     select(
-        jobs.c.queue, jobs.c.type, func.count().label("count"), func.max(seconds_since(jobs.c.run_at)).label("oldest")
+        jobs.c.queue,
+        jobs.c.type,
+        func.count().label("count"),
+        func.max(seconds_since(jobs.c.run_at)).label("oldest"),
+        func.count(case((jobs.c.awaited > REPORTED, 1))).label("awaited"),
     )
     .where(IS_READY, jobs.c.run_at <= database_now())
     .group_by(jobs.c.queue, jobs.c.type)
