@@ -156,6 +156,7 @@ class Completion:
         if job.node_id is None:
             self._hooks.wake()
         self._send_jobs_ended([job.id])
+        self._send_work()  # jobs that waited for it may be claimed now
 
     def _send_work(self) -> None:
         self._wakeup.send(Hint(HintKind.WORK))
