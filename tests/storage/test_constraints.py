@@ -10,6 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL
 from horae.storage.jobs.bulk import bulk_runs
+from horae.storage.jobs.group_tables import dependencies, group_parts, groups
 from horae.storage.jobs.log_tables import job_logs
 from horae.storage.jobs.tables import job_attempts, job_tags, jobs, live_metadata, metadata, nodes, queues
 from horae.storage.operations.audit_tables import audit, sessions
@@ -46,6 +47,9 @@ LOG_LINE: Final[Row] = {
     "logger": "shop",
     "message": "began",
 }
+GROUP: Final[Row] = {"on_failure": "continue", "created_at": NOW}
+PART: Final[Row] = {"group_id": 1, "first_id": 1, "last_id": 9}
+DEPENDENCY: Final[Row] = {"after_id": 1, "job_id": 2, "on_failure": "cancel"}
 SESSION: Final[Row] = {"key_hash": "k", "token_hash": "t", "created_at": NOW, "expires_at": NOW}
 NODE: Final[Row] = {
     "id": "n1",
@@ -105,6 +109,12 @@ PARENTS: Final[dict[Table, tuple[Table, Row]]] = {
 }
 
 VIOLATIONS: Final[list[tuple[str, Table, Row]]] = [
+    ("horae_groups_on_failure", groups, {**GROUP, "on_failure": "stop"}),
+    ("horae_groups_counts", groups, {**GROUP, "finished": 1}),
+    ("horae_groups_counts", groups, {**GROUP, "total": 2, "failed": 3, "cancelled": -1}),
+    ("horae_groups_ended", groups, {**GROUP, "total": 1, "ended_at": NOW}),
+    ("horae_groups_ended", groups, {**GROUP, "inserting_at": NOW, "ended_at": NOW}),
+    ("horae_dependencies_on_failure", dependencies, {**DEPENDENCY, "on_failure": "stop"}),
     ("horae_jobs_state", jobs, {**JOB, "state": "sleeping"}),
     ("horae_jobs_ended", jobs, {**JOB, "state": "finished"}),
     ("horae_jobs_ended", jobs, {**JOB, "state": "failed"}),
@@ -178,6 +188,10 @@ ALLOWED: Final[list[tuple[Table, Row]]] = [
 ]
 
 KEYS: Final[list[tuple[str, Table, Row, Row]]] = [
+    ("horae_groups_pkey", groups, {**GROUP, "id": 1}, {**GROUP, "id": 1}),
+    ("horae_groups_then_id", groups, {**GROUP, "then_id": 1}, {**GROUP, "then_id": 1}),
+    ("horae_group_parts_pkey", group_parts, PART, {**PART, "last_id": 8}),
+    ("horae_dependencies_pkey", dependencies, DEPENDENCY, {**DEPENDENCY, "on_failure": "run"}),
     ("horae_jobs_pkey", jobs, {**JOB, "id": 1}, {**JOB, "id": 1}),
     ("horae_jobs_unique_key", jobs, {**JOB, "unique_key": "k"}, {**JOB, "unique_key": "k"}),
     ("horae_job_attempts_pkey", job_attempts, ATTEMPT, {**ATTEMPT, "attempt": 2}),
