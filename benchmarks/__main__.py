@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import drains, fires, flatness, idle, inserts, pick_up, progress, redis, schedules
+from benchmarks import drains, fires, flatness, idle, inserts, pick_up, progress, redis, schedules, search
 from benchmarks.conditions import conditions
 from benchmarks.figures import Figure
 from benchmarks.ground import Grounds, Scale, open_grounds
@@ -31,6 +31,7 @@ BENCHMARKS: Mapping[str, Callable[[Grounds, Scale], list[Figure]]] = {
     "cron": fires.next_after,
     "burst": schedules.burst,
     "registered": schedules.registered,
+    "search": search.search,
 }
 
 
