@@ -133,7 +133,7 @@ class TestScope:
 
     def test_a_search_without_time_has_a_cursor(self, shop: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(reading, "SEARCH_TIME", -1.0)
-        monkeypatch.setattr("horae.storage.jobs.searching.FIRST_RANGE", 1)
+        monkeypatch.setattr("horae.storage.jobs.searching.RANGES", (1,))
         page = shop.jobs.list(query="owner:alice")
         assert (page.jobs, page.next) == ([], "4")
         assert [job.id for job in shop.jobs.list(query="owner:alice", cursor="2").jobs] == [1]

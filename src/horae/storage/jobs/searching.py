@@ -53,14 +53,10 @@ from horae.storage.engine.dialect import SQLITE, Instant, Json, seconds_between,
 from horae.storage.jobs.reading import JobFilter, conditions_of, lists_of
 from horae.storage.jobs.tables import IS_HELD, IS_READY, IS_SLOW, IS_WAITING, SLOW_SECONDS, job_tags, jobs
 
-FIRST_RANGE: Final = 10_000
-"""Ids in the first range: some milliseconds of reading."""
-GROWTH: Final = 8
-"""How much longer the next range is, if one was read quickly."""
-QUICK: Final = 0.05
-"""Seconds of a range that is followed by a longer one."""
+RANGES: Final = (10_000, 100_000, 2_000_000, 20_000_000)
+"""Ids in a range: the first one takes some milliseconds; long ones let PostgreSQL read a table in parallel."""
 SLOW: Final = 0.5
-"""Seconds of a range that is followed by a shorter one, so that the last range ends soon after the deadline."""
+"""Seconds after which a range is followed by a shorter one, so that the last one ends soon after the deadline."""
 _COLUMNS: Final = {
     Field.TYPE: jobs.c.type,
     Field.STATE: jobs.c.state,
@@ -155,19 +151,16 @@ def _read_ranges(
     """Read one range of ids after another while `read` returns True; return the last id if the time ran out."""
     first, high = _bounds(connection, wanted, search)
     deadline = None if seconds is None else time.monotonic() + seconds
-    size = FIRST_RANGE
+    level = 0
     while high > first:
-        low = max(high - size, first)
+        low = max(high - RANGES[level], first)
         began = time.monotonic()
         if not read({"low": low, "high": high}):
             return None
         high, now = low, time.monotonic()
         if deadline is not None and now > deadline and high > first:
             return JobId(high)
-        if now - began < QUICK:
-            size *= GROWTH
-        elif now - began > SLOW:
-            size = max(FIRST_RANGE, size // GROWTH)
+        level = max(level - 1, 0) if now - began > SLOW else min(level + 1, len(RANGES) - 1)
     return None
 
 
