@@ -10,6 +10,7 @@ from random import Random
 from typing import Any, Final
 
 from horae.client.jobs import cancelling as client_cancelling
+from horae.domain.cluster.clock_steps import Silences
 from horae.domain.cluster.liveness import Contact
 from horae.domain.limits.choosing import Chooser
 from horae.runtime.bodies import finished_run, runner
@@ -23,8 +24,8 @@ from horae.storage.engine.connections import commit_guard
 from horae.storage.jobs import claims, lane_statements, limited_claims
 from horae.storage.jobs.tables import jobs
 from horae.storage.operations import nodes
-from horae.storage.outcomes import run_ending, settling, settling_statements
-from horae.storage.schedules import writing
+from horae.storage.outcomes import crashed_nodes, run_ending, settling, settling_statements
+from horae.storage.schedules import ticks, writing
 from tests.simulation import group_removals, removals, schedule_removals, time_removals
 from tests.simulation.plan import Operation, Plan, faults_of, plan_of
 from tests.simulation.removals import Patch, instead, statement, together
@@ -82,6 +83,18 @@ IN_SIMULATION: Final = (
         instead(Journal, "begin", removals.ignore), ("crash",), FILES, "once",
     ),
     Ablation(
+        "unfenced-settle", "a result is written only under the current lease", removals.UNFENCED_SETTLE,
+        ("pause at end",), HEARTBEATS, "steady",
+    ),
+    Ablation(
+        "journal-not-kept", "a claim that takes effect after its node was killed is no start",
+        instead(Sweeper, "_remove_journals", removals.remove_all_journals), ("late", "crash", "crash"), FILES, "once",
+    ),
+    Ablation(
+        "claim-by-old-read", "a claim takes only jobs that are still pending",
+        instead(claims, "execute_claim", removals.claim_in_two_steps), ("slow",), start="once",
+    ),
+    Ablation(
         "settle-before-commit", "a result is forgotten only after its commit",
         instead(Settler, "_write", removals.acknowledge_first), ("refused", "answer lost"),
     ),
@@ -103,6 +116,10 @@ IN_SIMULATION: Final = (
         instead(nodes, "heartbeat", removals.beat_by_own_clock), change=HEARTBEATS,
     ),
     Ablation(
+        "silence-by-own-clock", "silence is measured by the clock of the database",
+        instead(Silences, "of", removals.silence_by_own_clock), change=HEARTBEATS,
+    ),
+    Ablation(
         "watch-not-reset", "after a gap in its own contact a node declares no other dead",
         instead(Contact, "answer", removals.answer_without_reset), ("cut everywhere",), HEARTBEATS,
     ),
@@ -112,6 +129,14 @@ IN_SIMULATION: Final = (
     ),
     Ablation(
         "no-rescue", "jobs of dead nodes are rescued", instead(Sweeper, "rescue", removals.do_nothing), ("crash",),
+    ),
+    Ablation(
+        "rescue-without-recheck", "a rescue reads the jobs of a dead node again in the transaction that changes them",
+        together(
+            instead(Sweeper, "rescue", removals.rescue_later),
+            instead(crashed_nodes, "abandoned_jobs", removals.abandoned_before),
+        ),
+        ("crash", "pause"), {"heartbeats": True, "one_host": True, "nodes": 3}, "steady",
     ),
     Ablation(
         "overlap-unlocked", "a schedule fires by its locked row, which shows that its last run has ended",
@@ -129,6 +154,15 @@ IN_SIMULATION: Final = (
         ),
     ),
     Ablation(
+        "statistics-later", "statistics are written in the transaction that ends the job",
+        together(
+            instead(settling, "_end_runs", removals.end_runs_later),
+            instead(Settler, "_commit", removals.commit_and_end_runs),
+            instead(run_ending, "end_unreported", removals.end_no_runs),
+        ),
+        ("crash at commit",),
+    ),
+    Ablation(
         "hook-not-owed", "the row of a failed job owes its hook",
         instead(finished_run, "owing", lambda settlement, _job_type: settlement), start="hooked",
     ),
@@ -144,8 +178,9 @@ IN_SIMULATION: Final = (
 
 IN_SUITE: Final = (
     Ablation(
-        "unfenced-settle", "a result is written only under the current lease", removals.UNFENCED_SETTLE,
-        test="tests/storage/test_settling.py::test_a_stale_lease_changes_nothing_of_a_job_that_runs_again",
+        "tick-without-key", "a second decision about one nominal time is refused by unique keys",
+        instead(ticks, "add", removals.add_ticks_without_keys),
+        test="tests/schedules/test_firing.py::TestLedger::test_a_tick_is_stored_once_whatever_asks",
     ),
     Ablation(
         "unfenced-hand-back", "a job is handed back only under its lease",

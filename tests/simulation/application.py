@@ -13,6 +13,7 @@ from horae import Horae, JobContext, JobType
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import Job
 from tests.simulation import world
+from tests.simulation.faults import Gate
 from tests.simulation.world import Process
 
 app: Final = Horae("sqlite:///never-opened.db", module="simulated")
@@ -75,6 +76,7 @@ class Recorded:
         here = world.current()
         if kind is not GeneratorExit and not here.ended and here.lane is not None and not here.running.process.dead:
             record("end" if kind is None else "stopped", self._job.id, self._job.claim.lease, self._job.attempt)
+            Gate.of(here.running.process).body_ended()
 
 
 class Unlucky(Exception):

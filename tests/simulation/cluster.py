@@ -14,7 +14,7 @@ from horae.domain.cluster.liveness import Limits
 from horae.errors import HoraeError
 from horae.runtime.components import Components, NodeOptions
 from horae.runtime.node.node import Node
-from horae.runtime.timing import HookTiming, RunMonitorTiming, Timing
+from horae.runtime.timing import HookTiming, Pauses, RunMonitorTiming, Timing, WorkerTiming
 from horae.storage.engine.database import Database
 from horae.storage.operations import queues
 from tests.simulation import application
@@ -27,7 +27,11 @@ from tests.simulation.replaced import SimulatedChannel, SimulatedLiveStore
 from tests.simulation.world import Clock, Lane, Process, World
 
 LIMITS: Final = Limits(silence=4.0, margin=1.5, gap=2.0, last_attempts=10.0)
-TIMING: Final = Timing(run_monitor=RunMonitorTiming(round=0.3, reread_every=7), hooks=HookTiming(look_every=4.0))
+TIMING: Final = Timing(
+    run_monitor=RunMonitorTiming(round=0.3, reread_every=7),
+    hooks=HookTiming(look_every=4.0),
+    worker=WorkerTiming(poll_without_hints=Pauses(0.2, 2.0)),
+)
 """As usual, but rounds in which usually nothing happens are rarer, because they take most of the time."""
 GRACE: Final = timedelta(seconds=1)
 SLOWNESS: Final = 0.2
@@ -36,14 +40,14 @@ NARROW: Final = 2
 """The concurrency limit of the queue `narrow`."""
 
 
-OVERLAPPING: Final = frozenset({"pause", "pause at statement", "sleep", "server clock"})
+OVERLAPPING: Final = frozenset({"pause", "pause at statement", "pause at end", "sleep", "server clock"})
 """Faults in which others must assume that a node is dead whose bodies run on: a process that stands still cannot stop
 them, and a clock that jumps forward makes every heartbeat old."""
 
 
 SHARED_RULES_EVERY: Final = 4
 """Every so many seeds the tables are checked by the rules of `tests/checker` as well."""
-STRIKING: Final = frozenset({"pause", "pause at statement", "sleep", "cut", "cut and refused"})
+STRIKING: Final = frozenset({"pause", "pause at statement", "pause at end", "sleep", "cut", "cut and refused"})
 """Faults after which others may rightly take a node for dead."""
 
 
@@ -252,14 +256,15 @@ class NodePlace:
             case "crash at statement" | "crash at commit":
                 on = fault.kind.rpartition(" ")[2]
                 return Trap(on, fault.skip, fault.phase, partial(self._crash_within, fault.seconds))
-            case "refused":
-                return Trap("statement", fault.skip, "before", unanswered)
-            case "late":
-                return Trap("statement", fault.skip, "before", unanswered, late=fault.seconds)
+            case "refused" | "late":
+                late = fault.seconds if fault.kind == "late" else None
+                return Trap("statement", fault.skip, "before", unanswered, late=late)
             case "answer lost":
                 return Trap("commit", fault.skip, "after", unanswered)
             case "pause at statement":
                 return Trap("statement", fault.skip, fault.phase, partial(self._pause_within, fault.seconds))
+            case "pause at end":
+                return Trap("end", fault.skip, "after", partial(self._pause_within, fault.seconds))
             case _:
                 return None
 

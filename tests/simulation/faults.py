@@ -37,7 +37,7 @@ class Fault:
 
 @dataclass(slots=True)
 class Trap:
-    """A fault that waits for a statement (`statement`) or for a commit (`commit`) of its process."""
+    """A fault that waits for a statement (`statement`), for a commit (`commit`) or for the end of a body (`end`)."""
 
     on: str
     left: int
@@ -112,6 +112,10 @@ class Gate:
         self._spring("statement", "after")
         self._take_time()
         self._reach("the answer")
+
+    def body_ended(self) -> None:
+        """Act when a body has ended and its result is not written yet."""
+        self._spring("end", "after")
 
     def cut(self, seconds: float, *, fails: bool) -> None:
         """Make the database unreachable for a while; what the process has open there is rolled back.

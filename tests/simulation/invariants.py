@@ -58,6 +58,7 @@ def violations(database: sqlite3.Connection, answers: Answers) -> list[str]:
     for rule in (
         _jobs,
         _history,
+        _finishes,
         _at_a_time,
         _bodies,
         _effects,
@@ -115,6 +116,19 @@ def _history(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
             yield f"the progress of job {job} fell from {seen} to {row['progress']}"
         progress[job, row["lease"]] = row["progress"]
     yield from (f"job {job} ended {times} times" for job, times in ended.items() if times > 1)
+
+
+def _finishes(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
+    """A job finishes only after the body that has its current lease came to its end."""
+    ended: dict[tuple[int, int], float] = {}
+    for entry in answers.bodies:
+        if entry.what == "end":
+            ended.setdefault((entry.job, entry.lease), entry.at)
+    for row in _changes(database):
+        if row["state"] == "finished" != row["old_state"]:
+            at = ended.get((row["job_id"], row["lease"]))
+            if at is None or at > row["at"]:
+                yield f"job {row['job_id']} finished under lease {row['lease']} before its body ended"
 
 
 def _at_a_time(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:

@@ -71,7 +71,7 @@ def plan_of(seed: int) -> Plan:
             *_operations(Random(f"{seed} operations"), schedules),
             *_start_changes(Random(f"{seed} start changes"), schedules),
         ),
-        faults=tuple(_faults(Random(f"{seed} faults"), nodes, heartbeats)),
+        faults=tuple(_all_faults(seed, nodes, heartbeats)),
     )
 
 
@@ -116,6 +116,9 @@ def _start_changes(rng: Random, schedules: Sequence[str]) -> list[Operation]:
     ]
 
 
+STALE_ENDS: Final = 0.2
+"""The share of clusters with heartbeats in which a node is suspended when a body has ended, for longer than a dead node may
+be silent: its result arrives when the job runs elsewhere."""
 Draw = Callable[[Random, int], Fault]
 
 
@@ -174,6 +177,14 @@ DRAWS: Final[Sequence[tuple[Draw, int]]] = (
 )  # fmt: skip
 
 
+def _all_faults(seed: int, nodes: int, heartbeats: bool) -> list[Fault]:  # noqa: FBT001 - the kind of cluster
+    found = _faults(Random(f"{seed} faults"), nodes, heartbeats)
+    more = Random(f"{seed} stale ends")
+    if heartbeats and more.random() < STALE_ENDS:
+        found += faults_of(more, nodes, ["pause at end"])[:1]
+    return sorted(found, key=lambda fault: fault.at)
+
+
 def _faults(rng: Random, nodes: int, heartbeats: bool) -> list[Fault]:  # noqa: FBT001 - the kind of cluster
     del heartbeats
     draws, weights = [draw for draw, _ in DRAWS], [weight for _, weight in DRAWS]
@@ -182,7 +193,7 @@ def _faults(rng: Random, nodes: int, heartbeats: bool) -> list[Fault]:  # noqa: 
 
 
 LASTING: Final = {
-    "pause": (5.0, 10.0), "pause at statement": (8.0, 10.0), "cut": (5.0, 9.0), "cut and refused": (2.0, 9.0), "cut everywhere": (7.0, 9.0),
+    "pause": (5.0, 10.0), "pause at statement": (8.0, 10.0), "pause at end": (4.5, 9.0), "cut": (5.0, 9.0), "cut and refused": (2.0, 9.0), "cut everywhere": (7.0, 9.0),
 }  # fmt: skip
 """How long such a fault lasts if it is chosen on purpose, in seconds; others for up to four."""
 
@@ -194,5 +205,6 @@ def faults_of(rng: Random, nodes: int, kinds: Sequence[str]) -> list[Fault]:
         kind, phase = rng.choice(kinds), rng.choice(("before", "after"))
         seconds = rng.uniform(*LASTING.get(kind, (0.1, 4.0)))
         node = -1 if kind == "cut everywhere" else rng.randrange(nodes)
-        found.append(Fault(kind.removesuffix(" everywhere"), _at(rng), node, rng.randint(0, 12), phase, seconds))
+        skip = rng.randint(0, 1) if kind == "pause at end" else rng.randint(0, 12)
+        found.append(Fault(kind.removesuffix(" everywhere"), _at(rng), node, skip, phase, seconds))
     return sorted(found, key=lambda fault: fault.at)

@@ -1,26 +1,32 @@
 """How the guards of `ablations` are removed: by replacing a function, or a statement without its condition."""
 
-from collections.abc import Callable, Mapping
+import asyncio
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 from unittest import mock
 
-from sqlalchemy import Connection, and_, func, select
+from sqlalchemy import Connection, and_, func, or_, select
 
 from horae.client.jobs import starting
 from horae.client.jobs.cancelling import JobCanceller
-from horae.domain.cluster.liveness import Contact
-from horae.domain.jobs.job import Job, JobState, NodeId
+from horae.domain.cluster.clock_steps import Silences
+from horae.domain.cluster.liveness import Contact, Death
+from horae.domain.jobs.job import Claim, Job, JobState, NodeId
 from horae.errors import LeaseLost
 from horae.runtime.bodies import runner
 from horae.runtime.claims.settler import Settler
-from horae.storage.engine.dialect import PerDialect
+from horae.runtime.liveness.sweeper import Sweeper
+from horae.storage.engine.dialect import SQLITE, IdList, PerDialect, member_of
 from horae.storage.jobs import claims, lane_statements, limited_claims
-from horae.storage.jobs.tables import jobs
-from horae.storage.outcomes import cancelling, settling, settling_statements
-from horae.storage.schedules import writing
+from horae.storage.jobs.tables import jobs, queues
+from horae.storage.outcomes import cancelling, crashed_nodes, settling, settling_statements
+from horae.storage.outcomes.crashed_nodes import AbandonedJob
+from horae.storage.schedules import ticks, writing
+from horae.storage.schedules.writing import rows_as_json
 from horae.types.context import JobContext
 from tests.simulation import replaced, world
 
@@ -78,6 +84,36 @@ UNFENCED_SETTLE: Final = together(
 )
 
 
+def _closed() -> Any:
+    return select(queues.c.name).where(or_(queues.c.paused_at.is_not(None), queues.c.concurrency_limit.is_not(None)))
+
+
+_DUE: Final = PerDialect(lambda dialect: claims.due_jobs(dialect, _closed(), jobs.c.id))
+_START: Final = PerDialect(
+    lambda dialect: claims.start_jobs(dialect, select(jobs.c.id).where(member_of(dialect, jobs.c.id, "ids", of=IdList)))
+)
+
+
+def claim_in_two_steps(connection: Connection, made: PerDialect[Any], parameters: Mapping[str, Any]) -> list[Claim]:
+    """Read which jobs are due, and then start them whatever has happened to them meanwhile."""
+    if made is not claims.CLAIM:
+        return _execute_claim(connection, made, parameters)
+    due = connection.execute(_DUE.on(connection), parameters).scalars().all()
+    return _execute_claim(connection, _START, {"ids": list(due), "node": parameters["node"]})
+
+
+_execute_claim: Final = claims.execute_claim
+
+
+def add_ticks_without_keys(connection: Connection, decided: Sequence[Mapping[str, Any]]) -> None:
+    """Write decisions after the unique keys of nominal times were removed; SQLite cannot, so there rows are replaced."""
+    connection.exec_driver_sql("DROP INDEX IF EXISTS horae_jobs_tick")
+    if connection.dialect.name != SQLITE:
+        connection.exec_driver_sql("ALTER TABLE horae_ticks DROP CONSTRAINT IF EXISTS horae_ticks_pkey")
+    replacing = ticks.ADD.on(connection).prefix_with("OR REPLACE", dialect=SQLITE)
+    connection.execute(replacing, {"rows": rows_as_json(connection, decided)})
+
+
 def claiming_with(changes: Mapping[str, Any]) -> Patch:
     """Let a claim change other columns than it does."""
 
@@ -125,6 +161,62 @@ async def do_nothing(*_: Any) -> None:
 
 def ignore(*_: Any, **__: Any) -> None:
     """Replace a function."""
+
+
+def remove_all_journals(self: Sweeper, until: float) -> None:
+    """Remove the journals of dead nodes as soon as their jobs were rescued."""
+    _remove_journals(self, max(until, math.inf))
+
+
+_remove_journals: Final = Sweeper._remove_journals  # noqa: SLF001
+
+
+def end_runs_later(_: Connection, *ended: Any) -> list[Any]:
+    """Put off to end the runs of schedules."""
+    world.current().running.process.put_off.append(ended)
+    return []
+
+
+def commit_and_end_runs(self: Settler, batch: Any) -> Any:
+    """Commit results, and end the runs of schedules in transactions of their own."""
+    settled = _commit(self, batch)
+    process = world.current().running.process
+    later, process.put_off = process.put_off, []
+    for ended in later:
+        settled.runs.extend(self._environment.database.transact(_end_runs, *ended))
+    return settled
+
+
+_commit: Final = Settler._commit  # noqa: SLF001
+_end_runs: Final = settling._end_runs  # noqa: SLF001
+
+
+async def rescue_later(self: Sweeper, dead: Mapping[NodeId, Death]) -> None:
+    """Read what the dead nodes hold, and rescue it a moment later."""
+    process = world.current().running.process
+    process.put_off = await self._database.transact_async(_abandoned_jobs, list(dead), 500)
+    await asyncio.sleep(0.5)
+    await _rescue(self, dead)
+
+
+def abandoned_before(
+    connection: Connection, dead: Collection[NodeId], limit: int, silent: Collection[NodeId] = ()
+) -> list[AbandonedJob]:
+    """Return the jobs that the nodes held before, with the leases that the rows have now."""
+    del dead, limit, silent
+    process = world.current().running.process
+    held, process.put_off = process.put_off, []
+    leases = {row.id: row.lease for row in connection.execute(select(jobs.c.id, jobs.c.lease))}
+    return [each._replace(claim=each.claim._replace(lease=leases[each.claim.id])) for each in held]
+
+
+_abandoned_jobs: Final = crashed_nodes.abandoned_jobs
+_rescue: Final = Sweeper.rescue
+
+
+def silence_by_own_clock(_self: Silences, _node: NodeId, heartbeat_at: datetime, *_: Any) -> float:
+    """Compare a heartbeat with the clock of the node that judges."""
+    return world.current().running.process.clock.wall() - heartbeat_at.timestamp()
 
 
 def end_no_runs(*_: Any) -> list[Any]:

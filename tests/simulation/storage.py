@@ -121,6 +121,7 @@ def _land_late(connection: "SimulatedConnection", statement: str, parameters: An
     late = sqlite3.connect(connection.path, isolation_level=None, timeout=0)
     try:
         opening.register_clock(late)
+        late.create_function("sim_time", 0, virtual_time)
         late.execute(statement, parameters).fetchall()
         world.current().note(f"late {kind}")
     except sqlite3.OperationalError:
@@ -160,6 +161,7 @@ class SimulatedConnection(opening.DriverConnection):
     def begin(self, waiters: Waiters, patience: float) -> None:
         """Belong to the running process from now on."""
         self.create_function("horae_lock_free", 1, lock_is_free)  # only if it is new
+        self.create_function("sim_time", 0, virtual_time)
         self.broken = self.is_free = False
         self.patience, self._waiters = patience, waiters
         process = world.current_process()
@@ -261,6 +263,11 @@ def lock_is_free(key: int | None) -> int | None:
         return None
     holder = world.current().surroundings.session_locks.get(key)
     return int(holder is None or holder.dead)
+
+
+def virtual_time() -> float:
+    """Return the seconds since the begin of the simulation, for the history that triggers keep."""
+    return world.current().now
 
 
 def server_now() -> int:

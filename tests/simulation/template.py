@@ -1,6 +1,6 @@
 """The database that each simulation begins with: all tables, one for effects of bodies, and a history kept by triggers.
 
-The triggers record each change of a job's row in the transaction that makes it. The invariants read this history, so
+The triggers record each change of a job's row in the transaction that makes it, with the virtual time. The invariants read this history, so
 they do not depend on what Horae itself reports.
 """
 
@@ -18,18 +18,19 @@ OWN_TABLES: Final = """
 CREATE TABLE sim_effects (job INTEGER NOT NULL, attempt INTEGER NOT NULL, lease INTEGER NOT NULL, part INTEGER NOT NULL);
 CREATE TABLE sim_history (
     number INTEGER PRIMARY KEY AUTOINCREMENT, job_id INTEGER NOT NULL, type TEXT, queue TEXT, schedule_id INTEGER,
-    old_state TEXT, state TEXT, old_lease INTEGER, lease INTEGER, node_id TEXT, attempt INTEGER, progress INTEGER
+    old_state TEXT, state TEXT, old_lease INTEGER, lease INTEGER, node_id TEXT, attempt INTEGER, progress INTEGER,
+    at REAL
 );
 CREATE TRIGGER sim_created AFTER INSERT ON horae_jobs BEGIN
-    INSERT INTO sim_history (job_id, type, queue, schedule_id, state, lease, node_id, attempt, progress)
+    INSERT INTO sim_history (job_id, type, queue, schedule_id, state, lease, node_id, attempt, progress, at)
     VALUES (NEW.id, NEW.type, NEW.queue, NEW.schedule_id, NEW.state, NEW.lease, NEW.node_id, NEW.attempt,
-            NEW.progress_percentage);
+            NEW.progress_percentage, sim_time());
 END;
 CREATE TRIGGER sim_changed AFTER UPDATE OF state, lease, node_id, attempt, progress_percentage ON horae_jobs BEGIN
     INSERT INTO sim_history (job_id, type, queue, schedule_id, old_state, state, old_lease, lease, node_id, attempt,
-                             progress)
+                             progress, at)
     VALUES (NEW.id, NEW.type, NEW.queue, NEW.schedule_id, OLD.state, NEW.state, OLD.lease, NEW.lease, NEW.node_id,
-            NEW.attempt, NEW.progress_percentage);
+            NEW.attempt, NEW.progress_percentage, sim_time());
 END;
 """
 

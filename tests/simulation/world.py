@@ -76,6 +76,7 @@ class World:
         """The thread that runs at present."""
         self.ended = False
         self._agenda: list[tuple[float, float, int, Action]] = []
+        self._limit = 0.0
         self._count = 0
         self.hub = current_greenlet()
         self.lanes: list[Lane] = []
@@ -96,6 +97,7 @@ class World:
 
     def run(self, until: Callable[[], bool], limit: float) -> bool:
         """Let things happen until a condition holds; return False if the limit or the end of the agenda is reached."""
+        self._limit = limit
         while not until():
             if not self._agenda or self._agenda[0][0] > limit:
                 return False
@@ -110,15 +112,22 @@ class World:
         lane.process.check()
         lane.turn += 1
         if seconds is not None:
+            if self._is_next(self.now + seconds, lane.process):
+                self.now += seconds
+                lane.woken = False
+                return False
             self.at(self.now + seconds, partial(lane.resume, lane.turn, woken=False))
         self.hub.switch()
         lane.process.check()
         return lane.woken
 
-    def pass_on(self) -> None:
-        """Let whatever else is due at this moment happen before the running thread continues."""
-        if self.is_busy:
-            self.wait(0.0)
+    def _is_next(self, moment: float, process: "Process") -> bool:
+        """Return whether nothing else happens until a moment, so that a thread that waits for it can just continue."""
+        return (
+            (not self._agenda or self._agenda[0][0] > moment)
+            and moment <= self._limit
+            and process.paused_until <= moment
+        )
 
     @property
     def running(self) -> "Lane":
@@ -260,6 +269,8 @@ class Process:
         self.gate: Any = None
         """What stands between its statements and the database."""
         self.incarnations = count(1)
+        self.put_off: list[Any] = []
+        """What the process does later than it should, where a guard is removed."""
         self.released_by_kill: list[Action] = []
         """What the operating system does when the process is killed: it closes files, locks and connections."""
 
