@@ -6,13 +6,15 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from hashlib import sha256
 
-from tests.simulation.plan import plan_of
+from tests.simulation.plan import Plan, plan_of, storm_of
 from tests.simulation.run import Result, Simulator, simulator
 from tests.simulation.shrink import shrunk
 
+PlanOf = Callable[[int], Plan]
 CHUNK = 10
 """Seeds that a process runs before it takes the next ones."""
 
@@ -23,22 +25,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, help="run this seed only, and print its trace")
     parser.add_argument("--seeds", type=int, default=1000, help="how many seeds to run (default 1000)")
     parser.add_argument("--first", type=int, default=0, help="the first of them (default 0)")
+    parser.add_argument("--crashes", type=int, help="a storm of about so many crashes for each seed instead")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="default: one for each core")
     given = parser.parse_args(arguments)
+    plan = plan_of if given.crashes is None else partial(storm_of, crashes=given.crashes)
     if given.seed is not None:
-        return run_one(given.seed)
-    return run_many(range(given.first, given.first + given.seeds), given.processes)
+        return run_one(plan(given.seed))
+    return run_many(range(given.first, given.first + given.seeds), given.processes, plan)
 
 
-def run_one(seed: int) -> int:
+def run_one(plan: Plan) -> int:
     """Run one seed; if it fails, print the smallest plan that fails and its trace."""
     with simulator() as simulations:
-        result = simulations.run(plan_of(seed))
+        result = simulations.run(plan)
         if result.violations:
             print_broken(result)
             result = shrunk(simulations.run, result)
             print("\nthe smallest plan found that fails:")
-    print(f"seed {seed}: {result.plan}".replace("(", "(\n    ", 1))
+    print(f"seed {plan.seed}: {result.plan}".replace("(", "(\n    ", 1))
     print(*result.trace, sep="\n")
     print_broken(result)
     print(f"trace {digest(result)}")
@@ -56,12 +60,12 @@ def digest(result: Result) -> str:
     return sha256("\n".join(result.trace).encode()).hexdigest()[:16]
 
 
-def run_many(seeds: range, processes: int) -> int:
+def run_many(seeds: range, processes: int, plan: PlanOf) -> int:
     """Run seeds on several processes, and print what they have shown together."""
     began, done = time.monotonic(), 0
     faults: Counter[str] = Counter()
     failovers, virtual, jobs, failed = 0, 0.0, 0, list[int]()
-    for result in results(seeds, processes):
+    for result in results(seeds, processes, plan):
         done += 1
         failovers += result.failovers
         virtual += result.virtual_seconds
@@ -72,23 +76,25 @@ def run_many(seeds: range, processes: int) -> int:
             print_broken(result)
     minutes = (time.monotonic() - began) / 60
     print(f"{done} seeds in {minutes:.2f} minutes, {done / minutes:.0f} a minute with {processes} processes")
-    print(f"{failovers} failovers, {jobs} jobs, {virtual / 3600:.1f} virtual hours")
+    print(
+        f"{failovers} failovers ({failovers / minutes:.0f} a minute), {jobs} jobs, {virtual / 3600:.1f} virtual hours"
+    )
     print("faults: " + ", ".join(f"{kind} {count}" for kind, count in faults.most_common()))
     if failed:
         print("failing seeds: " + " ".join(map(str, sorted(failed))))
     return 1 if failed else 0
 
 
-def results(seeds: range, processes: int) -> Iterator[Result]:
+def results(seeds: range, processes: int, plan: PlanOf) -> Iterator[Result]:
     """Run seeds on several processes; the results have no traces."""
     if processes == 1:
         with simulator() as simulations:
             for seed in seeds:
-                yield run_traceless(simulations, seed)
+                yield run_traceless(simulations, plan(seed))
         return
     chunks = [seeds[start : start + CHUNK] for start in range(0, len(seeds), CHUNK)]
     with multiprocessing.get_context("fork").Pool(processes, prepare_process) as pool:
-        for batch in pool.imap_unordered(run_chunk, chunks):
+        for batch in pool.imap_unordered(partial(run_chunk, plan), chunks):
             yield from batch
         pool.close()
         pool.join()  # else the processes are ended before they have removed their files
@@ -105,14 +111,14 @@ def prepare_process() -> None:
     multiprocessing.util.Finalize(None, simulations.__exit__, (None, None, None), exitpriority=1)
 
 
-def run_chunk(seeds: range) -> list[Result]:
+def run_chunk(plan: PlanOf, seeds: range) -> list[Result]:
     """Run some seeds in a process of the pool."""
-    return [run_traceless(_prepared[0], seed) for seed in seeds]
+    return [run_traceless(_prepared[0], plan(seed)) for seed in seeds]
 
 
-def run_traceless(simulations: Simulator, seed: int) -> Result:
-    """Run a seed, and drop its trace."""
-    result = simulations.run(plan_of(seed))
+def run_traceless(simulations: Simulator, plan: Plan) -> Result:
+    """Run a plan, and drop its trace."""
+    result = simulations.run(plan)
     result.trace = []
     return result
 

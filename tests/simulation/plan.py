@@ -1,6 +1,6 @@
 """What is drawn from a seed: the kind of cluster, what callers do, and which faults happen when."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, Final
@@ -41,6 +41,8 @@ class Plan:
     """The schedules that are deployed."""
     operations: tuple[Operation, ...] = ()
     faults: tuple[Fault, ...] = ()
+    active: float = ACTIVE
+    """Virtual seconds in which callers act and faults happen."""
 
     def without_faults(self, left_out: Sequence[Fault]) -> "Plan":
         """Return the plan without some faults."""
@@ -190,6 +192,40 @@ def _faults(rng: Random, nodes: int, heartbeats: bool) -> list[Fault]:  # noqa: 
     draws, weights = [draw for draw, _ in DRAWS], [weight for _, weight in DRAWS]
     found: list[Any] = [rng.choices(draws, weights)[0](rng, rng.randrange(nodes)) for _ in range(rng.randint(2, 6))]
     return sorted(found, key=lambda fault: fault.at)
+
+
+CRASH_EVERY: Final = 0.1
+"""Virtual seconds between two crashes of a storm, on average."""
+STORM: Final[Mapping[str, int]] = {
+    "crash": 4, "crash at statement": 6, "crash at commit": 6, "stop": 2, "answer lost": 1, "refused": 1, "late": 1,
+}  # fmt: skip
+"""Faults of a storm, and how often each happens in proportion."""
+
+
+def storm_of(seed: int, crashes: int) -> Plan:
+    """Draw a plan in which nodes are killed again and again while jobs are started."""
+    rng = Random(f"{seed} storm")
+    plan, active, nodes = plan_of(seed), crashes * CRASH_EVERY, rng.choice((2, 3, 4))
+    kinds = rng.choices(list(STORM), list(STORM.values()), k=crashes)
+    faults = [
+        Fault(
+            kind, rng.uniform(0.2, active), rng.randrange(nodes), rng.randint(0, 20),
+            rng.choice(("before", "after")) if kind.startswith("crash") else "after", rng.uniform(0.02, 0.3),
+        )
+        for kind in kinds
+    ]  # fmt: skip
+    names, weights = list(KINDS), list(KINDS.values())
+    starts = [
+        Operation(rng.uniform(0.0, active), "start", name) for name in rng.choices(names, weights, k=crashes // 3)
+    ]
+    return replace(
+        plan,
+        nodes=nodes,
+        one_host=True,
+        operations=tuple(sorted(starts, key=lambda item: item.at)),
+        faults=tuple(sorted(faults, key=lambda fault: fault.at)),
+        active=active,
+    )
 
 
 LASTING: Final = {

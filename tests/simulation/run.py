@@ -13,7 +13,7 @@ from typing import Final
 from tests.simulation import world as worlds
 from tests.simulation.cluster import Cluster
 from tests.simulation.invariants import violations
-from tests.simulation.plan import ACTIVE, Plan
+from tests.simulation.plan import Plan
 from tests.simulation.replaced import simulated
 from tests.simulation.storage import server_now
 from tests.simulation.template import SharedFile, memory_folder
@@ -67,10 +67,10 @@ class Simulator:
         try:
             with closing(sqlite3.connect(file)) as reader:
                 cluster.begin()
-                world.run(lambda: False, ACTIVE)
-                world.now = ACTIVE
+                world.run(lambda: False, plan.active)
+                world.now = plan.active
                 cluster.settle()
-                if not world.run(Watch(world, cluster, reader), ACTIVE + PATIENCE):
+                if not world.run(Watch(world, cluster, reader), plan.active + PATIENCE):
                     problems.append(f"work is left {PATIENCE:g} s after the last fault")
                 answers = cluster.answers()
                 cluster.stop()
@@ -80,7 +80,7 @@ class Simulator:
             tear_down(world, cluster)
         with closing(sqlite3.connect(file)) as database:
             database.row_factory = sqlite3.Row
-            problems += cluster.problems + violations(database, answers)
+            problems += cluster.problems + world.surroundings.failures + violations(database, answers)
             (jobs,) = database.execute("SELECT count(*) FROM horae_jobs").fetchone()
         return Result(plan, problems, world.trace, cluster.failovers, cluster.happened, world.now, jobs)
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from tests.simulation.plan import Operation, Plan, plan_of
+from tests.simulation.plan import Operation, Plan, plan_of, storm_of
 from tests.simulation.run import Simulator, simulator
 
 
@@ -27,6 +27,13 @@ effect after its rescue; a caller resumed a schedule after all schedules had bee
 @pytest.mark.parametrize("seed", [*range(1000, 1012), *FOUND])
 def test_a_cluster_under_faults_keeps_its_promises(simulations: Simulator, seed: int) -> None:
     assert simulations.run(plan_of(seed)).violations == []
+
+
+@pytest.mark.parametrize("seed", [2, 20])
+def test_a_storm_of_failovers_breaks_no_promise(simulations: Simulator, seed: int) -> None:
+    result = simulations.run(storm_of(seed, crashes=60))
+    assert result.violations == []
+    assert result.failovers > 15
 
 
 def test_a_seed_gives_the_same_trace_in_each_process() -> None:

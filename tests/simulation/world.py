@@ -50,6 +50,8 @@ class Surroundings:
     """Which process holds each session lock of the database."""
     listeners: "list[tuple[Process, Callable[[Any], None]]]" = field(default_factory=list)
     """Who receives hints."""
+    failures: list[str] = field(default_factory=list)
+    """The threads that an exception has ended."""
     bodies: list[Any] = field(default_factory=list)
     """The log of the bodies."""
     connections: list[Any] = field(default_factory=list)
@@ -202,6 +204,10 @@ class Lane:
             self._run()
         except ProcessDied:
             pass
+        except Exception as error:  # noqa: BLE001 - as a real thread, it ends alone
+            process = self.process
+            if not process.dead and not process.world.ended:
+                process.world.surroundings.failures.append(f"thread {self.name} of {process.name} ended by {error!r}")
         finally:
             self.over = True
             for action in self.when_over:
