@@ -15,11 +15,12 @@ from horae import Horae
 from horae.domain.cluster.liveness import Limits
 from horae.domain.jobs.job import NodeId
 from horae.runtime.components import NodeOptions
+from horae.runtime.liveness import heartbeat
 from horae.runtime.liveness.heartbeat import Heartbeat, Watcher
 from horae.runtime.liveness.membership import DatabaseMembership, membership_of
 from horae.runtime.liveness.node_record import record_of
 from horae.runtime.node.node import Node
-from horae.runtime.timing import SweeperTiming, Timing
+from horae.runtime.timing import HeartbeatTiming, SweeperTiming, Timing
 from horae.storage.engine.database import Database
 from horae.storage.operations.heartbeat_process import is_stopped
 from tests.harness.applications import execute, rows
@@ -177,3 +178,28 @@ def test_an_answer_that_took_long_judges_nobody(horae: Horae, monkeypatch: pytes
         assert member.find_dead() == {}
     finally:
         member.leave()
+
+
+def test_late_answers_to_beats_that_were_sent_in_time_end_an_isolation(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those of several connections that have waited for one lock: no two of them were sent far from each other."""
+    reported: list[str] = []
+    watcher = Watcher(isolated=lambda level: reported.append(level.name), regained=lambda: reported.append("regained"))
+    monkeypatch.setattr(heartbeat, "clock", lambda: 0.0)
+    monkeypatch.setattr(heartbeat, "start_helper", lambda *_: None)
+    monkeypatch.setattr(Heartbeat, "_beat_here", lambda _: None)
+    beat = Heartbeat(
+        horae.components.database,
+        record_of(horae.registry, NodeOptions()),
+        Limits(),
+        HeartbeatTiming(awake=0.0),
+        watcher,
+    )
+    check, answered = beat._check, beat._answered  # noqa: SLF001 - what its thread calls
+    check(8.5)
+    for sent in (2.9, 5.8, 8.4):
+        answered(sent, 0)
+    check(8.6)
+    check(8.7)
+    assert reported == ["RETRYABLE", "regained"]

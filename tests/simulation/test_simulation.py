@@ -8,6 +8,7 @@ from typing import Final
 
 import pytest
 
+from tests.simulation.ablations import ABLATIONS
 from tests.simulation.plan import Operation, Plan, plan_of, storm_of
 from tests.simulation.run import Simulator, simulator
 
@@ -27,6 +28,11 @@ effect after its rescue; a caller resumed a schedule after all schedules had bee
 @pytest.mark.parametrize("seed", [*range(1000, 1012), *FOUND])
 def test_a_cluster_under_faults_keeps_its_promises(simulations: Simulator, seed: int) -> None:
     assert simulations.run(plan_of(seed)).violations == []
+
+
+def test_nodes_claim_again_after_their_heartbeats_had_waited_for_a_lock(simulations: Simulator) -> None:
+    plan = ABLATIONS["late-transaction-commits"].plan(62)  # bodies in transactions, one after another
+    assert simulations.run(plan).violations == []
 
 
 @pytest.mark.parametrize("seed", [2, 20])

@@ -161,12 +161,18 @@ class Heartbeat:
             self._bridge.start()
         level = self._contact.isolation(now)
         if level is Isolation.NONE:
-            self._level = level
+            self._rejoin()
         elif level > self._level and now >= self._fresh_from:
             self._level = level
             log.error("no contact with the database for %.1f s", self._contact.silent_for(now))
             self._database.hang_up()
             self._watcher.isolated(level)
+
+    def _rejoin(self) -> None:
+        """Report the end of an isolation: an answer that came late to a heartbeat sent in time ends no interruption."""
+        if self._level is not Isolation.NONE:
+            self._level = Isolation.NONE
+            self._watcher.regained()
 
     def _ensure_helper(self, now: float) -> None:
         if self._helper is None and now >= self._helper_at and not self._stopped.is_set():
