@@ -121,11 +121,11 @@ IN_SIMULATION: Final = (
     ),
     Ablation(
         "watch-not-reset", "after a gap in its own contact a node declares no other dead",
-        instead(Contact, "answer", removals.answer_without_reset), ("cut everywhere",), HEARTBEATS,
+        instead(Contact, "answer", removals.answer_without_reset), ("cut everywhere",), {**HEARTBEATS, "nodes": 3},
     ),
     Ablation(
         "no-isolation", "a node without contact stops its bodies before others run the jobs",
-        instead(ContactReports, "_isolated", removals.ignore), ("cut",), HEARTBEATS, "steady",
+        instead(ContactReports, "_isolated", removals.ignore), ("cut",), HEARTBEATS, "threaded",
     ),
     Ablation(
         "no-rescue", "jobs of dead nodes are rescued", instead(Sweeper, "rescue", removals.do_nothing), ("crash",),
@@ -167,10 +167,6 @@ IN_SIMULATION: Final = (
         instead(finished_run, "owing", lambda settlement, _job_type: settlement), start="hooked",
     ),
     Ablation(
-        "late-transaction-commits", "the transaction of a body is rolled back if its lease is lost",
-        instead(runner, "settle_within", removals.settle_anyway), ("pause", "pause at statement"), HEARTBEATS, "transfer",
-    ),
-    Ablation(
         "limit-not-counted", "a queue's limit counts the jobs that run",
         statement(limited_claims, "CLAIM", removals.unlimited), start="limited",
     ),
@@ -201,6 +197,11 @@ IN_SUITE: Final = (
         "hint-inside-transaction", "a hint about new work is sent after the commit of the caller's transaction",
         removals.hinting_at_once,
         test="tests/client/test_within.py::test_a_rollback_leaves_nothing_and_announces_nothing",
+    ),
+    Ablation(
+        "late-transaction-commits", "the transaction of a body is rolled back if its lease is lost",
+        instead(runner, "settle_within", removals.settle_anyway),
+        test="tests/runtime/test_transactions.py::test_a_lost_lease_takes_the_effects_back",
     ),
     Ablation(
         "body-may-commit", "a body cannot commit its own transaction",

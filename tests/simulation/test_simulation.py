@@ -4,12 +4,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
 from typing import Final
 
 import pytest
 
-from tests.simulation.ablations import ABLATIONS
-from tests.simulation.plan import Operation, Plan, plan_of, storm_of
+from tests.simulation.plan import Operation, Plan, faults_of, plan_of, storm_of
 from tests.simulation.run import Simulator, simulator
 
 
@@ -31,7 +32,12 @@ def test_a_cluster_under_faults_keeps_its_promises(simulations: Simulator, seed:
 
 
 def test_nodes_claim_again_after_their_heartbeats_had_waited_for_a_lock(simulations: Simulator) -> None:
-    plan = ABLATIONS["late-transaction-commits"].plan(62)  # bodies in transactions, one after another
+    pauses = faults_of(Random("62 ablation"), 2, ("pause", "pause at statement"))
+    transfers = tuple(Operation(0.4 * number, "start", "transfer") for number in range(20))
+    drawn = plan_of(62)
+    plan = replace(
+        drawn, heartbeats=True, one_host=False, faults=tuple(pauses), operations=drawn.operations + transfers
+    )
     assert simulations.run(plan).violations == []
 
 
