@@ -21,8 +21,8 @@ from tests.simulation.world import Surroundings, World
 
 PATIENCE: Final = 240.0
 """Virtual seconds after the last fault in which all work must get done."""
-COLLECT_EVERY: Final = 20
-"""Simulations between two collections of garbage, because automatic ones take a tenth of the time."""
+COLLECT_AFTER: Final = 80
+"""Simulated processes between two collections of garbage, because automatic ones take a tenth of the time."""
 STOPPING: Final = 30.0
 """Virtual seconds in which the nodes must have stopped."""
 
@@ -45,7 +45,7 @@ class Simulator:
 
     def __init__(self, shared: SharedFile) -> None:
         self._shared = shared
-        self._runs = 0
+        self._processes = 0
         self.file = shared.path
         """The database of the last simulation."""
 
@@ -56,10 +56,12 @@ class Simulator:
         around.connections, around.free_connections = self._shared.connections, self._shared.free_connections
         world = World(str(plan.seed), around)
         worlds.enter(world)
-        self._runs += 1
-        if self._runs % COLLECT_EVERY == 0:
+        result = self._run(world, plan, self.file)
+        self._processes += len(around.processes)
+        if self._processes >= COLLECT_AFTER:
+            self._processes = 0
             gc.collect()
-        return self._run(world, plan, self.file)
+        return result
 
     def _run(self, world: World, plan: Plan, file: Path) -> Result:
         cluster = Cluster(world, plan, file)
