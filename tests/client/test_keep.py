@@ -3,14 +3,18 @@
 from typing import Any
 
 import pytest
+from typing_extensions import override
 
 from horae import Horae, InvalidJobType, JobDoesNotExist, JobState, JobType
 from horae.domain.jobs.job import JobState as State
+from horae.domain.jobs.job import finished
 from horae.domain.jobs.retention import KEPT_FOR_WAITING, Retention, kept_for
 from horae.runtime.claims.cleaning import EVERYTHING_EVERY, CleaningPlan
 from horae.runtime.timing import HookTiming, Timing
 from horae.storage.jobs.owed_hooks import EVER
-from tests.harness.applications import execute, rows
+from horae.storage.outcomes import settling
+from horae.types.hooks.hooks import Hooks
+from tests.harness.applications import ELSEWHERE, claim_as_another_node, execute, rows
 from tests.harness.nodes import running_node, until
 from tests.harness.waiting import Record
 
@@ -184,3 +188,29 @@ def test_only_the_latest_ends_are_searched_for_jobs_that_are_kept_for_a_shorter_
     assert list(plan.due([brief, usual], 14.0)) == [(brief, EVER)]
     assert dict(plan.due([brief, usual], 300.0)) == {brief: KEPT_FOR_WAITING + 286 + 30, usual: EVER}
     assert dict(plan.due([brief, usual], 300.0 + EVERYTHING_EVERY)) == {brief: EVER, usual: EVER}
+
+
+@pytest.mark.parametrize("hooked", [False, True])
+def test_jobs_that_cannot_be_deleted_do_not_stop_a_search_of_the_latest_ends(horae: Horae, *, hooked: bool) -> None:
+    @horae.register
+    class Unkept(JobType[Any]):
+        type = "unkept"
+        keep = None
+
+        @override
+        def run(self, job: Any) -> None: ...
+
+        if hooked:
+
+            @override
+            def before_delete(self, job: Any) -> None:
+                raise OSError
+
+    hooks = Hooks(horae.components.database, horae.registry)
+    horae.jobs.start_many("unkept", [{}] * 30)
+    for claim in claim_as_another_node(horae):
+        horae.components.database.transact(settling.settle, ELSEWHERE, [finished(claim)])
+    ended_before(horae, KEPT_FOR_WAITING + 1)
+    [(part, kept)] = [each for each in hooks.kept_for(DAY) if "unkept" in each[1].types]
+    assert hooks.remove(part, kept, oldest=KEPT_FOR_WAITING) == 0
+    assert hooks.remove(part, kept, oldest=60.0) == (0 if hooked else 30)

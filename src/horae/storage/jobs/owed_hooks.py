@@ -6,7 +6,7 @@ the type of a job requests its deletion by noting `before_delete` as owed: a pro
 deletes the row.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
@@ -96,9 +96,14 @@ def _past_keeping(dialect: str) -> ColumnElement[bool]:
     )
 
 
-def _taken(chosen: Select[Any], *more: ColumnElement[Any]) -> Update:
+_by_id: Final = (jobs.c.id,)
+# The latest ends are found by the index of ends. In the order of ids, all older jobs would be read first.
+_by_end: Final = (jobs.c.finished_at, jobs.c.id)
+
+
+def _taken(chosen: Select[Any], *more: ColumnElement[Any], order: Sequence[ColumnElement[Any]] = _by_id) -> Update:
     """Take these rows, except those that another process is taking."""
-    limited = chosen.order_by(jobs.c.id).limit(bindparam("limit", type_=Integer()))
+    limited = chosen.order_by(*order).limit(bindparam("limit", type_=Integer()))
     some = limited.with_for_update(skip_locked=True).cte("some")
     taken = update(jobs).where(jobs.c.id.in_(select(some.c.id))).values(hook_taken_at=database_now())
     return taken.returning(*COLUMNS, *more)
@@ -114,8 +119,12 @@ _one = select(jobs.c.id).where(
 )
 TAKE_ONE: Final = PerDialect(lambda dialect: _taken(_one.where(_due(dialect)), jobs.c.hook_owed))
 TAKE_PAST_KEEPING: Final = PerDialect(lambda dialect: _taken(select(jobs.c.id).where(_past_keeping(dialect), _free())))
-_ids = select(jobs.c.id).order_by(jobs.c.id).limit(bindparam("limit", type_=Integer()))
-PAST_KEEPING: Final = PerDialect(lambda dialect: _ids.where(_past_keeping(dialect)))
+TAKE_LATELY_PAST_KEEPING: Final = PerDialect(
+    lambda dialect: _taken(select(jobs.c.id).where(_past_keeping(dialect), _free()), order=_by_end)
+)
+_ids = select(jobs.c.id).limit(bindparam("limit", type_=Integer()))
+PAST_KEEPING: Final = PerDialect(lambda dialect: _ids.where(_past_keeping(dialect)).order_by(*_by_id))
+LATELY_PAST_KEEPING: Final = PerDialect(lambda dialect: _ids.where(_past_keeping(dialect)).order_by(*_by_end))
 TAKE_FOR_DELETION: Final = (
     update(jobs)
     .where(jobs.c.id == bindparam("job_id"), jobs.c.finished_at.is_not(None), jobs.c.node_id.is_(None), _free())
@@ -193,7 +202,8 @@ def take_past_keeping(  # noqa: PLR0913 - which jobs, and how many
     """Take ended jobs that have been kept for `seconds`, by id, for their `before_delete`; see `past_keeping`."""
     parameters = {"types": list(types), "seconds": seconds, "again": again, "after": after, "limit": limit}
     parameters |= {"oldest": oldest, "states": [state.value for state in states]}
-    rows = connection.execute(TAKE_PAST_KEEPING.on(connection), parameters).all()
+    statement = TAKE_PAST_KEEPING if oldest == EVER else TAKE_LATELY_PAST_KEEPING
+    rows = connection.execute(statement.on(connection), parameters).all()
     return sorted(readable(jobs.name, rows, job_from), key=lambda job: job.id)
 
 
@@ -203,11 +213,13 @@ def past_keeping(  # noqa: PLR0913 - which jobs, and how many
 ) -> list[JobId]:  # fmt: skip
     """Return ended jobs that have been kept for `seconds` and need no hook.
 
-    `states`: those in which they ended; `oldest`: only those that ended less than so many seconds ago.
+    `states`: those in which they ended; `oldest`: only those that ended less than so many seconds ago, in the order of
+    their ends; otherwise in the order of their ids.
     """
     parameters = {"types": list(types), "seconds": seconds, "after": after, "limit": limit, "oldest": oldest}
     parameters["states"] = [state.value for state in states]
-    return [JobId(id_) for id_ in connection.execute(PAST_KEEPING.on(connection), parameters).scalars()]
+    statement = PAST_KEEPING if oldest == EVER else LATELY_PAST_KEEPING
+    return [JobId(id_) for id_ in connection.execute(statement.on(connection), parameters).scalars()]
 
 
 def take_for_deletion(connection: Connection, job_id: JobId, again: float) -> bool:

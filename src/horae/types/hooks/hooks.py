@@ -175,9 +175,12 @@ class Hooks:
                     rest.append(job.id)
                 else:
                     (ready if self._may_go(job) else rest).append(job.id)
-            removed += self._remove(ready) if ready else 0
+            gone = self._remove(ready) if ready else 0
+            removed += gone
             if rest:
                 self._database.autocommit(owed_hooks.hand_back, rest)
+            if oldest != EVER and gone == 0:  # the same jobs would be taken again
+                break
         return removed
 
     def forget(self, types: Collection[str], keep_seconds: float) -> int:
@@ -201,10 +204,12 @@ class Hooks:
                 states=kept.states,
                 oldest=oldest,
             )
-            removed += self._remove(batch) if batch else 0
-            if len(batch) < CLEANING_BATCH:
+            gone = self._remove(batch) if batch else 0
+            removed += gone
+            if len(batch) < CLEANING_BATCH or (oldest != EVER and gone == 0):
                 break
-            after = batch[-1]
+            if oldest == EVER:
+                after = batch[-1]
         return removed
 
     def with_parameters_of_all(self, jobs: Sequence[Job]) -> list[Job]:
@@ -240,7 +245,8 @@ class Hooks:
             if not batch:
                 return
             yield batch
-            after = batch[-1].id
+            if oldest == EVER:
+                after = batch[-1].id
 
     def _call(self, job_type: JobType[Any], hook: str, job: Job, error: BaseException | None) -> None:
         if hook == ON_CANCELLED:
