@@ -8,6 +8,9 @@ from horae.forking import ForkSafeLock, lazy_property
 if TYPE_CHECKING:
     from horae.client.jobs.async_jobs import AsyncJobs
     from horae.client.jobs.jobs import Jobs
+    from horae.client.operations.limits import Limits
+    from horae.client.operations.on_threads import AsyncLimits, AsyncQueues
+    from horae.client.operations.queues import Queues
     from horae.client.schedules.async_schedules import AsyncSchedules
     from horae.client.schedules.schedules import Schedules
     from horae.runtime.components import Components
@@ -31,6 +34,16 @@ class SyncHorae(Protocol):
     @property
     def schedules(self) -> "Schedules":
         """The client for schedules."""
+        ...
+
+    @property
+    def limits(self) -> "Limits":
+        """The client for limits by key."""
+        ...
+
+    @property
+    def queues(self) -> "Queues":
+        """The client for queues."""
         ...
 
     def migrate(self) -> None:
@@ -59,6 +72,20 @@ class AsyncHorae:
         from horae.client.schedules.async_schedules import AsyncSchedules
 
         return AsyncSchedules(self._horae.schedules, self._horae.components.database)
+
+    @lazy_property
+    def limits(self) -> "AsyncLimits":
+        """List limits by key with what they hold back, and change their numbers."""
+        from horae.client.operations.on_threads import AsyncLimits
+
+        return AsyncLimits(self._horae.limits, self._horae.components.database)
+
+    @lazy_property
+    def queues(self) -> "AsyncQueues":
+        """Pause, resume and limit queues, and let owners take turns in them."""
+        from horae.client.operations.on_threads import AsyncQueues
+
+        return AsyncQueues(self._horae.queues, self._horae.components.database)
 
     async def migrate(self) -> None:
         """Create the tables or bring them up to date; see `Horae.migrate`."""

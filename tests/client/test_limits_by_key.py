@@ -264,3 +264,12 @@ def test_the_command_line_limits_a_queue_by_key(horae: Horae, database: Database
     assert list(view.limits or {}) == ["queue mail.rate.customer", "queue mail.concurrency.customer"]
     assert run("mail", "--rate", "none")["limit"] is None
     assert run("mail", "3")["concurrency_limit"] == 3
+
+
+async def test_coroutines_do_the_same(horae: Horae) -> None:
+    assert (await horae.aio.limits.set("partner", concurrency=9)).numbers == numbers_of(concurrency=9)
+    assert (await horae.aio.limits.reset("partner")).changed is None
+    await horae.aio.queues.fair("mail", "owner")
+    assert [view.fair_by for view in await horae.aio.queues.list()] == ["owner"]
+    job = await horae.aio.jobs.start("call", account="a")
+    assert await horae.aio.jobs.waiting_reason(job.id) == "No node has looked at its limits yet."

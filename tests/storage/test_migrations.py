@@ -127,7 +127,12 @@ ROWS_AT: Final[dict[str, dict[str, dict[str, Any]]]] = {
         },
     },
     "0008": {},
-    "0009": {},
+    "0009": {
+        "horae_limits": {"name": "api", "concurrency": 3},
+        "horae_limit_buckets": {"id": 1, "limit_name": "api", "key": "a"},
+        "horae_lanes": {"id": 1, "identity": "i", "queue": "default", "type": "import", "priority": 0, "weight": 1},
+        "horae_lane_buckets": {"lane_id": 1, "bucket_id": 1},
+    },
     "0010": {},
     "0011": {},
     "0012": {},
