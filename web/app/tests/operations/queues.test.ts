@@ -15,6 +15,7 @@ const QUEUE: Queue = {
   note: null,
   concurrency_limit: 3,
   fair_by: null,
+  limits: null,
   pending: 5,
   due: 5,
   started: 2,
