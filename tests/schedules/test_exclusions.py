@@ -120,6 +120,19 @@ def test_a_calendar_function_is_asked_ahead_and_by_name_only(driver: Driver, ver
         shop.schedules.alter("purge", exclude=["calendar:shop.feasts"])
 
 
+def test_a_calendar_that_is_declared_again_has_its_days_at_once(version: Version) -> None:
+    shop = version()
+    shop.cron("0 3 * * *", exclude=holidays)(named("purge"))
+    shop.deploy()
+    assert shop.schedules.alter("purge", exclude=[]).rules.calendar_days == ()
+    assert WEDNESDAY in shop.schedules.reset("purge").rules.calendar_days
+    shop.schedules.alter("purge", exclude=[TUESDAY])
+    again = version()
+    again.cron("0 3 * * *", exclude=[holidays, "2026-03-06"])(named("purge"))
+    again.deploy()
+    assert [start.day for start in again.schedules.get("purge").upcoming(3)] == [3, 5, 7]
+
+
 def test_a_function_that_raises_keeps_the_days_that_are_known(driver: Driver, caplog: pytest.LogCaptureFixture) -> None:
     driver.horae.schedules.add("work", name="daily", cron="0 3 * * *", exclude=[broken, WEDNESDAY])
     assert [start.day for start in driver.get("daily").upcoming(3)] == [3, 5, 6]

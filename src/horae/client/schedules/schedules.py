@@ -14,10 +14,11 @@ from horae.client.schedules.audit_record import change_of, run_of
 from horae.client.schedules.backfill import BATCH, DEFAULT_LIMIT, LARGEST_LIMIT, Backfill, Range
 from horae.client.schedules.calendars import with_calendar_days
 from horae.client.schedules.changes import PutOutcome
-from horae.client.schedules.definition import Definition, altered
+from horae.client.schedules.definition import Definition, altered, days_as_text
 from horae.client.schedules.views import ScheduleView, viewed, views_of
 from horae.domain.jobs.job import JobId
 from horae.domain.names import queue_name, schedule_name
+from horae.domain.schedules.exclusion import calendars_in
 from horae.domain.schedules.schedule import DisabledReason, Rules
 from horae.domain.schedules.statistics import Statistics
 from horae.errors import InvalidRequest, ScheduleDoesNotExist
@@ -137,7 +138,11 @@ class Schedules:
         change = change_of("schedule.reset", reference, self._registry)
         reset = recorded(changes.reset, change, changed=lambda result: result[1])
         decided, changed = self._database.transact(reset, reference)
-        return self._changed(decided) if changed else viewed(self._database, decided.schedule)
+        if not changed:
+            return viewed(self._database, decided.schedule)
+        self._ask_calendars(decided.schedule)
+        self._changed(decided)
+        return self.get(decided.schedule.id)
 
     def skip_next(self, reference: Reference) -> ScheduleView:
         """Skip the next nominal time, once: its tick is `skipped` because it was `requested`.
@@ -258,6 +263,14 @@ class Schedules:
             return wanted
         today = self._database.autocommit(reading.now).date()
         return replace(wanted, rules=with_calendar_days(wanted.rules, self._registry, today, known))
+
+    def _ask_calendars(self, row: StoredSchedule) -> None:
+        """Store the days that the calendar functions of a schedule exclude, if it has any again."""
+        rules = rules_of(row)
+        if calendars_in(rules.exclude):
+            today = self._database.autocommit(reading.now).date()
+            days = with_calendar_days(rules, self._registry, today, rules).calendar_days
+            self._database.transact(changes.set_calendar_days, row, days_as_text(days))
 
     def _params(self, kind: JobType[Any], config: Any) -> str | None:
         """Return the config in its stored form, checked by the type."""
