@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from horae.api.security.actor import Actor, Role
 from horae.domain.backoff import Backoff
+from horae.domain.jobs.bulk import BulkPreview
 from horae.domain.jobs.decisions import Discard, Retry, Snooze
 from horae.domain.jobs.groups import Group, GroupState
 from horae.domain.jobs.job import LEFT_OUT, Job, JobState
@@ -82,6 +83,7 @@ __all__ = [
     "AuditFinding",
     "AuditReport",
     "Backoff",
+    "BulkPreview",
     "ConfigurationError",
     "Conflict",
     "CronSyntaxError",

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
-from horae import Horae, InvalidJobType, InvalidRequest, Job, JobContext, JobState, JobType, LeaseLost
+from horae import Horae, InvalidJobType, InvalidRequest, Job, JobCancelled, JobContext, JobState, JobType, LeaseLost
 from horae.client.jobs import bulk_job
 from horae.client.jobs.bulk_job import BulkJob, BulkParameters
 from horae.domain.jobs.job import Claim, JobId, NodeId
@@ -171,6 +171,21 @@ class TestCrashes:
         result = kind_of(shop).run(again(claim, 1))
         assert (result["total"], result["changed"], result["skipped"]) == (7, 7, 0)
         assert len(rows(shop, "SELECT id FROM horae_jobs WHERE retry_of IS NOT NULL")) == 7
+
+    def test_a_cancelled_one_stops_and_keeps_what_it_has_changed(
+        self, shop: Horae, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        context = context_of(shop, shop.jobs.cancel_many(types=["work"]))
+        cancel = shop.jobs.cancel
+
+        def stopped_after_the_first(job_id: int, **options: Any) -> Job:
+            context.stop(JobCancelled())
+            return cancel(job_id, **options)
+
+        monkeypatch.setattr(shop.jobs, "cancel", stopped_after_the_first)
+        with pytest.raises(JobCancelled):
+            kind_of(shop).run(context)
+        assert [job_id for job_id, state in states(shop).items() if state == "cancelled"] == [12]
 
     def test_an_attempt_that_was_replaced_changes_nothing(self, shop: Horae) -> None:
         claim = context_of(shop, shop.jobs.cancel_many(types=["work"])).claim
