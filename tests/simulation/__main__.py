@@ -1,18 +1,23 @@
 """Runs simulations from the command line: many seeds on all cores, or one seed with its trace (`make simulate`)."""
 
 import argparse
-import multiprocessing.util
+import math
+import multiprocessing
 import os
+import shutil
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from hashlib import sha256
+from pathlib import Path
 
 from tests.simulation.plan import Plan, plan_of, storm_of
 from tests.simulation.run import Result, Simulator, simulator
 from tests.simulation.shrink import shrunk
+from tests.simulation.template import memory_folder
 
 PlanOf = Callable[[int], Plan]
 CHUNK = 10
@@ -26,12 +31,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=1000, help="how many seeds to run (default 1000)")
     parser.add_argument("--first", type=int, default=0, help="the first of them (default 0)")
     parser.add_argument("--crashes", type=int, help="a storm of about so many crashes for each seed instead")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no more seeds after so many minutes")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="default: one for each core")
     given = parser.parse_args(arguments)
     plan = plan_of if given.crashes is None else partial(storm_of, crashes=given.crashes)
     if given.seed is not None:
         return run_one(plan(given.seed))
-    return run_many(range(given.first, given.first + given.seeds), given.processes, plan)
+    return run_many(range(given.first, given.first + given.seeds), given.processes, plan, given.minutes)
 
 
 def run_one(plan: Plan) -> int:
@@ -60,8 +66,8 @@ def digest(result: Result) -> str:
     return sha256("\n".join(result.trace).encode()).hexdigest()[:16]
 
 
-def run_many(seeds: range, processes: int, plan: PlanOf) -> int:
-    """Run seeds on several processes, and print what they have shown together."""
+def run_many(seeds: range, processes: int, plan: PlanOf, longest: float) -> int:
+    """Run seeds on several processes for `longest` minutes at most, and print what they have shown together."""
     began, done = time.monotonic(), 0
     faults: Counter[str] = Counter()
     failovers, virtual, jobs, failed = 0, 0.0, 0, list[int]()
@@ -74,6 +80,8 @@ def run_many(seeds: range, processes: int, plan: PlanOf) -> int:
         if result.violations:
             failed.append(result.plan.seed)
             print_broken(result)
+        if time.monotonic() - began > longest * 60:
+            break
     minutes = (time.monotonic() - began) / 60
     print(f"{done} seeds in {minutes:.2f} minutes, {done / minutes:.0f} a minute with {processes} processes")
     print(
@@ -93,22 +101,26 @@ def results(seeds: range, processes: int, plan: PlanOf) -> Iterator[Result]:
                 yield run_traceless(simulations, plan(seed))
         return
     chunks = [seeds[start : start + CHUNK] for start in range(0, len(seeds), CHUNK)]
-    with multiprocessing.get_context("fork").Pool(processes, prepare_process) as pool:
-        for batch in pool.imap_unordered(partial(run_chunk, plan), chunks):
-            yield from batch
-        pool.close()
-        pool.join()  # else the processes are ended before they have removed their files
+    folder = memory_folder()
+    try:
+        with multiprocessing.get_context("fork").Pool(processes, prepare_process, (folder,)) as pool:
+            for batch in pool.imap_unordered(partial(run_chunk, plan), chunks):
+                yield from batch
+    finally:
+        shutil.rmtree(folder)  # the processes of the pool are killed in the end
 
 
 _prepared: list[Simulator] = []
 """What runs the simulations of this process."""
+_open: list[AbstractContextManager[Simulator]] = []
+"""The context that keeps it usable: it would end if nothing referred to it."""
 
 
-def prepare_process() -> None:
-    """Prepare simulations in a process of the pool, until it ends."""
-    simulations = simulator()
+def prepare_process(folder: Path) -> None:
+    """Prepare simulations in a process of the pool, until it ends; its files are in a part of the folder."""
+    simulations = simulator(folder)
     _prepared.append(simulations.__enter__())
-    multiprocessing.util.Finalize(None, simulations.__exit__, (None, None, None), exitpriority=1)
+    _open.append(simulations)
 
 
 def run_chunk(plan: PlanOf, seeds: range) -> list[Result]:

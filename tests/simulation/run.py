@@ -157,9 +157,9 @@ def tear_down(world: World, cluster: Cluster) -> None:
 
 
 @contextmanager
-def simulator() -> Generator[Simulator]:
-    """Prepare simulations in this process."""
-    shared = SharedFile(memory_folder() / "horae.db")
+def simulator(within: Path | None = None) -> Generator[Simulator]:
+    """Prepare simulations in this process; its files are in a new folder, within another one if that is given."""
+    shared = SharedFile(memory_folder(within) / "horae.db")
     logger = logging.getLogger("horae")
     logger.setLevel(logging.CRITICAL + 1)
     propagate, logger.propagate = logger.propagate, False

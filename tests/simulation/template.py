@@ -89,7 +89,7 @@ class SharedFile:
         shutil.rmtree(self.path.parent)
 
 
-def memory_folder() -> Path:
-    """Return a new folder, in memory where the system has such a place."""
-    shared = Path("/dev/shm")
+def memory_folder(within: Path | None = None) -> Path:
+    """Return a new folder within another one, or else in memory where the system has such a place."""
+    shared = within or Path("/dev/shm")
     return Path(tempfile.mkdtemp(prefix="horae-simulation-", dir=shared if shared.is_dir() else None))
