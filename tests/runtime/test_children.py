@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,12 +22,13 @@ from horae.runtime.components import NodeOptions
 from horae.runtime.executors.application import ChildSetup, setup_of
 from horae.runtime.executors.child_pool import ProcessLimits
 from horae.storage.engine.database import Database
+from horae.storage.jobs import claims
 from horae.types.application_hooks import ApplicationHooks
-from tests.harness.applications import url_of
+from tests.harness.applications import attempts_of, url_of
 from tests.harness.nodes import running_node, until, until_set, until_state
 from tests.runtime import child_application
 from tests.runtime.child_application import HOW, NOTE, grow, told, told_later, wait_for_file
-from tests.runtime.executor_under_test import Declared, ExecutorUnderTest, is_gone
+from tests.runtime.executor_under_test import NODE, Declared, ExecutorUnderTest, is_gone
 
 pytestmark = pytest.mark.slow
 BEFORE_A_BODY: Final = ["set up", "set up later", "in"]
@@ -236,6 +238,22 @@ class TestNodes:
                     await horae.aio.jobs.wait(job.id, timeout="30s")
         finally:
             horae.registry.remove("threaded")
+
+    async def test_a_claim_under_way_is_not_orphaned_for_the_other_worker(self, horae: Horae) -> None:
+        job = horae.jobs.start(wait_for_file, path="/", queue="elsewhere")
+        async with running_node(horae, processes=1, queues=("default",)) as node:
+            threads, processes = vars(vars(vars(node)["_incarnation"])["_worker"])["_workers"]
+            async with processes.claiming:
+                claim = await horae.components.database.autocommit_async(claims.claim_one, job.id, node.id or NODE)
+                search = asyncio.ensure_future(threads._hand_back_orphaned())  # noqa: SLF001 - as it does now and then
+                await asyncio.wait([search], timeout=0.3)
+                assert not search.done()
+                vars(processes)["_prefetched"].append((claim, time.monotonic()))
+            await search
+            processes.wake()
+            await horae.aio.jobs.wait(job.id, timeout="60s")
+        assert attempts_of(horae, job.id) == ["finished"]
+        assert horae.jobs.get(job.id).lease == 1
 
     async def test_a_hook_that_fails_fails_the_job_and_the_node_goes_on(
         self, horae: Horae, monkeypatch: pytest.MonkeyPatch
