@@ -57,6 +57,8 @@ RANGES: Final = (10_000, 100_000, 2_000_000, 20_000_000)
 """Ids in a range: the first one takes some milliseconds; long ones let PostgreSQL read a table in parallel."""
 SLOW: Final = 0.5
 """Seconds after which a range is followed by a shorter one, so that the last one ends soon after the deadline."""
+EXPONENTS_FROM: Final = 10**15
+"""Floats from a little above on may be written with an exponent."""
 _COLUMNS: Final = {
     Field.TYPE: jobs.c.type,
     Field.STATE: jobs.c.state,
@@ -66,7 +68,8 @@ _COLUMNS: Final = {
     Field.CREATED: jobs.c.created_at,
     Field.FINISHED: jobs.c.finished_at,
 }
-BOUNDS: Final = select(func.min(jobs.c.id), func.max(jobs.c.id))
+# Two queries in one: for both values in one query SQLite would read the whole table.
+BOUNDS: Final = select(select(func.min(jobs.c.id)).scalar_subquery(), select(func.max(jobs.c.id)).scalar_subquery())
 # Written into the statement: PostgreSQL would reuse a plan that was made for a range of another length.
 _low: Final = bindparam("low", type_=BigInteger(), literal_execute=True)
 _high: Final = bindparam("high", type_=BigInteger(), literal_execute=True)
@@ -286,7 +289,16 @@ def _parameter_on_sqlite(path: Sequence[str], value: Literal) -> ColumnElement[b
         case _:
             matches = and_(kind.in_(["integer", "real"]), found == value)
     skipped = [(func.json_valid(jobs.c.params) == 0, false())]
-    if isinstance(value, str) and value.isascii() and value.replace("-", "").replace("_", "").isalnum():
-        # Such a text is stored as it is; to search for it is cheaper than to parse the parameters of each job.
-        skipped.insert(0, (func.instr(jobs.c.params, value, type_=Integer()) == 0, false()))
+    if (written := _as_written(value)) is not None:
+        # To search for a text is cheaper than to parse the parameters of each job.
+        skipped.insert(0, (func.instr(jobs.c.params, written, type_=Integer()) == 0, false()))
     return case(*skipped, else_=matches)
+
+
+def _as_written(value: Literal) -> str | None:
+    """Return a text that occurs in any JSON that contains the value, None if there may be several forms of it."""
+    if isinstance(value, str) and value.isascii() and value.replace("-", "").replace("_", "").isalnum():
+        return value
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < EXPONENTS_FROM:
+        return str(value)  # also within 4711.0, which is equal
+    return None
