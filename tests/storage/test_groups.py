@@ -365,3 +365,20 @@ def test_an_end_in_a_snapshot_is_reported_later(database: Database, isolation: s
     assert waits(database, then)
     assert database.transact(follow_ups.report_late, 10).released == [then]
     assert the_group(database, group).state is GroupState.ENDED
+
+
+def test_a_batch_of_members_of_which_one_has_ended_and_others_wait_for_another(database: Database) -> None:
+    group, then, _ = a_group(database, 4)
+    plain, cancelled, awaited, lost = claimed(database, limit=4)
+    by_cancelling(database, cancelled)
+    after = waiting_for(database, awaited.id, on_failure=CANCEL)
+    result = settled(database, *(success(claim) for claim in (plain, cancelled, awaited)))
+    assert result.settled == {plain.id, awaited.id}
+    assert result.released == {cancelled.id: JobState.CANCELLED}
+    assert result.follow_ups.released == [after]
+    found = the_group(database, group)
+    assert (found.finished, found.cancelled) == (2, 1)
+    repeated = settled(database, *(success(claim) for claim in (plain, awaited, lost)))
+    assert repeated.settled == {plain.id, awaited.id, lost.id}
+    assert repeated.follow_ups.released == [then]
+    assert the_group(database, group).finished == 3

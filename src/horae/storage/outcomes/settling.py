@@ -18,7 +18,7 @@ from horae.domain.jobs.groups import REPORTED
 from horae.domain.jobs.job import AttemptOutcome, JobId, JobState, NodeId, Settlement
 from horae.domain.schedules.statistics import RunOutcome
 from horae.domain.storable import is_storable, storable
-from horae.storage.engine.dialect import PerDialect
+from horae.storage.engine.dialect import POSTGRESQL, PerDialect
 from horae.storage.outcomes import follow_ups, run_ending
 from horae.storage.outcomes.follow_ups import EndedJob, FollowUps
 from horae.storage.outcomes.settling_statements import (
@@ -126,9 +126,13 @@ def _finish_members(
     Returns how many were finished in each group, as far as this transaction reports them.
     """
     rows = _write(connection, FINISH_MEMBERS, node, _finished_as_json(members)).all()
-    written = {JobId(row.id) for row in rows}
+    if connection.dialect.name == POSTGRESQL:
+        number, awaited, ids = tuple(rows[0])
+        written = {item.id for item in members} if number == len(members) else {JobId(id_) for id_ in ids or ()}
+    else:
+        written, awaited = {JobId(row.id) for row in rows}, REPORTED
     finished.update(written)
-    if not rows or rows[0].awaited != REPORTED:  # the same for all, as it depends on the transaction
+    if awaited != REPORTED:  # the same for all, as it depends on the transaction
         return Counter()
     return Counter(item.group_id for item in members if item.group_id is not None and item.id in written)
 

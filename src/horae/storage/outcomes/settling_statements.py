@@ -78,8 +78,9 @@ _LONGEST_REASON: Final = 500
 def _finish(dialect: str, *, members: bool = False) -> Sequence[Executable]:
     """Finish jobs that are not runs of a schedule, and count them; nearly all bodies end in this way.
 
-    It costs two thirds of `SETTLE`, and a third on SQLite. `members`: those for which a group waits, and no other jobs;
-    it returns their ids with the new `awaited`. Else those for which nothing waits.
+    It costs two thirds of `SETTLE`, and a third on SQLite. `members`: those for which a group waits, and no other jobs,
+    with the new `awaited`: on SQLite a row for each, on PostgreSQL one row with their ids unless all were written. Else
+    those for which nothing waits.
     """
     batch = _batch(dialect, id=BigInteger(), lease=BigInteger(), result=Text(), label=Text())
     changes = {
@@ -102,7 +103,9 @@ def _finish(dialect: str, *, members: bool = False) -> Sequence[Executable]:
         return _kept_before(held, jobs.c.started_at, ended), written
     settled, kept = _changed_and_kept(dialect, batch, changed, ended)
     if members:
-        return (select(settled.c.id, settled.c.awaited).add_cte(kept),)
+        number, asked = func.count(), select(func.count()).select_from(batch).scalar_subquery()
+        ids = case((number != asked, func.json_agg(settled.c.id)))
+        return (select(number, func.max(settled.c.awaited), ids).select_from(settled).add_cte(kept),)
     return (select(func.count()).select_from(settled).add_cte(kept),)
 
 
