@@ -168,7 +168,7 @@ def _clear(grounds: Grounds) -> None:
 
 
 def _forget(connection: Connection) -> None:
-    tables = ("horae_ticks", "horae_schedule_statistics", "horae_schedules")
+    tables = ("horae_backfill_times", "horae_ticks", "horae_schedule_statistics", "horae_schedules")
     if connection.dialect.name == "postgresql":
         connection.execute(text(f"TRUNCATE {', '.join(tables)}"))
         return

@@ -72,7 +72,11 @@ def test_an_attempt_that_is_due_much_later_is_left_to_the_nodes(horae: Call) -> 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["nothing"], 2, "unknown job type 'nothing' (known: import_csv, refuse, wait_for_ever, within_transaction)"),
+        (
+            ["nothing"],
+            2,
+            "unknown job type 'nothing' (known: import_csv, refuse, speak, wait_for_ever, within_transaction)",
+        ),
         (["import_csv"], 2, "does not accept these parameters: path: Field required"),
         (["import_csv", "path=a", "way=b"], 2, "way: Extra inputs are not permitted"),
         (["import_csv", "path=a", "--delay", "soon"], 2, "interval 'soon'"),

@@ -82,7 +82,7 @@ def services_of(incarnation: Any) -> dict[str, object]:
 async def test_no_service_of_a_node_can_reach_itself(horae: Horae) -> None:
     async with running_node(horae) as node:
         services = services_of(vars(node)["_incarnation"])
-        assert {"Worker", "Settler", "Completion", "Controller", "Sweeper", "RunMonitor", "HookService"} <= set(
+        assert {"Workers", "Settler", "Completion", "Controller", "Sweeper", "RunMonitor", "HookService"} <= set(
             services
         )
         assert [name for name, service in services.items() if id(service) in reachable(service)] == []

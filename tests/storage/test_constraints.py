@@ -11,6 +11,7 @@ from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL
 from horae.storage.jobs.bulk import bulk_runs
 from horae.storage.jobs.group_tables import dependencies, group_parts, groups
+from horae.storage.jobs.limit_tables import buckets, lane_buckets, lanes, limits
 from horae.storage.jobs.log_tables import job_logs
 from horae.storage.jobs.tables import job_attempts, job_tags, jobs, live_metadata, metadata, nodes, queues
 from horae.storage.operations.audit_tables import audit, sessions
@@ -107,6 +108,10 @@ PARENTS: Final[dict[Table, tuple[Table, Row]]] = {
     schedule_statistics: (schedules, {**SCHEDULE, "id": 1}),
     backfill_times: (schedules, {**SCHEDULE, "id": 1}),
 }
+
+BUCKET: Final[Row] = {"limit_name": "api", "key": "k"}
+LANE: Final[Row] = {"identity": "a", "queue": "default", "type": "import", "priority": 0, "weight": 1}
+LANE_BUCKET: Final[Row] = {"lane_id": 1, "bucket_id": 1}
 
 VIOLATIONS: Final[list[tuple[str, Table, Row]]] = [
     ("horae_groups_on_failure", groups, {**GROUP, "on_failure": "stop"}),
@@ -219,6 +224,12 @@ KEYS: Final[list[tuple[str, Table, Row, Row]]] = [
     ("horae_schedule_statistics_pkey", schedule_statistics, STATISTICS, STATISTICS),
     ("horae_ticks_pkey", ticks, TICK, SKIPPED),
     ("horae_backfill_times_pkey", backfill_times, BACKFILL_TIME, BACKFILL_TIME),
+    ("horae_limits_pkey", limits, {"name": "api"}, {"name": "api", "concurrency": 1}),
+    ("horae_limit_buckets_pkey", buckets, {**BUCKET, "id": 1}, {**BUCKET, "id": 1, "key": "m"}),
+    ("horae_limit_buckets_limit_name_key_key", buckets, BUCKET, BUCKET),
+    ("horae_lanes_pkey", lanes, {**LANE, "id": 1}, {**LANE, "id": 1, "identity": "other"}),
+    ("horae_lanes_identity_key", lanes, LANE, {**LANE, "priority": 1}),
+    ("horae_lane_buckets_pkey", lane_buckets, LANE_BUCKET, LANE_BUCKET),
     ("horae_audit_pkey", audit, {**AUDIT, "id": 1}, {**AUDIT, "id": 1, "action": "retry"}),
     ("horae_sessions_pkey", sessions, SESSION, {**SESSION, "token_hash": "other"}),
 ]
