@@ -9,13 +9,13 @@ from collections.abc import Collection, Generator
 from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakSet
 
 from typing_extensions import Unpack
 
 from horae.api.lazy import Interface, LazyInterface, web_packages_required
-from horae.async_app import AsyncHorae
+from horae.async_app import AsyncHorae, SyncHorae
 from horae.domain.jobs.log_lines import KeepLogs
 from horae.forking import ForkSafeLock, lazy_property
 from horae.types.declarations import Declarations
@@ -123,7 +123,7 @@ class Horae(Declarations):
     @lazy_property
     def aio(self) -> AsyncHorae:
         """The same for async code: `await horae.aio.jobs.start(…)`."""
-        return AsyncHorae(self)
+        return AsyncHorae(cast(SyncHorae, self))  # pyright does not see what descriptors return to a protocol
 
     @lazy_property
     def schedules(self) -> "Schedules":

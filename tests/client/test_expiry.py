@@ -57,7 +57,8 @@ def claimed_through_lanes(horae: Horae) -> set[int]:
 
 
 def test_the_time_counts_from_when_the_job_is_due(shop: Horae) -> None:
-    plain, delayed, dated = (shop.jobs.start("offer", **more) for more in ({}, {"delay": "2h"}, {"run_at": LATER}))
+    plain, delayed = shop.jobs.start("offer"), shop.jobs.start("offer", delay="2h")
+    dated = shop.jobs.start("offer", run_at=LATER)
     assert [round(waits(job) / HOUR, 6) for job in (plain, delayed, dated)] == [1, 1, 1]
     assert round(waits(shop.jobs.start("offer", expires="3h")) / HOUR, 6) == 3
     assert shop.jobs.start("offer", expires=LATER).expires_at == LATER

@@ -34,7 +34,13 @@ def definitions(draw: st.DrawFn) -> Definition:
 def stored(definition: Definition) -> StoredSchedule:
     """The row that a definition is written to."""
     empty: dict[str, Any] = dict.fromkeys(StoredSchedule._fields)
-    values = {**empty, **dict.fromkeys(STATISTICS, 0), **definition.columns, "name": "purge", "module": "shop"}
+    values: dict[str, Any] = {
+        **empty,
+        **dict.fromkeys(STATISTICS, 0),
+        **definition.columns,
+        "name": "purge",
+        "module": "shop",
+    }
     return StoredSchedule(**values)
 
 

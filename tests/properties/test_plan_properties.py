@@ -181,8 +181,8 @@ def check_repetition(ticks: list[Ticks]) -> None:
     assert len(set(keys)) == len(keys)
 
 
-STEPS = ["due", "due", "due", "end", "end", "hand", "pause", "resume", "live", "alter"]
-STEPS += ["skip", "move", "withdraw", "backfill"]
+CHANGES = ["skip", "move", "withdraw", "backfill"]
+STEPS = ["due", "due", "due", "end", "end", "hand", "pause", "resume", "live", "alter", *CHANGES]
 
 
 def change_start(history: History, what: str, wait: timedelta) -> None:

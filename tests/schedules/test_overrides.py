@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -88,7 +89,8 @@ def test_changed_parameters_survive_only_if_the_function_still_takes_them(versio
         (report_with_days, {"region": "eu", "days": 7}, 4),
     ):
         shop = version()
-        shop.cron(f"0 {hour} * * *", name="report", params=params)(function)
+        declared: Any = function
+        shop.cron(f"0 {hour} * * *", name="report", params=params)(declared)
         shop.deploy()
         if hour == 3:
             shop.schedules.alter("report", config={"region": "us"})

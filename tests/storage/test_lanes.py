@@ -39,7 +39,8 @@ def job(database: Database, key: str = "a", numbers: LimitNumbers = ONE_AT_A_TIM
 
 
 def batch(database: Database, count: int, limits: str | None = None, **given: Any) -> list[JobId]:
-    new = NewJob(**{"type": "import", "queue": "default", "priority": 0, "params": None, **given})
+    values: dict[str, Any] = {"type": "import", "queue": "default", "priority": 0, "params": None, **given}
+    new = NewJob(**values)
     texts = None if limits is None else [limits] * count
     return database.transact(creation.add_many, new, json.dumps([None] * count), limits=texts)
 
@@ -191,8 +192,12 @@ def test_other_nodes_claims_at_the_same_moment_exceed_nothing(database: Database
         batch(database, 20, limited(("api", key, numbers)))
     file_all(database)
     scopes = [ClaimScope(node=NodeId(f"n{number}"), types=["import"], queues=None) for number in range(6)]
+
+    def claim(scope: ClaimScope) -> object:
+        return database.transact(lane_claims.claim, scope, 10, 10)
+
     for _ in range(3):
-        at_once([partial(database.transact, lane_claims.claim, scope, 10, 10) for scope in scopes])
+        at_once([partial(claim, scope) for scope in scopes])
     held = database.transact(
         lambda connection: connection.execute(
             select(jobs.c.lane_id, func.count()).where(jobs.c.node_id.is_not(None)).group_by(jobs.c.lane_id)

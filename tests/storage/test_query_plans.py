@@ -1,6 +1,6 @@
 """What nodes and pages ask for again and again must not read jobs that have ended: there may be millions of them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -73,7 +73,7 @@ def filled(database: Database) -> Database:
 
 
 @contextmanager
-def explained(connection: Connection) -> Iterator[list[list[str]]]:
+def explained(connection: Connection) -> Generator[list[list[str]]]:
     """Collect the plan of each statement that is executed on the connection."""
     plans: list[list[str]] = []
     explain = "EXPLAIN QUERY PLAN " if connection.dialect.name == "sqlite" else "EXPLAIN "

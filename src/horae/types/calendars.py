@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from horae.domain.schedules.exclusion import CALENDAR, RANGE
 from horae.errors import InvalidRequest, quoted
@@ -23,7 +23,9 @@ def entries_of(given: Any) -> tuple[str, ...]:
 
 def functions_in(given: Any) -> Iterator[CalendarFunction]:
     """Yield the calendar functions among what a caller excludes."""
-    return (item for item in _items(given) if callable(item))
+    for item in _items(given):
+        if callable(item):
+            yield cast("CalendarFunction", item)
 
 
 def calendar_name(function: CalendarFunction) -> str:
@@ -63,6 +65,6 @@ def _entry(item: Any) -> str:
                     check_moment("exclude", moment)
             return f"{first.isoformat()}{RANGE}{last.isoformat()}"
         case _ if callable(item):
-            return f"{CALENDAR}{calendar_name(item)}"
+            return f"{CALENDAR}{calendar_name(cast('CalendarFunction', item))}"
         case _:
             raise InvalidRequest(f"exclude {quoted(item)}: expected {_EXPECTED}")

@@ -93,7 +93,7 @@ class MemberParser:
     def _parts(self, name: str, given: Any) -> tuple[JobType[Any], Mapping[str, Any], StartOptions]:
         if not isinstance(given, tuple):
             return self._resolved(name, given), {}, self._options
-        parts: tuple[Any, ...] = given
+        parts: list[Any] = list(given)
         if len(parts) not in (1, 2, 3):
             raise InvalidRequest(f"{name} is a tuple of {len(parts)}, expected {_EXPECTED}")
         values = parts[1] if len(parts) > 1 else {}

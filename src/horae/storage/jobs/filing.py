@@ -97,7 +97,7 @@ UNFILED: Final = (
 )  # fmt: skip
 
 
-def _limits(dialect: str) -> Select[Any]:
+def _limits(dialect: str) -> Select[*tuple[Any, ...]]:
     return select(limits.c.name, cast(limits.c.declared, Text())).where(
         member_of(dialect, limits.c.name, "names", of=TextList)
     )
@@ -116,7 +116,7 @@ def _pairs(dialect: str) -> Any:
     return json_rows(dialect, "pairs", name=Text(), key=Text())
 
 
-def _find_buckets(dialect: str) -> Select[Any]:
+def _find_buckets(dialect: str) -> Select[*tuple[Any, ...]]:
     pair = _pairs(dialect)
     same = (buckets.c.limit_name == pair.c.name) & (buckets.c.key == pair.c.key)
     found = select(buckets.c.id, buckets.c.limit_name, buckets.c.key).join(pair, same)

@@ -206,7 +206,8 @@ def forget_ended(connection: Connection, seconds: float) -> None:
 
 def group_from(row: Row[Any], *more: str) -> Group:
     """Return a row of `GROUP_COLUMNS` as a group; `more`: columns of the row that are no part of it."""
-    values = dict(row._mapping)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # the public name of a Row's mapping
+    values: dict[str, Any] = dict(row._mapping)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # the public name of a Row's mapping
     for name in more:
         del values[name]
-    return Group(**{**values, "on_failure": OnFailure(values["on_failure"])})
+    values["on_failure"] = OnFailure(values["on_failure"])
+    return Group(**values)

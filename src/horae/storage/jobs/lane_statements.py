@@ -66,7 +66,7 @@ _full = and_(HOLDS_LANES, buckets.c.opens_at.is_(None))
 _held = and_(jobs.c.node_id.is_not(None), jobs.c.lane_id.is_not(None))
 
 
-def running_weights(*where: ColumnElement[bool]) -> Select[Any]:
+def running_weights(*where: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
     """Select what the jobs weigh that nodes hold, by bucket. Counted from the rows, so it cannot drift."""
     source = jobs.join(lanes, lanes.c.id == jobs.c.lane_id).join(lane_buckets, lane_buckets.c.lane_id == jobs.c.lane_id)
     weight = func.sum(lanes.c.weight).label("weight")
@@ -78,7 +78,7 @@ def running_weights(*where: ColumnElement[bool]) -> Select[Any]:
     )
 
 
-def _with_room() -> Select[Any]:
+def _with_room() -> Select[*tuple[Any, ...]]:
     """Select buckets of concurrency limits that hold lanes back although a job has ended since."""
     running = running_weights().subquery("running")
     source = buckets.join(limits, limits.c.name == buckets.c.limit_name)
@@ -103,14 +103,14 @@ def _is_served(dialect: str, lane: Any) -> ColumnElement[bool]:
     return and_(member_of(dialect, lane.c.type, "types"), served, lane.c.queue.not_in(paused))
 
 
-def _free_lanes(dialect: str) -> Select[Any]:
+def _free_lanes(dialect: str) -> Select[*tuple[Any, ...]]:
     due = lanes.c.place <= microseconds_now()
     order = (lanes.c.priority.desc(), lanes.c.place, lanes.c.id)
     chosen = select(lanes.c.id).where(IS_FREE, due, _is_served(dialect, lanes)).order_by(*order)
     return chosen.limit(select(bindparam("lanes", type_=Integer())).scalar_subquery())
 
 
-def _opened_lanes(dialect: str) -> Select[Any]:
+def _opened_lanes(dialect: str) -> Select[*tuple[Any, ...]]:
     """Select the first lanes behind each bucket that allows starts again."""
     opened = select(buckets.c.id).where(_closed, buckets.c.opens_at <= microseconds_now()).order_by(buckets.c.opens_at)
     either = select(opened.limit(MOST_OPEN).subquery("opened").c.id).union_all(
@@ -160,7 +160,7 @@ BUCKETS_OF: Final = PerDialect(
 )
 
 
-def locked_buckets(dialect: str) -> Select[Any]:
+def locked_buckets(dialect: str) -> Select[*tuple[Any, ...]]:
     """Lock buckets and read their states; not those that another node has locked."""
     return (
         select(buckets.c.id, buckets.c.state, buckets.c.waiting, limits.c.declared, limits.c.changed)
@@ -197,7 +197,7 @@ RUNNING_IN_QUEUES: Final = PerDialect(
 )
 
 
-def _first_jobs(dialect: str) -> Select[Any]:
+def _first_jobs(dialect: str) -> Select[*tuple[Any, ...]]:
     """Lock the first due jobs of each of these lanes."""
     job = jobs.alias("job")
     ids: Any = bindparam("ids", type_=IdList())
@@ -231,7 +231,7 @@ def _first_jobs(dialect: str) -> Select[Any]:
 FIRST_JOBS: Final = PerDialect(_first_jobs)
 
 
-def _plain_places(dialect: str) -> Select[Any]:
+def _plain_places(dialect: str) -> Select[*tuple[Any, ...]]:
     paused = select(queues.c.name).where(queues.c.paused_at.is_not(None))
     first = due_jobs(dialect, paused, *ready_order_columns).subquery("first")
     return select(-first.c.priority, microseconds_of(first.c.run_at))
