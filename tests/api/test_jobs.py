@@ -20,7 +20,7 @@ MISSING = (404, "ERROR_JOB_DOES_NOT_EXIST")
 COMMON = {
     "id", "type", "state", "progress_percentage", "human_readable_error", "created_on", "updated_on", "started_on",
     "finished_on", "due_on", "label", "owner", "queue", "priority", "attempt", "max_attempts", "retry_reason", "expires_on", "error_code", "node",
-    "cancelled_by", "schedule_id", "tags",
+    "cancelled_by", "schedule_id", "tags", "group_id", "waits_for",
 }  # fmt: skip
 DETAIL = {"params", "result", "error", "unique_key", "retry_of", "queue_is_paused", "waiting_reason"}
 

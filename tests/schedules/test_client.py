@@ -488,7 +488,6 @@ def naive() -> datetime:
             InvalidRequest,
             "initial_start",
         ),
-        ({"cron": "* * * * *", "next_start": datetime(2030, 1, 1, tzinfo=UTC)}, InvalidRequest, "not go with cron"),
         ({"cron": "* * * * *" + " " * 1_000}, CronSyntaxError, "1009 characters"),
         ({"every": "1" * 5_000 + "s"}, InvalidInterval, "too long"),
         ({"every": "10m", "overlapp": "skip"}, InvalidRequest, "no option 'overlapp'"),

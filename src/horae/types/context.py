@@ -3,7 +3,7 @@
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime
@@ -87,6 +87,7 @@ class JobContext(Generic[ParamsT]):
     Horae's database `session` or `connection` are that transaction.
     """
 
+    # Defaults that most jobs keep are those of the class: to set them for each job costs more than to make the object.
     ended: BodyEnd | None = None
     """How the attempt ended, once it has; then only `@horae.around` still sees the context."""
     job_type: Any = None
@@ -99,23 +100,25 @@ class JobContext(Generic[ParamsT]):
     """Whether `@horae.around` surrounds the body."""
     body_is_called = False
     """Whether the body itself was called; only set if it is surrounded."""
+    releases = False
+    """Whether jobs that waited for this one may be claimed; known once a transactional body has ended."""
+    slots: LendsSlots | None = None
+    """The slots of the node."""
+    loan: Loan | None = None
+    """The slot that the body has lent while it waits."""
+    _order: BaseException | None = None
+    _told = False
+    _connection: "Connection | None" = None
+    _session: "Session | None" = None
+    _async_connection: "AsyncConnection | None" = None
+    _async_session: "AsyncSession | None" = None
+    _began: tuple[float, float] | None = None
+    _before_end: "Sequence[Callable[[Connection], object]]" = ()
 
     def __init__(self, claim: Claim, params: ParamsT, report: Report) -> None:
         self.claim = claim
         self.params = params
         self._report = report
-        self._order: BaseException | None = None
-        self._told = False
-        self._connection: Connection | None = None
-        self._session: Session | None = None
-        self._async_connection: AsyncConnection | None = None
-        self._async_session: AsyncSession | None = None
-        self._began: tuple[float, float] | None = None
-        self._before_end: list[Callable[[Connection], object]] | None = None
-        self.groups: BodyGroups | None = None
-        self.releases = False
-        self.slots: LendsSlots | None = None
-        self.loan: Loan | None = None
 
     @property
     def id(self) -> JobId:
@@ -165,9 +168,10 @@ class JobContext(Generic[ParamsT]):
 
     @property
     def _groups(self) -> "BodyGroups":
-        if self.groups is None:
+        groups: BodyGroups | None = None if self.job_type is None else self.job_type.groups
+        if groups is None:
             raise HoraeError(f"job type {self.type!r} is registered by no application, so its jobs know no groups")
-        return self.groups
+        return groups
 
     @property
     def label(self) -> str | None:
@@ -260,11 +264,11 @@ class JobContext(Generic[ParamsT]):
 
     def before_end(self, call: Callable[[Connection], object]) -> None:
         """Call this in the transaction of the job, just before its last statement ends the job."""
-        self._before_end = [*(self._before_end or ()), call]
+        self._before_end = [*self._before_end, call]
 
     def run_before_end(self, connection: Connection) -> None:
         """Make these calls."""
-        for call in self._before_end or ():
+        for call in self._before_end:
             call(connection)
 
     def enter(self, connection: Connection | None, session: "Session | None") -> None:

@@ -4,14 +4,14 @@ import asyncio
 import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing, contextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final, TypeVar
 
 import pytest
 from sqlalchemy.exc import DBAPIError
 
-from horae import Conflict, Horae, JobNotCancellable, JobState, NotFound, Unique
+from horae import Conflict, Horae, JobNotCancellable, JobState, Limit, NotFound, StartOptions, Unique
 from horae.client.changes import ChangeRequest
 from horae.client.operations.audit import Audit
 from horae.client.operations.queues import Queues
@@ -37,6 +37,7 @@ TRIES: Final = 20
 QUEUES: Final = ("default", "limited")
 FAR: Final = "0 0 1 1 *"
 """Times that do not come during the test, except on 1 January."""
+NEW_YEAR: Final = datetime(2026, 1, 1, tzinfo=UTC)
 ACTIVE: Final = "SELECT id, type, state FROM horae_jobs WHERE finished_at IS NULL OR node_id IS NOT NULL"
 CRASHED: Final = """
 INSERT INTO horae_job_attempts (job_id, lease, attempt, node_id, started_at, finished_at, outcome)
@@ -81,6 +82,7 @@ class Story:
                 self._ends()
                 self._schedules()
                 self._operations()
+                self._teams()
                 self._until_over()
                 self._deletions()
                 self._last_run()
@@ -200,6 +202,39 @@ class Story:
         letters = again(lambda: self.horae.jobs.list(types=["writing"])).jobs
         again(lambda: Hooks(database, self.horae.registry).with_parameters_of_all(letters))
         self.horae.job(max_count=None)(later)
+
+    def _teams(self) -> None:
+        """Use groups, limits by key, log lines, changes of many jobs, and changes of schedules at run time."""
+        jobs, schedules, limits = self.horae.jobs, self.horae.schedules, self.horae.limits
+        group = again(lambda: jobs.start_group([("looped", {})] * 2, then="threaded"))
+        again(lambda: jobs.wait_for_group(group.id, timeout="20s"))
+        stopped = again(lambda: jobs.start_group([("looped", {}, StartOptions(delay="1h"))] * 2))
+        again(lambda: jobs.add_to_group(stopped.id, [("looped", {}, StartOptions(delay="1h"))]))
+        again(lambda: jobs.cancel_group(stopped.id))
+        again(limits.list)
+        again(lambda: self.queues.limit_by_key("limited", Limit(concurrency=2, key="{owner}")))
+        again(lambda: self.queues.fair("limited", "owner"))
+        taking_turns = again(lambda: jobs.start_many("limited", [{}] * 3, owner="bob"))
+        again(lambda: jobs.waiting_reason(taking_turns[-1]))
+        again(lambda: jobs.list(query="owner:bob"))
+        again(lambda: jobs.logs(1, limit=1), NotFound)
+        later = [again(lambda: jobs.start("looped", delay="1h")).id for _ in range(2)]
+        again(lambda: jobs.cancel_many(query=f"id:{later[0]}", preview=True))
+        for change, state in (
+            (partial(jobs.reschedule_many, delay="2h"), "pending"),
+            (jobs.cancel_many, "pending"),
+            (jobs.retry_many, "cancelled"),
+            (jobs.delete_many, "cancelled"),
+        ):
+            many = again(partial(change, query=f"type:looped state:{state}"))
+            again(partial(jobs.wait, many.id, timeout="20s"))
+        again(lambda: schedules.put("put", "looped", cron=FAR))
+        again(lambda: schedules.skip_next("put"))
+        again(lambda: schedules.undo_skip("put"))
+        again(lambda: schedules.backfill("put", NEW_YEAR, NEW_YEAR + timedelta(days=1)))
+        again(lambda: schedules.backfill("put", NEW_YEAR, NEW_YEAR + timedelta(days=1), dry_run=True))
+        again(lambda: schedules.undo_backfill("put"))
+        again(lambda: schedules.delete("put"), NotFound)
 
     def _until_over(self) -> None:
         try:

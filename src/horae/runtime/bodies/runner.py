@@ -55,7 +55,7 @@ class RunEnvironment:
 def perform(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> FinishedRun:
     """Run a body in this thread."""
     context.begin()
-    context.groups, context.job_type, context.log_book = job_type.groups, job_type, environment.log_book
+    context.job_type, context.log_book = job_type, environment.log_book
     here = forks.count
     with logged_as(context, environment.node):
         try:
@@ -76,7 +76,7 @@ def perform(job_type: JobType[Any], context: JobContext[Any], environment: RunEn
 async def perform_async(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> FinishedRun:
     """Run a coroutine body in this task."""
     context.begin()
-    context.groups, context.job_type, context.log_book = job_type.groups, job_type, environment.log_book
+    context.job_type, context.log_book = job_type, environment.log_book
     here = forks.count
     with logged_as(context, environment.node):
         try:
