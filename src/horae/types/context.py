@@ -101,7 +101,7 @@ class JobContext(Generic[ParamsT]):
     body_is_called = False
     """Whether the body itself was called; only set if it is surrounded."""
     releases = False
-    """Whether jobs that waited for this one may be claimed; known once a transactional body has ended."""
+    """Whether jobs may be claimed once the transaction of the body is committed: new ones, or some that waited for it."""
     slots: LendsSlots | None = None
     """The slots of the node."""
     loan: Loan | None = None

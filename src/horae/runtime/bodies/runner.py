@@ -294,7 +294,7 @@ def settle_within(connection: Connection, context: JobContext[Any], result: str 
     settled = settling.settle(connection, node, [settlement])
     if claim.id not in settled.settled:
         raise Overtaken
-    context.releases = bool(settled.follow_ups.released)
+    context.releases = context.releases or bool(settled.follow_ups.released)
 
 
 def _own_connection(entered: Any, database: Database) -> Connection | None:

@@ -42,7 +42,7 @@ async def set_limit(services: ServicesHere, actor: Staff, name: LimitName, chang
         return LimitItem.of(await services.change(partial(services.limits.set, name, **given)))
 
 
-@router.post("/{name:path}/reset/", responses=documented(404))
+@router.post("/{name:path}/reset/", responses=documented(400, 404))
 async def reset_limit(services: ServicesHere, actor: Staff, name: LimitName) -> LimitItem:
     """Let the declared numbers of a limit be in force again."""
     async with services.audited(actor, "limit.reset", name):
