@@ -101,7 +101,7 @@ class JobContext(Generic[ParamsT]):
     body_is_called = False
     """Whether the body itself was called; only set if it is surrounded."""
     releases = False
-    """Whether jobs may be claimed once the transaction of the body is committed: new ones, or some that waited for it."""
+    """Whether jobs may be claimed once the body's transaction is committed: new ones, or some that waited for it."""
     slots: LendsSlots | None = None
     """The slots of the node."""
     loan: Loan | None = None

@@ -226,7 +226,7 @@ class Story:
             (jobs.retry_many, "cancelled"),
             (jobs.delete_many, "cancelled"),
         ):
-            many = again(partial(change, query=f"type:looped state:{state}"))
+            many: Any = again(partial(change, query=f"type:looped state:{state}"))
             again(partial(jobs.wait, many.id, timeout="20s"))
         again(lambda: schedules.put("put", "looped", cron=FAR))
         again(lambda: schedules.skip_next("put"))
