@@ -483,11 +483,6 @@ def naive() -> datetime:
         ({"every": "10m", "next_start": "soon"}, InvalidRequest, "next_start 'soon'"),
         ({"every": "10m", "next_start": naive()}, InvalidRequest, "next_start"),
         ({"every": "10m", "next_start": datetime(9999, 1, 1, tzinfo=UTC)}, InvalidRequest, "a year from 1970 to 2099"),
-        (
-            {"every": "10m", "fixed": True, "next_start": datetime(2030, 1, 1, tzinfo=UTC)},
-            InvalidRequest,
-            "initial_start",
-        ),
         ({"cron": "* * * * *" + " " * 1_000}, CronSyntaxError, "1009 characters"),
         ({"every": "1" * 5_000 + "s"}, InvalidInterval, "too long"),
         ({"every": "10m", "overlapp": "skip"}, InvalidRequest, "no option 'overlapp'"),
