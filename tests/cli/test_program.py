@@ -159,6 +159,7 @@ def test_an_application_that_is_not_there(reference: str, message: str) -> None:
     [
         ("import nowhere_at_all\n", "ModuleNotFoundError: No module named 'nowhere_at_all'"),
         ("\n1 / 0\n", "ZeroDivisionError"),
+        ("import horae\nhorae.Horae().job(priority='high')(print)\n", "InvalidJobType"),
     ],
 )
 def test_a_module_that_is_broken_tells_where(

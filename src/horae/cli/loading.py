@@ -7,8 +7,11 @@ from functools import reduce
 from pathlib import Path
 from types import ModuleType
 
+import horae
 from horae.app import Horae
 from horae.errors import ConfigurationError
+
+_OURS = str(Path(horae.__file__).parent)
 
 
 def load(reference: str) -> Horae:
@@ -44,7 +47,8 @@ def _import(name: str) -> ModuleType:
 
 
 def _broken(name: str, error: Exception) -> str:
-    frames = traceback.extract_tb(error.__traceback__)
+    # The line of the application is what a reader can change, not the one of Horae that refused it.
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(_OURS)]
     where = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
     return f"module {name!r} cannot be imported: {type(error).__name__}: {error}{where}"
 

@@ -127,7 +127,10 @@ def _checks(job_type: Any) -> Iterator[Check]:
         yield _whole(name, getattr(job_type, name), 1)
     if job_type.max_count is not None:
         yield _whole("max_count", job_type.max_count, 1, " or None")
-    yield isinstance(job_type.backoff, Backoff), f"backoff is {job_type.backoff!r}, expected a Backoff"
+    yield (
+        isinstance(job_type.backoff, Backoff),
+        f"backoff is {job_type.backoff!r}, expected a Backoff such as Backoff(base='5s', cap='10m')",
+    )
     yield job_type.isolation in (None, "process"), f"isolation is {job_type.isolation!r}, expected 'process' or None"
     yield (
         job_type.on_shutdown in (None, "requeue", "fail"),
