@@ -7,11 +7,10 @@ from functools import reduce
 from pathlib import Path
 from types import ModuleType
 
-import horae
 from horae.app import Horae
 from horae.errors import ConfigurationError
 
-_OURS = str(Path(horae.__file__).parent)
+_OURS = str(Path(__file__).parents[1])
 
 
 def load(reference: str) -> Horae:
