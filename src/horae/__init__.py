@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from horae.storage.jobs.tables import jobs as jobs_table
     from horae.types.context import JobContext
     from horae.types.job_type import JobType, Transaction
-    from horae.types.start_options import StartOptions
+    from horae.types.rules.start_options import StartOptions
     from horae.types.values.secret import Secret
 
 __all__ = [
@@ -168,7 +168,7 @@ _IMPORTED_WHEN_USED = {
     "ScheduleView": ("horae.client.schedules.views", "ScheduleView"),
     "Secret": ("horae.types.values.secret", "Secret"),
     "Settings": ("horae.settings", "Settings"),
-    "StartOptions": ("horae.types.start_options", "StartOptions"),
+    "StartOptions": ("horae.types.rules.start_options", "StartOptions"),
     "Transaction": ("horae.types.job_type", "Transaction"),
     "jobs_table": ("horae.storage.jobs.tables", "jobs"),
 }

@@ -10,7 +10,8 @@ from horae import Horae, InvalidJobType, InvalidRequest, Job, JobCancelled, JobC
 from horae.client.jobs import bulk_job
 from horae.client.jobs.bulk_job import BulkJob, BulkParameters
 from horae.domain.jobs.job import Claim, JobId, NodeId
-from horae.storage.jobs import bulk, claims
+from horae.storage.jobs import claims
+from horae.storage.jobs.search import bulk
 from tests.harness.applications import execute, rows
 
 NODE = NodeId("n1")

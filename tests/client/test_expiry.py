@@ -10,8 +10,9 @@ from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import AttemptOutcome, Settlement
 from horae.domain.jobs.limits import EXPIRED
 from horae.runtime.timing import SweeperTiming, Timing
-from horae.storage.jobs import claims, filing, lane_claims
+from horae.storage.jobs import claims
 from horae.storage.jobs.claims import ClaimScope
+from horae.storage.jobs.limits import filing, lane_claims
 from horae.storage.outcomes import settling, time_limits
 from tests.harness.applications import ELSEWHERE, claim_as_another_node, execute, rows
 from tests.harness.nodes import running_node, until

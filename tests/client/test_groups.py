@@ -8,7 +8,8 @@ import pytest
 
 from horae import Discard, Horae, JobContext, Retry
 from horae.client.doctor.work import work_findings
-from horae.client.jobs import grouping, members
+from horae.client.jobs.creating import members
+from horae.client.jobs.methods import grouping
 from horae.domain.jobs.groups import GroupState
 from horae.errors import (
     GroupDoesNotExist,
@@ -21,7 +22,7 @@ from horae.errors import (
     WaitTimeout,
 )
 from horae.storage.operations import doctor
-from horae.types.start_options import StartOptions
+from horae.types.rules.start_options import StartOptions
 from tests.harness.applications import claim_as_another_node, own_engine, rows
 from tests.harness.nodes import running_node, until, until_set, until_state
 

@@ -13,8 +13,8 @@ from horae.domain.jobs.job import WaitsFor
 from horae.domain.limits.limit import key_of
 from horae.domain.limits.numbers import numbers_of
 from horae.storage.engine.database import Database
-from horae.storage.jobs import filing, lane_claims
 from horae.storage.jobs.claims import ClaimScope
+from horae.storage.jobs.limits import filing, lane_claims
 from horae.storage.operations.limits import LimitView
 from tests.harness.applications import ELSEWHERE, application, url_of
 

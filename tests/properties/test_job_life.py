@@ -29,7 +29,7 @@ from hypothesis.stateful import (
 from sqlalchemy import select, text
 from typing_extensions import override
 
-from horae.client.jobs import creation as handler
+from horae.client.jobs.creating import creation as handler
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import (
     ACTIVE,
@@ -59,8 +59,9 @@ from horae.runtime.liveness.rescue import Rescuer
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import SQLITE
 from horae.storage.engine.sqlite import opening
-from horae.storage.jobs import claims, creation, limited_claims, owed_hooks, reading
+from horae.storage.jobs import claims, creation, owed_hooks, reading
 from horae.storage.jobs.claims import ClaimScope
+from horae.storage.jobs.limits import limited_claims
 from horae.storage.jobs.reading import JobFilter
 from horae.storage.jobs.tables import job_attempts
 from horae.storage.operations import nodes, queues
@@ -69,7 +70,7 @@ from horae.storage.outcomes import cancelling, deletion, settling
 from horae.types.context import JobContext
 from horae.types.job_type import JobType
 from horae.types.registry import Registry
-from horae.types.start_options import StartOptions
+from horae.types.rules.start_options import StartOptions
 from tests.storage import arrange
 
 T = TypeVar("T")

@@ -19,7 +19,7 @@ from horae.runtime.timing import ClaimerTiming, Pauses, SettlerTiming, Timing, W
 from horae.storage.engine.database import Database
 from horae.storage.jobs import claims
 from horae.storage.operations import queues
-from horae.types.start_options import StartOptions
+from horae.types.rules.start_options import StartOptions
 from tests.harness.applications import application, attempts_of, counted_statements, execute, rows
 from tests.harness.figures import figure
 from tests.harness.nodes import running_node, signals_of, until, until_released, until_set, until_state

@@ -21,7 +21,8 @@ from horae.runtime.journal.journal import Journal
 from horae.runtime.liveness.sweeper import Sweeper
 from horae.runtime.node.contact import ContactReports
 from horae.storage.engine.connections import commit_guard
-from horae.storage.jobs import claims, lane_statements, limited_claims
+from horae.storage.jobs import claims
+from horae.storage.jobs.limits import lane_statements, limited_claims
 from horae.storage.jobs.tables import jobs
 from horae.storage.operations import nodes
 from horae.storage.outcomes import crashed_nodes, run_ending, settling, settling_statements

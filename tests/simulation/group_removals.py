@@ -6,7 +6,7 @@ from unittest import mock
 
 from sqlalchemy import Connection
 
-from horae.storage.jobs import dependencies
+from horae.storage.jobs.groups import dependencies
 from horae.storage.outcomes import follow_ups
 from horae.storage.outcomes.follow_ups import FollowUps
 

@@ -11,8 +11,8 @@ from unittest import mock
 
 from sqlalchemy import Connection, and_, func, or_, select
 
-from horae.client.jobs import starting
 from horae.client.jobs.cancelling import JobCanceller
+from horae.client.jobs.methods import starting
 from horae.domain.cluster.clock_steps import Silences
 from horae.domain.cluster.liveness import Contact, Death
 from horae.domain.jobs.job import Claim, Job, JobState, NodeId
@@ -21,7 +21,8 @@ from horae.runtime.bodies import runner
 from horae.runtime.claims.settler import Settler
 from horae.runtime.liveness.sweeper import Sweeper
 from horae.storage.engine.dialect import SQLITE, IdList, PerDialect, member_of
-from horae.storage.jobs import claims, lane_statements, limited_claims
+from horae.storage.jobs import claims
+from horae.storage.jobs.limits import lane_statements, limited_claims
 from horae.storage.jobs.tables import jobs, queues
 from horae.storage.outcomes import cancelling, crashed_nodes, settling, settling_statements
 from horae.storage.outcomes.crashed_nodes import AbandonedJob

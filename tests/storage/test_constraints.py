@@ -9,10 +9,10 @@ from sqlalchemy.exc import IntegrityError
 
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL
-from horae.storage.jobs.bulk import bulk_runs
 from horae.storage.jobs.group_tables import dependencies, group_parts, groups
 from horae.storage.jobs.limit_tables import buckets, lane_buckets, lanes, limits
 from horae.storage.jobs.log_tables import job_logs
+from horae.storage.jobs.search.bulk import bulk_runs
 from horae.storage.jobs.tables import job_attempts, job_tags, jobs, live_metadata, metadata, nodes, queues
 from horae.storage.operations.audit_tables import audit, sessions
 from horae.storage.schedules.tables import backfill_times, deployments, schedule_statistics, schedules, ticks

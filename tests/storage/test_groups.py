@@ -10,7 +10,8 @@ from horae.domain.jobs.groups import Group, GroupId, GroupState, OnDependencyFai
 from horae.domain.jobs.job import Claim, JobId, JobState, Settlement, WaitsFor
 from horae.domain.jobs.limits import HARD
 from horae.storage.engine.database import Database
-from horae.storage.jobs import creation, dependencies, groups
+from horae.storage.jobs import creation
+from horae.storage.jobs.groups import dependencies, groups
 from horae.storage.jobs.tables import jobs
 from horae.storage.outcomes import cancelling, deletion, follow_ups, settling, time_limits
 from tests.storage.arrange import (

@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import Connection, event
 from typing_extensions import override
 
-from horae.client.jobs import creation as handler
-from horae.client.jobs.contention import with_retries
+from horae.client.jobs.creating import creation as handler
+from horae.client.jobs.creating.contention import with_retries
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import Claim, Job, JobId, JobState, Settlement
 from horae.errors import DuplicateJob, InvalidParameters, InvalidRequest, MaxJobCountExceeded
@@ -24,7 +24,7 @@ from horae.storage.outcomes import cancelling, deletion
 from horae.types.context import JobContext
 from horae.types.function import JobFunction
 from horae.types.job_type import JobType
-from horae.types.start_options import StartOptions
+from horae.types.rules.start_options import StartOptions
 from tests.storage import arrange
 from tests.storage.arrange import (
     NODE,

@@ -10,10 +10,11 @@ from sqlalchemy import Connection, cast, func, select, update
 from horae.domain.jobs.job import Claim, JobId, NodeId
 from horae.domain.limits.numbers import LimitNumbers
 from horae.storage.engine.database import Database
-from horae.storage.jobs import claims, creation, filing, lane_claims, lane_cleaning
+from horae.storage.jobs import claims, creation
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.creation import NewJob
 from horae.storage.jobs.limit_tables import buckets, lane_buckets, lanes
+from horae.storage.jobs.limits import filing, lane_claims, lane_cleaning
 from horae.storage.jobs.tables import jobs
 from horae.storage.operations import queues as queue_operations
 from horae.storage.outcomes import cancelling

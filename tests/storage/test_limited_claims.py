@@ -10,10 +10,11 @@ from sqlalchemy import func, select
 
 from horae.domain.jobs.job import Claim, JobId, NodeId
 from horae.storage.engine.database import Database
-from horae.storage.jobs import claims, creation, limited_claims
+from horae.storage.jobs import claims, creation
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.creation import NewJob
-from horae.storage.jobs.limited_claims import LimitedClaims
+from horae.storage.jobs.limits import limited_claims
+from horae.storage.jobs.limits.limited_claims import LimitedClaims
 from horae.storage.jobs.tables import jobs
 from horae.storage.operations import queues
 from horae.storage.outcomes import cancelling, settling

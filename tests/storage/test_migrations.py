@@ -23,7 +23,8 @@ import horae.storage.migrations
 from horae.errors import InvalidRequest, SchemaMismatch, Unavailable
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE
-from horae.storage.jobs import bulk, group_tables, limit_tables, log_tables
+from horae.storage.jobs import group_tables, limit_tables, log_tables
+from horae.storage.jobs.search import bulk
 from horae.storage.jobs.tables import jobs, live_metadata
 from horae.storage.migrations import runner, scripts
 from horae.storage.migrations.runner import check, downgrade, ensure, move, sql, status, upgrade

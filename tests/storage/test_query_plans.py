@@ -10,8 +10,9 @@ from sqlalchemy import Connection, event, text
 from horae.domain.jobs.job import NodeId
 from horae.domain.jobs.limits import HARD, OF_SCHEDULE, PENDING
 from horae.storage.engine.database import Database
-from horae.storage.jobs import claims, limited_claims, owed_hooks, premature
+from horae.storage.jobs import claims, owed_hooks, premature
 from horae.storage.jobs.claims import ClaimScope
+from horae.storage.jobs.limits import limited_claims
 from horae.storage.operations import doctor, nodes, queues
 from horae.storage.outcomes import crashed_nodes, run_ending, time_limits
 

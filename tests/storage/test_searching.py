@@ -28,9 +28,10 @@ from horae.domain.jobs.query import (
     parse_query,
 )
 from horae.storage.engine.database import Database
-from horae.storage.jobs import reading, searching, tags
+from horae.storage.jobs import reading
 from horae.storage.jobs.reading import JobFilter
-from horae.storage.jobs.searching import Search
+from horae.storage.jobs.search import searching, tags
+from horae.storage.jobs.search.searching import Search
 from horae.storage.jobs.tables import jobs
 from horae.storage.outcomes import deletion
 from tests.harness.postgres import PostgresServer

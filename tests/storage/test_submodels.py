@@ -14,19 +14,19 @@ from sqlalchemy.types import UserDefinedType
 from typing_extensions import override
 
 from horae.api.views.jobs import JobViews
-from horae.client.jobs import creation as handler
+from horae.client.jobs.creating import creation as handler
 from horae.domain.jobs.job import Job, JobId
 from horae.errors import InvalidJobType, InvalidParameters, JobDoesNotExist
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import Instant
-from horae.storage.jobs import parameters
+from horae.storage.jobs.search import parameters
 from horae.storage.jobs.tables import jobs
 from horae.storage.outcomes import cancelling, deletion
 from horae.types.context import JobContext
 from horae.types.hooks.hooks import Hooks
 from horae.types.job_type import JobType
 from horae.types.registry import Registry
-from horae.types.start_options import StartOptions
+from horae.types.rules.start_options import StartOptions
 from tests.storage.arrange import count, job
 
 

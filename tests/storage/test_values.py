@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import make_url, select
 
-from horae.client.jobs import creation as handler
+from horae.client.jobs.creating import creation as handler
 from horae.domain.jobs.job import JobId, JobState
 from horae.errors import InvalidParameters
 from horae.runtime.bodies.runner import result_text
@@ -26,7 +26,7 @@ from horae.storage.jobs.tables import jobs
 from horae.storage.operations import nodes
 from horae.storage.outcomes import cancelling
 from horae.types.function import JobFunction
-from horae.types.start_options import StartOptions
+from horae.types.rules.start_options import StartOptions
 from tests.storage import arrange
 from tests.storage.arrange import (
     PLAIN,

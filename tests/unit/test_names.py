@@ -11,7 +11,7 @@ from horae.domain.names import foreign_id, owner_id, queue_name, schedule_name, 
 from horae.errors import InvalidRequest
 from horae.types.job_type import JobType
 from horae.types.registry import Registry
-from horae.types.start_options import StartOptions
+from horae.types.rules.start_options import StartOptions
 
 WRONG: Final = ["", " ", "q" * 201, "a\nb", "a\u00a0b", "nul\x00", "\ud800", "a\u202eb"]
 RULE: Final = "expected 1 to 200 printable characters, not only spaces"

@@ -16,11 +16,11 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import override
 
-from horae.client.jobs.creation import checked
+from horae.client.jobs.creating.creation import checked
 from horae.domain.storable import shortened
 from horae.errors import InvalidJobType, InvalidParameters, InvalidRequest
 from horae.types.function import JobFunction
-from horae.types.start_options import StartOptions
+from horae.types.rules.start_options import StartOptions
 from horae.types.values.plain_data import problem_of
 
 

@@ -11,14 +11,14 @@ from pydantic import BaseModel, SecretStr, TypeAdapter, field_validator
 from sqlalchemy import create_engine, text
 from sqlalchemy.exc import IntegrityError
 
-from horae.client.jobs.creation import checked
+from horae.client.jobs.creating.creation import checked
 from horae.errors import ConfigurationError, InvalidParameters
 from horae.redaction import MASK, Redactor, error_text, shown_url, traceback_text
 from horae.settings import settings
 from horae.storage.engine.database import normalised, shown
 from horae.types.function import JobFunction
 from horae.types.logs.lines import PLAIN, TextFormatter, json_formatter
-from horae.types.start_options import StartOptions
+from horae.types.rules.start_options import StartOptions
 from horae.types.values.secret import Secret, secret_values
 
 HIDDEN: Final = "correct'horse\nbätteries"

@@ -1,6 +1,7 @@
-"""The shape of the tree: short modules, short functions, and a front door that only guests use."""
+"""The shape of the tree: short modules, short functions, small folders, and a front door that only guests use."""
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -15,6 +16,7 @@ CARRIED: Final = frozenset({"AsyncConnection", "AsyncSession", "Connection", "Se
 LONGEST_MODULE: Final = 400
 LONGEST_TEST_MODULE: Final = 600
 LONGEST_BODY: Final = 40
+LARGEST_FOLDER: Final = 20
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -30,6 +32,11 @@ def parse(path: Path) -> ast.Module:
 def overlong_modules(folder: Path, limit: int) -> list[str]:
     lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in modules(folder)}
     return [f"{path}: {length} lines" for path, length in lengths.items() if length > limit]
+
+
+def crowded_folders(folder: Path, limit: int) -> list[str]:
+    sizes = Counter(path.parent for path in modules(folder) if path.name != "__init__.py")
+    return [f"{path}: {size} modules" for path, size in sizes.items() if size > limit]
 
 
 def functions(tree: ast.Module) -> Iterator[Function]:
@@ -95,6 +102,10 @@ def test_modules_are_short() -> None:
     assert overlong_modules(TESTS, LONGEST_TEST_MODULE) == []
 
 
+def test_folders_are_small() -> None:
+    assert crowded_folders(PACKAGE, LARGEST_FOLDER) == []
+
+
 def test_functions_are_short() -> None:
     assert overlong_functions(PACKAGE) == []
     assert overlong_functions(TESTS) == []
@@ -112,6 +123,13 @@ def test_an_overlong_module_is_found(tmp_path: Path) -> None:
     (tmp_path / "right.py").write_text("x = 1\n" * 3)
     (tmp_path / "long.py").write_text("x = 1\n" * 4)
     assert overlong_modules(tmp_path, 3) == [f"{tmp_path}/long.py: 4 lines"]
+
+
+def test_a_crowded_folder_is_found(tmp_path: Path) -> None:
+    for name in ("__init__", "one", "two"):
+        (tmp_path / f"{name}.py").touch()
+    assert crowded_folders(tmp_path, 2) == []
+    assert crowded_folders(tmp_path, 1) == [f"{tmp_path}: 2 modules"]
 
 
 def test_an_overlong_function_is_found_and_its_docstring_is_not_counted(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 from typing_extensions import override
 
-from horae.client.jobs.creation import checked
+from horae.client.jobs.creating.creation import checked
 from horae.client.jobs.jobs import Jobs
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import Claim, Job, JobId
@@ -33,7 +33,7 @@ from horae.types.context import JobContext
 from horae.types.function import JobFunction, JobKeywords
 from horae.types.job_type import TIMED_OUT_TEXT, JobType, has_hook
 from horae.types.registry import Registry
-from horae.types.start_options import START_OPTIONS, StartOptions
+from horae.types.rules.start_options import START_OPTIONS, StartOptions
 
 
 class Path3(BaseModel):

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 from horae.domain.times.interval_text import read_interval
 from horae.errors import InvalidParameters, InvalidRequest, quoted
 from horae.types.job_type import JobType
-from horae.types.start_options import START_OPTIONS
+from horae.types.rules.start_options import START_OPTIONS
 
 _MONTH: Final = timedelta(days=30)
 

@@ -19,9 +19,9 @@ from horae.domain.limits.limit import Limit
 from horae.domain.times.duration import Duration
 from horae.errors import InvalidJobType, quoted
 from horae.types.context import JobContext
-from horae.types.declaration import problem_of_hook
 from horae.types.job_type import ISOLATIONS, ApiError, HumanReadable, Isolation, JobType, OnShutdown, Transaction
-from horae.types.start_options import START_OPTIONS
+from horae.types.rules.declaration import problem_of_hook
+from horae.types.rules.start_options import START_OPTIONS
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -7,7 +7,7 @@ from horae.domain.jobs.groups import GroupId
 from horae.domain.jobs.job import JobId
 from horae.live.store import CancelRequest, LiveStore
 from horae.storage.engine.database import Database
-from horae.storage.jobs import groups
+from horae.storage.jobs.groups import groups
 from horae.storage.outcomes import follow_ups
 from horae.storage.outcomes.follow_ups import CancelledMember, FollowUps
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel

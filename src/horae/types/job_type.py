@@ -20,7 +20,7 @@ from horae.domain.times.duration import Duration
 from horae.errors import InvalidJobType, SoftTimeLimitExceeded
 from horae.redaction import traceback_text
 from horae.types.context import BodyGroups, JobContext, ParamsT
-from horae.types.declaration import (
+from horae.types.rules.declaration import (
     TimeLimits,
     check_declaration,
     check_parameters,
@@ -28,8 +28,8 @@ from horae.types.declaration import (
     retention_of,
     time_limits,
 )
-from horae.types.limits import declared_limits
-from horae.types.uniqueness import uniqueness_of
+from horae.types.rules.limits import declared_limits
+from horae.types.rules.uniqueness import uniqueness_of
 from horae.types.values.parameters import MappedParameters, ModelParameters, parameters_of
 
 Isolation: TypeAlias = Literal["read committed", "repeatable read", "serializable"]

@@ -19,7 +19,7 @@ from horae.errors import InvalidJobType, UnknownJobType
 from horae.types.function import FunctionJobType
 from horae.types.job_type import ApiError, JobType
 from horae.types.registry import Registry
-from horae.types.start_options import StartOptions
+from horae.types.rules.start_options import StartOptions
 
 NAME_IN_PATH: Final = re.compile(r"[\w.~-]+", re.ASCII)
 """Names that need no escapes in a path."""

@@ -15,7 +15,7 @@ from horae.api.services import Services
 from horae.api.views.job_logs import LogLevel, LogLines, log_views
 from horae.api.views.jobs import AttemptList, JobDetail, JobList, attempt_views
 from horae.client.jobs.filters import wanted_states
-from horae.client.jobs.reading import JobPage
+from horae.client.jobs.methods.reading import JobPage
 from horae.domain.jobs.job import Job, JobState
 from horae.domain.jobs.owner import EVERYBODY, Whose
 from horae.domain.jobs.query import MOST_CHARACTERS, parse_query

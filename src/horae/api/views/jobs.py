@@ -11,7 +11,7 @@ from pydantic_core import to_jsonable_python
 
 from horae.api.models import View
 from horae.api.views.parameters import shown_parameters
-from horae.client.jobs.reading import JobPage
+from horae.client.jobs.methods.reading import JobPage
 from horae.domain.jobs.job import Job, JobId, JobState
 from horae.storage.engine.database import Database
 from horae.storage.jobs import reading

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias, TypeVar
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 
 from horae.client.jobs.async_bulk import AsyncChangesManyJobs
-from horae.client.jobs.contention import TryAgain, with_retries_async
-from horae.client.jobs.grouping import READ_AT_ONCE
+from horae.client.jobs.creating.contention import TryAgain, with_retries_async
+from horae.client.jobs.creating.members import Member
 from horae.client.jobs.jobs import Jobs
-from horae.client.jobs.members import Member
+from horae.client.jobs.methods.grouping import READ_AT_ONCE
 from horae.client.jobs.waiting import of_group, of_job, until_ended_async
 from horae.client.on_threads import on_thread
 from horae.domain.jobs.groups import Group
@@ -22,7 +22,7 @@ from horae.storage.engine.caller_threads import Use
 from horae.storage.engine.database import Database
 from horae.types.arguments import Timeout, seconds_of
 from horae.types.registry import JobTypeReference
-from horae.types.start_options import StartOptions
+from horae.types.rules.start_options import StartOptions
 from horae.wakeup.channel import WakeupChannel
 
 T = TypeVar("T")

@@ -7,9 +7,9 @@ from typing import Any
 from sqlalchemy import Connection
 
 from horae.client.jobs.async_jobs import AsyncJobs
-from horae.client.jobs.grouping import add_members, count_members
+from horae.client.jobs.creating.members import Member
 from horae.client.jobs.jobs import Jobs
-from horae.client.jobs.members import Member
+from horae.client.jobs.methods.grouping import add_members, count_members
 from horae.domain.jobs.groups import Group, GroupId
 from horae.domain.jobs.job import Job, JobId
 from horae.errors import HoraeError, InvalidRequest

@@ -32,10 +32,11 @@ from horae.errors import (
     quoted,
 )
 from horae.storage.engine.database import Database
-from horae.storage.jobs import bulk, rescheduling, searching
-from horae.storage.jobs.bulk import BulkRun
+from horae.storage.jobs import rescheduling
 from horae.storage.jobs.reading import JobFilter
-from horae.storage.jobs.searching import Search
+from horae.storage.jobs.search import bulk, searching
+from horae.storage.jobs.search.bulk import BulkRun
+from horae.storage.jobs.search.searching import Search
 from horae.types.context import JobContext
 from horae.types.job_type import JobType
 from horae.types.registry import Registry

@@ -5,7 +5,7 @@ from copy import copy
 from functools import partial
 
 from horae.client.changes import Change, recorded
-from horae.client.jobs.contention import TryAgain
+from horae.client.jobs.creating.contention import TryAgain
 from horae.client.jobs.live_reports import with_live_reports
 from horae.domain.jobs.job import Job, JobId, JobState
 from horae.errors import DatabaseBusy, JobDoesNotExist, JobNotCancellable

@@ -2,10 +2,10 @@
 
 from copy import copy
 
-from horae.client.jobs.bulk import ChangesManyJobs
-from horae.client.jobs.changing import ChangesJobs
-from horae.client.jobs.contention import once
-from horae.client.jobs.grouping import GroupsJobs
+from horae.client.jobs.creating.contention import once
+from horae.client.jobs.methods.bulk import ChangesManyJobs
+from horae.client.jobs.methods.changing import ChangesJobs
+from horae.client.jobs.methods.grouping import GroupsJobs
 
 
 class Jobs(GroupsJobs, ChangesJobs, ChangesManyJobs):

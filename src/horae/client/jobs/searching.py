@@ -5,7 +5,7 @@ from typing import Final
 
 from horae.domain.jobs.query import HasParameter, Query, parse_query
 from horae.errors import InvalidRequest
-from horae.storage.jobs.searching import Search
+from horae.storage.jobs.search.searching import Search
 from horae.types.registry import Registry
 from horae.types.values.parameters import ModelParameters
 from horae.types.values.searchable import Searchability, searchability

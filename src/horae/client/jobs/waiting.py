@@ -16,7 +16,8 @@ from horae.domain.jobs.groups import GroupId
 from horae.domain.jobs.job import ENDED, JobId
 from horae.errors import GroupDoesNotExist, JobDoesNotExist, WaitTimeout
 from horae.storage.engine.database import Database
-from horae.storage.jobs import groups, reading
+from horae.storage.jobs import reading
+from horae.storage.jobs.groups import groups
 from horae.types.context import JobContext, LendsSlots, Loan
 from horae.types.logs.job_fields import current_context
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel

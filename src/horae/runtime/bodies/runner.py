@@ -25,7 +25,7 @@ from horae.runtime.journal.journal import Journal
 from horae.storage.engine.connections.commit_guard import forbid_commit
 from horae.storage.engine.database import Database
 from horae.storage.engine.failures import is_transient
-from horae.storage.jobs import parameters
+from horae.storage.jobs.search import parameters
 from horae.storage.outcomes import settling
 from horae.types.application_hooks import Hook
 from horae.types.context import JobContext

@@ -16,9 +16,10 @@ from horae.runtime.claims.lane_claimer import LaneClaimer
 from horae.runtime.timing import ClaimerTiming
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL
-from horae.storage.jobs import claims, limited_claims
+from horae.storage.jobs import claims
 from horae.storage.jobs.claims import ClaimScope
-from horae.storage.jobs.limited_claims import LimitedClaims
+from horae.storage.jobs.limits import limited_claims
+from horae.storage.jobs.limits.limited_claims import LimitedClaims
 
 
 class Claimer:

@@ -6,9 +6,9 @@ from random import Random
 
 from horae.runtime.timing import ClaimerTiming
 from horae.storage.engine.database import Database
-from horae.storage.jobs import filing, lane_claims
 from horae.storage.jobs.claims import ClaimScope
-from horae.storage.jobs.lane_claims import LaneClaims
+from horae.storage.jobs.limits import filing, lane_claims
+from horae.storage.jobs.limits.lane_claims import LaneClaims
 
 
 class LaneClaimer:

@@ -5,7 +5,7 @@ from typing import Final
 
 from horae.domain.jobs.groups import GroupId
 from horae.storage.engine.database import Database
-from horae.storage.jobs import groups
+from horae.storage.jobs.groups import groups
 from horae.storage.outcomes import follow_ups
 from horae.types.groups import GroupCanceller
 

@@ -32,7 +32,8 @@ from horae.runtime.timing import SweeperTiming
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import SQLITE
 from horae.storage.engine.failures import is_transient
-from horae.storage.jobs import lane_cleaning, logs, premature, reading
+from horae.storage.jobs import logs, premature, reading
+from horae.storage.jobs.limits import lane_cleaning
 from horae.storage.operations import doctor, nodes
 from horae.storage.outcomes import run_ending, time_limits
 from horae.storage.outcomes.time_limits import OverdueJob

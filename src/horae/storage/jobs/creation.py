@@ -42,7 +42,7 @@ from horae.storage.engine.dialect import (
     seconds_after,
     seconds_from_now,
 )
-from horae.storage.jobs import tags
+from horae.storage.jobs.search import tags
 from horae.storage.jobs.tables import IS_OPEN, UNIQUE_WHERE, jobs, queues
 
 

@@ -33,7 +33,7 @@ from horae.storage.engine.dialect import (
     now_or_later,
 )
 from horae.storage.jobs.group_tables import dependencies, groups
-from horae.storage.jobs.groups import GROUP_COLUMNS, IS_MEMBER_AFTER
+from horae.storage.jobs.groups.groups import GROUP_COLUMNS, IS_MEMBER_AFTER
 from horae.storage.jobs.owed_hooks import ON_CANCELLED, ON_ERROR
 from horae.storage.jobs.tables import ENDED_NOW, jobs, queues
 

@@ -30,7 +30,7 @@ from horae.domain.jobs.groups import (
     end_if_complete,
 )
 from horae.domain.jobs.job import JobId, JobState
-from horae.storage.jobs.groups import group_from
+from horae.storage.jobs.groups.groups import group_from
 from horae.storage.outcomes.follow_up_statements import (
     CANCEL_GROUP,
     CANCEL_MEMBERS,

@@ -15,8 +15,9 @@ from horae.domain.jobs.retention import KeptFor, Retention, kept_for
 from horae.errors import JobFailed, JobNotDeletable
 from horae.storage.engine.database import Database
 from horae.storage.engine.failures import is_transient
-from horae.storage.jobs import owed_hooks, parameters
+from horae.storage.jobs import owed_hooks
 from horae.storage.jobs.owed_hooks import BEFORE_DELETE, EVER, ON_CANCELLED, ON_ERROR, OwedHook
+from horae.storage.jobs.search import parameters
 from horae.storage.outcomes import deletion
 from horae.types.job_type import JobType, has_hook
 from horae.types.registry import Registry

@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from horae.errors import InvalidJobType, InvalidParameters
-from horae.storage.jobs.mapped import MappedTable, is_mapped
+from horae.storage.jobs.search.mapped import MappedTable, is_mapped
 from horae.types.values.plain_data import plain_values
 from horae.types.values.restoring import Restorer
 from horae.types.values.secret import refuse_stars
@@ -104,7 +104,7 @@ class MappedParameters:
         return Stored(row={column: given[name] for column, name in self._names.items() if name in given})
 
     def load(self, text: str | None) -> Any:
-        """Return None: the row is read where a connection is at hand (`storage/jobs/parameters.py`)."""
+        """Return None: the row is read where a connection is at hand (`storage/jobs/search/parameters.py`)."""
         del text
 
     def restore(self, params: Any) -> Stored:

@@ -6,16 +6,16 @@ from typing import Any, Final, TypeAlias
 
 from sqlalchemy import Connection
 
-from horae.client.jobs import creation
-from horae.client.jobs.creation import Creation
+from horae.client.jobs.creating import creation
+from horae.client.jobs.creating.creation import Creation
 from horae.domain.jobs.groups import GroupId
 from horae.domain.jobs.job import JobId
 from horae.errors import InvalidRequest, quoted
-from horae.storage.jobs import groups
+from horae.storage.jobs.groups import groups
 from horae.types.arguments import of_kind
 from horae.types.job_type import JobType
 from horae.types.registry import JobTypeReference, Registry
-from horae.types.start_options import StartOptions
+from horae.types.rules.start_options import StartOptions
 from horae.types.values.parameters import Stored
 
 Member: TypeAlias = (

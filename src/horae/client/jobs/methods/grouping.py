@@ -9,15 +9,15 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from sqlalchemy import Connection
 
 from horae.client.changes import Change, recorded
-from horae.client.jobs import creation
-from horae.client.jobs import members as member_lists
-from horae.client.jobs.base import WORK
-from horae.client.jobs.creation import Creation
+from horae.client.jobs.creating import creation
+from horae.client.jobs.creating import members as member_lists
+from horae.client.jobs.creating.creation import Creation
+from horae.client.jobs.creating.members import INSERTED_AT_ONCE, Batch, Member, MemberParser, size_of
 from horae.client.jobs.filters import owner_of
 from horae.client.jobs.live_reports import with_live_reports
-from horae.client.jobs.members import INSERTED_AT_ONCE, Batch, Member, MemberParser, size_of
-from horae.client.jobs.reading import ReadsJobs
-from horae.client.jobs.starting import StartsJobs, Within
+from horae.client.jobs.methods.base import WORK
+from horae.client.jobs.methods.reading import ReadsJobs
+from horae.client.jobs.methods.starting import StartsJobs, Within
 from horae.client.jobs.waiting import until_group_ended
 from horae.domain.jobs.groups import Group, GroupId, GroupState, OnFailure, progress_of
 from horae.domain.jobs.job import Job, JobId
@@ -26,12 +26,13 @@ from horae.domain.names import foreign_id, owner_id
 from horae.errors import DatabaseBusy, GroupDoesNotExist, GroupNotCancellable, GroupNotOpen, InvalidRequest, quoted
 from horae.storage.engine.after_commit import after_commit
 from horae.storage.engine.database import conflicts_as_busy
-from horae.storage.jobs import groups, reading
+from horae.storage.jobs import reading
+from horae.storage.jobs.groups import groups
 from horae.storage.outcomes import follow_ups
 from horae.storage.outcomes.follow_ups import FollowUps
 from horae.types.arguments import LARGEST_ID, Timeout, of_kind, seconds_of
 from horae.types.groups import GroupCanceller
-from horae.types.start_options import StartOptions
+from horae.types.rules.start_options import StartOptions
 
 OnFailureText: TypeAlias = Literal["continue", "cancel"]
 ATOMIC: Final = 10_000

@@ -36,8 +36,8 @@ from horae.storage.engine.dialect import (
     microseconds_now,
     microseconds_of,
 )
-from horae.storage.jobs.lane_statements import by_rows
 from horae.storage.jobs.limit_tables import IS_UNFILED, buckets, lane_buckets, lanes, limits
+from horae.storage.jobs.limits.lane_statements import by_rows
 from horae.storage.jobs.tables import jobs, queues
 
 MOST_FILED: Final = 1000

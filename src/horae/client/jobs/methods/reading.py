@@ -7,9 +7,9 @@ from typing import Any, Final, TypeAlias
 from pydantic import TypeAdapter
 
 from horae.client.jobs import filters
-from horae.client.jobs.base import JobsBase
 from horae.client.jobs.filters import before_cursor, owner_of, possible_ids, wanted_states
 from horae.client.jobs.live_reports import with_live_reports
+from horae.client.jobs.methods.base import JobsBase
 from horae.client.jobs.searching import SEARCH_TIME, search_for
 from horae.client.jobs.waiting import until_ended
 from horae.domain.jobs.job import LEFT_OUT, Job, JobId, JobState
@@ -17,9 +17,10 @@ from horae.domain.jobs.log_lines import LEVELS, LogPage, check_level, place_of
 from horae.domain.jobs.owner import EVERYBODY, Whose
 from horae.domain.jobs.query import Query
 from horae.errors import InvalidRequest, JobFailed, JobWasCancelled, quoted
-from horae.storage.jobs import logs, reading, searching
+from horae.storage.jobs import logs, reading
 from horae.storage.jobs.reading import Attempt, JobFilter
-from horae.storage.jobs.searching import Search
+from horae.storage.jobs.search import searching
+from horae.storage.jobs.search.searching import Search
 from horae.storage.jobs.waiting_reason import waiting_reason
 from horae.types.arguments import Timeout, of_kind, seconds_of
 

@@ -26,8 +26,8 @@ from horae.domain.limits.choosing import Bucket, Choice, Chooser, Lane
 from horae.domain.limits.numbers import LimitNumbers
 from horae.domain.limits.rate import state_now
 from horae.storage.engine.dialect import EPOCH, MICROSECOND, microseconds_now
-from horae.storage.jobs import lane_statements as sql
 from horae.storage.jobs.claims import ClaimScope, scope_parameters
+from horae.storage.jobs.limits import lane_statements as sql
 
 FEWEST_LANES: Final = 200
 """Lanes that a claim reads at least: so many can be found to be held back at once."""

@@ -17,7 +17,7 @@ from horae.domain.names import queue_name, type_name
 from horae.domain.times.duration import LONGEST_DURATION, parse_duration
 from horae.errors import InvalidJobType, InvalidRequest, quoted
 from horae.types.arguments import LARGEST_NUMBER
-from horae.types.start_options import START_OPTIONS
+from horae.types.rules.start_options import START_OPTIONS
 
 Check = tuple[bool, str]
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from horae.client.jobs import duplicates
+from horae.client.jobs.creating import duplicates
 from horae.client.jobs.limits import JobLimits
 from horae.domain.jobs.groups import GroupId, OnDependencyFailure
 from horae.domain.jobs.job import Job, JobId, JobState, WaitsFor
@@ -18,15 +18,17 @@ from horae.domain.jobs.uniqueness import Debounce, UniqueKey
 from horae.domain.storable import fits, is_storable_json, spelled_out
 from horae.domain.times.duration import parse_duration
 from horae.errors import InvalidRequest, JobDoesNotExist, MaxJobCountExceeded
-from horae.storage.jobs import creation, dependencies, parameters, reading
+from horae.storage.jobs import creation, reading
 from horae.storage.jobs.creation import Contended, Inserted, NewJob
-from horae.storage.jobs.dependencies import Dependency
+from horae.storage.jobs.groups import dependencies
+from horae.storage.jobs.groups.dependencies import Dependency
+from horae.storage.jobs.search import parameters
 from horae.storage.outcomes import follow_ups
 from horae.types.job_type import JobType, has_hook
-from horae.types.limits import stored_limits
-from horae.types.start_options import StartOptions
+from horae.types.rules.limits import stored_limits
+from horae.types.rules.start_options import StartOptions
+from horae.types.rules.uniqueness import unique_key_in, uniqueness_in
 from horae.types.storing import storable_parameters
-from horae.types.uniqueness import unique_key_in, uniqueness_in
 from horae.types.values.parameters import MappedParameters, Stored, as_json
 from horae.types.values.plain_data import json_problem_of, mapping_of
 

@@ -8,10 +8,11 @@ from typing import Any, Final, Literal, TypedDict, cast, overload
 from typing_extensions import Unpack
 
 from horae.client.changes import Change, recorded
-from horae.client.jobs import creation, filters
-from horae.client.jobs.base import WORK, JobsBase, is_new
+from horae.client.jobs import filters
 from horae.client.jobs.bulk_job import BulkOrder
+from horae.client.jobs.creating import creation
 from horae.client.jobs.filters import owner_of
+from horae.client.jobs.methods.base import WORK, JobsBase, is_new
 from horae.domain.jobs.bulk import BULK_TYPE, BulkAction, BulkPreview
 from horae.domain.jobs.job import Job
 from horae.domain.jobs.owner import EVERYBODY, Whose
@@ -19,9 +20,10 @@ from horae.domain.jobs.query import parse_query
 from horae.domain.names import foreign_id
 from horae.domain.times.duration import Duration
 from horae.errors import InvalidRequest
-from horae.storage.jobs import bulk, reading, searching
+from horae.storage.jobs import reading
 from horae.storage.jobs.reading import JobFilter
-from horae.types.start_options import StartOptions
+from horae.storage.jobs.search import bulk, searching
+from horae.types.rules.start_options import StartOptions
 
 SHOWN: Final = 10
 """Jobs that a preview shows."""

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from horae.domain.jobs.job import JobId
 from horae.errors import JobDoesNotExist
 from horae.storage.engine.dialect import IdList, member_of
-from horae.storage.jobs.mapped import MappedTable
+from horae.storage.jobs.search.mapped import MappedTable
 
 M = TypeVar("M")
 

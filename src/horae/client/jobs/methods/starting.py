@@ -10,10 +10,10 @@ from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
 from horae.client.changes import is_requested, recorded
-from horae.client.jobs import creation
-from horae.client.jobs.base import WORK, JobsBase, is_new
-from horae.client.jobs.creation import Creation
-from horae.client.jobs.inline import retried_inline
+from horae.client.jobs.creating import creation
+from horae.client.jobs.creating.creation import Creation
+from horae.client.jobs.creating.inline import retried_inline
+from horae.client.jobs.methods.base import WORK, JobsBase, is_new
 from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import Claim, Job, JobId
 from horae.domain.jobs.uniqueness import Debounce, OnDuplicate, Unique
@@ -24,8 +24,8 @@ from horae.storage.engine.database import conflicts_as_busy
 from horae.types.arguments import of_kind
 from horae.types.job_type import JobType
 from horae.types.registry import JobTypeReference
-from horae.types.start_options import DependencyFailure, StartOptions
-from horae.types.uniqueness import check_batch
+from horae.types.rules.start_options import DependencyFailure, StartOptions
+from horae.types.rules.uniqueness import check_batch
 
 Within: TypeAlias = Session | Connection
 T = TypeVar("T")

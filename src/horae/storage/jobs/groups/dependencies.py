@@ -9,7 +9,7 @@ from horae.domain.jobs.groups import AWAITED_BY_JOBS, OnDependencyFailure
 from horae.domain.jobs.job import JobId, JobState
 from horae.storage.engine.dialect import IdList, PerDialect, among, member_of
 from horae.storage.jobs.group_tables import dependencies
-from horae.storage.jobs.groups import HOLD_BACK
+from horae.storage.jobs.groups.groups import HOLD_BACK
 from horae.storage.jobs.tables import jobs
 
 

@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from horae.client.changes import Change, recorded
-from horae.client.jobs import creation, filters
-from horae.client.jobs.base import WORK, JobsBase, is_new
-from horae.client.jobs.creation import Creation
+from horae.client.jobs import filters
+from horae.client.jobs.creating import creation
+from horae.client.jobs.creating.creation import Creation
 from horae.client.jobs.filters import owner_of
+from horae.client.jobs.methods.base import WORK, JobsBase, is_new
 from horae.domain.jobs.job import Job, JobState
 from horae.domain.jobs.owner import EVERYBODY, Whose
 from horae.domain.names import foreign_id
@@ -17,8 +18,8 @@ from horae.domain.times.duration import Duration
 from horae.errors import InvalidRequest, JobNotDeletable, JobNotReschedulable, JobNotRetryable
 from horae.storage.jobs import owed_hooks, reading, rescheduling
 from horae.storage.outcomes import deletion
-from horae.types.start_options import StartOptions
-from horae.types.uniqueness import key_of_retry
+from horae.types.rules.start_options import StartOptions
+from horae.types.rules.uniqueness import key_of_retry
 
 
 class ChangesJobs(JobsBase):

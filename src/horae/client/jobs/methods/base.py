@@ -8,9 +8,9 @@ from typing import Final, TypeVar
 from sqlalchemy import Connection
 
 from horae.client.jobs.cancelling import JobCanceller
-from horae.client.jobs.contention import RunsAttempt, with_retries
+from horae.client.jobs.creating.contention import RunsAttempt, with_retries
+from horae.client.jobs.creating.inline import RunsInline
 from horae.client.jobs.filters import owner_of
-from horae.client.jobs.inline import RunsInline
 from horae.client.jobs.limits import USUAL, JobLimits
 from horae.client.jobs.live_reports import with_live_reports
 from horae.domain.jobs.job import Job, JobId

@@ -1,0 +1,1 @@
+"""How a job is created: checked, counted, inserted, and retried while another transaction creates one."""

@@ -1,0 +1,1 @@
+"""The methods of `Jobs`, one class for each kind: start, read, change, group, change many."""

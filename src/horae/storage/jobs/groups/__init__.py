@@ -1,0 +1,1 @@
+"""Groups of jobs, and jobs that wait for other jobs."""

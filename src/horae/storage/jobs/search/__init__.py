@@ -1,0 +1,1 @@
+"""What jobs are found by: their parameters and tags; and the changes of all jobs that a search finds."""
