@@ -178,6 +178,11 @@ class SimulatedConnection(opening.DriverConnection):
     def cursor(self, factory: Any = SimulatedCursor) -> Any:
         return super().cursor(factory)
 
+    @override
+    def execute(self, statement: str, parameters: Any = (), /) -> Any:
+        # The driver's own method would not use `cursor`, and a repeated PRAGMA makes all prepared statements invalid.
+        return self.cursor().execute(statement, parameters)
+
     def wait_for_lock(self, call: Any) -> None:
         """Execute a call; while another connection holds the write lock, wait in virtual time."""
         here = world.current()

@@ -187,16 +187,20 @@ class Lane:
             return
         self.turn += 1
         self.woken = woken
-        self._enter()
-
-    def _enter(self) -> None:
-        world = self.process.world
         world.lane = self
+        try:
+            if self.loop is None:
+                self._greenlet.switch()
+            else:
+                self._switch_with_loop()
+        finally:
+            world.lane = None
+
+    def _switch_with_loop(self) -> None:
         set_running_loop(self.loop)
         try:
             self._greenlet.switch()
         finally:
-            world.lane = None
             set_running_loop(None)
 
     def _main(self) -> None:

@@ -28,6 +28,8 @@ from sqlalchemy import (
     text,
 )
 
+from horae.domain.jobs.job import JobState
+from horae.storage.engine.constants import Keyword
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE, Instant, Json, database_now, now_or_later
 from horae.storage.engine.value_limits import EXPIRY_IS_READABLE, JOB_IS_READABLE, condition_per_dialect
 
@@ -67,7 +69,7 @@ jobs = Table(
     Column("type", String(200), nullable=False),
     Column("queue", String(200), nullable=False),
     Column("priority", Integer, nullable=False),
-    Column("state", String(16), nullable=False),
+    Column("state", Keyword(16), nullable=False),
     Column("label", String(128)),
     Column("progress_percentage", SmallInteger, nullable=False, server_default=text("0")),
     Column("owner", String(200)),
@@ -196,9 +198,9 @@ IS_OPEN = or_(jobs.c.finished_at.is_(None), jobs.c.node_id.is_not(None))
 """The job has not ended, or its body has not stopped yet."""
 IS_HELD = jobs.c.node_id.is_not(None)
 """A node holds the job, as of every started one (`horae_jobs_held`)."""
-IS_READY = and_(jobs.c.state == "pending", jobs.c.waits_for.is_(None))
+IS_READY = and_(jobs.c.state == JobState.PENDING, jobs.c.waits_for.is_(None))
 """The job may be claimed when it is due (`horae_jobs_ready`)."""
-IS_WAITING = and_(jobs.c.state == "pending", jobs.c.waits_for.is_not(None))
+IS_WAITING = and_(jobs.c.state == JobState.PENDING, jobs.c.waits_for.is_not(None))
 """The job is pending and held back (`horae_jobs_waiting`).
 
 A statement that finds open jobs names one of these three conditions: for `state = 'pending'` or `state = 'started'`

@@ -23,6 +23,7 @@ from sqlalchemy import (
 
 from horae.domain.jobs.groups import AWAITED_BY_JOBS, REPORTED, OnDependencyFailure
 from horae.domain.jobs.job import JobEvent, JobState, WaitsFor, state_after
+from horae.storage.engine.constants import constant
 from horae.storage.engine.dialect import (
     IdList,
     PerDialect,
@@ -39,7 +40,7 @@ from horae.storage.jobs.tables import ENDED_NOW, jobs, queues
 
 _limit: Final = bindparam("limit", type_=Integer())
 _ended: Final = (jobs.c.id, jobs.c.state, jobs.c.group_id)
-_unreported: Final = and_(jobs.c.awaited > REPORTED, jobs.c.finished_at.is_not(None))
+_unreported: Final = and_(jobs.c.awaited > constant(REPORTED), jobs.c.finished_at.is_not(None))
 NOW_REPORTED: Final = case((jobs.c.awaited > REPORTED, REPORTED), else_=jobs.c.awaited)
 """The new value of `awaited` of a job that ends, if those that wait are notified by the same transaction."""
 MARK_REPORTED: Final = among(update(jobs).where(_unreported).values(awaited=REPORTED).returning(*_ended), jobs.c.id)

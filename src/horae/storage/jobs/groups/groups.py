@@ -24,6 +24,7 @@ from sqlalchemy import (
 
 from horae.domain.jobs.groups import REPORTED, Group, GroupId, OnFailure
 from horae.domain.jobs.job import Job, JobId, JobState, WaitsFor
+from horae.storage.engine.constants import constant
 from horae.storage.engine.dialect import database_now, seconds_ago
 from horae.storage.engine.unreadable_rows import read, readable
 from horae.storage.jobs.group_tables import group_parts, groups
@@ -91,7 +92,7 @@ ENDS: Final = (
     .where(groups.c.id == _group_id)
 )
 _unreported = select(literal("unreported").label("kind"), jobs.c.id).where(
-    jobs.c.awaited > REPORTED, jobs.c.finished_at.is_not(None)
+    jobs.c.awaited > constant(REPORTED), jobs.c.finished_at.is_not(None)
 )
 _cancelled = select(literal("cancelled").label("kind"), groups.c.id).where(
     groups.c.ended_at.is_(None), groups.c.cancelled_at.is_not(None)
