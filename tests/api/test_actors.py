@@ -25,7 +25,7 @@ def test_an_id_is_a_text_that_can_be_stored_and_shown(given: Any, role: Role) ->
         Actor(given, frozenset({role}))
 
 
-def test_everybody_is_said_and_not_left_out() -> None:
+def test_access_for_everybody_must_be_explicit() -> None:
     assert Actor("alice").reading_as == Actor("alice").changing_as == "alice"
     looker = Actor("looker", frozenset({Role.READ_ONLY}))
     assert (looker.reading_as, looker.changing_as) == (EVERYBODY, "looker")
@@ -33,7 +33,7 @@ def test_everybody_is_said_and_not_left_out() -> None:
 
 
 @pytest.mark.parametrize("given", NO_IDS)
-async def test_whoever_has_no_id_sees_and_cancels_nothing(horae: Horae, given: Any) -> None:
+async def test_a_user_without_an_id_sees_and_cancels_nothing(horae: Horae, given: Any) -> None:
     job = horae.jobs.start("rebuild_index", owner="alice")
 
     def careless(request: Request) -> Actor:

@@ -42,7 +42,7 @@ def everything(horae: Horae) -> list[Any]:
 
 
 @pytest.mark.parametrize("change", CHANGES)
-async def test_what_cannot_be_recorded_is_not_done(stocked: Horae, client: Client, change: str) -> None:
+async def test_a_change_that_cannot_be_recorded_is_not_made(stocked: Horae, client: Client, change: str) -> None:
     before = everything(stocked)
     execute(stocked, "DROP TABLE horae_audit")
     method, path, body = CHANGES[change]
@@ -52,7 +52,7 @@ async def test_what_cannot_be_recorded_is_not_done(stocked: Horae, client: Clien
 
 
 @pytest.mark.parametrize("change", CHANGES)
-async def test_what_is_done_is_recorded_once(stocked: Horae, client: Client, change: str) -> None:
+async def test_a_change_is_recorded_once(stocked: Horae, client: Client, change: str) -> None:
     before = everything(stocked)
     method, path, body = CHANGES[change]
     assert (await client("root").request(method, path, json=body)).is_success
@@ -61,7 +61,7 @@ async def test_what_is_done_is_recorded_once(stocked: Horae, client: Client, cha
     assert everything(stocked) != before or change == "resume a schedule"
 
 
-async def test_a_body_is_not_told_of_a_cancel_that_cannot_be_recorded(horae: Horae, client: Client) -> None:
+async def test_a_cancel_that_cannot_be_recorded_does_not_reach_the_body(horae: Horae, client: Client) -> None:
     job = horae.jobs.start("rebuild_index")
     claim_as_another_node(horae)
     execute(horae, "DROP TABLE horae_audit")

@@ -89,7 +89,7 @@ def client_of(server: HttpServer) -> httpx.AsyncClient:
 
 
 @pytest.mark.parametrize("sent", [b"", HEADER, BODY], ids=["nothing", "half a header", "half a body"])
-async def test_idle_connections_keep_nobody_out(sent: bytes) -> None:
+async def test_idle_connections_block_no_client(sent: bytes) -> None:
     async with served(lazy(Answers()), FEW) as server:
         idle = [await connected(server, sent) for _ in range(4 * FEW.connections)]
         async with client_of(server) as client:
@@ -100,7 +100,7 @@ async def test_idle_connections_keep_nobody_out(sent: bytes) -> None:
             writer.close()
 
 
-async def test_whoever_is_being_answered_keeps_the_place() -> None:
+async def test_a_connection_with_a_pending_answer_stays_open() -> None:
     answers = Answers()
     async with served(lazy(answers), FEW) as server, client_of(server) as client:
         async with asyncio.TaskGroup() as group:
@@ -126,7 +126,7 @@ async def test_whoever_is_being_answered_keeps_the_place() -> None:
     ],
     ids=["nothing", "half a header", "half a body", "an empty line", "an empty line later", "an answer not taken"],
 )
-async def test_whoever_does_not_get_on_is_let_go(sent: bytes) -> None:
+async def test_a_stalled_connection_is_closed(sent: bytes) -> None:
     async with served(lazy(Answers()), replace(SHORT, idle=3600.0)) as server:
         reader, writer = await connected(server, sent)
         if b"large" in sent:
@@ -198,7 +198,7 @@ async def gone(horae: Horae, left: int) -> None:
     await until(lambda: made.services.hub.listening <= left)
 
 
-async def test_a_listener_that_falls_behind_by_bytes_is_let_go() -> None:
+async def test_a_listener_too_many_bytes_behind_is_disconnected() -> None:
     listener = Listener(PEOPLE["alice"])
     large = Event(1, b"x" * (ListenerLimits().size // 2))
     listener.offer([large, large])
@@ -209,7 +209,7 @@ async def test_a_listener_that_falls_behind_by_bytes_is_let_go() -> None:
     assert listener.closed
 
 
-def test_what_clients_can_repeat_is_logged_now_and_again() -> None:
+def test_repeated_client_errors_are_logged_at_intervals() -> None:
     now = [0.0]
     throttle = Throttle(lambda: now[0])
 

@@ -76,7 +76,7 @@ async def test_a_wrong_number_of_replicas_is_refused(horae: Horae, client: Clien
     assert error_of(response) == (400, "ERROR_REQUEST_BODY_VALIDATION")
 
 
-async def test_what_is_not_there_is_missing(client: Client) -> None:
+async def test_an_unknown_name_is_a_404(client: Client) -> None:
     root = client("root")
     for key in ("dpl-none", "x" * 300, "%00"):
         path = f"/api/deployments/{key}/"

@@ -44,7 +44,7 @@ def test_the_document_is_the_golden_one() -> None:
     assert document() == GOLDEN.read_text(encoding="utf-8"), "if that is meant: python -m tests.api.openapi"
 
 
-async def test_it_is_served_to_those_who_may_use_it(app: HttpInterface) -> None:
+async def test_the_document_is_served_to_users_of_the_api(app: HttpInterface) -> None:
     served = (await client_of(app, "alice").get("/api/openapi.json")).json()
     assert served == app.openapi()
 

@@ -24,7 +24,7 @@ from tests.harness.applications import application, claim_as_another_node, count
 from tests.harness.nodes import running_node
 
 
-async def test_it_greets_and_then_tells_of_a_whole_life(horae: Horae, app: HttpInterface) -> None:
+async def test_a_stream_greets_and_reports_every_state_of_a_job(horae: Horae, app: HttpInterface) -> None:
     async with listening(app, "alice") as stream:
         hello = await stream.next("hello")
         assert (stream.status, hello.data) == (200, {"resumed": False})
@@ -40,7 +40,7 @@ async def test_it_greets_and_then_tells_of_a_whole_life(horae: Horae, app: HttpI
     assert {"id", "type", "state", "progress_percentage", "human_readable_error", "change"} <= created.data.keys()
 
 
-async def test_it_tells_what_the_list_says(horae: Horae, app: HttpInterface, client: Client) -> None:
+async def test_an_event_equals_the_row_in_the_list(horae: Horae, app: HttpInterface, client: Client) -> None:
     async with listening(app, "alice") as stream:
         await stream.next("hello")
         job = horae.jobs.start("duplicate_table", owner="alice", table_id=2)
@@ -74,7 +74,7 @@ async def test_a_type_may_add_values_with_the_names_of_stored_ones(
         assert (datetime.fromisoformat(shown["due_on"]), shown["node"]) == (job.run_at, None)
 
 
-async def test_owners_hear_of_their_own_and_staff_of_all(horae: Horae, app: HttpInterface) -> None:
+async def test_owners_get_events_of_their_own_jobs_and_staff_of_all(horae: Horae, app: HttpInterface) -> None:
     async with listening(app, "alice") as alice, listening(app, "bob") as bob, listening(app, "auditor") as auditor:
         for stream in (alice, bob, auditor):
             await stream.next("hello")
@@ -89,7 +89,7 @@ async def test_owners_hear_of_their_own_and_staff_of_all(horae: Horae, app: Http
     assert heard == {id(alice): {ids["alice"]}, id(bob): {ids["bob"]}, id(auditor): {*ids.values(), nobodys}}
 
 
-async def test_whoever_was_away_goes_on_where_he_was(horae: Horae, app: HttpInterface) -> None:
+async def test_a_reconnecting_client_resumes_where_it_was(horae: Horae, app: HttpInterface) -> None:
     async with listening(app, "bob") as other:
         await other.next("hello")
         async with listening(app, "alice") as stream:
@@ -110,7 +110,7 @@ async def test_whoever_was_away_goes_on_where_he_was(horae: Horae, app: HttpInte
             assert [message.name for message in stream.messages] == ["hello"]
 
 
-async def test_too_many_changes_at_once_become_one_word_to_staff(horae: Horae, app: HttpInterface) -> None:
+async def test_too_many_changes_become_one_event_to_staff(horae: Horae, app: HttpInterface) -> None:
     give(app, events_timing=EventsTiming(hub=HubTiming(most_each=5)))
     async with listening(app, "root") as root, listening(app, "alice") as alice:
         await root.next("hello")
@@ -123,7 +123,7 @@ async def test_too_many_changes_at_once_become_one_word_to_staff(horae: Horae, a
         assert [message.name for message in alice.messages] == ["hello", "job"]
 
 
-async def test_a_job_that_must_try_again_is_told(horae: Horae, app: HttpInterface) -> None:
+async def test_a_retry_is_an_event(horae: Horae, app: HttpInterface) -> None:
     job = horae.jobs.start("rebuild_index", owner="alice")
     claim_as_another_node(horae)
     async with listening(app, "alice") as stream:
@@ -132,7 +132,7 @@ async def test_a_job_that_must_try_again_is_told(horae: Horae, app: HttpInterfac
         assert (await stream.until("waiting", job.id)).data["state"] == "pending"
 
 
-async def test_a_change_while_it_looks_is_told_once(horae: Horae) -> None:
+async def test_a_change_during_a_query_is_reported_once(horae: Horae) -> None:
     class Hasty(Jobs):
         """Whose jobs go on between a look and the reading of what it found."""
 
@@ -173,7 +173,7 @@ async def test_a_thousand_listen_and_one_looks(crowded: Horae) -> None:
     assert app.services.hub.listening == 0
 
 
-async def test_a_job_on_a_node_is_told_to_its_end(horae: Horae, app: HttpInterface) -> None:
+async def test_events_follow_a_job_on_a_node_to_its_end(horae: Horae, app: HttpInterface) -> None:
     async with listening(app, "alice") as stream, running_node(horae):
         await stream.next("hello")
         job = horae.jobs.start("export_table", owner="alice", table_id=1)

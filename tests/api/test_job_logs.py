@@ -39,7 +39,7 @@ async def test_they_are_followed_with_a_cursor(client: Client, job_id: int) -> N
     assert (nothing["lines"], nothing["next"], nothing["more"]) == ([], rest["next"], False)
 
 
-async def test_others_do_not_see_them(client: Client, job_id: int) -> None:
+async def test_other_users_do_not_see_them(client: Client, job_id: int) -> None:
     owner = await client("alice").get(f"/api/jobs/{job_id}/logs/")
     assert owner.status_code == 403
     for who, path in (("bob", job_id), ("root", 999)):

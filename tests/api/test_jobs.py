@@ -47,7 +47,7 @@ async def test_starting_answers_with_the_job(horae: Horae, client: Client) -> No
     assert horae.jobs.get(job["id"]).owner == "alice"
 
 
-async def test_a_body_that_is_not_announced_as_json_is_told_so(client: Client) -> None:
+async def test_a_body_without_the_json_content_type_is_refused(client: Client) -> None:
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     response = await client("alice").post("/api/jobs/types/duplicate_table/", content='{"table_id": 7}', headers=form)
     assert response.status_code == 400
@@ -108,7 +108,7 @@ def test_an_ended_job_shows_its_state_and_not_its_last_label(horae: Horae) -> No
     assert (views.view(ended).state, views.view(ended).label) == ("failed", "importing-table-7")
 
 
-async def test_what_a_caller_noted_beside_a_job_breaks_no_answer(horae: Horae, client: Client) -> None:
+async def test_meta_does_not_change_the_fields_of_a_job(horae: Horae, client: Client) -> None:
     job_id = start(horae, meta={"retry_of": "somebody"})
     assert (await client("alice").get(f"/api/jobs/{job_id}/")).json()["retry_of"] is None
 
@@ -120,7 +120,7 @@ async def test_a_parameter_is_never_taken_for_an_option(horae: Horae, client: Cl
     assert horae.jobs.list().jobs == []
 
 
-async def test_exceptions_of_a_type_are_answered_as_it_says(client: Client) -> None:
+async def test_exceptions_of_a_type_are_mapped_as_declared(client: Client) -> None:
     missing = await client("alice").post("/api/jobs/types/duplicate_table/", json={"table_id": 404})
     locked = await client("alice").post("/api/jobs/types/duplicate_table/", json={"table_id": 423})
     assert missing.status_code == 404
@@ -187,7 +187,7 @@ async def test_staff_see_everybodys_jobs(horae: Horae, client: Client) -> None:
         assert len((await client(who).get("/api/jobs/?owner=bob")).json()["jobs"]) == 1
 
 
-async def test_staff_who_only_look_are_shown_errors_and_tracebacks_as_staff_are(horae: Horae, client: Client) -> None:
+async def test_read_only_staff_see_errors_and_tracebacks(horae: Horae, client: Client) -> None:
     @horae.job
     def fails() -> None:
         raise ValueError("for developers")
@@ -339,7 +339,7 @@ async def test_types_and_queues_filter(horae: Horae, client: Client) -> None:
     assert {job["id"] for job in (await alice.get("/api/jobs/?queues=default")).json()["jobs"]} == {export, other}
 
 
-async def test_many_ask_at_once(horae: Horae, client: Client) -> None:
+async def test_many_requests_at_once_are_answered(horae: Horae, client: Client) -> None:
     job_id = start(horae)
     alice = client("alice")
     answers = await asyncio.gather(*(alice.get(f"/api/jobs/{job_id}/") for _ in range(50)))
@@ -362,7 +362,7 @@ class TestSearch:
         listed = (await client("root").get("/api/jobs/", params={"q": "tag:nightly"})).json()["jobs"]
         assert listed[0]["tags"] == ["nightly"]
 
-    async def test_a_stranger_finds_nothing_by_any_term(self, horae: Horae, client: Client) -> None:
+    async def test_another_user_finds_nothing_by_any_term(self, horae: Horae, client: Client) -> None:
         job = start(horae, tags=["nightly"], unique_key="k")
         for query in (
             f"id:{job}",

@@ -50,7 +50,7 @@ async def test_ended_jobs_are_counted_once_by_type_and_outcome(horae: Horae, cli
     assert (await figures(client))["horae_jobs_total", "cancelled", "rebuild_index"] == 2
 
 
-async def test_what_ended_before_it_was_first_asked_is_history(horae: Horae, client: Client) -> None:
+async def test_ends_before_the_first_request_are_not_counted(horae: Horae, client: Client) -> None:
     horae.jobs.cancel(horae.jobs.start("rebuild_index").id)
     await figures(client)
     assert ("horae_jobs_total", "cancelled", "rebuild_index") not in await figures(client)
@@ -111,7 +111,7 @@ async def test_queues_past_the_fullest_are_one(horae: Horae, app: HttpInterface,
     assert found == {("horae_backlog_jobs", "b"): 2, ("horae_backlog_jobs", "other"): 2}
 
 
-async def test_health_needs_no_name_and_tells_nothing(horae: Horae, client: Client) -> None:
+async def test_health_needs_no_login_and_reveals_nothing(horae: Horae, client: Client) -> None:
     nobody = client(None)
     assert ((await nobody.get("/healthz")).status_code, (await nobody.get("/healthz")).json()) == (
         200,
@@ -145,7 +145,7 @@ async def test_it_is_not_ready_without_a_database(client: Client, monkeypatch: p
         (RuntimeError("secret"), (500, "ERROR_INTERNAL")),
     ],
 )
-async def test_a_database_that_fails_is_said_to_be_away_and_what_nobody_foresaw_tells_nothing(
+async def test_a_failing_database_is_a_503_and_an_unexpected_error_reveals_nothing(
     client: Client, monkeypatch: pytest.MonkeyPatch, error: Exception, answer: tuple[int, str]
 ) -> None:
     def fail(*_: object, **__: object) -> None:

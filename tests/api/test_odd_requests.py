@@ -190,7 +190,7 @@ async def test_no_odd_request_is_a_fault_of_the_server(horae: Horae) -> None:
         ("/healthz", "GET, HEAD, OPTIONS"),
     ],
 )
-async def test_a_wrong_method_is_told_all_right_ones(app: HttpInterface, path: str, methods: str) -> None:
+async def test_a_wrong_method_is_answered_with_the_allowed_ones(app: HttpInterface, path: str, methods: str) -> None:
     client = client_of(app, "root")
     refused, asked = await client.put(path), await client.options(path)
     assert error_of(refused) == (405, "ERROR_METHOD_NOT_ALLOWED")
@@ -198,7 +198,7 @@ async def test_a_wrong_method_is_told_all_right_ones(app: HttpInterface, path: s
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "OPTIONS", "DELETE"])
-async def test_what_is_no_endpoint_is_missing_by_any_method(app: HttpInterface, method: str) -> None:
+async def test_an_unknown_path_is_a_404_for_every_method(app: HttpInterface, method: str) -> None:
     assert (await client_of(app, "root").request(method, "/api/nothing/")).status_code == 404
 
 

@@ -50,7 +50,7 @@ async def test_a_queue_is_limited_and_opened_wide_again(horae: Horae, client: Cl
     assert (unknown["name"], unknown["pending"], unknown["paused"]) == ("unknown", 0, False)
 
 
-async def test_a_job_that_waits_says_whether_its_queue_is_paused(horae: Horae, client: Client) -> None:
+async def test_a_waiting_job_shows_whether_its_queue_is_paused(horae: Horae, client: Client) -> None:
     held, running = horae.jobs.start("rebuild_index", queue="held"), horae.jobs.start("rebuild_index")
     claim_as_another_node(horae, queues=["default"])
     root = client("root")
@@ -66,7 +66,7 @@ async def test_a_job_that_waits_says_whether_its_queue_is_paused(horae: Horae, c
     assert not (await root.get(f"/api/jobs/{held.id}/")).json()["queue_is_paused"]
 
 
-async def test_what_is_due_later_or_held_is_no_work_that_waits_for_a_slot(horae: Horae, client: Client) -> None:
+async def test_delayed_and_held_jobs_do_not_wait_for_a_slot(horae: Horae, client: Client) -> None:
     for _ in range(2):
         horae.jobs.start("rebuild_index")
     for _ in range(3):
@@ -91,7 +91,7 @@ async def test_what_is_due_later_or_held_is_no_work_that_waits_for_a_slot(horae:
         {"concurrency_limit": "many"},
     ],
 )
-async def test_a_limit_that_cannot_be_meant(client: Client, body: dict[str, object]) -> None:
+async def test_an_invalid_limit_is_refused(client: Client, body: dict[str, object]) -> None:
     refused = await client("root").post("/api/queues/slow/limit/", json=body)
     assert error_of(refused) == (400, "ERROR_REQUEST_BODY_VALIDATION")
 
@@ -103,7 +103,7 @@ async def test_only_staff_limits_queues(client: Client, who: str) -> None:
     assert (await client("auditor").get("/api/queues/")).json() == {"queues": []}
 
 
-async def test_nodes_are_listed_with_slots_and_life(horae: Horae, client: Client) -> None:
+async def test_nodes_are_listed_with_slots_and_liveness(horae: Horae, client: Client) -> None:
     assert (await client("auditor").get("/api/nodes/")).json() == {"nodes": [], "died": []}
     async with running_node(horae, concurrency=3, name="kitchen"):
         found = (await client("auditor").get("/api/nodes/")).json()["nodes"]
@@ -139,7 +139,7 @@ async def test_the_overview_sums_up_the_last_hour(horae: Horae, client: Client) 
     assert (seen["nodes_alive"], seen["nodes_dead"], seen["slots"]) == (1, 0, 10)
 
 
-async def test_what_ended_longer_ago_is_not_counted_as_lately(horae: Horae, client: Client) -> None:
+async def test_older_ends_are_not_counted_as_recent(horae: Horae, client: Client) -> None:
     job = horae.jobs.start("rebuild_index")
     claim_as_another_node(horae)
     horae.jobs.cancel(job.id)
@@ -149,7 +149,7 @@ async def test_what_ended_longer_ago_is_not_counted_as_lately(horae: Horae, clie
     assert (seen["states"]["cancelled"], seen["throughput"], seen["pick_up"]["count"]) == (1, [], 0)
 
 
-async def test_problems_are_told_in_words_the_worst_first(horae: Horae, client: Client) -> None:
+async def test_problems_are_described_the_worst_first(horae: Horae, client: Client) -> None:
     for _ in range(6):
         horae.jobs.start("rebuild_index")
     claim_as_another_node(horae)
@@ -168,7 +168,7 @@ async def test_problems_are_told_in_words_the_worst_first(horae: Horae, client: 
     assert "6 of 6 jobs of type 'rebuild_index'" in problems[2]["message"]
 
 
-async def test_the_overview_is_taken_once_for_all_who_ask(client: Client) -> None:
+async def test_simultaneous_requests_share_one_overview(client: Client) -> None:
     answers = await asyncio.gather(*(client("auditor").get("/api/overview/") for _ in range(20)))
     assert len({answer.json()["at"] for answer in answers}) == 1
 

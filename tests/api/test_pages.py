@@ -33,7 +33,7 @@ def built(app: HttpInterface, tmp_path: Path) -> Path:
     return folder
 
 
-async def test_without_a_build_the_page_says_how_to_make_one(app: HttpInterface, tmp_path: Path) -> None:
+async def test_without_a_build_the_page_explains_how_to_build_it(app: HttpInterface, tmp_path: Path) -> None:
     give(app, dashboard=tmp_path / "none")
     response = await client_of(app).get("/")
     assert (response.status_code, response.text) == (200, pages.NOT_BUILT)
@@ -58,7 +58,7 @@ async def test_every_address_of_the_dashboard_is_its_one_page(app: HttpInterface
 
 @pytest.mark.usefixtures("built")
 @pytest.mark.parametrize("path", ["/api/nothing", "/api/jobs/1/nothing/", "/api", "/assets/app-old.js"])
-async def test_what_is_no_address_of_the_dashboard_is_missing(app: HttpInterface, path: str) -> None:
+async def test_an_unknown_page_is_a_404(app: HttpInterface, path: str) -> None:
     assert error_of(await client_of(app).get(path)) == (404, "ERROR_NOT_FOUND")
 
 

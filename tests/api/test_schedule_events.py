@@ -53,7 +53,7 @@ def source_of(horae: Horae, timing: ScheduleSourceTiming = ScheduleSourceTiming(
     return source
 
 
-async def test_staff_hears_of_a_whole_life(horae: Horae, app: HttpInterface, client: Client) -> None:
+async def test_staff_get_every_event_of_a_schedule(horae: Horae, app: HttpInterface, client: Client) -> None:
     async with listening(app, "auditor") as stream:
         await stream.next("hello")
         schedule_id = add(horae)
@@ -74,7 +74,7 @@ async def test_staff_hears_of_a_whole_life(horae: Horae, app: HttpInterface, cli
         assert (await stream.next("schedule_gone")).data == {"id": schedule_id}
 
 
-async def test_the_end_of_a_run_is_told(horae: Horae, app: HttpInterface) -> None:
+async def test_the_end_of_a_run_is_an_event(horae: Horae, app: HttpInterface) -> None:
     schedule_id = add(horae, cron="* * * * *")
     async with listening(app, "auditor") as stream:
         await stream.next("hello")
@@ -86,7 +86,7 @@ async def test_the_end_of_a_run_is_told(horae: Horae, app: HttpInterface) -> Non
     assert ended.data["statistics"]["total_successes"] == 1
 
 
-async def test_owners_hear_of_no_schedule(horae: Horae, app: HttpInterface) -> None:
+async def test_owners_get_no_schedule_events(horae: Horae, app: HttpInterface) -> None:
     async with listening(app, "root") as root, listening(app, "alice") as alice:
         await root.next("hello")
         await alice.next("hello")
@@ -98,7 +98,7 @@ async def test_owners_hear_of_no_schedule(horae: Horae, app: HttpInterface) -> N
         assert {message.name for message in alice.messages} == {"hello", "job"}
 
 
-async def test_a_word_that_was_missed_comes_again(horae: Horae, app: HttpInterface) -> None:
+async def test_a_missed_event_is_sent_again(horae: Horae, app: HttpInterface) -> None:
     async with listening(app, "auditor") as other:
         await other.next("hello")
         async with listening(app, "root") as stream:
@@ -111,7 +111,7 @@ async def test_a_word_that_was_missed_comes_again(horae: Horae, app: HttpInterfa
             assert (await stream.next("schedule")).data["id"] == missed
 
 
-async def test_what_fires_is_told_once(horae: Horae, source: ScheduleSource) -> None:
+async def test_a_fire_is_reported_once(horae: Horae, source: ScheduleSource) -> None:
     schedule_id = add(horae, cron="* * * * *")
     assert names(source) == ["schedule"]
     assert names(source) == []
@@ -123,7 +123,7 @@ async def test_what_fires_is_told_once(horae: Horae, source: ScheduleSource) -> 
     assert names(source) == []
 
 
-async def test_what_is_deleted_is_told_by_a_hint_and_what_is_there_is_not(horae: Horae, source: ScheduleSource) -> None:
+async def test_only_deleted_schedules_are_reported_by_hints(horae: Horae, source: ScheduleSource) -> None:
     kept, deleted = add(horae, "kept"), add(horae, "deleted")
     names(source)
     execute(horae, "DELETE FROM horae_schedules WHERE id = :id", id=deleted)
@@ -134,7 +134,7 @@ async def test_what_is_deleted_is_told_by_a_hint_and_what_is_there_is_not(horae:
     assert names(source) == []
 
 
-async def test_an_unreadable_one_hides_no_other(horae: Horae, source: ScheduleSource) -> None:
+async def test_an_unreadable_row_hides_no_other(horae: Horae, source: ScheduleSource) -> None:
     strange, sound = add(horae, "strange"), add(horae, "sound")
     execute(horae, "UPDATE horae_schedules SET trigger = 'full moon' WHERE id = :id", id=strange)
     found = source.poll(everything)
@@ -142,7 +142,7 @@ async def test_an_unreadable_one_hides_no_other(horae: Horae, source: ScheduleSo
     assert [(each.name, f'"id":{sound},' in each.data, each.owner) for each in found] == [("schedule", True, None)]
 
 
-async def test_nobody_looks_for_schedules_unless_staff_listens(horae: Horae, source: ScheduleSource) -> None:
+async def test_schedules_are_queried_only_while_staff_listens(horae: Horae, source: ScheduleSource) -> None:
     add(horae)
     with counted_statements(horae) as statements:
         assert source.poll(nothing_of_schedules) == []
@@ -150,7 +150,7 @@ async def test_nobody_looks_for_schedules_unless_staff_listens(horae: Horae, sou
     assert names(source) == ["schedule"]  # it may have been between his reading and our looking
 
 
-async def test_a_look_is_one_statement_and_two_if_there_is_news(horae: Horae, source: ScheduleSource) -> None:
+async def test_a_poll_is_one_statement_and_two_if_there_are_changes(horae: Horae, source: ScheduleSource) -> None:
     for number in range(20):
         add(horae, f"s{number}")
     for expected in (2, 1):
@@ -159,7 +159,7 @@ async def test_a_look_is_one_statement_and_two_if_there_is_news(horae: Horae, so
         assert len(statements) == expected
 
 
-def test_what_has_changed_is_found_by_an_index(horae: Horae) -> None:
+def test_changes_are_found_by_an_index(horae: Horae) -> None:
     database = horae.components.database
     asked = reading.CHANGED.params(within=3.0, limit=10)
     statement = asked.compile(database.engine, compile_kwargs={"literal_binds": True})
@@ -178,7 +178,7 @@ def test_what_has_changed_is_found_by_an_index(horae: Horae) -> None:
 
 
 @pytest.mark.parametrize("timing", [ScheduleSourceTiming(most_each=5), ScheduleSourceTiming(rows=6)])
-async def test_too_many_at_once_are_not_told_one_by_one(horae: Horae, timing: ScheduleSourceTiming) -> None:
+async def test_too_many_changes_are_not_reported_one_by_one(horae: Horae, timing: ScheduleSourceTiming) -> None:
     source = source_of(horae, timing)
     for number in range(5):
         add(horae, f"s{number}")
@@ -190,7 +190,7 @@ async def test_too_many_at_once_are_not_told_one_by_one(horae: Horae, timing: Sc
         assert names(source) == []
 
 
-async def test_a_flood_of_schedules_is_one_word_to_staff_and_none_to_owners(horae: Horae, app: HttpInterface) -> None:
+async def test_a_flood_of_schedules_is_one_event_to_staff_and_none_to_owners(horae: Horae, app: HttpInterface) -> None:
     give(app, events_timing=EventsTiming(schedules=ScheduleSourceTiming(most_each=0)))
     async with listening(app, "root") as root, listening(app, "alice") as alice:
         await root.next("hello")
@@ -202,7 +202,7 @@ async def test_a_flood_of_schedules_is_one_word_to_staff_and_none_to_owners(hora
         assert [message.name for message in alice.messages] == ["hello", "job"]
 
 
-async def test_what_was_found_before_a_look_failed_is_made_up_for(
+async def test_changes_found_before_a_failed_poll_are_reported_later(
     horae: Horae, app: HttpInterface, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     give(app, events_timing=EventsTiming(hub=HubTiming(after_failure=0.05)))

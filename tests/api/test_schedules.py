@@ -30,7 +30,7 @@ async def read(client: Client, schedule_id: int) -> dict[str, Any]:
     return found
 
 
-async def test_a_schedule_says_what_it_is(horae: Horae, client: Client) -> None:
+async def test_a_schedule_shows_its_definition(horae: Horae, client: Client) -> None:
     schedule_id = nightly(horae, config={"shards": 2}, overlap="buffer_one", jitter="90s", max_runtime="5m")
     found = await read(client, schedule_id)
     runs = [datetime.fromisoformat(moment) for moment in found.pop("next_runs")]
@@ -143,7 +143,7 @@ async def test_only_staff_change_any(horae: Horae, client: Client, who: str, met
 
 
 @pytest.mark.parametrize("schedule_id", ["7", "0", "x", "9223372036854775808"])
-async def test_what_is_not_there_is_missing(client: Client, schedule_id: str) -> None:
+async def test_an_unknown_name_is_a_404(client: Client, schedule_id: str) -> None:
     root, path = client("root"), f"/api/schedules/{schedule_id}/"
     answers = [
         await root.get(path),
@@ -385,7 +385,7 @@ async def test_only_what_is_named_changes(horae: Horae, client: Client) -> None:
         ({"cron": "* * * * * * 2020"}, (400, "ERROR_CRON_SYNTAX"), "never fire again"),
     ],
 )
-async def test_a_change_that_cannot_be_meant_changes_nothing(
+async def test_an_invalid_change_changes_nothing(
     horae: Horae, client: Client, changes: dict[str, Any], answer: tuple[int, str], words: str
 ) -> None:
     schedule_id = nightly(horae)
@@ -396,7 +396,7 @@ async def test_a_change_that_cannot_be_meant_changes_nothing(
     assert await read(client, schedule_id) == before
 
 
-async def test_what_code_declares_is_not_deleted(horae: Horae, client: Client) -> None:
+async def test_a_declared_schedule_cannot_be_deleted(horae: Horae, client: Client) -> None:
     @horae.cron("0 3 * * *")
     def purge() -> None: ...
 
@@ -406,7 +406,7 @@ async def test_what_code_declares_is_not_deleted(horae: Horae, client: Client) -
     assert (await client("root").get(path)).json()["module"] == horae.module
 
 
-async def test_what_another_version_has_written_hides_nothing_else(horae: Horae, client: Client) -> None:
+async def test_rows_of_another_version_hide_no_others(horae: Horae, client: Client) -> None:
     strange, sound = nightly(horae, "strange"), nightly(horae, "sound")
     execute(horae, "UPDATE horae_schedules SET trigger = 'full moon' WHERE id = :id", id=strange)
     listed = (await client("auditor").get("/api/schedules/")).json()["schedules"]
@@ -461,7 +461,7 @@ async def test_the_overview_names_what_is_late_fails_or_gave_up(horae: Horae, cl
     assert told[2][1] == "'weak' keeps failing: 4 failures in a row"
 
 
-async def test_one_that_fails_is_found_among_many_that_do_not(horae: Horae, client: Client) -> None:
+async def test_a_failing_schedule_is_found_among_many(horae: Horae, client: Client) -> None:
     for number in range(MOST_FAILING):
         nightly(horae, f"sound{number}")
     fail_often(horae, nightly(horae, "weak"), FAILURES_IN_A_ROW)
@@ -469,7 +469,7 @@ async def test_one_that_fails_is_found_among_many_that_do_not(horae: Horae, clie
     assert ["'weak'" in each["message"] for each in problems] == [True]
 
 
-async def test_the_overview_says_how_late_runs_were(horae: Horae, client: Client) -> None:
+async def test_the_overview_shows_the_lateness_of_runs(horae: Horae, client: Client) -> None:
     schedule_id = nightly(horae, cron="* * * * *")
     make_late(horae, schedule_id, 7200)
     late = fire(horae, schedule_id)
@@ -482,7 +482,7 @@ async def test_the_overview_says_how_late_runs_were(horae: Horae, client: Client
     assert 0 <= seen["p50_seconds"] <= timedelta(minutes=1).total_seconds()
 
 
-async def test_a_node_tells_its_share_of_the_ring(horae: Horae, client: Client) -> None:
+async def test_a_node_shows_its_share_of_the_ring(horae: Horae, client: Client) -> None:
     async with running_node(horae, name="all"), running_node(horae, name="hands", scheduler=False):
         nodes = (await client("auditor").get("/api/nodes/")).json()["nodes"]
     assert {node["name"]: node["ring_share"] for node in nodes} == {"all": 1.0, "hands": 0.0}

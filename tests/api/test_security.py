@@ -43,7 +43,7 @@ def database(sqlite_database: Database) -> Database:
     ["/api/jobs/", "/api/jobs/1/", "/api/queues/", "/api/nodes/", "/api/overview/", "/api/audit/", "/api/events/",
      "/api/session/", "/api/openapi.json", "/metrics"],
 )  # fmt: skip
-async def test_nobody_is_shown_nothing(app: HttpInterface, path: str) -> None:
+async def test_an_anonymous_request_is_refused(app: HttpInterface, path: str) -> None:
     response = await client_of(app).get(path)
     assert error_of(response) == NOBODY
     assert response.headers["www-authenticate"] == "Bearer"
@@ -84,7 +84,7 @@ def with_tokens(database: Database) -> object:
         yield add_types(horae).asgi()
 
 
-async def test_a_token_says_who_one_is(with_tokens: object) -> None:
+async def test_a_token_identifies_its_user(with_tokens: object) -> None:
     async def me(**headers: str) -> httpx.Response:
         return await client_of(with_tokens, **headers).get("/api/session/")
 
@@ -96,11 +96,11 @@ async def test_a_token_says_who_one_is(with_tokens: object) -> None:
         assert error_of(await me(authorization=wrong)) == NOBODY
 
 
-async def test_with_tokens_this_machine_is_nobody_in_particular(with_tokens: object) -> None:
+async def test_with_tokens_local_requests_have_no_special_rights(with_tokens: object) -> None:
     assert error_of(await from_peer(with_tokens, LOCAL).get("/api/session/")) == NOBODY
 
 
-async def test_without_tokens_there_is_nothing_to_log_in_with(client: Client) -> None:
+async def test_without_tokens_there_is_no_login(client: Client) -> None:
     response = await client("alice").post("/api/session/", json={"token": ALICE})
     assert error_of(response) == (400, "ERROR_NO_TOKENS")
 
@@ -113,13 +113,13 @@ async def local(database: Database) -> AsyncIterator[object]:
 
 
 @pytest.mark.parametrize("peer", ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"])
-async def test_this_machine_is_staff(local: object, peer: str) -> None:
+async def test_local_requests_are_staff_where_allowed(local: object, peer: str) -> None:
     me = (await from_peer(local, (peer, 50000)).get("/api/session/")).json()
     assert (me["id"], me["roles"]) == ("local", ["staff"])
 
 
 @pytest.mark.parametrize("peer", ["10.0.0.1", "192.168.1.5", "::2", "::ffff:10.0.0.1", "", "localhost.example"])
-async def test_other_machines_are_nobody(local: object, peer: str) -> None:
+async def test_requests_of_other_machines_are_anonymous(local: object, peer: str) -> None:
     assert error_of(await from_peer(local, (peer, 50000)).get("/api/session/")) == NOBODY
 
 
@@ -144,7 +144,7 @@ async def test_another_sites_page_and_a_proxy_are_not_this_machine(local: object
 
 
 @pytest.mark.parametrize("headers", [{"origin": BASE}, {"sec-fetch-site": "same-origin"}, {"sec-fetch-site": "none"}])
-async def test_ones_own_page_is_this_machine(local: object, headers: dict[str, str]) -> None:
+async def test_pages_of_the_server_itself_count_as_local(local: object, headers: dict[str, str]) -> None:
     assert (await from_peer(local, LOCAL, **headers).get("/api/session/")).status_code == 200
 
 
@@ -202,7 +202,7 @@ async def test_bodies_are_bounded_with_and_without_a_length(database: Database) 
         assert response.status_code == 202
 
 
-async def test_every_answer_says_what_a_browser_may_do(app: HttpInterface, client: Client) -> None:
+async def test_every_answer_has_security_headers(app: HttpInterface, client: Client) -> None:
     for response in (
         await client("alice").get("/api/jobs/"),
         await client_of(app).get("/api/jobs/"),
@@ -220,7 +220,7 @@ async def test_every_answer_says_what_a_browser_may_do(app: HttpInterface, clien
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.1.2.3", "jobs.example"])
-def test_it_does_not_listen_beyond_this_machine_when_nobody_is_known(host: str) -> None:
+def test_without_users_the_server_listens_only_locally(host: str) -> None:
     with pytest.raises(ConfigurationError, match="HORAE_TOKENS"):
         check_exposure(host, settings())
     check_exposure(host, settings(tokens=TOKENS))
@@ -233,7 +233,7 @@ def test_local_staff_are_never_served_beyond_this_machine() -> None:
     check_exposure("127.0.0.1", settings(local_staff=True))
 
 
-async def test_without_a_choice_nobody_is_staff_by_being_on_this_machine(database: Database) -> None:
+async def test_by_default_local_requests_are_not_staff(database: Database) -> None:
     """Behind a proxy with default headers every request comes from here."""
     with application(database) as horae:
         app = add_types(horae).asgi()
@@ -243,7 +243,7 @@ async def test_without_a_choice_nobody_is_staff_by_being_on_this_machine(databas
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.1.2.3"])
-def test_it_listens_on_this_machine(host: str) -> None:
+def test_by_default_the_server_listens_locally(host: str) -> None:
     check_exposure(host, settings())
     assert is_loopback(host)
 
@@ -280,7 +280,7 @@ def test_wrong_tokens_are_refused_at_once_and_not_repeated(entry: str, monkeypat
      "https://shop.example/", "https://shop.example/page", "https://me@shop.example", "https://Shop.example",
      "https://shop.example:443", "https://shop.example:999999", "https://shop.example?", "https://shop example"],
 )  # fmt: skip
-def test_what_is_no_origin_is_trusted_by_nobody(origin: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_origin_is_not_trusted(origin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HORAE_TRUSTED_ORIGINS", f"https://good.example,{origin}")
     with pytest.raises(ConfigurationError, match="HORAE_TRUSTED_ORIGINS"):
         Horae()

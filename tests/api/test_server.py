@@ -20,7 +20,7 @@ def database(sqlite_database: Database) -> Database:
     return sqlite_database
 
 
-async def test_it_answers_until_it_is_stopped_even_while_somebody_listens(horae: Horae) -> None:
+async def test_the_server_stops_though_a_stream_is_open(horae: Horae) -> None:
     server, stop = HttpServer(horae.asgi(by_header), "127.0.0.1", 0), asyncio.Event()
     async with asyncio.TaskGroup() as group:
         running = group.create_task(server.run(stop))
@@ -55,7 +55,7 @@ async def test_an_end_of_the_server_is_the_end_of_the_service(horae: Horae) -> N
             stop.set()
 
 
-def test_it_does_not_listen_where_strangers_could_reach_it(horae: Horae) -> None:
+def test_the_server_refuses_to_listen_publicly_without_users(horae: Horae) -> None:
     with pytest.raises(ConfigurationError, match="HORAE_TOKENS"):
         HttpServer(horae.asgi(), "0.0.0.0", 0)
     HttpServer(horae.asgi(by_header), "0.0.0.0", 0).close()

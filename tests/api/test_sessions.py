@@ -82,7 +82,7 @@ async def test_logging_out_ends_the_session_and_not_only_the_cookie(app: Any, ho
 @pytest.mark.parametrize(
     ("base", "root"), [("http://127.0.0.1", ""), ("http://localhost:81", ""), ("http://localhost", "/work")]
 )
-async def test_it_is_good_only_where_it_was_given(app: Any, base: str, root: str) -> None:
+async def test_a_session_is_valid_only_on_its_server(app: Any, base: str, root: str) -> None:
     [cookie] = (await logged_in(app)).cookies.jar
     elsewhere = await logged_in(app, base, root)
     [other] = elsewhere.cookies.jar
@@ -115,7 +115,7 @@ async def test_it_ends_after_a_week_of_use(app: Any, horae: Horae) -> None:
     assert await name_of(browser) is None
 
 
-async def test_a_token_that_is_taken_back_takes_its_sessions_along(app: Any, database: Database) -> None:
+async def test_revoking_a_token_ends_its_sessions(app: Any, database: Database) -> None:
     browser = await logged_in(app)
     with application(database, tokens=(SecretStr("alice:owner:another-0123456789"),)) as later:
         assert await name_of(browser_at(later.asgi(), cookies=browser.cookies)) is None
@@ -130,7 +130,7 @@ def linked(database: Database) -> Iterator[HttpInterface]:
         yield made
 
 
-async def test_the_link_lets_one_browser_in_once(linked: HttpInterface) -> None:
+async def test_the_link_works_once(linked: HttpInterface) -> None:
     browser, late = browser_at(linked), browser_at(linked)
     assert await name_of(browser) is None
     link = linked.entrance()
@@ -174,7 +174,7 @@ def test_guessing_costs_more_each_time_and_is_forgiven_after_a_minute() -> None:
     assert max(slow.delay_after(f"address {number}") for number in range(100)) == 5
 
 
-async def test_whoever_guesses_locks_nobody_out(app: Any, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_guesser_locks_out_no_other_user(app: Any, caplog: pytest.LogCaptureFixture) -> None:
     app.services.authenticate.throttle = LoginThrottle(limits=LoginLimits(longest_delay=0))
     browser = browser_at(app)
     for _ in range(20):
@@ -184,6 +184,6 @@ async def test_whoever_guesses_locks_nobody_out(app: Any, caplog: pytest.LogCapt
     assert "wrong-0123456789abcdef" not in caplog.text
 
 
-async def test_only_so_many_wait_for_their_refusal() -> None:
+async def test_the_number_of_delayed_refusals_is_bounded() -> None:
     with pytest.raises(TooManyGuesses):
         await LoginThrottle(limits=LoginLimits(most_delayed=0)).wrong("here")

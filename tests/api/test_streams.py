@@ -29,7 +29,7 @@ def give_timing(app: HttpInterface, stream: StreamTiming = StreamTiming(), hub: 
 
 
 @pytest.mark.parametrize("identity", ["", "nonsense", "00000000-1", "x-99999999", "1-", "-1"])
-async def test_whoever_comes_with_something_else_must_read_anew(app: HttpInterface, identity: str) -> None:
+async def test_an_unknown_event_id_requires_a_reload(app: HttpInterface, identity: str) -> None:
     async with listening(app, "bob") as other:
         token = (await other.next("hello")).identity.partition("-")[0]
         for given in (identity, identity.replace("x", token)):
@@ -37,14 +37,14 @@ async def test_whoever_comes_with_something_else_must_read_anew(app: HttpInterfa
                 assert (await stream.next("hello")).data == {"resumed": False}
 
 
-async def test_somebody_whose_events_were_not_kept_must_read_anew(app: HttpInterface) -> None:
+async def test_a_client_whose_events_were_dropped_must_reload(app: HttpInterface) -> None:
     async with listening(app, "bob") as other:
         here = (await other.next("hello")).identity
         async with listening(app, "alice", here) as stream:
             assert (await stream.next("hello")).data == {"resumed": False}
 
 
-async def test_a_slow_client_is_let_go_and_not_waited_for(horae: Horae, app: HttpInterface) -> None:
+async def test_a_slow_client_is_disconnected(horae: Horae, app: HttpInterface) -> None:
     give_timing(app, StreamTiming(send_limit=0.2))
     async with listening(app, "root") as quick, listening(app, "root", slow=True) as slow:
         await quick.next("hello")
@@ -55,7 +55,7 @@ async def test_a_slow_client_is_let_go_and_not_waited_for(horae: Horae, app: Htt
         assert not slow.ended
 
 
-async def test_a_client_that_takes_nothing_is_dropped(horae: Horae, app: HttpInterface) -> None:
+async def test_a_client_that_reads_nothing_is_disconnected(horae: Horae, app: HttpInterface) -> None:
     give_timing(app, StreamTiming(send_limit=0.1, close_limit=0.1))
     hub = app.services.hub
     async with listening(app, "root") as slow:
@@ -66,7 +66,7 @@ async def test_a_client_that_takes_nothing_is_dropped(horae: Horae, app: HttpInt
         assert not slow.gone.is_set()
 
 
-async def test_somebody_who_falls_too_far_behind_is_let_go_at_once() -> None:
+async def test_a_client_too_far_behind_is_disconnected_at_once() -> None:
     listener = Listener(Actor("alice"), ListenerLimits(messages=3))
     events = [Event(number, f"{number};".encode()) for number in range(5)]
     listener.offer(events[:2])
@@ -78,7 +78,7 @@ async def test_somebody_who_falls_too_far_behind_is_let_go_at_once() -> None:
     assert await listener.take(1.0) == b""
 
 
-async def test_whoever_was_away_for_more_than_is_kept_must_read_anew(horae: Horae, app: HttpInterface) -> None:
+async def test_a_client_away_for_too_long_must_reload(horae: Horae, app: HttpInterface) -> None:
     give_timing(app, hub=HubTiming(kept=2))
     async with listening(app, "alice") as stream:
         hello = await stream.next("hello")
@@ -103,7 +103,7 @@ async def test_closing_ends_the_streams_and_a_later_one_is_served(app: HttpInter
         assert (await stream.next("hello")).data == {"resumed": False}
 
 
-async def test_nobody_looks_when_nobody_listens(horae: Horae, app: HttpInterface) -> None:
+async def test_without_listeners_the_database_is_not_polled(horae: Horae, app: HttpInterface) -> None:
     give_timing(app, hub=HubTiming(linger=0.0))
     async with listening(app, "alice") as stream:
         await stream.next("hello")

@@ -36,7 +36,7 @@ async def test_a_duplicate_has_its_code(shop: Callable[[str], httpx.AsyncClient]
     assert (await started(shop("alice"), "export", table=2)).status_code == 202
 
 
-async def test_nobody_is_answered_with_the_job_of_another_owner(shop: Callable[[str], httpx.AsyncClient]) -> None:
+async def test_a_duplicate_of_another_owner_is_not_returned(shop: Callable[[str], httpx.AsyncClient]) -> None:
     first, again, other = [(await started(shop(who), "report", table=1)).json() for who in ("alice", "alice", "bob")]
     assert first["id"] == again["id"] != other["id"]
     assert (first["owner"], other["owner"]) == ("alice", "bob")

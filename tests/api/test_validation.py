@@ -70,7 +70,7 @@ async def test_a_number_that_json_lacks_starts_nothing(horae: Horae, client: Cli
     assert horae.jobs.list().jobs == []
 
 
-async def test_what_is_just_not_too_deep_starts_a_job(horae: Horae, client: Client) -> None:
+async def test_a_value_of_the_greatest_depth_starts_a_job(horae: Horae, client: Client) -> None:
     deep = "[" * 99 + "1" + "]" * 99
     response = await client("alice").post(LOOSE, content=f'{{"anything": {deep}}}', headers=JSON)
     assert response.status_code == 202

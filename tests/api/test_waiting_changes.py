@@ -74,7 +74,7 @@ async def test_reads_are_answered_while_changes_wait(horae: Horae, root: httpx.A
     assert {change.result().status_code for change in changes} == {202}
 
 
-async def test_a_body_hears_of_its_cancel_while_changes_wait(
+async def test_a_cancel_reaches_the_body_while_other_changes_wait(
     horae: Horae, root: httpx.AsyncClient, database: Database, begun: asyncio.Event, stopped: asyncio.Event
 ) -> None:
     async with running_node(horae), asyncio.TaskGroup() as group:

@@ -342,7 +342,7 @@ def test_a_clean_database_has_no_findings(connection: sqlite3.Connection) -> Non
         (f"UPDATE horae_jobs SET created_at = {NOW} WHERE id = 5", Settings(steady_clock=False)),
     ],
 )
-def test_what_a_fault_has_made_legal_is_no_finding(
+def test_effects_that_a_fault_permits_are_no_finding(
     connection: sqlite3.Connection, change: str, settings: Settings
 ) -> None:
     connection.executescript(change)

@@ -117,7 +117,7 @@ def test_a_bad_moment_or_count_ends_with_code_2() -> None:
         ("0 0 1 */6 *", "At 00:00, on day 1 of the month, only in January and July."),
     ],
 )
-def test_explain_says_what_the_rules_of_this_cron_say(expression: str, words: str) -> None:
+def test_explain_matches_the_documented_rules(expression: str, words: str) -> None:
     result = run("explain", expression)
     assert result.exit_code == 0
     assert result.stdout == f"{words}\n"
@@ -131,7 +131,7 @@ def test_explain_says_what_the_rules_of_this_cron_say(expression: str, words: st
         ("*/30 * * * *", [], "It follows the wall clock"),
     ],
 )
-def test_explain_tells_about_daylight_saving_in_a_zone(expression: str, options: list[str], words: str) -> None:
+def test_explain_describes_daylight_saving_in_a_zone(expression: str, options: list[str], words: str) -> None:
     result = run("explain", expression, *BERLIN, *options)
     assert "Time zone: Europe/Berlin." in result.stdout
     assert words in result.stdout

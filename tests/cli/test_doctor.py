@@ -76,7 +76,7 @@ async def test_a_sound_installation(url: str, database: Database) -> None:
     assert text.exit_code == 0
 
 
-def test_nobody_runs_what_is_due(horae: Call, bare: Call) -> None:
+def test_due_jobs_without_a_running_node_are_reported(horae: Call, bare: Call) -> None:
     horae("jobs", "start", "import_csv", "path=a")
     sick = bare("doctor")
     assert sick.exit_code == 1
@@ -89,7 +89,7 @@ def test_nobody_runs_what_is_due(horae: Call, bare: Call) -> None:
     assert "(holiday); 1 job waits" in held.stdout
 
 
-async def test_nobody_knows_a_type(url: str) -> None:
+async def test_a_type_unknown_to_all_nodes_is_reported(url: str) -> None:
     async with node_of(url, queues=("other",)):
         await called(url, "jobs", "start", "import_csv", "path=a")
         sick = await called(url, "doctor")
@@ -97,7 +97,7 @@ async def test_nobody_knows_a_type(url: str) -> None:
     assert "no live node that knows the type serves this queue" in sick.stdout
 
 
-def test_a_database_that_is_away() -> None:
+def test_an_unavailable_database_is_reported() -> None:
     away = call("doctor", "--json", "--database", "postgresql://me:secret@127.0.0.1:1/none")
     assert away.exit_code == 1
     assert '"level":"problem"' in away.stdout
@@ -188,7 +188,7 @@ async def test_a_node_that_holds_the_write_lock_is_named_with_its_job(copy: Path
     assert f"it runs in a transaction: job {job.id} (holds)" in found.message
 
 
-def test_where_the_kernel_tells_nothing_nobody_is_named(database: Database) -> None:
+def test_without_lock_information_no_holder_is_named(database: Database) -> None:
     found = file.lock_finding(None, [], database.autocommit(started), Registry())
     assert found.message.startswith("a process has held the write lock for longer than")
 

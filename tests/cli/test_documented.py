@@ -65,5 +65,5 @@ def test_fields(fields: set[str]) -> None:
     assert missing(iter(sorted(fields)), PAGE) == []
 
 
-def test_what_is_missing_is_found() -> None:
+def test_undocumented_options_are_found() -> None:
     assert missing(iter(["--state", "--stat", "nothing"]), "`--state` and `--statement`") == ["--stat", "nothing"]

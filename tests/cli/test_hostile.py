@@ -23,7 +23,9 @@ HOSTILE: Final = [
 
 
 @pytest.mark.parametrize("typed", HOSTILE, ids=lambda typed: " ".join(typed)[:40].encode("ascii", "replace").decode())
-def test_it_answers_with_a_line_and_a_code(typed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_odd_input_gives_one_line_and_an_exit_code(
+    typed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HORAE_DATABASE", f"sqlite:///{tmp_path}/horae.db")
     answered = call(*typed)
     assert answered.exit_code in {0, 1, 2}

@@ -32,7 +32,7 @@ def test_following_ends_after_the_job(horae: Call) -> None:
     assert len(horae("jobs", "logs", 1, "--follow").stdout.splitlines()) == 3
 
 
-def test_mistakes_are_told(horae: Call) -> None:
+def test_wrong_usage_is_explained(horae: Call) -> None:
     started(horae)
     assert horae("jobs", "logs", 9).exit_code != 0
     assert "level is 'loud', expected one of debug" in horae("jobs", "logs", 1, "--level", "loud").output

@@ -30,7 +30,7 @@ def test_a_wrong_call_ends_with_2_and_prints_nothing_on_stdout(command: list[str
 
 
 @pytest.mark.parametrize("command", ["run", "doctor", "jobs"])
-def test_help_tells_the_exit_codes(command: str) -> None:
+def test_help_lists_the_exit_codes(command: str) -> None:
     shown = call(command, "--help")
     assert "Exit codes: 0 success; 1 the job failed" in " ".join(shown.stdout.split())
 
@@ -124,9 +124,7 @@ def test_migrate_works_on_the_database_of_the_program(database_url: str) -> None
     assert json.loads(after.stdout)["pending"] == []
 
 
-def test_what_the_call_names_wins_over_the_code_and_that_over_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_options_win_over_code_and_code_over_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "named_in_code.py").write_text("from horae import Horae\nhorae = Horae('sqlite:///code.db')\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
@@ -162,7 +160,7 @@ def test_an_application_that_is_not_there(reference: str, message: str) -> None:
         ("import horae\nhorae.Horae().job(priority='high')(print)\n", "InvalidJobType"),
     ],
 )
-def test_a_module_that_is_broken_tells_where(
+def test_the_error_of_a_broken_module_names_the_line(
     source: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "broken_shop.py").write_text(source)

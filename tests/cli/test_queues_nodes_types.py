@@ -61,14 +61,14 @@ def test_limits_of_queues(horae: Call, bare: Call) -> None:
 
 
 @pytest.mark.parametrize("number", ["0", "many", "", "1.5", "²", "2147483648", "9" * 5000])
-def test_limits_that_cannot_be_meant(bare: Call, number: str) -> None:
+def test_invalid_limits_are_refused(bare: Call, number: str) -> None:
     refused = bare("queues", "limit", "slow", number)
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "expected" in refused.stderr
     assert values(bare("queues", "list", "--json")) == {"queues": []}
 
 
-def test_queues_that_cannot_be_meant(bare: Call) -> None:
+def test_invalid_queue_names_are_refused(bare: Call) -> None:
     never = bare("queues", "resume", "slwo")
     assert (never.exit_code, never.stdout, never.stderr) == (2, "", "Error: queue 'slwo' was never paused\n")
     assert bare("queues", "pause", "").exit_code == 2
@@ -113,7 +113,7 @@ def test_a_dead_node_and_why(database: Database, bare: Call) -> None:
     assert row.rstrip().endswith("dead   its process is gone")
 
 
-async def test_a_node_that_died_lately_and_what_became_of_its_jobs(url: str, database: Database) -> None:
+async def test_a_recently_dead_node_is_listed_with_its_jobs(url: str, database: Database) -> None:
     lost = replace(record_of(Registry(), NodeOptions(name="lost")), host="elsewhere/boot#1", pid=77)
     database.transact(nodes.register, lost)
     await called(url, "jobs", "start", "import_csv", "path=a")
@@ -166,7 +166,7 @@ def test_types_for_people() -> None:
     assert "unknown job type 'nothing' (known: import_csv" in unknown.stderr
 
 
-def test_nodes_hear_of_a_queue_that_goes_on(database: Database) -> None:
+def test_nodes_are_notified_of_a_resumed_queue(database: Database) -> None:
     heard: Queue[Hint] = Queue()
     with closing(SilentChannel()) as channel:
         end = channel.subscribe(heard.put)
@@ -197,7 +197,7 @@ def test_changes_by_command_are_the_users_and_those_of_programs_theirs(
     assert "queue.pause" in bare("changes").stdout
 
 
-def test_whoever_has_no_name_is_a_number(bare: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_id_without_a_name_is_shown_as_a_number(bare: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     def nameless() -> str:
         raise OSError("no user name was found")
 

@@ -140,7 +140,7 @@ def test_several_applications_each_have_a_node(begin: Begin, start: Callable[...
         (["tests.cli.shop:horae", "--log-format", "xml"], "--log-format"),
     ],
 )
-def test_what_cannot_be_run(arguments: list[str], message: str, tmp_path: Path) -> None:
+def test_a_wrong_application_or_option_is_refused(arguments: list[str], message: str, tmp_path: Path) -> None:
     refused = call("run", *arguments, "--database", f"sqlite:///{tmp_path}/horae.db", env={"HORAE_APP": None})
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert message in refused.stderr

@@ -91,14 +91,14 @@ def test_a_default_port_that_another_node_has_is_done_without(tmp_path: Path, ca
     assert "use --port 0 for a free port" in caplog.text
 
 
-def test_strangers_are_not_let_in_by_accident(tmp_path: Path) -> None:
+def test_public_access_without_users_is_refused(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/horae.db"
     refused = call("run", "tests.cli.shop:horae", "--host", "0.0.0.0", "--port", "0", "--database", url)
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "HORAE_TOKENS" in refused.stderr
 
 
-def test_what_is_refused_leaves_nothing_open(tmp_path: Path) -> None:
+def test_a_refused_start_leaves_nothing_open(tmp_path: Path) -> None:
     """Else the application would go on with the database of that call, whatever the next one names."""
     first, second = (f"sqlite:///{tmp_path}/{number}.db" for number in (1, 2))
     refused = call("run", "tests.cli.shop:horae", "--host", "0.0.0.0", "--port", "0", "--database", first)

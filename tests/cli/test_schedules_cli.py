@@ -85,7 +85,7 @@ class TestAddAndAlter:
         said = horae("schedules", "resume", "refuse").stdout
         assert said.startswith("schedule 1 (refuse) is enabled; next start: 20")
 
-    def test_people_hear_the_next_start(self, horae: Call) -> None:
+    def test_the_next_start_is_printed(self, horae: Call) -> None:
         said = horae("schedules", "add", "import_csv", *NIGHTLY).stdout
         assert said.startswith("schedule 1 (nightly) added; next start: 20")
         assert horae("schedules", "show", "nightly").stdout.count(":00:00+00:00") >= 6
@@ -164,7 +164,9 @@ class TestAddAndAlter:
             (("--every", "1h", "--name", "nightly"), 1, "already exists"),
         ],
     )
-    def test_what_cannot_be_meant(self, nightly: Call, arguments: tuple[str, ...], code: int, message: str) -> None:
+    def test_invalid_options_are_refused(
+        self, nightly: Call, arguments: tuple[str, ...], code: int, message: str
+    ) -> None:
         refused = nightly("schedules", "add", "import_csv", "--config", "path=a", *arguments)
         assert (refused.exit_code, refused.stdout) == (code, "")
         assert message in refused.stderr
@@ -345,7 +347,7 @@ class TestDeployments:
 
 
 @pytest.mark.parametrize("fields", [SCHEDULE_FIELDS, RING_FIELDS])
-def test_what_json_holds_is_documented(fields: set[str]) -> None:
+def test_the_json_fields_are_documented(fields: set[str]) -> None:
     assert missing(iter(sorted(fields)), PAGE) == []
 
 

@@ -67,6 +67,6 @@ def test_a_node_that_fails_ends_the_others(codes: list[int]) -> None:
     assert codes == [1]
 
 
-def test_all_is_said_to_be_ready_once_and_only_if_all_are(codes: list[int]) -> None:
+def test_readiness_is_printed_once_when_all_are_ready(codes: list[int]) -> None:
     assert serve(Pretended(stops=True), Pretended()) == (True, ["ready"])
     assert codes == [0]

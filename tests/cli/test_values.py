@@ -79,7 +79,7 @@ def test_no_parameters(pairs: list[str], params: str | None, message: str) -> No
         parameters(horae.registry.get("import_csv"), pairs, params)
 
 
-def test_nothing_speaks_to_the_terminal() -> None:
+def test_control_characters_do_not_reach_the_terminal() -> None:
     assert printable("Zoë\x1b[31m\x07\r\u202e\n") == "Zoë\\x1b[31m\\x07\\r\\u202e\n"
 
 

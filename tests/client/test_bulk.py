@@ -150,7 +150,7 @@ class Killed(BaseException):
 
 class TestCrashes:
     @pytest.mark.parametrize("after", [0, 1, 4, 6])
-    def test_another_attempt_goes_on_and_does_nothing_twice(
+    def test_another_attempt_continues_and_repeats_nothing(
         self, shop: Horae, monkeypatch: pytest.MonkeyPatch, after: int
     ) -> None:
         fail(shop, *range(1, 8))

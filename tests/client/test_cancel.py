@@ -31,7 +31,7 @@ def test_a_pending_job_is_cancelled_at_once(working: Horae) -> None:
 
 
 @pytest.mark.parametrize("by", ["", "x" * 201, "a\x00b"])
-def test_who_cancels_must_be_a_name_that_can_be_stored(working: Horae, by: str) -> None:
+def test_an_invalid_name_of_the_canceller_is_refused(working: Horae, by: str) -> None:
     job = working.jobs.start("work")
     with pytest.raises(InvalidRequest, match="by"):
         working.jobs.cancel(job.id, by=by)
@@ -52,7 +52,7 @@ def test_a_started_job_is_cancelled_and_held_until_its_body_stops(working: Horae
 
 
 @pytest.mark.parametrize(("lease", "shown"), [(0, 45), (1, 0)])
-def test_its_bar_does_not_fall_back(working: Horae, lease: int, shown: int) -> None:
+def test_its_progress_does_not_decrease(working: Horae, lease: int, shown: int) -> None:
     """Unless what the live store shows is another attempt's."""
     job = working.jobs.start("work")
     [claim] = claim_as_another_node(working)
@@ -61,14 +61,14 @@ def test_its_bar_does_not_fall_back(working: Horae, lease: int, shown: int) -> N
     assert working.jobs.get(job.id).progress_percentage == shown
 
 
-def test_twice_is_once(working: Horae) -> None:
+def test_a_repeated_call_changes_nothing(working: Horae) -> None:
     job = working.jobs.start("work")
     first = working.jobs.cancel(job.id, by="one")
     assert working.jobs.cancel(job.id, by="another") == first
 
 
 @pytest.mark.parametrize("state", ["finished", "failed"])
-def test_what_has_ended_otherwise_cannot_be_cancelled(working: Horae, state: str) -> None:
+def test_an_ended_job_cannot_be_cancelled(working: Horae, state: str) -> None:
     job = working.jobs.start("work")
     execute(working, "UPDATE horae_jobs SET state = :state, finished_at = created_at", state=state)
     with pytest.raises(JobNotCancellable) as caught:
@@ -78,7 +78,7 @@ def test_what_has_ended_otherwise_cannot_be_cancelled(working: Horae, state: str
     assert live_rows(working, [job.id]) == 0
 
 
-def test_a_job_that_finishes_while_it_is_cancelled_says_so_and_keeps_no_request(
+def test_a_job_that_finishes_during_its_cancel_keeps_no_request(
     working: Horae, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = working.jobs.start("work")
@@ -106,7 +106,7 @@ def test_only_the_owner_may(working: Horae) -> None:
     assert working.jobs.cancel(job.id, owner="alice").cancelled_by == "alice"
 
 
-async def test_others_are_told(working: Horae) -> None:
+async def test_other_processes_are_notified(working: Horae) -> None:
     received = ReceivedHints(working)
     job = working.jobs.start("work")
     claim_as_another_node(working)
@@ -120,9 +120,7 @@ def test_another_program_that_does_not_know_the_type_may_cancel_it(working: Hora
         assert other.jobs.cancel(job.id).state is JobState.CANCELLED
 
 
-def test_a_cancel_that_fails_while_a_body_holds_the_lock_takes_its_word_back(
-    working: Horae, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_cancel_withdraws_its_request(working: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
     """On SQLite the body must hear of it first, so that it lets go of the lock."""
     job = working.jobs.start("work")
     claim_as_another_node(working)

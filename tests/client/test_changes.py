@@ -41,7 +41,7 @@ def in_part(found: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
 
 
 class TestJobs:
-    def test_a_cancel_is_its_owners_or_whose_it_says(self, shop: Horae) -> None:
+    def test_a_cancel_is_recorded_as_the_owners_or_the_named_users(self, shop: Horae) -> None:
         first, second = shop.jobs.start("work", owner="ada"), shop.jobs.start("work")
         shop.jobs.cancel(first.id, owner="ada")
         states = {"state": "pending"}, {"state": "cancelled"}
@@ -60,7 +60,7 @@ class TestJobs:
         gone = {"type": "work", "state": "cancelled", "owner": "ada"}
         assert last(shop) == ("ada", "job.delete", str(job.id), gone, None)
 
-    def test_to_start_one_is_no_change_and_costs_nothing_more(self, shop: Horae) -> None:
+    def test_a_start_is_not_recorded_as_a_change(self, shop: Horae) -> None:
         shop.jobs.start("work")
         with counted_statements(shop) as statements:
             shop.jobs.start("work")
@@ -69,7 +69,7 @@ class TestJobs:
 
 
 class TestQueues:
-    def test_each_change_says_what_was_before(self, shop: Horae) -> None:
+    def test_each_change_records_the_former_value(self, shop: Horae) -> None:
         queues = Queues(shop.components.database, shop.components.wakeup)
         queues.pause("mail", "a full disk")
         expected = {"paused": False, "note": None}, {"paused": True, "note": "a full disk"}
@@ -81,7 +81,7 @@ class TestQueues:
 
 
 class TestSchedules:
-    def test_each_change_says_what_was_before(self, shop: Horae) -> None:
+    def test_each_change_records_the_former_value(self, shop: Horae) -> None:
         shop.schedules.add("work", name="nightly", cron="0 3 * * *", config={"token": "s3cret"})
         actor, action, target, before, after = last(shop)
         assert (action, target, before) == ("schedule.add", "nightly", None)
@@ -104,13 +104,13 @@ class TestSchedules:
         _, action, _, before, after = last(shop)
         assert (action, before["name"], after) == ("schedule.delete", "nightly", None)
 
-    def test_what_is_refused_has_changed_nothing(self, shop: Horae) -> None:
+    def test_a_refused_call_changes_nothing(self, shop: Horae) -> None:
         shop.schedules.add("work", every="1h")
         with pytest.raises(ScheduleAlreadyExists):
             shop.schedules.add("work", every="1h")
         assert len(entries(shop)) == 1
 
-    def test_what_cannot_be_recorded_is_not_done(self, shop: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_change_that_cannot_be_recorded_is_not_made(self, shop: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(changes, "write", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             shop.schedules.add("work", every="1h")
@@ -125,7 +125,7 @@ class TestSchedules:
 
 
 class TestDeployments:
-    def test_each_change_says_what_was_before(self, shop: Horae) -> None:
+    def test_each_change_records_the_former_value(self, shop: Horae) -> None:
         @shop.every("1h")
         def refresh() -> None: ...
 
@@ -142,7 +142,7 @@ class TestDeployments:
 
 
 class TestActors:
-    def test_a_program_says_for_whom_it_acts(self, shop: Horae) -> None:
+    def test_a_program_names_the_user_it_acts_for(self, shop: Horae) -> None:
         with shop.acting_as("ada"):
             shop.schedules.add("work", every="1h")
         shop.schedules.pause("work")
@@ -150,7 +150,7 @@ class TestActors:
         assert first.actor == "ada"
         assert second.actor != "ada"
 
-    async def test_also_where_coroutines_act(self, shop: Horae) -> None:
+    async def test_coroutines_name_the_user_they_act_for(self, shop: Horae) -> None:
         with shop.acting_as("ada"):
             await shop.aio.schedules.add("work", every="1h")
         assert last(shop)[0] == "ada"

@@ -96,7 +96,7 @@ def test_an_open_transaction_is_not_waited_for_without_end(
 
 
 @postgres
-async def test_it_holds_up_nobody_else(shop: Horae, engine: Engine) -> None:
+async def test_a_waiting_change_delays_no_other_call(shop: Horae, engine: Engine) -> None:
     """As many callers wait as there are threads, and more."""
     with engine.connect() as connection:
         held = shop.jobs.start("export", session=connection, owner="alice")
@@ -135,6 +135,6 @@ def test_a_conflict_in_the_caller_s_transaction_is_horae_s_error(shop: Horae, en
             shop.jobs.start("nightly", session=connection, unique_key="x")
 
 
-def test_over_http_it_says_when_to_come_again() -> None:
+def test_over_http_the_answer_has_retry_after() -> None:
     response = response_to(DatabaseBusy("another transaction has started a job"))
     assert (response.status_code, response.headers["retry-after"]) == (503, "1")

@@ -153,7 +153,7 @@ def test_every_claim_has_the_parameters_of_the_last_call_for_its_job(horae: Hora
     assert claimed == last
 
 
-def test_rivals_share_one_job(shop: Horae) -> None:
+def test_concurrent_debounces_share_one_job(shop: Horae) -> None:
     line = threading.Barrier(4)
     seen = set[int]()
 

@@ -46,7 +46,7 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("message", PLANTED)
-def test_what_contradicts_the_rules_is_found(horae: Horae, ids: tuple[int, int, int], message: str) -> None:
+def test_contradictions_are_found(horae: Horae, ids: tuple[int, int, int], message: str) -> None:
     _, then, waiting = ids
     if message == "was cancelled, but":
         horae.jobs.cancel_group(ids[0])

@@ -164,7 +164,7 @@ async def test_members_add_members(horae: Horae, types: Any, transaction: Any) -
         assert horae.jobs.get_group(group.id).total == 7
 
 
-async def test_what_a_failed_transaction_added_never_existed(horae: Horae, types: Any) -> None:
+async def test_members_added_by_a_failed_transaction_do_not_exist(horae: Horae, types: Any) -> None:
     @horae.job(transaction="read committed")
     def adds_and_fails(job: JobContext) -> None:
         job.group.add([(types.square, {"n": 1})])

@@ -135,7 +135,7 @@ class TestCreation:
 
 
 class TestFailure:
-    async def test_on_error_comes_once_after_the_last_attempt(self, horae: Horae) -> None:
+    async def test_on_error_is_called_once_after_the_last_attempt(self, horae: Horae) -> None:
         def fail(job: JobContext[Any]) -> None:
             raise ValueError(f"attempt {job.attempt}")
 
@@ -145,7 +145,7 @@ class TestFailure:
             await until_state(horae, job.id, "failed")
         assert diary.lines[2:] == ["on_error failed attempt 3"]
 
-    async def test_it_comes_for_a_job_that_nobody_took_in_time(self, horae: Horae) -> None:
+    async def test_it_is_called_for_a_job_that_was_not_claimed_in_time(self, horae: Horae) -> None:
         diary = watched(horae, pending_timeout=timedelta(milliseconds=1))
         job = await horae.aio.jobs.start("watched", owner="alice")
         async with running_node(horae, queues=("other",)):
@@ -153,7 +153,7 @@ class TestFailure:
         assert diary.lines[2].startswith("on_error failed This job was not started in time")
         assert (await horae.aio.jobs.get(job.id)).state is JobState.FAILED
 
-    async def test_it_comes_for_a_job_whose_node_is_gone(self, horae: Horae) -> None:
+    async def test_it_is_called_for_a_job_of_a_dead_node(self, horae: Horae) -> None:
         diary = watched(horae)
         job = await horae.aio.jobs.start("watched")
         claim_as_another_node(horae)  # of which there is no row
@@ -162,7 +162,7 @@ class TestFailure:
         assert diary.lines[2] == "on_error failed The process that ran this job stopped unexpectedly."
         assert (await horae.aio.jobs.get(job.id)).state is JobState.FAILED
 
-    async def test_it_comes_inline(self, horae: Horae) -> None:
+    async def test_it_is_called_for_inline_jobs(self, horae: Horae) -> None:
         def fail(_job: JobContext[Any]) -> None:
             raise ValueError("no")
 
@@ -170,7 +170,7 @@ class TestFailure:
         horae.jobs.start("watched", sync=True)
         assert diary.lines[2:] == ["on_error failed no"]
 
-    async def test_a_broken_one_harms_nobody(self, horae: Horae, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_a_hook_that_raises_affects_no_other(self, horae: Horae, caplog: pytest.LogCaptureFixture) -> None:
         def fail(_job: JobContext[Any]) -> None:
             raise ValueError("no")
 
@@ -183,7 +183,7 @@ class TestFailure:
             await diary.lines.until(lambda: diary.lines.count("on_error failed no") == 3)
         assert "on_error is broken" in caplog.text
 
-    async def test_slow_ones_hold_up_nobody(self, horae: Horae) -> None:
+    async def test_slow_hooks_delay_no_other_job(self, horae: Horae) -> None:
         """As many as there are threads for anything: a hook that calls a slow service must not stop the claims."""
         release, waiting = threading.Event(), threading.Semaphore(0)
 
@@ -282,14 +282,14 @@ class TestCancel:
 
 
 class TestDeletion:
-    def test_before_delete_comes_before_the_row_goes(self, horae: Horae) -> None:
+    def test_before_delete_is_called_before_the_row_is_deleted(self, horae: Horae) -> None:
         diary = watched(horae)
         job = horae.jobs.start("watched", sync=True)
         horae.jobs.delete(job.id)
         assert diary.lines[2:] == [f"before_delete {job.id}"]
         assert rows(horae, "SELECT id FROM horae_jobs") == []
 
-    def test_one_that_refuses_keeps_the_row(self, horae: Horae) -> None:
+    def test_a_hook_that_raises_keeps_the_row(self, horae: Horae) -> None:
         diary = watched(horae)
         diary.broken.add("before_delete")
         job = horae.jobs.start("watched", sync=True)

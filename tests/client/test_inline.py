@@ -82,7 +82,7 @@ def test_retries_run_here_too(horae: Horae) -> None:
     assert attempts_of(horae, job.id) == ["failed", "failed", "finished"]
 
 
-def test_a_job_that_fails_for_good_is_returned_failed(horae: Horae) -> None:
+def test_a_job_that_finally_fails_is_returned_as_failed(horae: Horae) -> None:
     @horae.job(max_attempts=2, backoff=Backoff(base=timedelta(0), jitter=0))
     def fail() -> None:
         raise ValueError("no")
@@ -182,7 +182,7 @@ def test_its_time_is_limited(horae: Horae) -> None:
     assert horae.jobs.start(tidy, sync=True).result == "what there was time for"
 
 
-async def test_its_process_is_a_node_that_others_see_alive(horae: Horae) -> None:
+async def test_its_process_is_a_live_node_to_others(horae: Horae) -> None:
     begun, release = threading.Event(), threading.Event()
 
     @horae.job

@@ -59,7 +59,7 @@ def run_each(horae: Horae) -> dict[str, int]:
     return made
 
 
-def test_each_job_is_kept_as_its_type_says_for_its_state(horae: Horae) -> None:
+def test_each_job_is_kept_as_its_type_declares_for_its_state(horae: Horae) -> None:
     made = run_each(horae)
     ended_before(horae, 2 * 3600)
     assert horae.jobs.clean_up() == 1
@@ -102,7 +102,7 @@ def test_a_job_that_is_not_kept_is_gone_when_it_was_run_inline(horae: Horae) -> 
     assert rows(horae, "SELECT job_id FROM horae_job_attempts") == []
 
 
-async def test_who_waits_gets_the_result_of_a_job_that_is_not_kept(horae: Horae) -> None:
+async def test_a_waiter_gets_the_result_of_a_job_that_is_not_kept(horae: Horae) -> None:
     failures = Record[int]()
 
     @horae.job(keep=None, on_error=lambda job, _error: failures.append(job.id))

@@ -36,7 +36,7 @@ def failing(horae: Horae) -> Horae:
 
 
 class TestRetry:
-    def test_it_is_a_new_job_with_the_same_words(self, failing: Horae) -> None:
+    def test_a_retry_is_a_new_job_with_the_same_options(self, failing: Horae) -> None:
         failed = failing.jobs.start(
             "fail", number=3, owner="alice", priority=5, queue="slow", unique_key="x", meta={"trace": "t"}, sync=True
         )
@@ -83,7 +83,7 @@ class TestRetry:
         with pytest.raises(DuplicateJob):
             failing.jobs.retry(keyed.id)
 
-    def test_twice_is_once(self, failing: Horae) -> None:
+    def test_a_repeated_call_changes_nothing(self, failing: Horae) -> None:
         failed = failing.jobs.start("fail", number=3, sync=True)
         again = failing.jobs.retry(failed.id)
         assert failing.jobs.retry(failed.id).id == again.id
@@ -107,7 +107,7 @@ class TestRetry:
             ids = {future.result() for future in [pool.submit(retry) for _ in range(6)]}
         assert len(ids) == 1
 
-    async def test_it_has_a_face_for_coroutines(self, failing: Horae) -> None:
+    async def test_it_can_be_awaited(self, failing: Horae) -> None:
         job = await failing.aio.jobs.start("fail", number=3, sync=True)
         assert (await failing.aio.jobs.retry(job.id)).retry_of == job.id
 
@@ -140,7 +140,7 @@ class TestDeletion:
 
 
 class TestCleanUp:
-    def test_what_ended_long_ago_goes_and_the_rest_stays(self, failing: Horae) -> None:
+    def test_only_jobs_that_ended_long_ago_are_deleted(self, failing: Horae) -> None:
         old = failing.jobs.start("fail", number=1, sync=True)
         new = failing.jobs.start("fail", number=2, sync=True)
         pending = failing.jobs.start("fail", number=3)

@@ -54,7 +54,7 @@ def test_the_default_of_public_types_does_not_count_batches(horae: Horae) -> Non
     assert len(horae.jobs.start_many(open_to_users, [{}, {}], owner="alice")) == 2
 
 
-def test_others_and_nobody_have_their_own_count(exporting: Horae) -> None:
+def test_each_owner_and_no_owner_have_their_own_count(exporting: Horae) -> None:
     @exporting.job
     def other() -> None: ...
 
@@ -93,7 +93,7 @@ def test_a_batch_is_counted_as_a_whole(exporting: Horae) -> None:
         exporting.jobs.start_many("export", [{}], options=options)
 
 
-def test_rivals_never_pass_the_limit(exporting: Horae) -> None:
+def test_concurrent_starts_never_exceed_the_limit(exporting: Horae) -> None:
     threads, rounds = 8, 5
     line = threading.Barrier(threads)
 
@@ -118,7 +118,7 @@ def test_rivals_never_pass_the_limit(exporting: Horae) -> None:
     assert won == 2 * rounds
 
 
-def test_rivals_share_one_unique_key(horae: Horae) -> None:
+def test_concurrent_starts_share_one_unique_key(horae: Horae) -> None:
     @horae.job
     def nightly() -> None: ...
 

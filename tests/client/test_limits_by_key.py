@@ -141,13 +141,13 @@ def test_an_inline_job_takes_no_turn_in_a_fair_queue(horae: Horae) -> None:
         (lambda: Limit(concurrency=1, name=" "), "limit name"),
     ],
 )
-def test_what_is_no_limit(make: Callable[[], Limit], text: str) -> None:
+def test_an_invalid_limit_is_refused_by_name(make: Callable[[], Limit], text: str) -> None:
     with pytest.raises(InvalidRequest, match=r".*") as refused:
         make()
     assert text in str(refused.value)
 
 
-def test_what_is_refused_at_declaration(horae: Horae) -> None:
+def test_invalid_declarations_are_refused(horae: Horae) -> None:
     def work(account: str, token: Annotated[str, Secret()] = "") -> None: ...
 
     wrong: list[tuple[Any, str]] = [
@@ -163,7 +163,7 @@ def test_what_is_refused_at_declaration(horae: Horae) -> None:
         assert text in str(refused.value)
 
 
-def test_what_is_refused_at_the_call(horae: Horae) -> None:
+def test_invalid_calls_are_refused(horae: Horae) -> None:
     with pytest.raises(InvalidRequest, match="expected at most 1"):
         horae.jobs.start("call", account="a", weight=2)
     with pytest.raises(InvalidRequest, match="weight"):
@@ -231,7 +231,7 @@ def test_why_a_job_waits(horae: Horae) -> None:
     assert reason(free.id) == "Queue 'default' is paused."
 
 
-def test_a_queue_is_limited_by_key_whatever_its_types_are(horae: Horae) -> None:
+def test_a_queue_is_limited_by_key_for_all_types(horae: Horae) -> None:
     @horae.job(queue="mail")
     def send(customer: int) -> None: ...
 

@@ -36,7 +36,7 @@ def test_a_program_makes_the_tables_itself(database_url: str) -> None:
         assert horae.jobs.list().jobs == []
 
 
-async def test_also_a_program_of_coroutines(database_url: str) -> None:
+async def test_a_program_of_coroutines_opens_the_database_too(database_url: str) -> None:
     with closing(Horae(database_url)) as horae:
         await horae.aio.migrate()
         assert (await horae.aio.jobs.list()).jobs == []

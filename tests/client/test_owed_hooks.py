@@ -86,7 +86,7 @@ def owed(horae: Horae) -> list[tuple[int, str]]:
 
 
 class TestStrangers:
-    async def test_a_cancel_by_somebody_who_does_not_know_the_type(
+    async def test_a_cancel_by_a_process_without_the_type_leaves_the_hook_due(
         self, horae: Horae, stranger: Horae, calls: Calls
     ) -> None:
         hooked(horae, calls)
@@ -98,7 +98,9 @@ class TestStrangers:
             await until_stored(horae, lambda: not owed(horae))
         assert calls.made == [f"on_cancelled {job.id}"]
 
-    async def test_a_crash_that_somebody_else_deals_with(self, horae: Horae, stranger: Horae, calls: Calls) -> None:
+    async def test_a_rescue_by_a_process_without_the_type_leaves_the_hook_due(
+        self, horae: Horae, stranger: Horae, calls: Calls
+    ) -> None:
         hooked(horae, calls)
         job = horae.jobs.start("hooked")
         claim_as_another_node(horae)  # of which there is no row
@@ -109,7 +111,7 @@ class TestStrangers:
             await calls.made.reaches(1)
         assert calls.made == [f"on_error The process that ran this job stopped unexpectedly. {job.id}"]
 
-    def test_their_clean_up_leaves_what_it_does_not_know(self, horae: Horae, stranger: Horae, calls: Calls) -> None:
+    def test_a_clean_up_leaves_jobs_of_unknown_types(self, horae: Horae, stranger: Horae, calls: Calls) -> None:
         hooked(horae, calls)
         job = horae.jobs.start("hooked", sync=True)
         age(horae, job.id)
@@ -150,7 +152,7 @@ class TestDeletionByStrangers:
         assert calls.made == [f"before_delete {job.id}"]
         assert rows(horae, "SELECT action, target FROM horae_audit") == [("job.delete", str(job.id))]
 
-    async def test_what_it_owes_already_comes_first(self, horae: Horae, stranger: Horae, calls: Calls) -> None:
+    async def test_due_hooks_are_called_before_new_ones(self, horae: Horae, stranger: Horae, calls: Calls) -> None:
         hooked(horae, calls)
         job = horae.jobs.start("hooked", delay=timedelta(days=1))
         stranger.jobs.cancel(job.id)
@@ -168,7 +170,7 @@ class TestDeletionByStrangers:
         async with running_node(horae):
             await until_stored(horae, lambda: not rows(horae, "SELECT id FROM horae_jobs"))
 
-    def test_whoever_knows_the_type_may_be_quicker(self, horae: Horae, stranger: Horae, calls: Calls) -> None:
+    def test_a_process_with_the_type_may_call_the_hook_first(self, horae: Horae, stranger: Horae, calls: Calls) -> None:
         hooked(horae, calls)
         job = horae.jobs.start("hooked")
         stranger.jobs.cancel(job.id)
@@ -177,7 +179,7 @@ class TestDeletionByStrangers:
         assert calls.made == [f"on_cancelled {job.id}", f"before_delete {job.id}"]
         assert rows(horae, "SELECT id FROM horae_jobs") == []
 
-    async def test_one_whose_hook_fails_stays(self, horae: Horae, stranger: Horae) -> None:
+    async def test_a_job_whose_hook_fails_stays(self, horae: Horae, stranger: Horae) -> None:
         class Stubborn(JobType[Any]):
             type = "stubborn"
 
@@ -193,7 +195,7 @@ class TestDeletionByStrangers:
             await until_stored(horae, lambda: not owed(horae))
         assert horae.jobs.get(job.id).ended
 
-    def test_without_hooks_it_is_gone_at_once(self, horae: Horae, stranger: Horae, calls: Calls) -> None:
+    def test_a_job_without_hooks_is_deleted_at_once(self, horae: Horae, stranger: Horae, calls: Calls) -> None:
         hooked(horae, calls)
         job = horae.jobs.start("hooked")
         stranger.jobs.cancel(job.id)
@@ -201,9 +203,7 @@ class TestDeletionByStrangers:
         assert stranger.jobs.delete(job.id, without_hooks=True) is True
         assert (rows(horae, "SELECT id FROM horae_jobs"), calls.made) == ([], [])
 
-    def test_what_was_to_be_deleted_goes_when_its_type_is_given_up(
-        self, horae: Horae, stranger: Horae, calls: Calls
-    ) -> None:
+    def test_jobs_of_a_removed_type_are_deleted(self, horae: Horae, stranger: Horae, calls: Calls) -> None:
         hooked(horae, calls)
         young, asked = horae.jobs.start_many("hooked", [{}] * 2)
         for job_id in (young, asked):
@@ -229,7 +229,7 @@ class TestDeletionByStrangers:
 
 
 class TestOnce:
-    def test_a_type_without_hooks_owes_nothing(self, horae: Horae) -> None:
+    def test_a_type_without_hooks_has_none_due(self, horae: Horae) -> None:
         @horae.job
         def fail() -> None:
             raise ValueError("no")
@@ -238,9 +238,7 @@ class TestOnce:
         horae.jobs.cancel(horae.jobs.start(fail).id)
         assert owed(horae) == []
 
-    async def test_what_a_stranger_owes_for_a_type_without_hooks_is_cleared(
-        self, horae: Horae, stranger: Horae
-    ) -> None:
+    async def test_hooks_due_for_a_type_without_hooks_are_cleared(self, horae: Horae, stranger: Horae) -> None:
         @horae.job
         def plain() -> None: ...
 
@@ -382,7 +380,7 @@ class TestNothingIsHeldUp:
         calls.door.set()
         assert threads.close(20)
 
-    async def test_a_slow_before_delete_holds_up_neither_the_node_nor_other_types(
+    async def test_a_slow_before_delete_delays_neither_the_node_nor_other_types(
         self, horae: Horae, calls: Calls
     ) -> None:
         hooked(horae, calls, "hanging")

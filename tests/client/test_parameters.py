@@ -263,7 +263,7 @@ class TestMappedClasses:
             session.rollback()
         assert (count(selling, "horae_jobs"), count(selling, "export_jobs"), count(selling, "customers")) == (0, 0, 1)
 
-    async def test_a_row_that_was_taken_away_fails_its_job(self, selling: Horae) -> None:
+    async def test_a_job_fails_if_its_row_was_deleted(self, selling: Horae) -> None:
         job = await selling.aio.jobs.start(Exporting, customer_id=7)
         with selling.components.database.engine.begin() as connection:
             connection.execute(Base.metadata.tables["export_jobs"].delete())

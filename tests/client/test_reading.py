@@ -32,7 +32,7 @@ def ids(horae: Horae, **filters: Any) -> list[int]:
 
 
 class TestStates:
-    def test_none_is_no_filter_and_an_empty_one_lets_nothing_through(self, stocked: Horae) -> None:
+    def test_none_is_no_filter_and_an_empty_filter_matches_nothing(self, stocked: Horae) -> None:
         assert ids(stocked) == list(range(10, 0, -1))
         assert ids(stocked, states=[]) == []
 
@@ -40,7 +40,7 @@ class TestStates:
         assert ids(stocked, states=["pending"]) == [10, 5]
         assert ids(stocked, states=["failed", "pending"]) == [10, 8, 5, 3]
 
-    def test_an_exclamation_mark_takes_away(self, stocked: Horae) -> None:
+    def test_an_exclamation_mark_excludes(self, stocked: Horae) -> None:
         assert ids(stocked, states=["!failed"]) == [10, 9, 7, 6, 5, 4, 2, 1]
         assert ids(stocked, states=["!failed", "!pending"]) == [9, 7, 6, 4, 2, 1]
 
@@ -69,12 +69,12 @@ class TestFilters:
     def test_ids_of_others_look_missing(self, stocked: Horae) -> None:
         assert ids(stocked, ids=[1, 2, 3, 99], owner="alice") == [3, 1]
 
-    def test_many_ids_are_one_question(self, stocked: Horae) -> None:
+    def test_many_ids_are_read_by_one_query(self, stocked: Horae) -> None:
         assert ids(stocked, ids=range(-50_000, 50_000)) == list(range(10, 0, -1))
 
 
 class TestPages:
-    def test_a_cursor_goes_on_where_the_page_ended_though_jobs_are_added(self, stocked: Horae) -> None:
+    def test_a_cursor_continues_where_the_page_ended_though_jobs_are_added(self, stocked: Horae) -> None:
         seen: list[int] = []
         cursor: str | None = None
         while True:
@@ -86,7 +86,7 @@ class TestPages:
                 break
         assert seen == [10, 8, 6, 4, 2]
 
-    def test_the_last_page_says_so_even_when_it_is_full(self, stocked: Horae) -> None:
+    def test_the_last_page_has_no_cursor_even_if_it_is_full(self, stocked: Horae) -> None:
         assert stocked.jobs.list(limit=10).next is None
         assert stocked.jobs.list(limit=9).next is not None
 
@@ -101,7 +101,7 @@ class TestPages:
 
 
 class TestOne:
-    def test_a_stranger_s_job_looks_missing(self, stocked: Horae) -> None:
+    def test_a_job_of_another_owner_looks_missing(self, stocked: Horae) -> None:
         assert stocked.jobs.get(1, owner="alice").id == 1
         for job_id, owner in ((1, "bob"), (99, EVERYBODY), (99, "alice")):
             with pytest.raises(JobDoesNotExist):

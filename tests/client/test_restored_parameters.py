@@ -223,18 +223,18 @@ def test_models_within_models() -> None:
     assert (back.one.inner.hidden, back.model_extra) == ("b", {"more": [1, "x"]})
 
 
-def test_a_serializer_that_tells_less_than_there_is_loses_nothing() -> None:
+def test_a_lossy_serializer_loses_no_parameter() -> None:
     back = body_gets(Lossy, moment=datetime(2026, 5, 1, tzinfo=UTC), name="long")
     assert (back.moment, back.name) == (datetime(2026, 5, 1, tzinfo=UTC), "long")
 
 
-def test_what_a_model_does_after_its_validation_is_done_once() -> None:
+def test_the_post_init_of_a_model_runs_once() -> None:
     assert body_gets(Kept, number=2).twice == 4
     assert body_gets(Stepping, number=2).number == 3
 
 
 @pytest.mark.parametrize("field", Many.model_fields)
-def test_each_kind_of_value_comes_back(field: str) -> None:
+def test_each_kind_of_value_is_restored(field: str) -> None:
     checked = Many.model_validate({field: getattr(Many(), field)})
     back = body_gets(Many, **{field: getattr(checked, field)})
     assert is_same(getattr(back, field), getattr(checked, field))
@@ -273,7 +273,7 @@ class TestRefusals:
         assert horae.jobs.start(at, moment="tomorrow", sync=True).result == "str"
         refused(at, horae, moment="2026-01-01T00:00:00Z")
 
-    def test_a_model_that_says_more_than_its_field(self, horae: Horae) -> None:
+    def test_a_submodel_with_more_fields_is_refused(self, horae: Horae) -> None:
         class Priced(Other):
             price: int
 

@@ -111,7 +111,7 @@ def test_an_unknown_type_is_named_with_those_that_are_known(counting: Horae) -> 
         {"run_at": datetime.max.replace(tzinfo=timezone(timedelta(hours=-1)))},
     ],
 )
-def test_options_that_cannot_be_meant_are_refused(counting: Horae, options: dict[str, Any]) -> None:
+def test_invalid_options_are_refused(counting: Horae, options: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest):
         counting.jobs.start("count", start=1, **options)
     assert saved(counting) == 0
@@ -142,7 +142,7 @@ def test_higher_priorities_go_first_and_equals_in_their_order(counting: Horae) -
     assert [claim.id for claim in claim_as_another_node(counting)] == [low.id]
 
 
-def test_a_queue_is_taken_by_those_who_serve_it(counting: Horae) -> None:
+def test_a_queue_is_claimed_by_the_nodes_that_serve_it(counting: Horae) -> None:
     ordinary = counting.jobs.start("count", start=1)
     export = counting.jobs.start("count", start=2, queue="export")
     assert [claim.id for claim in claim_as_another_node(counting, queues=["export"])] == [export.id]
@@ -199,10 +199,10 @@ class TestMany:
             counting.jobs.start_many("count", [{"start": 1}, {"start": "x"}])
         assert saved(counting) == 0
 
-    def test_nothing_is_nothing(self, counting: Horae) -> None:
+    def test_an_empty_batch_starts_nothing(self, counting: Horae) -> None:
         assert counting.jobs.start_many("count", []) == []
 
-    def test_they_may_all_be_one_owners(self, counting: Horae) -> None:
+    def test_a_batch_may_have_one_owner(self, counting: Horae) -> None:
         ids = counting.jobs.start_many("count", [{"start": 1}, {"start": 2}], owner="ada")
         assert [counting.jobs.get(job_id, owner="ada").owner for job_id in ids] == ["ada", "ada"]
         with pytest.raises(InvalidRequest, match="name it once"):

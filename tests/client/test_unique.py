@@ -65,7 +65,7 @@ class TestRefusal:
         assert [job.owner for job in jobs] == ["alice", "alice", "bob", "bob"]
         assert jobs[0].id == jobs[1].id != jobs[2].id == jobs[3].id
 
-    def test_rivals_start_one_job(self, horae: Horae) -> None:
+    def test_concurrent_starts_create_one_job(self, horae: Horae) -> None:
         typed(horae, Unique(by=("customer",), within="1h"))
         line = threading.Barrier(6)
 
@@ -164,7 +164,7 @@ class TestReplacement:
         new = horae.jobs.start(plain, unique_key="nightly", on_duplicate="replace")
         assert (horae.jobs.get(old.id).state, new.state) == (JobState.CANCELLED, JobState.PENDING)
 
-    def test_rivals_leave_one_pending_job(self, horae: Horae) -> None:
+    def test_concurrent_replacements_leave_one_pending_job(self, horae: Horae) -> None:
         typed(horae, Unique(by=("customer",), on_duplicate="replace"))
         line = threading.Barrier(4)
 

@@ -47,7 +47,7 @@ class Summing(JobType[Any]):
         return {"sum": Decimal("0.10")}
 
 
-async def test_a_body_that_waits_hears_that_it_is_cancelled(horae: Horae) -> None:
+async def test_a_waiting_body_gets_its_cancel(horae: Horae) -> None:
     begun = threading.Event()
 
     @horae.job(max_count=None)
@@ -70,7 +70,7 @@ async def test_a_body_that_waits_hears_that_it_is_cancelled(horae: Horae) -> Non
             assert (await until_released(horae, job.id)).state == "cancelled"
 
 
-async def test_a_body_that_waits_hears_that_its_time_is_over(horae: Horae) -> None:
+async def test_a_waiting_body_gets_its_time_limit(horae: Horae) -> None:
     @horae.job(max_count=None, soft_time_limit=timedelta(milliseconds=50))
     def waits(other: int) -> str:
         try:
@@ -157,7 +157,7 @@ STRANGE: Final[dict[str, Callable[[], Any]]] = {
 
 
 @pytest.mark.parametrize("kind", STRANGE)
-async def test_a_result_without_a_place_fails_its_own_job_and_no_other(horae: Horae, kind: str) -> None:
+async def test_a_result_that_cannot_be_stored_fails_only_its_job(horae: Horae, kind: str) -> None:
     @horae.job
     def produce() -> Any:
         return STRANGE[kind]()
@@ -189,7 +189,7 @@ async def test_an_error_with_any_text_fails_its_job(horae: Horae, text: str) -> 
     assert len(error) <= 20_000
 
 
-def test_the_thread_face_waits_too(horae: Horae) -> None:
+def test_the_synchronous_client_waits_too(horae: Horae) -> None:
     @horae.job
     def double(number: int) -> int:
         return 2 * number
@@ -208,7 +208,7 @@ def test_a_cancelled_job_has_no_result(horae: Horae) -> None:
         horae.jobs.wait(job.id)
 
 
-async def test_time_runs_out_and_the_job_goes_on(horae: Horae) -> None:
+async def test_a_wait_times_out_and_the_job_continues(horae: Horae) -> None:
     @horae.job
     def never() -> None: ...
 
@@ -221,7 +221,7 @@ async def test_time_runs_out_and_the_job_goes_on(horae: Horae) -> None:
     assert horae.jobs.get(job.id).state == "pending"
 
 
-async def test_whoever_may_not_see_a_job_cannot_wait_for_it(horae: Horae) -> None:
+async def test_a_user_who_may_not_see_a_job_cannot_wait_for_it(horae: Horae) -> None:
     @horae.job
     def never() -> None: ...
 

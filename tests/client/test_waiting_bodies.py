@@ -110,7 +110,7 @@ async def test_a_waiting_body_is_cancelled_and_its_slot_is_free_again(horae: Hor
         await until_state(horae, last.id, "finished")
 
 
-async def test_a_body_that_waited_goes_on_only_when_a_slot_is_free(horae: Horae) -> None:
+async def test_a_body_that_waited_continues_only_when_a_slot_is_free(horae: Horae) -> None:
     begun, release, resumed = threading.Event(), threading.Event(), threading.Event()
 
     @horae.job

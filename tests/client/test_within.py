@@ -124,7 +124,7 @@ async def test_a_savepoint_announces_nothing_before_the_commit(shop: Horae, sent
     await sent.reaches(1)
 
 
-def test_a_savepoint_that_is_rolled_back_takes_its_job_along(shop: Horae, engine: Engine) -> None:
+def test_a_rolled_back_savepoint_removes_its_job(shop: Horae, engine: Engine) -> None:
     with Session(engine) as session:
         session.execute(ORDER)
         nested = session.begin_nested()

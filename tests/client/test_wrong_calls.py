@@ -140,5 +140,5 @@ def test_an_evil_value_can_be_quoted() -> None:
     assert quoted(Evil()) == "(a Evil)"
 
 
-def test_what_would_break_a_line_is_spelled_out() -> None:
+def test_line_breaks_in_values_are_escaped() -> None:
     assert escaped("a\r\x1b[2J\u2028é") == "a\\r\\x1b[2J\\u2028é"

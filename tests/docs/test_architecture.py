@@ -16,7 +16,7 @@ MOVE: Final = re.compile(r"<title>(\w+) → (\w+): ([\w, ]+)</title>")
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_what_is_named_exists(page: str) -> None:
+def test_modules_named_in_the_docs_exist(page: str) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     named = {name.removeprefix("src/horae/") for name in re.findall(r"`([a-z_/]+/[a-z_]+(?:\.py|/)?)`", text)}
     package = ROOT / "src/horae"

@@ -75,7 +75,7 @@ def test_parameters_are_copied_on_a_page_without_a_clipboard(page: Page, held: S
     expect(field).to_have_value(re.compile('"rows": 7'))
 
 
-def test_a_page_that_looks_when_asked_can_be_asked(page: Page, held: Served) -> None:
+def test_a_page_refreshes_on_request(page: Page, held: Served) -> None:
     page.goto("queues")
     page.get_by_test_id("refresh").select_option("0")
     waiting = page.get_by_test_id("queue-default").locator("[data-label=Waiting]")
@@ -89,7 +89,7 @@ def test_a_page_that_looks_when_asked_can_be_asked(page: Page, held: Served) -> 
     expect(waiting).to_have_text("2")
 
 
-def test_a_refused_call_says_why_in_a_sentence(page: Page, held: Served, faults: Faults) -> None:
+def test_a_refused_call_shows_the_reason(page: Page, held: Served, faults: Faults) -> None:
     job = held.begin("import_people", rows=1)
     page.goto("jobs")
     page.get_by_label(f"Select job {job}").check()

@@ -51,7 +51,7 @@ def test_a_job_that_is_left_alone_finishes_with_its_rows_and_shows_the_result(
     assert people(engine, job) == 30
 
 
-def test_a_failure_is_told_for_people_and_apart_from_that_for_developers(page: Page, node: Served) -> None:
+def test_a_failure_shows_a_text_for_users_and_details_for_developers(page: Page, node: Served) -> None:
     job = node.begin("print_report", printer="in the cellar")
     page.goto(f"jobs/{job}")
     expect(page.get_by_test_id("job-error")).to_have_text("The printer in the cellar does not answer; try another one.")
@@ -62,7 +62,7 @@ def test_a_failure_is_told_for_people_and_apart_from_that_for_developers(page: P
     expect(page).to_have_url(re.compile("states="))
 
 
-def test_what_failed_is_tried_again_by_a_new_job(page: Page, node: Served) -> None:
+def test_a_failed_job_is_retried_as_a_new_job(page: Page, node: Served) -> None:
     job = node.begin("print_report")
     page.goto(f"jobs/{job}")
     page.get_by_test_id("retry").click()

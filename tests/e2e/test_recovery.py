@@ -25,9 +25,7 @@ def test_a_page_recovers_by_itself_when_the_server_is_restarted(page: Page, faul
     assert page.evaluate("window.openedOnce") is True, "the page was reloaded"
 
 
-def test_a_page_that_meets_no_server_says_so_and_works_once_it_is_back(
-    page: Page, faults: Faults, node: Served
-) -> None:
+def test_a_page_reports_a_lost_server_and_recovers(page: Page, faults: Faults, node: Served) -> None:
     page.goto("queues")
     expect(page.get_by_test_id("live")).to_have_text("Live")
     wait_until(lambda: page.evaluate(FETCHED, "/views-"))
@@ -56,7 +54,7 @@ def test_a_view_that_cannot_be_fetched_is_no_dead_link(page: Page, faults: Fault
 
 
 @pytest.mark.parametrize("gone", ["jobs/999999", "schedules/999999"])
-def test_what_is_not_there_is_said_and_nothing_breaks(page: Page, faults: Faults, gone: str) -> None:
+def test_a_missing_object_is_reported(page: Page, faults: Faults, gone: str) -> None:
     page.goto(gone)
     expect(page.locator("main h3")).to_be_visible()
     assert {fault for fault in faults.seen if "404" not in fault} == set()

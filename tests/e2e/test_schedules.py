@@ -44,7 +44,7 @@ def test_a_run_by_hand_makes_a_job_and_a_line(page: Page, node: Served) -> None:
     expect(line).to_contain_text("manually")
 
 
-def test_what_was_paused_or_run_is_told_with_who_did_it(page: Page, node: Served) -> None:
+def test_a_pause_and_a_run_by_hand_show_the_user(page: Page, node: Served) -> None:
     page.goto(f"schedules/{schedule(node, 'back_up')['id']}")
     page.get_by_test_id("run-now").click()
     expect(page.get_by_test_id("job-state")).to_be_visible()

@@ -109,7 +109,7 @@ def test_an_import_that_is_cancelled_in_the_middle_leaves_no_rows(
     assert (stored(engine, Table), stored(engine, City)) == (0, 0)
 
 
-def test_a_bar_goes_on_after_a_reload(alice: Page, many_cities: Path) -> None:
+def test_a_progress_bar_continues_after_a_reload(alice: Page, many_cities: Path) -> None:
     job = begin_import(alice, many_cities)
     wait_until(lambda: percent(job) > 1)
     alice.reload()
@@ -120,7 +120,7 @@ def test_a_bar_goes_on_after_a_reload(alice: Page, many_cities: Path) -> None:
     cancel(job)
 
 
-def test_what_was_imported_is_shown_copied_exported_and_counted(
+def test_imported_rows_are_shown_copied_exported_and_counted(
     alice: Page, node: TablesApp, engine: Engine, tmp_path: Path
 ) -> None:
     cities = HEADER + 'Lima,Peru,10092000\n"Accra, Greater",Ghana,284124\n'

@@ -65,9 +65,7 @@ def only(streams: Streams, tabs: list[Page]) -> Page:
     return streams.holders[0]
 
 
-def test_all_of_many_tabs_load_and_hear_of_changes_by_one_stream(
-    tabs: list[Page], streams: Streams, node: Served
-) -> None:
+def test_many_tabs_share_one_stream(tabs: list[Page], streams: Streams, node: Served) -> None:
     only(streams, tabs)
     job = node.begin("import_people", rows=1)
     for page in tabs:

@@ -131,7 +131,7 @@ def test_keys_lead_everywhere_and_escape_closes_what_is_open(page: Page, views: 
         wait_until(partial(goes, page, key, title))
 
 
-def test_what_is_chosen_is_in_the_address_and_outlives_a_reload(page: Page, views: list[str]) -> None:
+def test_choices_are_in_the_address_and_survive_a_reload(page: Page, views: list[str]) -> None:
     page.goto(views[1])
     page.get_by_test_id("state-failed").click()
     expect(page.locator(".badge--finished")).to_have_count(0)
@@ -140,7 +140,7 @@ def test_what_is_chosen_is_in_the_address_and_outlives_a_reload(page: Page, view
     expect(page.get_by_test_id("jobs").locator(".badge--failed")).to_have_count(1)
 
 
-def test_the_looks_are_kept(page: Page, views: list[str]) -> None:
+def test_the_theme_is_kept(page: Page, views: list[str]) -> None:
     page.goto(views[0])
     page.get_by_test_id("theme").select_option("dark")
     page.goto("jobs")

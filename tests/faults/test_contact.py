@@ -157,7 +157,7 @@ def frozen(server: PostgresServer) -> Generator[None]:
 
 
 @pytest.mark.parametrize("fault", ["frozen", "restarted"])
-async def test_no_node_counts_as_dead_because_the_server_was_away(
+async def test_no_node_is_declared_dead_while_the_server_is_unavailable(
     horae: Horae, url: str, own_server: PostgresServer, body_log: Path, fault: str
 ) -> None:
     release, ran = threading.Event(), Record[int]()
@@ -193,7 +193,7 @@ async def test_no_node_counts_as_dead_because_the_server_was_away(
     assert findings(horae.components.database, body_log) == []
 
 
-async def test_what_was_stopped_runs_again_when_the_server_is_back(
+async def test_stopped_jobs_run_again_when_the_server_is_back(
     horae: Horae, own_server: PostgresServer, body_log: Path
 ) -> None:
     """No other node has claimed the job meanwhile, so its own node releases it."""

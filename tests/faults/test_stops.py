@@ -39,7 +39,7 @@ async def incarnations(horae: Horae, process: NodeProcess) -> list[str]:
 @pytest.mark.postgres
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 @pytest.mark.parametrize("early", [True, False])
-async def test_what_it_does_late_matches_no_row(
+async def test_late_writes_of_a_dead_node_change_no_row(
     database: Database, tmp_path: Path, body_log: Path, *, early: bool
 ) -> None:
     """On PostgreSQL its silence counts as death: another node has run its job meanwhile."""
@@ -113,7 +113,9 @@ async def test_on_sqlite_it_still_counts_as_alive(
 
 
 @pytest.mark.slow
-async def test_a_node_that_is_told_to_end_leaves_nothing(database: Database, tmp_path: Path, body_log: Path) -> None:
+async def test_a_node_that_is_asked_to_stop_leaves_no_jobs_behind(
+    database: Database, tmp_path: Path, body_log: Path
+) -> None:
     with closing(fault_application(url_of(database))) as horae, NodeProcess(database, tmp_path) as process:
         execute(horae, SCHEMA)
         await asyncio.to_thread(process.ready)

@@ -19,5 +19,5 @@ def test_the_tests_that_failed_last_are_named(tmp_path: Path) -> None:
     assert failed_last(tmp_path / ".pytest_cache/v/cache/lastfailed") == ["test_one.py::test_breaks"]
 
 
-def test_nothing_is_named_where_no_test_was_reached(tmp_path: Path) -> None:
+def test_no_test_is_listed_if_none_was_run(tmp_path: Path) -> None:
     assert failed_last(tmp_path / "lastfailed") == []

@@ -76,7 +76,7 @@ def test_settings_reach_the_server_and_are_its_own_by_default(server: PostgresSe
         assert as_shipped.port != server.port
 
 
-def test_a_server_that_cannot_start_says_why() -> None:
+def test_a_server_that_cannot_start_shows_its_log() -> None:
     with (
         pytest.raises(PostgresFailed, match='"fsync" requires a Boolean'),
         PostgresServer({"fsync": "perhaps"}),

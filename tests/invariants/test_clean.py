@@ -12,7 +12,7 @@ from tests.schedules.driver import Driver
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_an_eventful_life_has_no_findings(driver: Driver, seed: int) -> None:
+def test_a_history_with_many_events_has_no_findings(driver: Driver, seed: int) -> None:
     declare(driver.horae)
     live(driver, seed)
     report = driver.horae.audit()

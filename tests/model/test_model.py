@@ -25,7 +25,7 @@ def test_every_state_of_ticks_is_right(bounds: str) -> None:
 
 
 @pytest.mark.parametrize("mutation", [*LEASES, *TICKS], ids=lambda mutation: mutation.guard)
-def test_without_a_guard_the_invariant_does_not_hold(mutation: Mutation) -> None:
+def test_removing_a_guard_breaks_the_invariant(mutation: Mutation) -> None:
     found = mutated(mutation)
     assert found.violation is not None
     assert found.violation.what == mutation.violates, found.violation

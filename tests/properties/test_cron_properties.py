@@ -108,7 +108,7 @@ def test_the_normalised_text_parses_to_an_equal_value(text: str, zone: str) -> N
 @example("0 0 30 2 *")
 @example("0 0 0 29 2 */7 2000-2030/4")
 @example("0 0 0 29 2 */7 2000-2032/4")
-def test_what_is_refused_as_never_firing_has_no_date_at_all(text: str) -> None:
+def test_an_expression_refused_as_never_firing_matches_no_date(text: str) -> None:
     try:
         cron = CronExpression.parse(text)
     except CronSyntaxError as error:
@@ -158,7 +158,7 @@ def by_cronsim(text: str, moment: datetime, count: int) -> list[datetime]:
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York"])
 @settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(data=st.data())
-def test_where_croniter_and_cronsim_agree_so_do_we(zone: str, data: st.DataObject) -> None:
+def test_results_match_croniter_and_cronsim_where_they_agree(zone: str, data: st.DataObject) -> None:
     text = data.draw(cron_texts(counts=(5,)).filter(fires))
     assume(not RANGE_OF_ONE.search(text))
     moment = data.draw(instants(1990, 2060)).astimezone(ZoneInfo(zone))

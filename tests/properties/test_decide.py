@@ -100,7 +100,7 @@ def test_a_retry_waits_as_the_backoff_says_and_an_end_does_not(
 
 
 @given(CLAIMS, SUCCEEDED, BACKOFFS)
-def test_a_success_says_nothing_of_errors(claim: Claim, outcome: Succeeded, backoff: Backoff) -> None:
+def test_a_success_has_no_error(claim: Claim, outcome: Succeeded, backoff: Backoff) -> None:
     assert decided(claim, outcome, backoff) == Settlement(
         claim.id, claim.lease, JobState.FINISHED, AttemptOutcome.FINISHED, result=outcome.result
     )

@@ -92,7 +92,7 @@ def test_schedules_in_one_group_fare_as_each_would_alone(
 
 
 @given(schedules(), outages)
-def test_what_ends_and_what_is_open_are_all_runs(schedule: ForecastSchedule, outages: list[Outage]) -> None:
+def test_ended_and_open_runs_add_up(schedule: ForecastSchedule, outages: list[Outage]) -> None:
     found = forecast(schedule, outages=tuple(outages))["work"]
     assert found.failures + found.crashes + found.cancelled <= found.fired
     assert sum(stretch.runs for stretch in found.stretches) == found.fired

@@ -58,7 +58,7 @@ def batches_of(draw: st.DrawFn, states: Sequence[JobState]) -> list[list[JobStat
 
 
 @given(ends.filter(bool), on_failures, st.data())
-def test_then_is_decided_exactly_once_whatever_the_order_of_the_ends(
+def test_then_is_decided_exactly_once_in_any_order_of_ends(
     states: list[JobState], on_failure: OnFailure, data: st.DataObject
 ) -> None:
     group, steps = played(new(len(states), on_failure), data.draw(batches_of(states)))

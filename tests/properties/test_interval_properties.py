@@ -63,7 +63,7 @@ def test_the_next_point_is_after_the_finish_and_not_before_the_anchor(grid: Grid
 
 
 @given(grids(), st.integers(0, 200))
-def test_no_point_is_passed_over_and_none_comes_twice(grid: Grid, index: int) -> None:
+def test_each_point_of_a_grid_is_returned_once(grid: Grid, index: int) -> None:
     point = grid.point(index)
     later = next(each for each in map(grid.point, range(index + 1, index + 10)) if each > point)
     assert grid.first_after(point - MICROSECOND) <= point

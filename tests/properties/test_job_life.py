@@ -579,7 +579,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def test_the_life_of_jobs(database: Database, clock: Clock) -> None:
+def test_jobs_follow_the_state_machine(database: Database, clock: Clock) -> None:
     class Here(JobLife):
         def __init__(self) -> None:
             super().__init__(database, clock)

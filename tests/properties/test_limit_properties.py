@@ -69,7 +69,7 @@ def test_a_start_is_allowed_after_the_wait_and_not_before(
 
 
 @given(st.sampled_from(["bucket", "sliding"]), st.integers(5, 40))
-def test_what_polls_often_starts_as_many_as_allowed(window: str, amount: int) -> None:
+def test_frequent_polling_starts_as_many_as_allowed(window: str, amount: int) -> None:
     numbers = LimitNumbers(
         amount=amount, period=SECOND, burst=amount if window == "bucket" else None,
         window="bucket" if window == "bucket" else "sliding",

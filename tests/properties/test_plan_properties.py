@@ -280,7 +280,7 @@ def test_rules_that_decide_the_same_times_move_nothing(data: st.DataObject, of: 
 
 
 @given(st.data(), rules(timed_triggers), seeds)
-def test_who_resumes_makes_up_for_nothing(data: st.DataObject, of: Rules, seed: int) -> None:
+def test_a_resume_runs_no_missed_times(data: st.DataObject, of: Rules, seed: int) -> None:
     history = History.of(of, seed)
     for _ in range(data.draw(st.integers(0, 6))):
         step(history, data)
@@ -339,7 +339,7 @@ def test_cron_has_no_back_off_of_its_own(of: Rules, outcome: RunOutcome, length:
     st.timedeltas(timedelta(hours=1), timedelta(days=1)),
     st.timedeltas(NOTHING, timedelta(hours=2)),
 )
-def test_a_backlog_comes_to_its_end(of: Rules, catch_up: CatchUp, outage: timedelta, length: timedelta) -> None:
+def test_a_backlog_is_worked_off(of: Rules, catch_up: CatchUp, outage: timedelta, length: timedelta) -> None:
     """However long the runs take: with `skip` each of them makes the backlog shorter."""
     of = replace(of, overlap=Overlap.SKIP, catch_up=catch_up, catch_up_limit=5)
     history = History.of(of)
@@ -354,7 +354,7 @@ def test_a_backlog_comes_to_its_end(of: Rules, catch_up: CatchUp, outage: timede
 
 
 @given(rules(timed_triggers), st.timedeltas(timedelta(minutes=1), timedelta(hours=5)))
-def test_what_is_buffered_runs_in_order_and_nothing_else_is_lost(of: Rules, length: timedelta) -> None:
+def test_buffered_times_run_in_order_and_none_is_lost(of: Rules, length: timedelta) -> None:
     of = replace(of, overlap=Overlap.BUFFER_ALL, catch_up=CatchUp.NONE, catch_up_limit=10_000)
     history = History.of(of)
     if history.snapshot.next_start is None:

@@ -131,7 +131,7 @@ def test_there_is_an_event_for_every_change_and_for_nothing_else(total: Amount, 
 
 
 @given(AMOUNTS, plays())
-def test_nothing_shown_ever_falls_or_leaves_the_range(total: Amount, reports: Sequence[Report]) -> None:
+def test_shown_progress_never_falls_or_leaves_the_range(total: Amount, reports: Sequence[Report]) -> None:
     nodes = [Progress(total)]
     for report in reports:
         before = [node.percentage for node in nodes]
@@ -152,9 +152,7 @@ def test_every_report_passes_one_checkpoint(reports: Sequence[Report]) -> None:
 
 
 @given(st.data(), st.integers(1, 100), st.lists(st.integers(1, 60), min_size=1, max_size=8))
-def test_full_children_add_up_to_exactly_what_they_stand_for(
-    data: st.DataObject, whole: int, totals: list[int]
-) -> None:
+def test_finished_children_add_up_to_exactly_their_share(data: st.DataObject, whole: int, totals: list[int]) -> None:
     weights = [data.draw(st.integers(1, 50)) for _ in totals]
     root = Progress()
     children = [
@@ -191,7 +189,7 @@ def test_the_order_of_increments_does_not_matter(
 
 
 @given(st.integers(0, 300), AMOUNTS, st.fractions(0, 100, max_denominator=20))
-def test_a_loop_ends_at_exactly_what_it_stands_for(items: int, before: Amount, represents: Fraction) -> None:
+def test_a_loop_ends_at_exactly_its_share(items: int, before: Amount, represents: Fraction) -> None:
     root = Progress(200)
     root.increment(before)
     assert list(root.track(range(items), represents=represents)) == list(range(items))

@@ -156,6 +156,6 @@ def test_an_error_names_the_place_and_what_is_allowed(text: str, place: int, rea
 
 
 @pytest.mark.parametrize("text", ["", "  ", "x" * (MOST_CHARACTERS + 1), "owner:\x00", None, 5])
-def test_what_is_no_query_is_refused(text: object) -> None:
+def test_an_invalid_query_is_refused(text: object) -> None:
     with pytest.raises(InvalidRequest, match="query"):
         parse_query(text)

@@ -35,7 +35,7 @@ def test_the_load_is_even(nodes: list[NodeId]) -> None:
 
 @settings(max_examples=40)
 @given(st.integers(2, 49), st.integers(0, 2**32))
-def test_little_moves_when_a_node_comes_or_goes(count: int, seed: int) -> None:
+def test_few_partitions_move_when_a_node_joins_or_leaves(count: int, seed: int) -> None:
     *stay, newcomer = random_nodes(count + 1, seed)
     fewer, more = Ring(stay), Ring([*stay, newcomer])
     moved = sum(set(fewer.owners(partition)) != set(more.owners(partition)) for partition in range(PARTITIONS))

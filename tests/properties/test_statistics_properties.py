@@ -82,7 +82,7 @@ def test_runs_at_the_same_time_are_counted_exactly(data: st.DataObject, history:
 
 
 @given(st.lists(outcomes, max_size=10), outcomes, st.booleans())
-def test_who_resumes_starts_from_a_clean_streak(before: list[RunOutcome], last: RunOutcome, during: bool) -> None:  # noqa: FBT001
+def test_a_resume_resets_the_streak(before: list[RunOutcome], last: RunOutcome, during: bool) -> None:  # noqa: FBT001
     runs = Runs()
     for outcome in before:
         runs.start(START)

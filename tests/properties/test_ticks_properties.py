@@ -134,7 +134,7 @@ def assert_covers(judgement: Judgement, due: list[datetime]) -> None:
 
 
 @given(rules(timed_triggers), st.timedeltas(timedelta(0), timedelta(days=1)), lengths)
-def test_what_is_late_is_dropped_or_kept_by_the_policy(of: Rules, offset: timedelta, length: timedelta) -> None:
+def test_late_times_are_dropped_or_kept_by_the_policy(of: Rules, offset: timedelta, length: timedelta) -> None:
     timeline, mark = Timeline.of(of), START + offset
     now = mark + length
     due = due_times(timeline, mark, now)
@@ -154,7 +154,7 @@ def test_what_is_late_is_dropped_or_kept_by_the_policy(of: Rules, offset: timede
 
 
 @given(rules(timed_triggers), st.timedeltas(timedelta(0), timedelta(days=1)), lengths, lengths)
-def test_what_overlaps_is_dropped_or_kept_by_the_policy(
+def test_overlapping_times_are_dropped_or_kept_by_the_policy(
     of: Rules, offset: timedelta, before: timedelta, during: timedelta
 ) -> None:
     timeline, mark = Timeline.of(of), START + offset

@@ -109,7 +109,7 @@ async def test_an_error_of_the_body_is_seen_and_stays_its_outcome(horae: Horae, 
 
 
 @pytest.mark.parametrize("coroutine", [False, True])
-async def test_what_it_raises_before_the_body_fails_the_job(horae: Horae, trail: Trail, coroutine: Any) -> None:
+async def test_an_error_before_the_body_fails_the_job(horae: Horae, trail: Trail, coroutine: Any) -> None:
     @horae.around
     def outer(job: JobContext) -> Generator[None]:
         yield
@@ -131,7 +131,7 @@ async def test_what_it_raises_before_the_body_fails_the_job(horae: Horae, trail:
 
 @pytest.mark.parametrize("transaction", [None, "read committed"])
 @pytest.mark.parametrize("coroutine", [False, True])
-async def test_what_it_raises_afterwards_is_logged_and_changes_nothing(
+async def test_an_error_after_the_body_is_logged_and_changes_nothing(
     horae: Horae, trail: Trail, caplog: pytest.LogCaptureFixture, coroutine: Any, transaction: Any
 ) -> None:
     @horae.around
@@ -241,7 +241,7 @@ async def test_a_cancel_reaches_the_context_managers(horae: Horae, trail: Trail)
 
 
 @pytest.mark.parametrize("kind", ["around", "on_node_start", "on_node_stop", "on_child_start"])
-def test_what_cannot_be_called_is_refused(kind: str) -> None:
+def test_an_object_that_cannot_be_called_is_refused(kind: str) -> None:
     horae = Horae()
     declare: Any = getattr(horae, kind)
 
@@ -255,7 +255,7 @@ def test_what_cannot_be_called_is_refused(kind: str) -> None:
             declare(wrong)
 
 
-async def test_what_is_no_context_manager_fails_the_job(horae: Horae) -> None:
+async def test_a_result_that_is_no_context_manager_fails_the_job(horae: Horae) -> None:
     @horae.around
     def careless(job: JobContext) -> Any:
         return 5

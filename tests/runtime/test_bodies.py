@@ -107,7 +107,7 @@ async def test_each_failing_attempt_is_logged_with_its_traceback(
 
 
 @pytest.mark.parametrize("transaction", [None, "read committed"])
-async def test_progress_is_seen_while_the_body_goes_on(horae: Horae, transaction: Any) -> None:
+async def test_progress_is_visible_while_the_body_runs(horae: Horae, transaction: Any) -> None:
     """Also while its own transaction hides everything that it writes."""
     release = threading.Event()
     execute(horae, "CREATE TABLE effects (number INTEGER)")
@@ -178,7 +178,7 @@ async def test_reports_are_written_seldom_and_the_last_one_always(
 
 class TestCancel:
     @pytest.mark.parametrize("hints", [True, False])
-    async def test_a_body_hears_of_it_though_its_percentage_never_changes(
+    async def test_a_cancel_reaches_a_body_whose_percentage_never_changes(
         self, horae: Horae, monkeypatch: pytest.MonkeyPatch, *, hints: bool
     ) -> None:
         begun, stopped = threading.Event(), list[float]()
@@ -229,7 +229,7 @@ class TestCancel:
             await until_released(horae, job.id)
         assert attempts_of(horae, job.id) == ["cancelled"]
 
-    async def test_it_is_heard_of_though_the_live_store_has_lost_the_request(
+    async def test_a_cancel_reaches_the_body_though_the_live_store_lost_it(
         self, horae: Horae, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         begun = threading.Event()
@@ -249,7 +249,7 @@ class TestCancel:
         assert attempts_of(horae, job.id) == ["cancelled"]
 
     @pytest.mark.parametrize("ending", ["result", "error", "swallowed"])
-    async def test_whatever_a_cancelled_body_comes_to_is_dropped(self, horae: Horae, ending: str) -> None:
+    async def test_the_outcome_of_a_cancelled_body_is_dropped(self, horae: Horae, ending: str) -> None:
         begun, release = threading.Event(), threading.Event()
 
         @horae.job
@@ -317,7 +317,7 @@ class TestCancel:
 
 
 class TestLeases:
-    async def test_a_body_that_says_so_itself_has_failed(self, horae: Horae) -> None:
+    async def test_a_body_that_raises_lease_lost_itself_has_failed(self, horae: Horae) -> None:
         @horae.job
         def lose() -> None:
             raise LeaseLost("says the body")

@@ -170,7 +170,7 @@ class TestSpares:
             executor.executor.kill(busy.run)
             await busy.performed()
 
-    async def test_one_that_dies_costs_no_job(self) -> None:
+    async def test_an_idle_child_that_dies_loses_no_job(self) -> None:
         async with executor_with(spare=1) as executor:
             executor.executor.warm()
             [pid] = await until(lambda: children_of(executor))

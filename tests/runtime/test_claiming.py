@@ -48,7 +48,7 @@ class TestSlots:
                 await horae.aio.jobs.wait(job_id, timeout="20s")
         assert most == 3
 
-    async def test_what_does_not_fit_waits_in_the_database_as_it_was(self, horae: Horae) -> None:
+    async def test_jobs_beyond_the_slots_stay_unchanged_in_the_database(self, horae: Horae) -> None:
         begun, release = threading.Event(), threading.Event()
 
         @horae.job
@@ -199,7 +199,7 @@ class TestQueues:
             assert horae.components.database.autocommit(queues.resume, "slow")
             await until_state(horae, held.id, "finished")
 
-    async def test_what_runs_already_goes_on(self, horae: Horae) -> None:
+    async def test_running_jobs_continue(self, horae: Horae) -> None:
         begun, release = threading.Event(), threading.Event()
 
         @horae.job(queue="slow")
@@ -370,7 +370,7 @@ class TestLostAnswers:
             release.set()
             assert await horae.aio.jobs.wait(job.id, timeout="20s") == 1
 
-    async def test_a_hand_back_that_fails_is_made_up_for(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_a_failed_hand_back_is_repeated(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
         begun, release, failed = threading.Event(), threading.Event(), threading.Event()
 
         @horae.job
@@ -417,7 +417,7 @@ class TestDelays:
             await until_state(horae, first.id, "finished")
             await until_state(horae, second.id, "finished")
 
-    async def test_what_nobody_can_run_is_not_looked_at_again_and_again(self, horae: Horae, database: Database) -> None:
+    async def test_jobs_that_no_node_can_run_are_not_read_repeatedly(self, horae: Horae, database: Database) -> None:
         @horae.job
         async def work() -> None: ...
 
@@ -433,7 +433,7 @@ class TestDelays:
         assert due_in is not None
         assert 3590 < due_in <= 3600
 
-    async def test_where_too_many_wait_a_node_looks_as_often_as_before(self, horae: Horae, database: Database) -> None:
+    async def test_with_too_many_waiting_jobs_a_node_polls_as_before(self, horae: Horae, database: Database) -> None:
         @horae.job
         async def work() -> None: ...
 
@@ -450,7 +450,7 @@ class TestSlowLooks:
 
     SLOW = ClaimerTiming(slow_scan=-1.0, cursor_gain=0.0)
 
-    async def test_jobs_are_still_done_by_whatever_priority_and_time(self, horae: Horae) -> None:
+    async def test_jobs_of_any_priority_and_time_are_still_done(self, horae: Horae) -> None:
         @horae.job
         async def work() -> None: ...
 
@@ -460,7 +460,7 @@ class TestSlowLooks:
                 execute(horae, "UPDATE horae_jobs SET run_at = run_at - interval '1 hour' WHERE state = 'pending'")
             await until_after(signals_of(node).settled, lambda: states(horae) == Counter(finished=60))
 
-    async def test_meanwhile_nothing_else_is_looked_for(self, horae: Horae) -> None:
+    async def test_no_other_query_runs_meanwhile(self, horae: Horae) -> None:
         timing = Timing(claimer=replace(self.SLOW, scan_rest=10**6))
 
         @horae.job

@@ -9,7 +9,7 @@ from tests.harness.nodes import running_node
 from tests.harness.waiting import until_stored
 
 
-async def test_what_is_kept_for_a_moment_goes_soon_after(horae: Horae) -> None:
+async def test_jobs_kept_for_a_moment_are_deleted_soon(horae: Horae) -> None:
     """Not only with the clean-up of every five minutes."""
 
     @horae.job

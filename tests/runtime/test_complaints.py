@@ -11,7 +11,7 @@ from horae.runtime.journal.journal import Journal
 from horae.runtime.throttled_warning import AGAIN_AFTER, ThrottledWarning
 
 
-def test_the_same_is_said_at_once_and_then_now_and_again(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_repeated_warning_is_logged_at_once_and_then_at_intervals(caplog: pytest.LogCaptureFixture) -> None:
     now = 0.0
     complaint = ThrottledWarning(lambda: now)
     for second in range(60):
@@ -23,7 +23,7 @@ def test_the_same_is_said_at_once_and_then_now_and_again(caplog: pytest.LogCaptu
     assert caplog.messages[-1] == "the store is away: timed out"
 
 
-def test_reports_that_wait_are_told_once_for_each_outage(caplog: pytest.LogCaptureFixture) -> None:
+def test_waiting_reports_are_logged_once_for_each_outage(caplog: pytest.LogCaptureFixture) -> None:
     live = create_autospec(LiveStore, instance=True)
     journal = Journal()
     reporter = Reporter(live, journal)

@@ -78,7 +78,7 @@ async def test_every_job_finishes_once(horae: Horae, own_server: PostgresServer,
     assert rows(horae, "SELECT id FROM horae_jobs WHERE node_id IS NOT NULL") == []
 
 
-async def test_bodies_under_way_go_on_and_are_written_later(horae: Horae, own_server: PostgresServer) -> None:
+async def test_running_bodies_continue_and_are_settled_later(horae: Horae, own_server: PostgresServer) -> None:
     begun, release = threading.Event(), threading.Event()
 
     @horae.job
@@ -102,7 +102,7 @@ async def test_bodies_under_way_go_on_and_are_written_later(horae: Horae, own_se
     assert (done.result, attempts_of(horae, job.id)) == ("done", ["finished"])
 
 
-async def test_hints_and_heartbeats_come_back(horae: Horae, own_server: PostgresServer) -> None:
+async def test_hints_and_heartbeats_resume(horae: Horae, own_server: PostgresServer) -> None:
     @horae.job
     async def work() -> int:
         return 1

@@ -61,7 +61,7 @@ async def test_a_snooze_waits_and_does_not_count(horae: Horae, style: str) -> No
     ]
 
 
-async def test_a_retry_counts_and_waits_as_told(horae: Horae) -> None:
+async def test_a_retry_counts_and_waits_as_requested(horae: Horae) -> None:
     @horae.job(max_attempts=3, exceptions_map={OSError: "The server is busy."})
     async def work() -> None:
         try:
@@ -171,7 +171,7 @@ async def test_an_orderly_stop_is_no_failure(
         assert attempts_of(horae, job.id) == ["interrupted", "finished"]
 
 
-async def test_what_an_interrupted_transaction_wrote_is_gone(horae: Horae) -> None:
+async def test_an_interrupted_transaction_is_rolled_back(horae: Horae) -> None:
     execute(horae, "CREATE TABLE effects (job BIGINT)")
     begun = asyncio.Event()
 

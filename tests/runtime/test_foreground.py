@@ -29,13 +29,13 @@ def test_a_node_runs_beside_a_program_while_a_block_lasts(horae: Horae) -> None:
     assert look(horae.components.database) == []
 
 
-def test_what_the_block_raises_ends_the_node_too(horae: Horae) -> None:
+def test_an_error_in_the_block_ends_the_node(horae: Horae) -> None:
     with pytest.raises(LookupError, match="mine"), horae.node(grace=GRACE).running():
         raise LookupError("mine")
     assert look(horae.components.database) == []
 
 
-def test_a_node_that_cannot_begin_says_so_at_once(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_that_cannot_start_raises_at_once(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> None:
         raise LookupError("no deployment")
 

@@ -63,7 +63,7 @@ async def holds_lock(horae: Horae) -> None:
     await until(lambda: rows(horae, "SELECT pid FROM pg_locks WHERE locktype = 'advisory'"))
 
 
-async def test_it_says_no_password_and_keeps_nothing_of_the_node_open(horae: Horae) -> None:
+async def test_the_helper_shows_no_password_and_holds_no_file_of_the_node(horae: Horae) -> None:
     async with running_node(horae, liveness=LIMITS) as node:
         await holds_lock(horae)
         process = Path(f"/proc/{helper_of(node)}")
@@ -72,7 +72,7 @@ async def test_it_says_no_password_and_keeps_nothing_of_the_node_open(horae: Hor
     await until(lambda: not process.exists())
 
 
-async def test_a_helper_that_is_killed_is_replaced_and_missed_by_nobody(horae: Horae) -> None:
+async def test_a_killed_helper_is_replaced_before_its_node_counts_as_dead(horae: Horae) -> None:
     async with running_node(horae, liveness=LIMITS) as node:
         await holds_lock(horae)
         first, incarnation = helper_of(node), node.id
@@ -123,7 +123,9 @@ async def test_it_does_not_beat_for_a_process_that_was_stopped_and_ends_with_it(
         await until(lambda: not rows(horae, "SELECT pid FROM pg_locks WHERE locktype = 'advisory'"))
 
 
-async def test_others_hear_at_once_that_a_process_is_gone(horae: Horae, database: Database, tmp_path: Path) -> None:
+async def test_other_nodes_are_notified_at_once_of_an_ended_process(
+    horae: Horae, database: Database, tmp_path: Path
+) -> None:
     """By a hint of its helper: neither by a beat of their own nor by a look that was due anyway."""
     with NodeProcess(database, tmp_path) as process:
         gone = await asyncio.to_thread(process.ready)
@@ -141,7 +143,7 @@ async def test_others_hear_at_once_that_a_process_is_gone(horae: Horae, database
 
 
 @pytest.mark.parametrize("state", ["stale", "fresh", "old"])
-def test_a_node_whose_own_beat_is_late_judges_nobody(horae: Horae, state: str) -> None:
+def test_a_node_with_a_late_heartbeat_declares_no_node_dead(horae: Horae, state: str) -> None:
     member = membership_of(horae.components.database, record_of(horae.registry, NodeOptions()), Limits(), Timing())
     assert isinstance(member, DatabaseMembership)
     member.join(Watcher())
@@ -158,7 +160,7 @@ def test_a_node_whose_own_beat_is_late_judges_nobody(horae: Horae, state: str) -
         member.leave()
 
 
-def test_an_answer_that_took_long_judges_nobody(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_answer_declares_no_node_dead(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
     """As of a server that was frozen: when it answers, all others seem to have been silent."""
     member = membership_of(
         horae.components.database, record_of(horae.registry, NodeOptions()), Limits(lock=0.05), Timing()

@@ -87,7 +87,7 @@ def test_values_that_are_refused_fail_the_job(horae: Horae, monkeypatch: pytest.
     assert (job.state, job.human_readable_error, server.refused) == (JobState.FAILED, UNSTORABLE, 1)
 
 
-async def test_past_the_bound_the_caller_is_told_and_the_process_goes_on(
+async def test_past_the_bound_the_caller_gets_an_error_and_the_process_continues(
     horae: Horae, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = Server(monkeypatch, of_server(psycopg.errors.ReadOnlySqlTransaction()))
@@ -126,7 +126,7 @@ async def test_once_the_process_has_ended_a_node_ends_the_job(
     assert (job.state, attempts_of(horae, job.id)) == (JobState.FAILED, ["crashed"])
 
 
-def test_the_last_try_is_at_the_close(database: Database, monkeypatch: pytest.MonkeyPatch, horae: Horae) -> None:
+def test_the_last_attempt_is_made_at_close(database: Database, monkeypatch: pytest.MonkeyPatch, horae: Horae) -> None:
     server = Server(monkeypatch, of_server(psycopg.errors.ReadOnlySqlTransaction()))
     with application(database) as caller:
         make_impatient(caller)

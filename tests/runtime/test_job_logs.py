@@ -149,7 +149,7 @@ async def test_a_type_chooses_what_is_kept(horae: Horae) -> None:
     assert horae.jobs.logs(jobs[2].id).dropped == 1
 
 
-def test_what_cannot_be_kept_is_refused() -> None:
+def test_an_invalid_keep_logs_is_refused() -> None:
     wrongs: tuple[Any, ...] = ("loud", 5, "INFO")
     for wrong in wrongs:
         with pytest.raises(InvalidJobType, match=r"keep_logs: level is .*, expected one of debug, info"):
@@ -297,7 +297,7 @@ class TestWriter:
         writer.close(20)
         assert "were refused and are dropped" in caplog.text
 
-    def test_it_never_waits(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_log_call_never_waits(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(log_book, "MOST_WAITING", 3)
         release = threading.Event()
         writer = LogWriter(lambda lines: until_free(release))

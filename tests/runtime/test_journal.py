@@ -72,7 +72,7 @@ def test_others_read_which_bodies_have_returned(journals: Journals, journal: Jou
     assert [begun.has_succeeded(claim_of(number)) for number in (1, 2, 3, 4)] == [False, True, False, False]
 
 
-def test_nothing_is_believed_while_the_writer_may_begin_more(journals: Journals, journal: Journal) -> None:
+def test_a_journal_is_not_read_while_its_writer_lives(journals: Journals, journal: Journal) -> None:
     assert unbegun(journals, claim_of(1)) == []
     journal.close(keep=True)
     assert unbegun(journals, claim_of(1)) == [1]
@@ -152,14 +152,14 @@ def test_a_child_process_enters_its_own_beginning(journals: Journals, journal: J
     assert unbegun(journals, kept, other) == [8]
 
 
-def test_a_child_runs_on_where_somebody_has_removed_the_file(journal: Journal) -> None:
+def test_a_child_continues_if_its_file_is_removed(journal: Journal) -> None:
     child = ChildJournal()
     child.expect(f"{journal.file}.gone", 0)
     child.begin(claim_of(1))
     assert claim_of(1) not in child  # another claim than the one that it was given
 
 
-def test_files_that_nobody_uses_go_after_a_day(database: Database, journals: Journals, journal: Journal) -> None:
+def test_unused_files_are_removed_after_a_day(database: Database, journals: Journals, journal: Journal) -> None:
     assert journal.file is not None
     impatient = Journals(database, JournalTiming(stale=-1.0))
     impatient.sweep()
@@ -212,7 +212,7 @@ class TestOnPostgres:
         journals.close(journal, keep=False)
 
     @pytest.mark.parametrize("how", ["link", "writable", "foreign"])
-    def test_what_others_may_have_put_there_is_neither_believed_nor_opened(
+    def test_files_that_other_users_could_have_written_are_not_opened(
         self, journals: Journals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
     ) -> None:
         impatient = Journals(Database("postgresql://nobody@127.0.0.1:1/nothing"), JournalTiming(stale=-1.0))

@@ -50,7 +50,7 @@ async def test_a_hard_limit_keeps_the_progress_and_later_reports_change_nothing(
     assert live_rows(horae, [job.id]) == 0
 
 
-async def test_what_a_killed_node_left_in_the_live_store_is_swept(horae: Horae) -> None:
+async def test_live_entries_of_a_killed_node_are_removed(horae: Horae) -> None:
 
     @horae.job(max_count=None)
     def work() -> None: ...

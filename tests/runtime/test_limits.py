@@ -28,7 +28,7 @@ TIMED_OUT = "This job ran for longer than it may and was stopped."
 
 
 class TestSoft:
-    async def test_a_function_hears_at_its_next_progress_call(self, horae: Horae) -> None:
+    async def test_a_function_gets_its_limit_at_the_next_progress_call(self, horae: Horae) -> None:
         @horae.job(soft_time_limit=SOON)
         def endless(job: JobContext) -> None:
             while True:
@@ -231,7 +231,7 @@ class TestHard:
             assert (await until_state(horae, job.id, "failed")).occupied
             release.set()
 
-    async def test_what_a_transaction_did_too_late_is_not_done(
+    async def test_a_transaction_past_its_limit_is_rolled_back(
         self, horae: Horae, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Not even while the job cannot be failed, as where the transaction holds SQLite's one write lock."""
@@ -277,7 +277,7 @@ class TestHard:
 class TestPending:
     OFTEN = Timing(sweeper=SweeperTiming(round=0.1, limits_every=1))
 
-    async def test_owned_jobs_that_nobody_takes_fail_and_others_wait(self, horae: Horae) -> None:
+    async def test_owned_jobs_that_are_not_claimed_fail_and_others_wait(self, horae: Horae) -> None:
         @horae.job(pending_timeout=SOON)
         def work() -> None: ...
 
@@ -352,7 +352,7 @@ class TestAttempts:
         assert last.started_at - again.finished_at >= timedelta(milliseconds=600)
         assert last.started_at - again.finished_at < timedelta(seconds=2.5)
 
-    async def test_a_back_off_that_cannot_be_read_costs_nothing(self, horae: Horae) -> None:
+    async def test_an_unreadable_back_off_loses_nothing(self, horae: Horae) -> None:
         """As one that a newer version has written."""
 
         @horae.job(max_attempts=2, backoff=AT_ONCE)

@@ -113,7 +113,7 @@ async def test_only_the_culprit_fails(horae: Horae, attack: Attack, said: str) -
     assert attempts_of(horae, ended.id) == ["failed"]
 
 
-def test_to_cancel_all_tasks_finds_neither_the_node_nor_other_bodies(horae: Horae) -> None:
+def test_cancelling_all_tasks_reaches_neither_the_node_nor_other_bodies(horae: Horae) -> None:
     """In a loop of Horae's own, as that of `horae run`: elsewhere the tasks of the application are found."""
     ended, others = loop_guard.run(attacked(horae, cancel_everything))
     assert ended.state == "finished"
@@ -135,7 +135,7 @@ async def exit_in_a_task_of_its_own_making() -> None:
 
 
 @pytest.mark.parametrize("attack", [exit_in_a_callback, exit_in_a_task_of_its_own_making])
-def test_what_is_no_watched_task_and_ends_the_loop(
+def test_an_exit_outside_of_watched_tasks_does_not_end_the_node(
     horae: Horae, caplog: pytest.LogCaptureFixture, attack: Attack
 ) -> None:
     ended, others = loop_guard.run(attacked(horae, attack))
@@ -162,7 +162,7 @@ def test_a_loop_that_is_run_gives_what_its_coroutine_gives() -> None:
         loop_guard.run(leave())
 
 
-def test_what_is_left_is_cancelled_at_the_end_of_the_loop() -> None:
+def test_remaining_tasks_are_cancelled_at_the_end_of_the_loop() -> None:
     ended: list[str] = []
 
     async def linger() -> None:

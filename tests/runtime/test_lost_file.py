@@ -64,7 +64,7 @@ OF_COMPANIONS: Final = [delete_log, move_index]
 
 
 @pytest.mark.parametrize("lose", LOSSES)
-def test_callers_hear_of_it(horae: Horae, file: Path, lose: Callable[[Path], None]) -> None:
+def test_callers_get_an_error_for_a_lost_file(horae: Horae, file: Path, lose: Callable[[Path], None]) -> None:
     @horae.job
     def work() -> None: ...
 
@@ -77,7 +77,7 @@ def test_callers_hear_of_it(horae: Horae, file: Path, lose: Callable[[Path], Non
     assert file.exists() is (lose is replace)  # no empty file stands in its place
 
 
-def test_a_file_that_is_put_back_goes_on(horae: Horae, file: Path) -> None:
+def test_a_restored_file_is_used_again(horae: Horae, file: Path) -> None:
     @horae.job
     def work() -> None: ...
 
@@ -91,7 +91,7 @@ def test_a_file_that_is_put_back_goes_on(horae: Horae, file: Path) -> None:
 
 
 @pytest.mark.parametrize("lose", OF_COMPANIONS)
-def test_callers_hear_that_a_file_beside_it_is_gone(horae: Horae, file: Path, lose: Callable[[Path], None]) -> None:
+def test_callers_get_an_error_for_a_lost_file_beside_it(horae: Horae, file: Path, lose: Callable[[Path], None]) -> None:
     @horae.job
     def work() -> None: ...
 

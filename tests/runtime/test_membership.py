@@ -38,7 +38,7 @@ def free(member: FileMembership) -> None:
     vars(member)["_lock"].release()
 
 
-def test_a_life_is_seen_by_others_and_not_disturbed_by_their_looking(horae: Horae, database: Database) -> None:
+def test_a_node_is_seen_alive_by_others_without_being_disturbed(horae: Horae, database: Database) -> None:
     one = member(horae)
     one.join(Watcher())
     with application(database) as elsewhere:

@@ -20,7 +20,7 @@ WORDS: Final[list[dict[str, Any]]] = [
 ]
 
 
-async def test_what_a_caller_writes_means_nothing_to_horae(horae: Horae) -> None:
+async def test_the_meta_of_a_caller_changes_no_behaviour(horae: Horae) -> None:
     @horae.job
     async def look(job: JobContext) -> list[Any]:
         await asyncio.sleep(0.15)  # a round of the limits
@@ -71,7 +71,7 @@ async def test_a_run_of_a_schedule_keeps_its_limit_when_it_is_repeated(horae: Ho
     assert (again.retry_of, again.max_runtime, again.schedule_id, again.meta) == (job_id, 90.0, None, {})
 
 
-async def test_who_cancels_can_be_called_anything(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_name_of_the_canceller_may_be_any_text(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
     """A name is no order to stop a body by force."""
     begun, release, killed = asyncio.Event(), asyncio.Event(), list[int]()
 

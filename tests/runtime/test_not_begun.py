@@ -47,7 +47,7 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> Connections:
     return Connections(monkeypatch)
 
 
-async def test_jobs_keep_their_attempts_and_hold_up_no_others(horae: Horae, connections: Connections) -> None:
+async def test_jobs_keep_their_attempts_and_delay_no_others(horae: Horae, connections: Connections) -> None:
     @horae.job(transaction="read committed", max_count=None)
     def threaded() -> None: ...
 
@@ -116,7 +116,7 @@ async def test_a_shutdown_hands_them_back(horae: Horae, connections: Connections
     assert (left.state, left.attempt, left.node_id) == (JobState.PENDING, 0, None)
 
 
-async def test_what_a_body_itself_cannot_reach_is_an_attempt(horae: Horae) -> None:
+async def test_a_connection_error_inside_the_body_counts_as_an_attempt(horae: Horae) -> None:
     @horae.job
     def work() -> None:
         raise DBAPIError.instance("", (), psycopg.OperationalError(FULL), psycopg.Error)

@@ -74,7 +74,7 @@ async def test_starts_wait_and_reading_goes_on(horae: Horae) -> None:
         assert (await until_state(horae, held.id, "finished")).result == "done"
 
 
-async def test_nobody_is_declared_dead_meanwhile(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_node_is_declared_dead_meanwhile(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other node looks often, and can write nothing either."""
     holder = Holder(horae)
     other = Horae(horae.settings.database, busy_timeout=timedelta(milliseconds=100))
@@ -132,7 +132,7 @@ async def test_it_can_be_cancelled(horae: Horae, crowd: int) -> None:
     assert attempts_of(horae, held.id) == ["cancelled"]
 
 
-async def test_one_that_commits_before_it_hears_was_not_cancellable(horae: Horae) -> None:
+async def test_a_body_that_commits_first_cannot_be_cancelled(horae: Horae) -> None:
     holds, release = threading.Event(), threading.Event()
 
     @horae.job(transaction="read committed")
@@ -180,7 +180,7 @@ async def test_a_lock_that_is_held_too_long_is_an_error_that_names_it(horae: Hor
             await until_state(horae, held.id, "finished")
 
 
-async def test_a_node_that_cannot_strike_itself_off_has_left_all_the_same(horae: Horae) -> None:
+async def test_a_node_that_cannot_unregister_itself_still_counts_as_left(horae: Horae) -> None:
     holder = Holder(horae)
     impatient = Horae(horae.settings.database, busy_timeout=timedelta(milliseconds=50))
     with closing(impatient):

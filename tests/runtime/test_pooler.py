@@ -94,7 +94,7 @@ async def test_coroutines_get_their_own_answers(pooled_url: str) -> None:
         await database.close_async()
 
 
-async def test_a_node_runs_everything_and_says_what_it_does_without(
+async def test_a_node_behind_a_pooler_runs_everything_and_logs_what_is_missing(
     pooled_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -117,7 +117,7 @@ async def test_a_node_runs_everything_and_says_what_it_does_without(
     assert NOTICE in caplog.text
 
 
-def test_doctor_tells(pooled_url: str, direct_url: str) -> None:
+def test_doctor_reports_the_pooler(pooled_url: str, direct_url: str) -> None:
     with (
         closing(Database(pooled_url)) as pooled,
         closing(Database(direct_url)) as direct,

@@ -112,7 +112,7 @@ class TestResults:
         performed = await executor.perform(bound)
         assert (performed.settlement, performed.unbegun) == (None, True)
 
-    async def test_what_has_begun_is_in_the_journal_of_the_node(
+    async def test_started_bodies_are_in_the_journal_of_the_node(
         self, executor: ExecutorUnderTest, tmp_path: Path
     ) -> None:
         executor.environment.journal.open(tmp_path / "node.begun")
@@ -304,7 +304,7 @@ class TestDeaths:
         os.kill(pid, signal.SIGKILL)
         assert is_cancelled_by_bob(await started.performed())
 
-    async def test_a_child_that_dies_while_idle_costs_no_job(self, own_executor: ExecutorUnderTest) -> None:
+    async def test_a_child_that_dies_while_idle_loses_no_job(self, own_executor: ExecutorUnderTest) -> None:
         pid = await pid_of(own_executor)
         os.kill(pid, signal.SIGKILL)
         assert await pid_of(own_executor) != pid
@@ -385,7 +385,7 @@ class TestChildren:
         await pid_of(own_executor)
         assert set(threading.enumerate()) <= before
 
-    async def test_signal_handlers_are_set_anew_for_each_body(self, own_executor: ExecutorUnderTest) -> None:
+    async def test_signal_handlers_are_reset_for_each_body(self, own_executor: ExecutorUnderTest) -> None:
         expected = [str(signal.SIG_IGN), str(signal.SIG_DFL)]
         assert result(await own_executor.perform(process_bodies.take_over_signals)) == expected
         assert result(await own_executor.perform(process_bodies.take_over_signals)) == expected
@@ -463,7 +463,7 @@ class TestAddresses:
     async def test_a_main_module_may_declare_job_types(self, how: list[str]) -> None:
         assert await output_of(await program(*how)) == "42\n"
 
-    async def test_a_death_of_a_starting_child_says_so(self) -> None:
+    async def test_the_death_of_a_starting_child_is_reported(self) -> None:
         output = await output_of(await program("-m", process_main.__name__, "broken"))
         assert "ended with exit code 7 before the job did, while it was starting" in output
 
@@ -532,7 +532,7 @@ class TestTransactions:
         assert failure(performed).error == "ValueError: after the insert"
         assert (effects(executor), state(executor, claim)) == (0, JobState.STARTED)
 
-    async def test_a_lease_that_was_lost_unheard_rolls_back(self, executor: ExecutorUnderTest) -> None:
+    async def test_a_body_that_missed_the_loss_of_its_lease_rolls_back(self, executor: ExecutorUnderTest) -> None:
         claim = claimed(executor, process_bodies.insert_row)
         executor.environment.database.transact(execute, "UPDATE horae_jobs SET lease = lease + 1")
         performed = await executor.start_claim(process_bodies.insert_row.job_type, claim).performed()

@@ -75,7 +75,7 @@ async def test_one_after_another_on_two_nodes(database: Database) -> None:
     assert (most, sorted(ran)) == (1, list(range(40)))
 
 
-async def test_without_hints_a_node_goes_on_by_itself(database: Database) -> None:
+async def test_without_hints_a_node_continues_by_polling(database: Database) -> None:
     with application(database, hints=False) as horae:
 
         @horae.job(queue="slow")
@@ -87,7 +87,7 @@ async def test_without_hints_a_node_goes_on_by_itself(database: Database) -> Non
             await until_stored(horae, lambda: states(horae, "slow") == {"finished": 5})
 
 
-async def test_a_node_without_work_hears_that_there_is_room(database: Database) -> None:
+async def test_an_idle_node_is_notified_of_room_in_a_queue(database: Database) -> None:
     """What waits is of a type that only the other node knows."""
     begun, release = threading.Event(), threading.Event()
 
@@ -136,7 +136,7 @@ async def test_the_jobs_of_a_dead_node_make_room(database: Database) -> None:
         await until_state(horae, waiting.id, "finished")
 
 
-async def test_a_full_queue_holds_up_no_other(horae: Horae) -> None:
+async def test_a_full_queue_delays_no_other(horae: Horae) -> None:
     begun, release = threading.Event(), threading.Event()
 
     @horae.job(queue="slow")
@@ -159,7 +159,7 @@ async def test_a_full_queue_holds_up_no_other(horae: Horae) -> None:
         await until_stored(horae, lambda: states(horae, "slow") == {"finished": 20})
 
 
-async def test_what_stands_behind_a_full_queue_is_looked_for_at_once(horae: Horae) -> None:
+async def test_jobs_behind_a_full_queue_are_claimed_at_once(horae: Horae) -> None:
     release = threading.Event()
 
     @horae.job(queue="slow", priority=5)
@@ -186,7 +186,7 @@ async def test_what_stands_behind_a_full_queue_is_looked_for_at_once(horae: Hora
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)  # SQLite has one writer: it is waited for
-async def test_a_queue_that_a_rival_was_at_is_tried_again(horae: Horae) -> None:
+async def test_a_queue_locked_by_another_claim_is_tried_again(horae: Horae) -> None:
     @horae.job(queue="slow")
     async def work() -> None: ...
 
@@ -224,7 +224,7 @@ async def test_limits_come_change_and_go_while_a_node_runs(horae: Horae) -> None
 
 
 @pytest.mark.parametrize("hints", [True, False])
-async def test_a_limit_of_which_no_hint_tells_is_noticed(database: Database, *, hints: bool) -> None:
+async def test_a_limit_without_a_hint_is_noticed(database: Database, *, hints: bool) -> None:
     timing = Timing(worker=WorkerTiming(poll_idle=0.2), claimer=ClaimerTiming(limits_fresh=0.2))
     with application(database, hints=hints) as horae:
 
@@ -239,7 +239,7 @@ async def test_a_limit_of_which_no_hint_tells_is_noticed(database: Database, *, 
             await until_state(horae, first.id, "finished")
 
 
-async def test_what_runs_is_counted_only_where_there_are_limits(horae: Horae) -> None:
+async def test_running_jobs_are_counted_only_in_limited_queues(horae: Horae) -> None:
     @horae.job
     async def work() -> None: ...
 

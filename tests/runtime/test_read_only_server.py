@@ -73,7 +73,7 @@ async def test_the_end_of_a_body_is_written_when_that_is_possible_again(
     assert (done.result, attempts_of(horae, job.id), bodies["begun"]) == ("done", ["finished"], 1)
 
 
-async def test_what_has_begun_is_never_taken_for_a_stray(horae: Horae, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_begun_job_is_never_handed_back_as_orphaned(horae: Horae, caplog: pytest.LogCaptureFixture) -> None:
     """Claims fail as well, so that the node looks for jobs that it holds and knows nothing of."""
     begun, release = threading.Event(), threading.Event()
     ran = Counter[int]()

@@ -85,7 +85,7 @@ async def test_a_statement_that_fails_in_a_body(
     assert HIDDEN not in said
 
 
-async def test_a_body_that_says_its_secrets(horae: Horae, caplog: pytest.LogCaptureFixture) -> None:
+async def test_secrets_in_the_output_of_a_body_are_masked(horae: Horae, caplog: pytest.LogCaptureFixture) -> None:
     @horae.job(exceptions_map={RuntimeError: "{e}", LookupError: lambda error: f"no {error}"})
     def say(kind: str, password: Annotated[str, Secret()], pin: Annotated[int, Secret()]) -> None:
         cause: Exception = RuntimeError(f"{password!r} is wrong") if kind == "plain" else LookupError(password)

@@ -46,7 +46,9 @@ def count(horae: Horae) -> Counter[str]:
     return Counter(dict(tuple(row) for row in rows(horae, "SELECT state, count(*) FROM horae_jobs GROUP BY state")))
 
 
-async def test_one_that_is_never_taken_costs_the_others_a_moment(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_statement_that_is_never_accepted_delays_the_others_briefly(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
     refusal = Refusal(monkeypatch, psycopg.errors.InternalError_("invalid memory alloc request size"))
     ran = Counter[int]()
 
@@ -67,9 +69,7 @@ async def test_one_that_is_never_taken_costs_the_others_a_moment(horae: Horae, m
     assert set(ran.values()) == {1}
 
 
-async def test_one_whose_values_are_refused_fails_and_the_others_finish(
-    horae: Horae, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_result_that_is_refused_fails_only_its_job(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
     refusal = Refusal(monkeypatch, psycopg.errors.ProgramLimitExceeded("too large"))
     refusal.only = frozenset({State.FINISHED})
 

@@ -46,7 +46,7 @@ async def test_bodies_finish_within_the_grace_and_nothing_new_begins(horae: Hora
 
 
 @pytest.mark.parametrize("max_attempts", [1, 2])
-async def test_after_the_grace_bodies_are_told_and_settled(horae: Horae, max_attempts: int) -> None:
+async def test_after_the_grace_bodies_are_stopped_and_settled(horae: Horae, max_attempts: int) -> None:
     begun = threading.Barrier(3)
 
     @horae.job(max_attempts=max_attempts)
@@ -129,7 +129,7 @@ async def test_a_cancel_during_the_grace_is_a_cancel(horae: Horae) -> None:
     assert attempts_of(horae, job.id) == ["cancelled"]
 
 
-async def test_a_node_whose_task_is_cancelled_is_not_taken_for_alive(horae: Horae, database: Database) -> None:
+async def test_a_node_whose_task_is_cancelled_does_not_count_as_alive(horae: Horae, database: Database) -> None:
     """As when a web server ends its tasks: another node takes over at once."""
     begun, stopped = threading.Event(), threading.Event()
 

@@ -31,7 +31,7 @@ class TestSignal:
         signal.send()
         assert [(wait.done(), wait.cancelled()) for wait in waits] == [(True, True), (True, False), (True, False)]
 
-    async def test_what_was_sent_before_is_not_received(self) -> None:
+    async def test_earlier_signals_are_not_received(self) -> None:
         signal = Signal[[]]()
         signal.send()
         with pytest.raises(TimeoutError):

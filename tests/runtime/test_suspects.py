@@ -23,7 +23,7 @@ def was_there(horae: Horae, job_id: int, times: int) -> None:
     execute(horae, "UPDATE horae_jobs SET attempt = :times, lease = :times WHERE id = :id", id=job_id, times=times)
 
 
-async def test_one_suspect_runs_at_a_time_beside_what_is_none(horae: Horae) -> None:
+async def test_suspect_jobs_run_one_at_a_time_beside_others(horae: Horae) -> None:
     at_once, most, ran = list[int](), list[int](), list[int]()
 
     @horae.job(max_attempts=10, max_count=None)

@@ -153,7 +153,7 @@ async def test_effects_and_end_become_visible_together(horae: Horae, form: str) 
     assert not horae.jobs.get(job.id).occupied
 
 
-async def test_a_failure_takes_the_effects_back(horae: Horae, form: str) -> None:
+async def test_a_failure_rolls_the_effects_back(horae: Horae, form: str) -> None:
     steps = Steps()
     steps.release.set()
     declare(horae, steps, max_attempts=2, backoff=AT_ONCE)
@@ -164,7 +164,7 @@ async def test_a_failure_takes_the_effects_back(horae: Horae, form: str) -> None
     assert attempts_of(horae, job.id) == ["failed", "failed"]
 
 
-async def test_a_cancel_takes_the_effects_back(horae: Horae, form: str) -> None:
+async def test_a_cancel_rolls_the_effects_back(horae: Horae, form: str) -> None:
     steps = Steps()
     declare(horae, steps)
     async with running_node(horae):
@@ -181,7 +181,7 @@ async def test_a_cancel_takes_the_effects_back(horae: Horae, form: str) -> None:
 
 
 @pytest.mark.parametrize("moment", ["before the effect", "after it"])
-async def test_a_lost_lease_takes_the_effects_back(horae: Horae, form: str, moment: str) -> None:
+async def test_a_lost_lease_rolls_the_effects_back(horae: Horae, form: str, moment: str) -> None:
     """The twin that stalled: whatever it does after another has taken over, nothing of it is kept."""
     if horae.components.database.dialect == "sqlite" and moment == "after it":
         pytest.skip("on SQLite nobody can take a lease while the body holds the one write lock")
@@ -271,7 +271,7 @@ async def test_a_body_that_rolls_back_itself_does_not_finish(horae: Horae) -> No
     assert effects(horae) == []
 
 
-async def test_a_result_that_cannot_be_stored_takes_the_effects_back(horae: Horae) -> None:
+async def test_a_result_that_cannot_be_stored_rolls_the_effects_back(horae: Horae) -> None:
     @horae.job(transaction="read committed")
     def work(job: JobContext) -> object:
         job.connection.execute(INSERT, {"job": job.id})
@@ -281,7 +281,7 @@ async def test_a_result_that_cannot_be_stored_takes_the_effects_back(horae: Hora
     assert effects(horae) == []
 
 
-async def test_a_body_without_a_transaction_is_told_how_to_get_one(horae: Horae) -> None:
+async def test_the_error_without_a_transaction_shows_how_to_get_one(horae: Horae) -> None:
     @horae.job
     def work(job: JobContext) -> None:
         job.session.execute(INSERT, {"job": job.id})
@@ -461,7 +461,7 @@ async def test_a_body_cannot_commit_its_own_transaction(horae: Horae, how: str, 
     assert caught or "the body of a job must not end its transaction" in (failed.error or "")
 
 
-async def test_nor_can_a_coroutine(horae: Horae) -> None:
+async def test_a_coroutine_cannot_commit_its_transaction_either(horae: Horae) -> None:
     @horae.job(transaction="read committed")
     async def greedy(job: JobContext) -> None:
         await job.async_connection.execute(INSERT, {"job": job.id})
@@ -474,7 +474,7 @@ async def test_nor_can_a_coroutine(horae: Horae) -> None:
     assert "the body of a job must not end its transaction" in (failed.error or "")
 
 
-async def test_nor_can_one_with_the_drivers_own_connection(horae: Horae) -> None:
+async def test_the_connection_of_the_driver_cannot_commit_either(horae: Horae) -> None:
     @horae.job(transaction="read committed")
     async def greedy(job: JobContext) -> None:
         await job.async_connection.execute(INSERT, {"job": job.id})
@@ -496,7 +496,7 @@ async def test_nor_can_one_with_the_drivers_own_connection(horae: Horae) -> None
     assert len(effects(horae)) == 1
 
 
-async def test_nor_one_in_a_transaction_of_the_applications_engine(horae: Horae, database: Database) -> None:
+async def test_a_transaction_of_the_applications_engine_cannot_commit_either(horae: Horae, database: Database) -> None:
     with own_engine(database) as engine:
 
         @contextmanager
@@ -517,7 +517,7 @@ async def test_nor_one_in_a_transaction_of_the_applications_engine(horae: Horae,
 
 
 @pytest.mark.parametrize("how", ["connection", "session"])
-async def test_a_body_that_rolls_back_fails_and_says_why(horae: Horae, how: str) -> None:
+async def test_a_body_that_rolls_back_fails_with_the_reason(horae: Horae, how: str) -> None:
     @horae.job(transaction="read committed")
     def wavering(job: JobContext) -> None:
         way: Any = job.connection if how == "connection" else job.session

@@ -100,7 +100,7 @@ class Work:
             await asyncio.sleep(0.05)
 
 
-async def test_a_node_that_ends_jobs_is_not_taken_for_dead(
+async def test_a_node_that_settles_jobs_is_not_declared_dead(
     url: str, small_server: PostgresServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its heartbeat's own connection has been dropped, and no new one can be had for longer than others wait."""
@@ -128,7 +128,7 @@ def nowhere(_self: object) -> None:
     """In the place of a beat."""
 
 
-async def test_settling_is_a_sign_of_life(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_settling_counts_as_a_heartbeat(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a thread that should beat in the helper's place is refused each connection, as others are quicker."""
     monkeypatch.setattr(heartbeat.Heartbeat, "_beat_here", nowhere)
     monkeypatch.setattr(heartbeat, "start_helper", lambda *_: None)

@@ -109,9 +109,7 @@ def test_requests_at_the_same_time_add_each_time_once(hourly: Driver) -> None:
     assert len(set(fired(hourly))) == 24
 
 
-def test_one_that_was_killed_in_the_middle_is_completed_by_another(
-    hourly: Driver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_backfill_is_completed_by_another_node(hourly: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_backfill, "BATCH", 5)
     monkeypatch.setattr("horae.client.schedules.schedules.BATCH", 5)
     add, calls = backfill.add, list[int]()
@@ -135,7 +133,7 @@ def test_one_that_was_killed_in_the_middle_is_completed_by_another(
     assert rows(hourly.horae, "SELECT * FROM horae_backfill_times") == []
 
 
-def test_a_run_goes_on_alone_and_the_newest_time_of_the_schedule_waits_for_it(hourly: Driver) -> None:
+def test_a_backfilled_run_stays_alone_and_the_newest_time_waits(hourly: Driver) -> None:
     ask(hourly, MONDAY - 2 * HOUR, MONDAY)
     hourly.fire_due()
     (claim,) = hourly.claim()
@@ -176,7 +174,7 @@ def test_excluded_times_are_left_out(hourly: Driver) -> None:
     assert run_all(hourly) == 10
 
 
-def test_what_waits_is_taken_back(hourly: Driver) -> None:
+def test_waiting_times_are_withdrawn(hourly: Driver) -> None:
     ask(hourly, MONDAY - 5 * HOUR, MONDAY)
     hourly.run()
     assert hourly.horae.schedules.undo_backfill("hourly") == 4
@@ -184,7 +182,7 @@ def test_what_waits_is_taken_back(hourly: Driver) -> None:
     assert run_all(hourly) == 0
 
 
-def test_there_may_be_nothing_to_take_back(driver: Driver) -> None:
+def test_withdrawing_nothing_is_allowed(driver: Driver) -> None:
     driver.horae.schedules.add("work", name="hourly", every="1h", next_start=MONDAY + HOUR)
     before = driver.get("hourly")
     assert driver.horae.schedules.undo_backfill("hourly") == 0
@@ -224,15 +222,13 @@ def test_a_pause_holds_it_and_resuming_goes_on(hourly: Driver) -> None:
         (datetime(2026, 3, 1), MONDAY, {}, "start .* expected a datetime with a time zone"),  # noqa: DTZ001
     ],
 )
-def test_a_range_that_cannot_be_meant_is_refused(
-    hourly: Driver, start: datetime, end: datetime, options: Any, said: str
-) -> None:
+def test_an_invalid_range_is_refused(hourly: Driver, start: datetime, end: datetime, options: Any, said: str) -> None:
     with pytest.raises(InvalidRequest, match=said):
         ask(hourly, start, end, **options)
     assert rows(hourly.horae, "SELECT * FROM horae_backfill_times") == []
 
 
-def test_what_has_no_past_times_or_is_disabled_is_refused(driver: Driver) -> None:
+def test_a_schedule_without_past_times_or_disabled_is_refused(driver: Driver) -> None:
     driver.horae.schedules.add("work", name="hourly", every="1h")
     with pytest.raises(InvalidRequest, match="counted from the finish has no past times"):
         ask(driver, MONDAY - DAY, MONDAY)

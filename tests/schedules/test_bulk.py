@@ -122,7 +122,7 @@ class TestEnds:
         assert self.end_both(driver, monkeypatch) == set()
         assert_alike(driver)
 
-    def test_what_waits_is_not_forgotten(self, driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_waiting_times_are_not_lost(self, driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
         self.pair(driver, cron=EVERY_MINUTE, catch_up="all")
         driver.clock.advance(minutes=3, seconds=1)
         for left in (2, 1, 0):
@@ -210,7 +210,7 @@ class TestFires:
         ],
     )
     @pytest.mark.parametrize("late", [0, 9])
-    def test_they_write_what_the_others_write(self, driver: Driver, options: dict[str, Any], late: int) -> None:
+    def test_both_ways_write_the_same(self, driver: Driver, options: dict[str, Any], late: int) -> None:
         given: dict[str, Any] = {
             name: value for name, value in ({"cron": EVERY_MINUTE} | options).items() if value is not None
         }
@@ -237,7 +237,7 @@ class TestFires:
         assert [item.due_in for item in fired.not_yet_due] == [pytest.approx(0.1)]
         assert driver.ledger("work") == []
 
-    def test_of_two_who_have_the_same_plan_one_fires(self, driver: Driver) -> None:
+    def test_one_of_two_nodes_with_the_same_plan_fires(self, driver: Driver) -> None:
         key = add(driver)
         plans, others = planned(driver, key), planned(driver, key)
         driver.until_due("work")
@@ -266,7 +266,7 @@ class TestFires:
         assert fire(driver, plans) == BulkFired()
         assert rows(driver.horae, "SELECT 1 FROM horae_ticks WHERE reason = 'on_time'") == []
 
-    def test_what_is_not_plain_is_not_planned(self, driver: Driver) -> None:
+    def test_only_plain_runs_are_planned_in_bulk(self, driver: Driver) -> None:
         running = add(driver, "running")
         driver.clock.advance(minutes=1)
         driver.fire_due()
@@ -297,7 +297,7 @@ class TestFires:
             assert driver.jobs(item.schedule.name) == [(item.fired, "pending")]
 
     @pytest.mark.parametrize("kind", [kind for kind in BAD_SCHEDULES if "version" not in kind])
-    def test_counts_that_were_filled_after_the_plan_was_made_stop_no_other(self, driver: Driver, kind: str) -> None:
+    def test_a_count_filled_after_the_plan_stops_no_other_schedule(self, driver: Driver, kind: str) -> None:
         """The version of the schedule is the same, so its plan fits."""
         keys = [add(driver, name) for name in ("one", "two", "three")]
         plans = planned(driver, *keys)

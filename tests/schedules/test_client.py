@@ -57,7 +57,7 @@ class TestAdd:
             driver.horae.schedules.add("work", cron="0 3 * * *")
         assert len(driver.horae.schedules.list()) == 1
 
-    def test_one_of_two_who_add_it_at_once_is_told(self, driver: Driver) -> None:
+    def test_one_of_two_concurrent_adds_is_refused(self, driver: Driver) -> None:
         answers = at_once([lambda: driver.horae.schedules.add("work", every="10m")] * 4)
         refused = [answer for answer in answers if isinstance(answer, Exception)]
         assert [type(answer) for answer in refused] == [ScheduleAlreadyExists] * 3
@@ -110,7 +110,7 @@ class TestNextStart:
         assert len(driver.run(seconds=60)) == 1
         assert driver.get("work").next_start == first + MINUTE + 10 * MINUTE
 
-    def test_it_is_set_later_and_one_that_is_over_means_at_once(self, driver: Driver) -> None:
+    def test_it_is_set_later_and_a_past_one_means_at_once(self, driver: Driver) -> None:
         driver.horae.schedules.add("work", every="1 day")
         driver.run()
         later = driver.clock.now + 5 * HOUR
@@ -128,7 +128,7 @@ class TestNextStart:
             driver.horae.schedules.alter("work", priority=4, next_start=driver.clock.now)
         assert driver.get("work") == before
 
-    def test_nor_of_one_that_is_not_enabled(self, driver: Driver) -> None:
+    def test_not_for_a_schedule_that_is_disabled(self, driver: Driver) -> None:
         with pytest.raises(InvalidRequest, match="paused"):
             driver.horae.schedules.add("work", every="10m", enabled=False, next_start=driver.clock.now)
         assert driver.horae.schedules.list() == []
@@ -142,13 +142,13 @@ class TestYearsThatAreOver:
             driver.horae.schedules.add("work", cron="* * * * * * 2020", enabled=False)
         assert driver.horae.schedules.list() == []
 
-    def test_nor_is_a_schedule_altered_to_one(self, driver: Driver) -> None:
+    def test_a_schedule_cannot_be_altered_to_one_either(self, driver: Driver) -> None:
         before = driver.horae.schedules.add("work", every="1 day")
         with pytest.raises(CronSyntaxError, match="2020"):
             driver.horae.schedules.alter("work", cron="* * * * * * 2020")
         assert driver.get("work") == before
 
-    def test_one_that_has_run_out_of_times_can_be_altered_otherwise(self, driver: Driver) -> None:
+    def test_an_exhausted_schedule_can_be_altered(self, driver: Driver) -> None:
         driver.horae.schedules.add("work", cron="0 0 12 31 12 * 2026")
         driver.until_due("work")
         driver.run()
@@ -170,7 +170,7 @@ class TestConfig:
         (job_id,) = driver.fire_due()
         assert driver.horae.jobs.get(job_id).params == {"to": "ada", "copies": 2}
 
-    def test_a_type_may_refuse_what_its_model_lets_through(self, driver: Driver) -> None:
+    def test_a_type_may_refuse_parameters_that_its_model_accepts(self, driver: Driver) -> None:
         @driver.horae.register
         class Prune(JobType[Any]):
             type = "prune"
@@ -197,7 +197,7 @@ class TestConfig:
         assert driver.get("send").config == before.config
         assert driver.horae.schedules.alter("send", config={"payload": b"a", "count": 2}).config["count"] == 2
 
-    def test_what_cannot_be_stored_is_refused(self, driver: Driver) -> None:
+    def test_a_value_that_cannot_be_stored_is_refused(self, driver: Driver) -> None:
         @driver.horae.job
         def text(word: str) -> None: ...
 
@@ -219,7 +219,7 @@ class TestAlter:
         assert after.rules.trigger.text == "0 4 * * *; dst_gap=skip"
         assert after.rules.trigger.timezone == "Europe/Berlin"
 
-    def test_what_changes_nothing_keeps_the_next_start(self, driver: Driver) -> None:
+    def test_an_alteration_without_effect_keeps_the_next_start(self, driver: Driver) -> None:
         before = driver.horae.schedules.add("work", every="10m")
         driver.run()
         before = driver.get("work")
@@ -271,7 +271,7 @@ class TestAlter:
         driver.end(claim)
         assert driver.get("work").next_start == driver.clock.now + HOUR
 
-    def test_times_that_had_passed_are_not_judged_by_the_new_rules(self, driver: Driver) -> None:
+    def test_past_times_are_not_decided_by_the_new_rules(self, driver: Driver) -> None:
         driver.horae.schedules.add("work", cron="* * * * *")
         driver.clock.advance(minutes=5, seconds=1)
         after = driver.horae.schedules.alter("work", cron="0 * * * *")
@@ -280,7 +280,7 @@ class TestAlter:
 
 
 class TestPauseAndResume:
-    def test_a_paused_schedule_starts_nothing_and_says_why(self, driver: Driver) -> None:
+    def test_a_paused_schedule_starts_nothing_and_records_the_reason(self, driver: Driver) -> None:
         driver.horae.schedules.add("work", cron="* * * * *")
         paused = driver.horae.schedules.pause("work", "the printer is out")
         assert (paused.state, paused.enabled, paused.next_start) == ("disabled", False, None)
@@ -302,7 +302,7 @@ class TestPauseAndResume:
         assert (after.state, after.enabled, after.next_start) == ("disabled", False, None)
         assert after.statistics.total_successes == 1
 
-    def test_resume_begins_anew_and_makes_up_for_nothing(self, driver: Driver) -> None:
+    def test_a_resume_starts_afresh_and_runs_no_missed_times(self, driver: Driver) -> None:
         driver.horae.schedules.add("work", cron="* * * * *", catch_up="all", max_retries=1)
         driver.until_due("work")
         driver.run(ENDED_BADLY)
@@ -316,7 +316,7 @@ class TestPauseAndResume:
         assert driver.fire_due() == []
         assert driver.ledger("work") == [("fired", 1, "on_time"), ("skipped", 10, "paused")]
 
-    def test_a_schedule_that_used_up_its_retries_gets_them_anew(self, driver: Driver) -> None:
+    def test_a_resume_restores_the_retries(self, driver: Driver) -> None:
         driver.horae.schedules.add("work", every="10m", max_retries=0)
         driver.run(ENDED_BADLY)
         assert driver.get("work").disabled_reason == "retries used up"
@@ -375,7 +375,7 @@ class TestRunNow:
         after = driver.get("work")
         assert (after.state, after.disabled_reason, after.next_start) == ("disabled", "paused", None)
 
-    def test_at_a_nominal_time_it_takes_nothing_away_from_it(self, driver: Driver) -> None:
+    def test_a_run_by_hand_does_not_replace_a_nominal_time(self, driver: Driver) -> None:
         driver.horae.schedules.add("work", cron="* * * * *", overlap="allow_all")
         driver.until_due("work")
         driver.horae.schedules.run_now("work")
@@ -420,7 +420,7 @@ class TestReading:
         assert [item.name for item in driver.horae.schedules.list()] == ["a", "b", "c"]
         assert driver.horae.schedules.list(module="nowhere") == []
 
-    def test_one_that_cannot_be_read_hides_no_other(self, driver: Driver) -> None:
+    def test_an_unreadable_schedule_hides_no_other(self, driver: Driver) -> None:
         for name in ("a", "b"):
             driver.horae.schedules.add("work", name=name, every="10m")
         execute(driver.horae, "UPDATE horae_schedules SET rules = '{\"overlap\": \"someday\"}' WHERE name = 'a'")
@@ -441,7 +441,7 @@ class TestReading:
         rest = driver.horae.schedules.ticks("work", limit=3, before=first[-1].nominal_time)
         assert [entry.nominal_time for entry in rest] == times[3:]
 
-    def test_errors_tell_what_went_wrong_the_newest_first(self, driver: Driver) -> None:
+    def test_errors_are_listed_the_newest_first(self, driver: Driver) -> None:
         driver.horae.schedules.add("work", cron="* * * * *")
         driver.horae.schedules.add("work", name="other", cron="* * * * *")
         for outcome in (ENDED_BADLY, None, ENDED_BADLY):
@@ -513,7 +513,7 @@ def naive() -> datetime:
         ({"every": "10m", "name": 7}, InvalidRequest, "name 7"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_by_name(
+def test_invalid_options_are_refused_by_name(
     schedules: Schedules, given: dict[str, Any], error: type[HoraeError], said: str
 ) -> None:
     with pytest.raises(error, match=said):
@@ -543,7 +543,7 @@ def schedules(migrated_sqlite: Path, tmp_path_factory: pytest.TempPathFactory) -
         yield horae.schedules
 
 
-def test_who_asks_for_what_is_not_there_is_told(driver: Driver) -> None:
+def test_an_unknown_schedule_or_type_is_refused(driver: Driver) -> None:
     schedules = driver.horae.schedules
     with pytest.raises(UnknownJobType, match="'nothing'"):
         schedules.add("nothing", every="10m")
@@ -582,7 +582,7 @@ async def test_coroutines_have_the_same_verbs(driver: Driver) -> None:
     assert await aio.list() == []
 
 
-def test_what_one_process_adds_another_finds(driver: Driver) -> None:
+def test_a_schedule_added_by_one_process_is_found_by_another(driver: Driver) -> None:
     with application(driver.database) as other:
 
         @other.job

@@ -86,7 +86,7 @@ class TestSetBack:
 
 @pytest.mark.parametrize("step", [BACK, 0.0, HOUR])
 @pytest.mark.parametrize("state", [JobState.FINISHED, JobState.FAILED, JobState.PENDING])
-def test_what_a_body_took_is_what_its_process_measured(driver: Driver, step: float, state: JobState) -> None:
+def test_a_duration_is_measured_by_the_process_of_the_body(driver: Driver, step: float, state: JobState) -> None:
     claim = claimed(driver, max_attempts=2)
     driver.clock.advance(seconds=2.5 + step)
     outcome = AttemptOutcome.FINISHED if state is JobState.FINISHED else AttemptOutcome.FAILED

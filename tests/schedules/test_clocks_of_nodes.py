@@ -55,7 +55,7 @@ class TestWhenANodeLooks:
     def lone(self, horae: Horae) -> Controller:
         return Controller(horae.components.database, NodeId("here"), Signals(), ControllerTiming(), Random(1))
 
-    async def test_at_the_ring_every_five_seconds_and_at_all_once_a_minute(
+    async def test_the_ring_is_read_every_five_seconds_and_everything_once_a_minute(
         self, lone: Controller, hand: Hand, looks: list[str]
     ) -> None:
         for _ in range(600):  # a minute, by tenths of a second
@@ -70,7 +70,7 @@ class TestWhenANodeLooks:
         timing = ControllerTiming()
         assert timing.horizon > timing.reload + timing.ring_every
 
-    async def test_at_all_once_the_ring_is_another(
+    async def test_everything_is_read_when_the_ring_changes(
         self, lone: Controller, hand: Hand, looks: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         await look(lone)
@@ -86,7 +86,7 @@ class TestWhenANodeLooks:
         await look(lone)
         assert looks.count("due") == 2  # the same ring
 
-    async def test_at_what_has_changed_at_once(self, lone: Controller, looks: list[str]) -> None:
+    async def test_changes_are_read_at_once(self, lone: Controller, looks: list[str]) -> None:
         await look(lone)
         lone.reread([7])
         await look(lone)

@@ -116,7 +116,7 @@ def tick_never() -> None: ...
 
 
 class TestBodies:
-    async def test_a_body_knows_the_time_that_it_stands_for(self, horae: Horae) -> None:
+    async def test_a_body_knows_its_nominal_time(self, horae: Horae) -> None:
         told = Record[tuple[int, datetime | None]]()
 
         @horae.job
@@ -201,7 +201,7 @@ class TestEnds:
             after = await ended(horae, "wait_long")
         assert (after.enabled, after.statistics.total_failures, after.statistics.consecutive_failures) == (True, 1, 0)
 
-    async def test_an_end_in_the_bodys_own_transaction_is_told_to_the_owner(self, horae: Horae) -> None:
+    async def test_an_end_in_the_bodys_own_transaction_reaches_the_owner(self, horae: Horae) -> None:
         """No node settles such a run, so none learns of its schedule by itself."""
         changed = list[int]()
 
@@ -234,7 +234,7 @@ class TestOverlap:
         assert first.state == "cancelled"
         assert first.cancelled_by == f"schedule {name}"
 
-    async def test_a_job_that_nobody_takes_makes_room_too(self, horae: Horae) -> None:
+    async def test_a_job_that_is_not_claimed_makes_room_too(self, horae: Horae) -> None:
         """Its node only fires; no worker knows of the job that waits."""
         add_type(horae)
         horae.schedules.add("work", cron="* * * * * *", overlap="cancel_other")
@@ -249,7 +249,7 @@ class TestOverlap:
 
 
 class TestBadOnes:
-    async def test_they_stop_no_other(self, horae: Horae, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_unreadable_schedules_stop_no_other(self, horae: Horae, caplog: pytest.LogCaptureFixture) -> None:
         ran = add_type(horae)
 
         @horae.job
@@ -291,9 +291,7 @@ class TestBadOnes:
 
 
 class TestHints:
-    async def test_what_another_process_adds_and_changes_is_seen_at_once(
-        self, horae: Horae, plain_database: Database
-    ) -> None:
+    async def test_changes_of_another_process_are_seen_at_once(self, horae: Horae, plain_database: Database) -> None:
         ran = add_type(horae)
         with application(plain_database) as elsewhere:
             add_type(elsewhere)
@@ -339,7 +337,7 @@ class TestTwoNodes:
         monkeypatch.setattr(Ring, "partitions_of", lambda *_: everything)
 
     @pytest.mark.usefixtures("greedy")
-    async def test_that_both_own_everything_make_each_tick_once(self, horae: Horae, plain_database: Database) -> None:
+    async def test_two_owners_of_everything_make_each_tick_once(self, horae: Horae, plain_database: Database) -> None:
         ran = add_type(horae)
         with application(plain_database) as other:
             also_ran = add_type(other)
@@ -368,7 +366,7 @@ class TestTwoNodes:
 
 
 class TestTrouble:
-    async def test_a_database_that_was_away_costs_no_reload(
+    async def test_an_outage_of_the_database_causes_no_reload(
         self, horae: Horae, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         ran = add_type(horae)
@@ -381,7 +379,7 @@ class TestTrouble:
             await ran.reaches(1)
         assert set(away.values()) == {0}
 
-    async def test_a_failed_look_at_a_hint_is_repeated(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_a_failed_query_after_a_hint_is_repeated(self, horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
         ran = add_type(horae)
         away = {"due_among": 1}
         async with running_node(horae):
@@ -410,7 +408,7 @@ class TestTrouble:
             release.set()
         assert len(asked) <= 5  # at the start, when it should have ended, a second later; not five times a second
 
-    async def test_what_is_learnt_while_all_is_read_anew_is_not_forgotten(
+    async def test_a_change_during_a_reload_is_kept(
         self, plain_database: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """What is being read may be older: here it says that nothing is due."""

@@ -205,7 +205,9 @@ def test_a_function_that_a_clock_cannot_call_is_a_schema_error(shop: Horae, func
         (lambda shop: shop.every("1m", dst_gap="skip"), InvalidRequest, "dst_gap does not go with every"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_at_once(shop: Horae, declare: Any, error: type[Exception], said: str) -> None:
+def test_an_invalid_declaration_is_refused_at_once(
+    shop: Horae, declare: Any, error: type[Exception], said: str
+) -> None:
     with pytest.raises(error, match=said):
         declare(shop)
 

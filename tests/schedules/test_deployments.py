@@ -82,7 +82,7 @@ class TestDeploy:
         assert [driver.get("purge"), driver.get("bill")] == before
         assert len(driver.horae.deployments.list()) == 1
 
-    def test_what_did_not_change_keeps_all_it_has(self, driver: Driver, version: Version) -> None:
+    def test_an_unchanged_schedule_keeps_everything(self, driver: Driver, version: Version) -> None:
         version(purge="* * * * *", bill={"every": "10m"}).deploy()
         finish(driver)
         driver.until_due("purge")
@@ -120,7 +120,7 @@ class TestDeploy:
         assert (after.next_start, after.priority) == (MONDAY + 60 * MINUTE, 7)
         assert after.rules.overlap == "buffer_one"
 
-    def test_at_the_instant_of_a_tick_it_is_fired_once_or_said_why_not(self, driver: Driver, version: Version) -> None:
+    def test_a_deployment_at_a_tick_fires_it_once_or_records_why_not(self, driver: Driver, version: Version) -> None:
         version(purge="* * * * *").deploy()
         driver.until_due("purge")
         version(purge="* * * * *", bill="0 3 * * *").deploy()
@@ -169,7 +169,7 @@ class TestRemoved:
         assert [state for _, state in driver.jobs("purge")] == ["cancelled"] * 3
         assert driver.get("purge").statistics.total_crashes == 0
 
-    def test_one_that_comes_back_is_the_same_and_makes_up_for_nothing(self, driver: Driver, version: Version) -> None:
+    def test_a_restored_schedule_is_the_same_and_runs_no_missed_times(self, driver: Driver, version: Version) -> None:
         version(purge="* * * * *").deploy()
         driver.until_due("purge")
         finish(driver)
@@ -209,7 +209,7 @@ class TestRemoved:
 
 
 class TestPausedByHand:
-    def test_it_stays_so_whatever_is_deployed(self, driver: Driver, version: Version) -> None:
+    def test_a_disabled_schedule_stays_so_after_any_deployment(self, driver: Driver, version: Version) -> None:
         version(purge="* * * * *").deploy()
         driver.horae.schedules.pause("purge", "not this week")
         version(purge="*/5 * * * *").deploy()
@@ -217,7 +217,7 @@ class TestPausedByHand:
         assert (after.enabled, after.disabled_reason, after.pause_note) == (False, "paused", "not this week")
         assert driver.horae.schedules.resume("purge").next_start == MONDAY + 5 * MINUTE
 
-    def test_nor_does_scaling_enable_it(self, driver: Driver, version: Version) -> None:
+    def test_scaling_does_not_enable_a_disabled_schedule(self, driver: Driver, version: Version) -> None:
         key = version(purge="* * * * *", bill="* * * * *").deploy().deployment.key
         driver.horae.schedules.pause("purge", "not this week")
         for replicas in (2, 0, 1):
@@ -227,7 +227,7 @@ class TestPausedByHand:
         version(purge="* * * * *").deploy(min_replicas=0)
         assert driver.get("purge").disabled_reason == "paused"
 
-    def test_what_used_up_its_retries_stays_so(self, driver: Driver, version: Version) -> None:
+    def test_a_schedule_without_retries_left_stays_disabled(self, driver: Driver, version: Version) -> None:
         version(purge={"every": "1m", "max_retries": 0}).deploy()
         driver.fire_due()
         (claim,) = driver.claim(types=("purge",))
@@ -245,7 +245,7 @@ class TestPausedByHand:
         version(purge="0 0 12 2 3 * 2027").deploy()
         assert driver.get("purge").enabled
 
-    def test_one_whose_years_are_over_is_deployed_disabled_and_named_in_the_log(
+    def test_an_exhausted_schedule_is_deployed_disabled_and_logged(
         self, driver: Driver, version: Version, caplog: pytest.LogCaptureFixture
     ) -> None:
         """A program whose code names a year goes on when the year is over."""
@@ -290,7 +290,7 @@ class TestScale:
         driver.horae.deployments.scale(deployed.deployment.key, 1)
         assert driver.get("purge").next_start == MONDAY + 11 * MINUTE
 
-    def test_what_cannot_be_scaled(self, driver: Driver, version: Version) -> None:
+    def test_an_invalid_scaling_is_refused(self, driver: Driver, version: Version) -> None:
         old = version(purge="* * * * *").deploy().deployment.key
         version(purge="0 * * * *").deploy()
         with pytest.raises(InvalidRequest, match="has ended"):
@@ -375,7 +375,7 @@ class TestTwoVersions:
         with pytest.raises(ScheduleAlreadyExists):
             driver.horae.schedules.add("work", name="purge", every="10m")
 
-    def test_one_that_cannot_be_read_is_declared_anew(self, driver: Driver, version: Version) -> None:
+    def test_an_unreadable_schedule_is_declared_again(self, driver: Driver, version: Version) -> None:
         version(purge="* * * * *", bill="* * * * *").deploy()
         execute(driver.horae, "UPDATE horae_schedules SET rules = '{}' WHERE name = 'purge'")
         version(purge="0 * * * *", bill="0 * * * *").deploy()

@@ -87,7 +87,7 @@ class TestOneFire:
 
 
 class TestRivals:
-    def test_who_all_fire_at_once_make_each_tick_once(self, driver: Driver) -> None:
+    def test_nodes_that_fire_at_once_make_each_tick_once(self, driver: Driver) -> None:
         for number in range(20):
             driver.horae.schedules.add("work", name=f"s{number}", cron="* * * * *")
         ids = [schedule.id for schedule in driver.horae.schedules.list()]
@@ -183,7 +183,7 @@ class TestBadOnes:
             "trigger_kind = 'interval'",
         ],
     )
-    def test_one_that_cannot_be_read_stops_no_other(self, driver: Driver, harm: str) -> None:
+    def test_an_unreadable_schedule_stops_no_other(self, driver: Driver, harm: str) -> None:
         for name in ("a", "bad", "z"):
             driver.horae.schedules.add("work", name=name, cron="* * * * *")
         execute(driver.horae, f"UPDATE horae_schedules SET {harm} WHERE name = 'bad'")
@@ -214,7 +214,7 @@ class TestBadOnes:
         assert len(driver.database.transact(run_ending.end_unreported, 10)) == 1
         assert (driver.get("bad").state, driver.get("bad").statistics.total_successes) == ("idle", 1)
 
-    def test_a_type_that_nobody_knows_keeps_its_own_job_waiting_only(self, driver: Driver) -> None:
+    def test_only_jobs_of_an_unknown_type_wait(self, driver: Driver) -> None:
         @driver.horae.job
         def forgotten() -> None: ...
 
@@ -274,7 +274,7 @@ class TestLedger:
         assert fired == {job_id for job_id, _ in driver.jobs("work")}
         assert added.id == driver.get("work").id
 
-    def test_a_tick_is_stored_once_whatever_asks(self, driver: Driver) -> None:
+    def test_a_tick_is_stored_once(self, driver: Driver) -> None:
         driver.horae.schedules.add("work", cron="* * * * *", overlap="allow_all")
         driver.until_due("work")
         driver.run()
@@ -304,7 +304,7 @@ class TestExhausted:
         driver.run()
         assert (driver.get("work").disabled_reason, driver.get("work").statistics.total_successes) == ("exhausted", 1)
 
-    def test_one_whose_years_were_over_when_it_was_resumed(self, driver: Driver) -> None:
+    def test_a_schedule_exhausted_when_resumed_is_disabled(self, driver: Driver) -> None:
         driver.horae.schedules.add("work", cron="0 0 12 31 12 * 2026")
         driver.horae.schedules.pause("work")
         driver.clock.advance(days=400)
@@ -334,7 +334,7 @@ class TestClockSteps:
         assert len(moments) == len(set(moments)) >= 5
 
 
-def test_what_is_due_is_found_by_partition_or_by_id(driver: Driver) -> None:
+def test_due_schedules_are_found_by_partition_or_by_id(driver: Driver) -> None:
     ids = [
         driver.horae.schedules.add("work", name=f"s{n}", every="1h", initial_start=MONDAY + n * MINUTE).id
         for n in range(5)

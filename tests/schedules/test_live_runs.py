@@ -32,7 +32,7 @@ def fire_at_the_next_minute(driver: Driver) -> list[int]:
 
 class TestChangeOfOverlap:
     @pytest.mark.parametrize("overlap", ONE_AT_A_TIME)
-    def test_the_one_run_that_goes_on_keeps_others_from_starting(self, driver: Driver, overlap: Overlap) -> None:
+    def test_the_only_open_run_keeps_others_from_starting(self, driver: Driver, overlap: Overlap) -> None:
         driver.horae.schedules.add("work", cron=EVERY_MINUTE, overlap=ALLOW_ALL)
         (job,) = fire_at_the_next_minute(driver)
         (claim,) = driver.claim()
@@ -47,7 +47,7 @@ class TestChangeOfOverlap:
         assert (after.statistics.total_successes, after.statistics.total_crashes) == (1, 0)
         assert after.statistics.total_duration == timedelta(seconds=61)
 
-    def test_it_is_refused_while_several_go_on_and_leaves_all_as_it_was(self, driver: Driver) -> None:
+    def test_it_is_refused_while_several_runs_are_open_and_changes_nothing(self, driver: Driver) -> None:
         driver.horae.schedules.add("work", cron=EVERY_MINUTE, overlap=ALLOW_ALL)
         fire_at_the_next_minute(driver)
         (second,) = fire_at_the_next_minute(driver)
@@ -62,7 +62,7 @@ class TestChangeOfOverlap:
         driver.end(claims[1])
         assert (driver.get("work").state, driver.get("work").statistics.total_successes) == ("idle", 2)
 
-    def test_none_that_goes_on_is_in_no_way(self, driver: Driver) -> None:
+    def test_without_an_open_run_it_starts(self, driver: Driver) -> None:
         driver.horae.schedules.add("work", cron=EVERY_MINUTE, overlap=ALLOW_ALL)
         driver.until_due("work")
         driver.run()

@@ -89,7 +89,7 @@ class TestPlannedAhead:
                 await until_stored(horae, lambda: fewest_runs(horae) >= 4)
         check_all(horae)
 
-    async def test_what_a_rival_has_fired_is_not_locked_again(
+    async def test_schedules_fired_by_another_node_are_not_locked_again(
         self, horae: Horae, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         happened, fire, long_way, ask = Record[tuple[str, set[int]]](), bulk_firing.fire, firing.fire, firing.due_among
@@ -120,7 +120,7 @@ class TestPlannedAhead:
                 assert not looked or looked[0][0] == "asked"
         check_all(horae)
 
-    async def test_a_plan_that_the_database_refuses_is_made_anew(
+    async def test_a_plan_that_the_database_refuses_is_made_again(
         self, horae: Horae, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         refused = list[int]()
@@ -230,7 +230,7 @@ class TestEndsWait:
             desk.settler.close()
         assert sum(desk.written) == 4
 
-    async def test_many_due_schedules_hold_ends_back_until_they_have_fired(
+    async def test_many_due_schedules_delay_ends_until_they_have_fired(
         self, horae: Horae, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         free = list[bool]()

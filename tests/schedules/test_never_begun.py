@@ -103,7 +103,7 @@ def test_it_moves_no_count_and_no_streak(
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_by_hand_it_moves_nothing_at_all(driver: Driver, end: Callable[[Driver, int], None]) -> None:
+def test_a_run_by_hand_moves_nothing(driver: Driver, end: Callable[[Driver, int], None]) -> None:
     driver.horae.schedules.add("work", every="1h")
     driver.run(ENDED_BADLY)
     before = driver.get("work")
@@ -142,7 +142,7 @@ def test_a_run_in_a_paused_queue_is_open_however_long_it_waits(driver: Driver) -
     assert stored(driver) == Statistics(last_finish=driver.clock.now)
 
 
-def test_a_run_that_its_dead_node_had_not_begun_goes_on_waiting(driver: Driver) -> None:
+def test_a_run_not_begun_by_its_dead_node_keeps_waiting(driver: Driver) -> None:
     driver.horae.schedules.add("work", cron="0 * * * *")
     driver.until_due("work")
     driver.fire_due()
@@ -190,7 +190,7 @@ def test_a_run_that_waits_for_another_attempt_has_begun(driver: Driver, claimed_
     assert len(arrange.attempts(driver.database, JobId(job_id))) == 1
 
 
-def test_others_go_on_beside_it(driver: Driver) -> None:
+def test_other_runs_continue_beside_it(driver: Driver) -> None:
     driver.horae.schedules.add("work", cron="* * * * *", overlap=Overlap.ALLOW_ALL)
     made: list[int] = []
     for _ in range(3):

@@ -45,7 +45,7 @@ def test_a_new_declaration_of_a_field_counts_and_the_other_fields_stay_changed(
     assert purge.overrides.keys() == {"priority", "trigger"}
 
 
-def test_reset_takes_the_changes_back(driver: Driver, version: Version) -> None:
+def test_reset_undoes_the_changes(driver: Driver, version: Version) -> None:
     shop = version(purge={"cron": "0 3 * * *", "jitter": "5m"})
     shop.deploy()
     declared = driver.get("purge")
@@ -63,7 +63,7 @@ def test_a_change_back_to_the_declared_value_is_no_override(driver: Driver, vers
     assert shop.schedules.alter("purge", priority=0).overrides == {}
 
 
-def test_a_change_that_no_longer_fits_gives_way(
+def test_a_change_that_no_longer_fits_is_dropped(
     driver: Driver, version: Version, caplog: pytest.LogCaptureFixture
 ) -> None:
     shop = version(purge={"every": "10m", "fixed": True})
@@ -82,7 +82,7 @@ def report(region: str) -> None: ...
 def report_with_days(region: str, days: int) -> None: ...
 
 
-def test_changed_parameters_survive_only_if_the_function_still_takes_them(version: Version) -> None:
+def test_changed_parameters_survive_only_if_the_function_accepts_them(version: Version) -> None:
     for function, params, hour in (
         (report, {"region": "eu"}, 3),
         (report, {"region": "eu"}, 4),

@@ -69,7 +69,7 @@ class TestOverlap:
     @pytest.mark.parametrize(
         ("overlap", "stop"), [(Overlap.CANCEL_OTHER, Stop.CANCEL), (Overlap.TERMINATE_OTHER, Stop.TERMINATE)]
     )
-    def test_the_other_is_told_to_stop_and_makes_room(self, driver: Driver, overlap: Overlap, stop: Stop) -> None:
+    def test_the_other_run_is_cancelled_and_makes_room(self, driver: Driver, overlap: Overlap, stop: Stop) -> None:
         begin(driver, overlap=overlap)
         (claim,) = driver.claim()
         driver.clock.advance(minutes=1)
@@ -84,7 +84,7 @@ class TestOverlap:
         statistics = driver.get("work").statistics
         assert (statistics.total_failures, statistics.consecutive_failures) == (1, 0)
 
-    def test_what_ignores_the_order_is_asked_again_at_the_next_time(self, driver: Driver) -> None:
+    def test_a_run_that_ignores_its_cancel_gets_it_again_at_the_next_time(self, driver: Driver) -> None:
         begin(driver, overlap="terminate_other")
         driver.claim()
         for _ in range(3):
@@ -93,7 +93,7 @@ class TestOverlap:
             assert (decided.stop, decided.schedule.state) == (Stop.TERMINATE, "terminating")
         assert driver.ledger("work") == [("fired", 1, "on_time")]
 
-    def test_a_run_that_no_node_has_taken_makes_room_at_once(self, driver: Driver) -> None:
+    def test_a_run_that_is_not_claimed_makes_room_at_once(self, driver: Driver) -> None:
         begin(driver, overlap="cancel_other")
         driver.clock.advance(minutes=1)
         (decided,) = driver.fire(driver.get("work").id)
@@ -159,25 +159,25 @@ class TestCatchUp:
         assert driver.ledger("work")[1:] == [("coalesced", 9, "catch_up"), ("fired", 1, "on_time")]
         assert driver.get("work").next_start == MONDAY + 12 * MINUTE
 
-    def test_a_run_that_is_really_late_says_so(self, driver: Driver) -> None:
+    def test_a_late_run_is_recorded_as_late(self, driver: Driver) -> None:
         driver.horae.schedules.add("work", cron="0 * * * *")
         driver.clock.set(MONDAY + 90 * MINUTE)
         driver.run()
         assert driver.ledger("work") == [("fired", 1, "late")]
 
-    def test_none_waits_for_the_next_time(self, driver: Driver) -> None:
+    def test_catch_up_none_waits_for_the_next_time(self, driver: Driver) -> None:
         assert self.after_outage(driver, 10.75, catch_up="none") == []
         assert driver.ledger("work")[1:] == [("missed", 10, "catch_up_none")]
         assert driver.get("work").next_start == MONDAY + 12 * MINUTE
 
-    def test_none_still_fires_what_is_hardly_late(self, driver: Driver) -> None:
+    def test_catch_up_none_still_fires_hardly_late_times(self, driver: Driver) -> None:
         assert self.after_outage(driver, 10.25, catch_up="none") == [MONDAY + 11 * MINUTE]
 
-    def test_all_makes_up_for_each(self, driver: Driver) -> None:
+    def test_catch_up_all_runs_each_missed_time(self, driver: Driver) -> None:
         assert self.after_outage(driver, catch_up="all") == [MONDAY + number * MINUTE for number in range(2, 12)]
         assert {reason for _, _, reason in driver.ledger("work")[1:]} <= {"catch_up", "on_time"}
 
-    def test_all_makes_up_for_so_many_at_most_the_newest(self, driver: Driver) -> None:
+    def test_catch_up_all_runs_at_most_the_limit_the_newest(self, driver: Driver) -> None:
         found = self.after_outage(driver, catch_up="all", catch_up_limit=3)
         assert found == [MONDAY + number * MINUTE for number in (9, 10, 11)]
         assert driver.ledger("work")[1] == ("missed", 7, "limit")
@@ -187,7 +187,7 @@ class TestCatchUp:
         found = self.after_outage(driver, catch_up=policy, catch_up_window="4m")
         assert found == [MONDAY + number * MINUTE for number in made_up]
 
-    def test_last_makes_up_for_nothing_past_the_window(self, driver: Driver) -> None:
+    def test_catch_up_last_runs_nothing_past_the_window(self, driver: Driver) -> None:
         driver.horae.schedules.add("work", cron="0 * * * *", catch_up_window="30m")
         driver.clock.set(MONDAY + 100 * MINUTE)
         assert driver.fire_due() == []
@@ -201,7 +201,7 @@ class TestCatchUp:
         found = rows(driver.horae, "SELECT decision, count FROM horae_ticks ORDER BY nominal_time")
         assert [(row.decision, row.count) for row in found] == [("coalesced", 3 * 86_400 - 1), ("fired", 1)]
 
-    def test_an_interval_of_a_finish_makes_up_for_nothing(self, driver: Driver) -> None:
+    def test_an_interval_from_the_finish_runs_no_missed_times(self, driver: Driver) -> None:
         driver.horae.schedules.add("work", every="10m")
         driver.run()
         driver.clock.advance(hours=5)
@@ -222,7 +222,7 @@ class TestJitter:
             delays.append(due - driver.entries(name)[-1].nominal_time)
         return delays
 
-    def test_it_is_bounded_and_the_same_for_each_who_asks(self, driver: Driver) -> None:
+    def test_jitter_is_bounded_and_the_same_for_every_node(self, driver: Driver) -> None:
         found: list[list[timedelta]] = []
         for name in ("one", "two", "one"):
             driver.clock.set(MONDAY)

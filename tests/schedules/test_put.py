@@ -75,7 +75,7 @@ def test_a_declared_schedule_is_not_put(driver: Driver, version: Version) -> Non
         ({"every": "10m", "next_start": None}, InvalidRequest, "next_start is a change that is made once"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(driver: Driver, options: Any, error: type[Exception], said: str) -> None:
+def test_invalid_values_are_refused(driver: Driver, options: Any, error: type[Exception], said: str) -> None:
     with pytest.raises(error, match=said):
         driver.horae.schedules.put("nightly", "work", **options)
     assert driver.horae.schedules.list() == []

@@ -65,7 +65,9 @@ async def test_a_node_that_only_works_is_no_owner(horae: Horae, plain_database: 
             assert horae.components.database.autocommit(nodes.schedulers) == [first.id]
 
 
-async def test_the_dead_are_represented_by_the_second_owner(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_partitions_of_a_dead_node_belong_to_the_second_owner(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A node that has fallen silent stays on the ring for a while: nothing waits for its being struck off."""
     ran = add_type(horae)
     monkeypatch.setattr(nodes, "schedulers", lambda _: sorted([NodeId("asleep"), *living]))
@@ -78,9 +80,7 @@ async def test_the_dead_are_represented_by_the_second_owner(horae: Horae, monkey
         await ran.reaches(8)
 
 
-async def test_a_node_that_is_missing_from_its_own_list_looks_after_everything(
-    horae: Horae, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_node_missing_from_its_own_list_owns_everything(horae: Horae, monkeypatch: pytest.MonkeyPatch) -> None:
     ran = add_type(horae)
     monkeypatch.setattr(nodes, "schedulers", lambda _: [NodeId("one"), NodeId("two"), NodeId("three")])
     for number in range(8):
@@ -89,7 +89,7 @@ async def test_a_node_that_is_missing_from_its_own_list_looks_after_everything(
         await ran.reaches(8)
 
 
-async def test_what_a_node_owned_goes_on_when_it_leaves(horae: Horae, plain_database: Database) -> None:
+async def test_schedules_continue_when_their_node_leaves(horae: Horae, plain_database: Database) -> None:
     ran = add_type(horae)
     with application(plain_database) as other:
         also_ran = add_type(other)

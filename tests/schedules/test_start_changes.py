@@ -33,7 +33,7 @@ def test_exactly_the_next_time_is_skipped(hourly: Driver) -> None:
     assert not hourly.horae.audit().findings
 
 
-def test_a_skip_is_taken_back(hourly: Driver) -> None:
+def test_a_skip_is_undone(hourly: Driver) -> None:
     hourly.horae.schedules.skip_next("hourly")
     view = hourly.horae.schedules.undo_skip("hourly")
     assert (view.next_start, view.change, view.skips()) == (ELEVEN, None, [])
@@ -52,7 +52,7 @@ def test_while_a_run_executes_the_time_after_it_is_skipped(hourly: Driver) -> No
     assert hourly.ledger("hourly") == [("fired", 1, "on_time"), ("skipped", 1, "requested"), ("fired", 1, "on_time")]
 
 
-def test_a_time_that_is_skipped_is_not_taken_for_a_retry(hourly: Driver) -> None:
+def test_a_skipped_time_is_not_confused_with_a_retry(hourly: Driver) -> None:
     hourly.until_due("hourly")
     hourly.run(ENDED_BADLY)
     hourly.horae.schedules.skip_next("hourly")
@@ -94,7 +94,7 @@ def test_a_moved_start_waits_for_a_run_by_hand(hourly: Driver) -> None:
     assert [reason for _, _, reason in hourly.ledger("hourly")] == ["manual", "moved"]
 
 
-def test_a_moved_start_is_taken_back(hourly: Driver) -> None:
+def test_a_moved_start_is_undone(hourly: Driver) -> None:
     hourly.horae.schedules.alter("hourly", next_start=MONDAY + 5 * HOUR)
     assert hourly.horae.schedules.undo_skip("hourly").next_start == ELEVEN
     assert hourly.horae.schedules.alter("hourly", next_start=MONDAY).next_start == MONDAY

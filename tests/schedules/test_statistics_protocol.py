@@ -27,7 +27,7 @@ def counts(driver: Driver, name: str = "work") -> tuple[int, int, int, int]:
 
 
 class TestEachEnd:
-    def test_the_start_counts_a_crash_and_the_end_takes_it_back(self, driver: Driver) -> None:
+    def test_the_start_counts_a_crash_and_the_end_removes_it(self, driver: Driver) -> None:
         driver.horae.schedules.add("work", every="10m")
         assert counts(driver) == (0, 0, 0, 0)
         driver.fire_due()
@@ -59,7 +59,7 @@ class TestEachEnd:
             (CRASHED, (1, 0, 0, 1), 1),
         ],
     )
-    def test_what_each_end_leaves(
+    def test_statistics_after_each_kind_of_end(
         self, driver: Driver, outcome: Outcome | None, expected: tuple[int, int, int, int], streak: int
     ) -> None:
         driver.horae.schedules.add("work", every="10m")
@@ -196,7 +196,7 @@ class TestCrash:
         assert wait is not None
         assert 7 * SECOND <= wait - driver.clock.now <= 9 * SECOND
 
-    def test_a_cron_schedule_goes_on_with_its_next_time(self, driver: Driver) -> None:
+    def test_a_cron_schedule_continues_with_its_next_time(self, driver: Driver) -> None:
         driver.horae.schedules.add("work", cron="* * * * *")
         driver.until_due("work")
         driver.run(CRASHED, age=20 * SECOND)
@@ -236,7 +236,7 @@ class TestCrash:
         assert len(driver.database.transact(run_ending.end_unreported, 10)) == 1
         assert counts(driver) == expected
 
-    def test_one_whose_body_goes_on_is_not_lost(self, driver: Driver) -> None:
+    def test_a_run_whose_body_continues_is_not_lost(self, driver: Driver) -> None:
         driver.horae.schedules.add("work", cron="* * * * *")
         driver.until_due("work")
         driver.fire_due()

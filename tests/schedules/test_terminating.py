@@ -39,7 +39,7 @@ def state(horae: Horae, name: str = "deaf") -> str:
     return horae.schedules.get(name).state
 
 
-async def test_a_person_who_cancels_the_job(horae: Horae, deaf: Deaf) -> None:
+async def test_a_user_cancels_the_job(horae: Horae, deaf: Deaf) -> None:
     horae.schedules.add("deaf", cron="0 0 1 1 *")
     async with running_node(horae):
         job_id = await horae.aio.schedules.run_now("deaf")
@@ -94,7 +94,7 @@ def test_a_run_that_is_tried_again_executes_again(driver: Driver) -> None:
 
 
 @pytest.mark.parametrize("overlap", ["cancel_other", "allow_all"])
-async def test_a_policy_tells_its_one_run(horae: Horae, overlap: str) -> None:
+async def test_a_policy_stops_its_only_run(horae: Horae, overlap: str) -> None:
     begun, release = Record[int](), threading.Event()
 
     @horae.job

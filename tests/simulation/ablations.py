@@ -177,7 +177,7 @@ IN_SUITE: Final = (
     Ablation(
         "tick-without-key", "a second decision about one nominal time is refused by unique keys",
         instead(ticks, "add", removals.add_ticks_without_keys),
-        test="tests/schedules/test_firing.py::TestLedger::test_a_tick_is_stored_once_whatever_asks",
+        test="tests/schedules/test_firing.py::TestLedger::test_a_tick_is_stored_once",
     ),
     Ablation(
         "unfenced-hand-back", "a job is handed back only under its lease",
@@ -202,7 +202,7 @@ IN_SUITE: Final = (
     Ablation(
         "late-transaction-commits", "the transaction of a body is rolled back if its lease is lost",
         instead(runner, "settle_within", removals.settle_anyway),
-        test="tests/runtime/test_transactions.py::test_a_lost_lease_takes_the_effects_back",
+        test="tests/runtime/test_transactions.py::test_a_lost_lease_rolls_the_effects_back",
     ),
     Ablation(
         "body-may-commit", "a body cannot commit its own transaction",
@@ -216,11 +216,11 @@ IN_SUITE: Final = (
     Ablation(
         "key-unlocked", "one transaction at a time decides whether a job with a key is a duplicate",
         time_removals.deciding_without_the_lock,
-        test="tests/client/test_debounce.py::test_rivals_share_one_job[postgresql]",
+        test="tests/client/test_debounce.py::test_concurrent_debounces_share_one_job[postgresql]",
     ),
     Ablation(
         "keep-ignored", "ended jobs are kept as long as their type says", time_removals.keeping_all_alike,
-        test="tests/client/test_keep.py::test_each_job_is_kept_as_its_type_says_for_its_state[sqlite]",
+        test="tests/client/test_keep.py::test_each_job_is_kept_as_its_type_declares_for_its_state[sqlite]",
     ),
     Ablation(
         "then-outside-transaction", "the job after a group is released in the transaction that ends the last member",

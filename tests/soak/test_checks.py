@@ -42,7 +42,7 @@ def execute(engine: Engine, statement: str) -> None:
 
 
 class TestHistory:
-    def test_what_the_clean_up_deletes_is_put_back(self, horae: Horae, engine: Engine) -> None:
+    def test_rows_deleted_by_the_clean_up_are_restored(self, horae: Horae, engine: Engine) -> None:
         history.keep_deleted_rows(engine)
         horae.schedules.add(application.paced, name="often", every="1h", fixed=True, config={"seconds": [0.0]})
         job = horae.jobs.start("transactional", seed=1, sync=True)
@@ -115,7 +115,7 @@ def test_unexpected_lines_of_a_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("at", "found"), [(9.0, False), (10.0, True), (14.9, True), (15.1, False)])
-def test_what_happens_shortly_after_a_fault_is_disturbed(at: float, found: bool) -> None:  # noqa: FBT001
+def test_measurements_soon_after_a_fault_are_marked_as_disturbed(at: float, found: bool) -> None:  # noqa: FBT001
     assert disturbed(at, [Disturbance("kill", 10.0, 12.0)]) is found
 
 

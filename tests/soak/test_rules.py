@@ -109,7 +109,7 @@ def test_durations(seconds: Sequence[float], kept: bool | None) -> None:  # noqa
     assert verdict.subject == (f"node {max(seconds)}" if seconds else "")
 
 
-def test_patience_multiplies_times_and_nothing_else() -> None:
+def test_the_patience_factor_multiplies_only_times() -> None:
     patient = BOUNDS.with_patience(3.0)
     assert (patient.ends_within, patient.rescued_within) == (30.0, 45.0)
     assert patient.growth == BOUNDS.growth

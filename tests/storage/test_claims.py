@@ -199,7 +199,7 @@ def test_one_job_by_its_id_goes_to_one_of_many(database: Database) -> None:
 
 
 @POSTGRESQL
-def test_rivals_pass_over_locked_rows_instead_of_waiting(database: Database) -> None:
+def test_concurrent_claims_skip_locked_rows(database: Database) -> None:
     first, second = started(database, priority=1), started(database)
     with database.engine.begin() as connection:
         taken = claims.claim(connection, ClaimScope(node=NODE, types=["import"]), 1)
@@ -271,7 +271,7 @@ def test_handing_back_what_was_ended_meanwhile_does_not_revive_it(database: Data
     assert job(database, claim.id) == before
 
 
-def test_what_a_node_holds_without_knowing_is_found(database: Database) -> None:
+def test_jobs_claimed_by_a_lost_answer_are_found(database: Database) -> None:
     known, lost, ended, foreign = running(database), running(database), running(database), running(database, OTHER)
     database.transact(cancelling.cancel, ended.id, None)
     started(database)
@@ -294,7 +294,7 @@ def claimed_beyond(database: Database, last: JobId, limit: int = 10) -> list[Job
 
 @POSTGRESQL
 class TestBeyond:
-    def test_it_takes_what_comes_after_the_job_in_order(self, database: Database) -> None:
+    def test_a_cursor_claim_takes_later_jobs_in_order(self, database: Database) -> None:
         before, last, same, after = [started(database) for _ in range(4)]
         high, low = started(database, priority=1), started(database, priority=-1)
         for job_id, seconds in ((before, 30), (last, 20), (same, 20), (after, 10), (high, 10), (low, 10)):
@@ -305,7 +305,7 @@ class TestBeyond:
         assert claimed_beyond(database, last) == [same, after]
         assert ids(claimed(database, limit=10)) == [high, before, low]
 
-    def test_what_is_due_since_a_second_may_have_come_by_a_later_commit(self, database: Database) -> None:
+    def test_a_job_due_for_a_second_may_have_been_committed_later(self, database: Database) -> None:
         late, lately, last = started(database), started(database), started(database)
         age(database, late, "run_at", 60)
         assert ids([running_now(database, last)]) == [last]
@@ -314,18 +314,18 @@ class TestBeyond:
                 connection.execute(update(jobs).where(jobs.c.id == job_id).values(run_at=seconds_from_now(-seconds)))
             assert ids(claims.claim(connection, ClaimScope(node=NODE, types=["import"]), 10, last)) == [lately]
 
-    def test_it_takes_no_more_than_the_limit_and_nothing_that_is_not_due(self, database: Database) -> None:
+    def test_a_cursor_claim_takes_only_due_jobs_up_to_the_limit(self, database: Database) -> None:
         last, first, _second = started(database), started(database), started(database)
         started(database, delay=60.0)
         assert ids([running_now(database, last)]) == [last]
         assert claimed_beyond(database, last, limit=1) == [first]
         assert len(claimed_beyond(database, first)) == 1
 
-    def test_without_the_job_there_is_nothing_beyond_it(self, database: Database) -> None:
+    def test_a_cursor_of_a_deleted_job_finds_nothing(self, database: Database) -> None:
         started(database)
         assert claimed_beyond(database, JobId(10**9)) == []
 
-    def test_it_does_not_read_again_what_an_open_transaction_keeps(self, database: Database) -> None:
+    def test_dead_rows_kept_by_an_open_transaction_are_not_read_again(self, database: Database) -> None:
         with database.engine.connect().execution_options(isolation_level="REPEATABLE READ") as analyst:
             analyst.execute(select(func.count()).select_from(jobs))
             many = [started(database) for _ in range(200)]

@@ -55,7 +55,7 @@ def test_every_connection_has_bounds(database: Database) -> None:
     assert {name: str(database.driver_arguments()[name]) for name in SERVICE_BOUNDS} == service
 
 
-def test_the_kernel_knows_them(database: Database) -> None:
+def test_keepalives_are_set_in_the_kernel(database: Database) -> None:
     def options(connection: Connection) -> tuple[int, int]:
         driver = connection.connection.driver_connection
         assert driver is not None
@@ -68,7 +68,7 @@ def test_the_kernel_knows_them(database: Database) -> None:
     assert database.autocommit(options) == (1, 10_000)
 
 
-def test_what_the_url_says_goes_first(database: Database) -> None:
+def test_options_in_the_url_win(database: Database) -> None:
     with closing(Database(database.url.update_query_dict({"keepalives_idle": "77"}))) as told:
         assert told.autocommit(bounds_of)["keepalives_idle"] == "77"
 
@@ -91,7 +91,7 @@ async def test_a_service_that_waits_beyond_its_deadline_is_ended_and_others_are_
         await body
 
 
-async def test_who_waits_on_a_silent_connection_is_told_when_it_is_hung_up(apart: tuple[Database, Network]) -> None:
+async def test_a_waiter_on_a_silent_connection_gets_an_error_at_its_close(apart: tuple[Database, Network]) -> None:
     database, network = apart
     database.autocommit(ping)
     network.silence()

@@ -70,7 +70,7 @@ def test_urls_get_the_driver_that_is_used(url: str, expected: str) -> None:
         ("sqlite:///:memory:", "SQLite needs a file that other processes can open"),
     ],
 )
-def test_what_cannot_be_used_is_refused(url: str, problem: str) -> None:
+def test_an_unusable_database_is_refused(url: str, problem: str) -> None:
     with pytest.raises(ConfigurationError, match=problem):
         normalised(url)
 
@@ -108,7 +108,7 @@ def test_a_conflict_that_left_nothing_is_tried_again(database: Database, sqlstat
 
 
 @POSTGRESQL
-def test_not_for_ever(database: Database) -> None:
+def test_a_conflict_is_not_retried_for_ever(database: Database) -> None:
     calls, insert = conflicting(100, "40001")
     with pytest.raises(DatabaseBusy):
         database.transact(insert)
@@ -124,7 +124,7 @@ def test_other_errors_are_not_tried_again(database: Database) -> None:
 
 
 @POSTGRESQL
-def test_a_connection_that_was_cut_is_told_apart_and_replaced(database: Database) -> None:
+def test_a_cut_connection_is_recognised_and_replaced(database: Database) -> None:
     with pytest.raises(OperationalError) as caught:
         database.transact(lambda connection: connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())")))
     assert is_transient(caught.value)
@@ -196,7 +196,7 @@ def test_an_applications_own_connection_is_adopted(database: Database) -> None:
     assert count(database) == (2, 0)
 
 
-def test_a_connection_of_ones_own_is_nobody_elses(database: Database) -> None:
+def test_a_reserved_connection_is_not_shared(database: Database) -> None:
     with database.own_connection() as one, database.own_connection() as other:
         assert one.connection.dbapi_connection is not other.connection.dbapi_connection
         creation.add(one, PLAIN)
@@ -220,7 +220,7 @@ def test_the_port_of_postgresql_need_not_be_written() -> None:
         assert not database.is_at(make_url("sqlite:///d"))
 
 
-def test_what_stands_beside_a_file(tmp_path: Path) -> None:
+def test_files_beside_the_database_are_known(tmp_path: Path) -> None:
     with closing(Database(f"sqlite:///{tmp_path}/horae.db")) as database:
         assert side_car_path(database, "live") == tmp_path / "horae.db-live"
 

@@ -61,23 +61,23 @@ def test_values_that_cannot_be_stored_never_can(origin: Exception) -> None:
     assert not is_transient(wrapped(origin))
 
 
-def test_a_lost_connection_says_nothing_of_the_values() -> None:
+def test_a_lost_connection_does_not_blame_the_values() -> None:
     assert is_transient(wrapped(errors.NumericValueOutOfRange(), connection_lost=True))
 
 
 @pytest.mark.parametrize("error", [DatabaseBusy(), SchemaMismatch(), PoolTimeout()], ids=repr)
-def test_what_is_busy_passes(error: Exception) -> None:
+def test_a_busy_database_is_transient(error: Exception) -> None:
     assert (is_transient(error), is_of_data(error)) == (True, False)
 
 
 @pytest.mark.parametrize(
     "error", [StatementError("no", None, None, ValueError()), OverflowError(), TypeError()], ids=repr
 )
-def test_what_never_reached_the_server_is_at_fault_itself(error: Exception) -> None:
+def test_a_statement_that_never_reached_the_server_is_at_fault(error: Exception) -> None:
     assert (is_transient(error), is_of_data(error)) == (False, True)
 
 
-def test_what_is_no_error_of_a_database_is_neither() -> None:
+def test_an_error_of_another_kind_is_neither() -> None:
     assert (is_transient(LookupError()), is_of_data(LookupError())) == (False, False)
 
 
@@ -96,6 +96,6 @@ def raised(database: Database, sql: str) -> DBAPIError:
     ("sql", "passes"),
     [("SET TRANSACTION READ ONLY; CREATE TABLE t ()", True), ("SELECT * FROM missing", True), ("SELECT 1 / 0", False)],
 )
-def test_as_the_server_says_it(reused_database: Database, sql: str, *, passes: bool) -> None:
+def test_an_error_is_classified_by_its_code(reused_database: Database, sql: str, *, passes: bool) -> None:
     error = raised(reused_database, sql)
     assert (is_transient(error), is_of_data(error)) == (passes, not passes)

@@ -258,7 +258,7 @@ def test_a_job_waits_for_the_last_of_several(database: Database) -> None:
 
 
 @pytest.mark.parametrize(("end", "state"), [(success, JobState.PENDING), (failure, JobState.CANCELLED)])
-def test_what_has_ended_before_is_known_at_once(
+def test_members_that_ended_before_are_counted_at_once(
     database: Database, end: Callable[[Claim], Settlement], state: JobState
 ) -> None:
     claim = running(database)
@@ -312,7 +312,7 @@ def settle_as(database: Database, claim: Claim, index: int) -> Callable[[], sett
 
 
 @pytest.mark.parametrize("size", [2, 6])
-def test_of_ends_at_the_same_moment_exactly_one_is_the_last(database: Database, size: int) -> None:
+def test_exactly_one_of_simultaneous_ends_is_the_last(database: Database, size: int) -> None:
     for _ in range(5):
         group, then, _ = a_group(database, size)
         members = claimed(database, limit=size)
@@ -327,7 +327,7 @@ def test_of_ends_at_the_same_moment_exactly_one_is_the_last(database: Database, 
         settled(database, success(claimed(database)[0]))
 
 
-def test_of_dependencies_that_end_at_the_same_moment_exactly_one_is_the_last(database: Database) -> None:
+def test_exactly_one_of_simultaneous_dependencies_is_the_last(database: Database) -> None:
     for _ in range(5):
         both = [running(database), running(database)]
         after = waiting_for(database, *(claim.id for claim in both), on_failure=RUN)
@@ -339,7 +339,7 @@ def test_of_dependencies_that_end_at_the_same_moment_exactly_one_is_the_last(dat
         settled(database, success(claimed(database)[0]))
 
 
-def test_a_job_that_ends_while_another_is_told_to_wait_for_it(database: Database) -> None:
+def test_a_job_that_ends_while_a_dependent_is_created(database: Database) -> None:
     for _ in range(10):
         claim = running(database)
         calls: list[Callable[[], object]] = [

@@ -279,7 +279,7 @@ def test_a_nul_character_is_refused_at_the_caller(value: object) -> None:
         handler.checked(Export(), StartOptions(meta={"value": value}), {})
 
 
-def test_what_only_looks_like_a_nul_character_is_stored(database: Database) -> None:
+def test_an_escaped_nul_character_is_stored(database: Database) -> None:
     @JobFunction
     def keep(value: str) -> None: ...
 
@@ -328,7 +328,7 @@ def test_cancelling(database: Database) -> None:
 
 
 @pytest.mark.parametrize("state", ["finished", "failed", "cancelled", "missing"])
-def test_what_has_ended_is_not_cancelled(database: Database, state: str) -> None:
+def test_an_ended_job_is_not_cancelled(database: Database, state: str) -> None:
     claim = running(database)
     match state:
         case "finished":
@@ -354,7 +354,7 @@ def test_progress_is_not_reset_by_a_cancel(database: Database) -> None:
     assert (found.progress_percentage, found.label) == (30, "half")
 
 
-def test_only_what_ran_past_its_hard_limit_is_failed(database: Database) -> None:
+def test_only_jobs_past_their_hard_limit_are_failed(database: Database) -> None:
     late, in_time, other = running(database), running(database), running(database, type="export")
     for claim in (late, other):
         age(database, claim.id, "started_at", 61)
@@ -371,7 +371,7 @@ def test_only_what_ran_past_its_hard_limit_is_failed(database: Database) -> None
     assert arrange.expired(database, {}) == []
 
 
-def test_only_owned_jobs_that_nobody_took_are_failed(database: Database) -> None:
+def test_only_owned_jobs_that_were_not_claimed_are_failed(database: Database) -> None:
     waits = started(database, owner="alice")
     spared = [
         started(database),  # nobody waits for it
@@ -397,7 +397,7 @@ def test_a_job_that_is_due_later_does_not_expire(database: Database) -> None:
     assert arrange.expired_pending(database, {"import": 60.0}) == []
 
 
-def test_what_ended_long_ago_by_id_and_in_batches(database: Database) -> None:
+def test_old_ended_jobs_are_found_in_batches_by_id(database: Database) -> None:
     old = [started(database) for _ in range(5)]
     held = running(database)
     database.transact(cancelling.cancel, held.id, None, owed=False)

@@ -118,7 +118,7 @@ def test_a_job_that_is_pending_again_is_limited_as_before(database: Database) ->
     del first, second
 
 
-def test_what_is_handed_back_is_claimed_again(database: Database) -> None:
+def test_a_job_that_is_handed_back_is_claimed_again(database: Database) -> None:
     first = job(database)
     taken_first = claimed(database)
     database.transact(claims.hand_back, taken_first)
@@ -236,7 +236,7 @@ def test_owners_take_turns_in_a_fair_queue(database: Database) -> None:
     assert taken(database, 4) == [many[2], one, other, many[3]]
 
 
-def test_what_waited_in_a_queue_that_becomes_fair_takes_turns_too(database: Database) -> None:
+def test_jobs_waiting_in_a_queue_that_becomes_fair_take_turns(database: Database) -> None:
     many = batch(database, 5, queue="mail", owner="alice")
     one = started(database, queue="mail", owner="bob")
     fair(database)
@@ -269,7 +269,7 @@ def test_an_owner_with_many_lanes_gets_one_turn_a_round(database: Database) -> N
     del mine
 
 
-def test_what_a_limit_holds_back_is_not_read_again(database: Database) -> None:
+def test_jobs_held_back_by_a_limit_are_not_read_again(database: Database) -> None:
     shared = LimitNumbers(concurrency=1)
     ids = [
         started(database, limits=limited(("all", "", shared), ("key", str(number), ONE_AT_A_TIME)))

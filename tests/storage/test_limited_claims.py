@@ -79,7 +79,7 @@ def test_no_more_than_the_limit_and_the_first_ones_of_the_order(database: Databa
     assert taken(database, OTHER) == []
 
 
-def test_who_does_not_know_of_the_limit_takes_nothing(database: Database) -> None:
+def test_a_claim_that_does_not_know_of_the_limit_takes_nothing(database: Database) -> None:
     limit(database, "slow", 2)
     many(database, 4)
     other = started(database)
@@ -102,7 +102,7 @@ def test_room_goes_to_the_highest_priority_whichever_queue_it_is_of(database: Da
     assert ids(taken(database, room=1)) == [slow]
 
 
-def test_what_does_not_fit_hides_nothing_for_long(database: Database) -> None:
+def test_jobs_of_a_full_queue_hide_no_others_for_long(database: Database) -> None:
     limit(database, "slow", 1)
     first = many(database, 50)[0]
     behind = started(database)
@@ -119,7 +119,7 @@ def test_each_queue_has_its_own_limit(database: Database) -> None:
     assert Counter(claim.queue for claim in taken(database)) == {"slow": 2, "mail": 3, "free": 5}
 
 
-def test_what_runs_of_one_queue_takes_no_room_of_another(database: Database) -> None:
+def test_running_jobs_count_only_in_their_own_queue(database: Database) -> None:
     limit(database, "slow", 2)
     limit(database, "mail", 2)
     many(database, 2)
@@ -165,7 +165,7 @@ def test_a_body_that_has_not_stopped_counts(database: Database, ended: str) -> N
     assert len(taken(database)) == 1
 
 
-def test_a_lower_limit_lets_end_what_runs(database: Database) -> None:
+def test_a_lower_limit_lets_running_jobs_finish(database: Database) -> None:
     limit(database, "slow", 3)
     many(database, 6)
     running = taken(database)
@@ -217,7 +217,7 @@ def test_only_served_queues_and_known_types(database: Database) -> None:
     assert ids(taken(database, NODE, 100, "slow")) == mine
 
 
-def test_a_job_that_runs_at_once_counts_and_waits_for_nobody(database: Database) -> None:
+def test_an_inline_job_counts_and_never_waits(database: Database) -> None:
     limit(database, "slow", 1)
     first, second, _ = many(database, 3)
     for job_id in (first, second):
@@ -225,7 +225,7 @@ def test_a_job_that_runs_at_once_counts_and_waits_for_nobody(database: Database)
     assert taken(database) == []
 
 
-def test_a_look_ahead_tells_which_queues_have_limits(database: Database) -> None:
+def test_a_look_ahead_returns_the_limited_queues(database: Database) -> None:
     assert database.autocommit(claims.next_work).limited == frozenset()
     limit(database, "slow", 1)
     limit(database, "mail", 2)
@@ -245,7 +245,7 @@ def test_a_full_queue_is_not_within_reach(database: Database) -> None:
     assert database.autocommit(limited_claims.limited_queues_with_room, mine, 10) == []
 
 
-def test_the_limit_holds_under_many_rivals(database: Database) -> None:
+def test_the_limit_holds_under_concurrent_claims(database: Database) -> None:
     """Each takes, looks how many run, and ends some, while the others do the same."""
     limit(database, "slow", 3)
     wanted = {*many(database, 60), *many(database, 60, "free")}
@@ -273,7 +273,7 @@ def settling_of(database: Database, node: NodeId, claim: Claim) -> None:
 
 
 @POSTGRESQL
-def test_a_queue_that_a_rival_is_at_is_passed_over_and_the_rest_is_taken(database: Database) -> None:
+def test_a_queue_locked_by_another_claim_is_skipped(database: Database) -> None:
     limit(database, "slow", 9)
     limit(database, "mail", 9)
     many(database, 2)
@@ -287,7 +287,7 @@ def test_a_queue_that_a_rival_is_at_is_passed_over_and_the_rest_is_taken(databas
 
 
 @POSTGRESQL
-def test_what_the_last_holder_started_is_seen(database: Database) -> None:
+def test_starts_of_the_last_lock_holder_are_seen(database: Database) -> None:
     """The count is taken after the lock: a snapshot from before it would show an empty queue."""
     limit(database, "slow", 1)
     many(database, 2)

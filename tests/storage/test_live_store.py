@@ -95,7 +95,7 @@ def test_only_the_jobs_asked_for_are_read(store: LiveStore) -> None:
     assert store.read({FIRST: "a collection, not a list"}.keys()) == {FIRST: report(1)}
 
 
-def test_nothing_published_and_nobody_asked_for_are_fine(store: LiveStore) -> None:
+def test_empty_reads_and_writes_are_allowed(store: LiveStore) -> None:
     store.publish([])
     store.forget([])
     assert store.read([]) == {}
@@ -139,7 +139,7 @@ def test_every_batch_takes_the_rows_in_one_order() -> None:
     assert [report.job_id for report in reports] == [FIRST, SECOND, THIRD]
 
 
-def test_a_stale_report_in_a_batch_harms_no_other(store: LiveStore) -> None:
+def test_a_stale_report_in_a_batch_affects_no_other(store: LiveStore) -> None:
     store.publish([report(50)])
     store.publish([report(40), report(60, job_id=SECOND)])
     assert store.read([FIRST, SECOND]) == {FIRST: report(50), SECOND: report(60, job_id=SECOND)}
@@ -168,20 +168,20 @@ def test_publishers_side_by_side_leave_the_newest(store: LiveStore) -> None:
 # Cancel requests
 
 
-def test_a_request_is_seen_with_who_made_it(store: LiveStore) -> None:
+def test_a_request_is_read_with_its_author(store: LiveStore) -> None:
     store.request_cancel(FIRST, CancelRequest("alice"))
     store.request_cancel(SECOND, CancelRequest())
     assert store.cancel_requests([FIRST, SECOND, THIRD]) == {FIRST: CancelRequest("alice"), SECOND: CancelRequest()}
     assert store.cancel_requests([THIRD]) == {}
 
 
-def test_the_first_request_stands(store: LiveStore) -> None:
+def test_the_first_request_is_kept(store: LiveStore) -> None:
     store.request_cancel(FIRST, CancelRequest("alice"))
     store.request_cancel(FIRST, CancelRequest("bob"))
     assert store.cancel_requests([FIRST]) == {FIRST: CancelRequest("alice")}
 
 
-def test_force_is_added_to_a_request_and_never_taken_back(store: LiveStore) -> None:
+def test_force_is_added_to_a_request_and_never_removed(store: LiveStore) -> None:
     store.request_cancel(FIRST, CancelRequest("alice (by force)"))
     assert store.cancel_requests([FIRST]) == {FIRST: CancelRequest("alice (by force)", forced=False)}
     store.request_cancel(FIRST, CancelRequest("bob", forced=True))
@@ -197,7 +197,7 @@ def test_no_report_overwrites_a_request(store: LiveStore) -> None:
     assert shown(store) == report(0, lease=2)
 
 
-def test_what_is_forgotten_is_gone_and_the_rest_stays(store: LiveStore) -> None:
+def test_only_forgotten_entries_are_removed(store: LiveStore) -> None:
     store.publish([report(1), report(2, job_id=SECOND), report(3, job_id=THIRD)])
     for job_id in (FIRST, SECOND, THIRD):
         store.request_cancel(job_id, CancelRequest("alice"))
@@ -323,7 +323,7 @@ def test_a_sound_file_outlives_its_users(database: Database) -> None:
         assert shown(store) == report(10)
 
 
-def test_a_wrong_value_costs_nobody_the_store(database: Database) -> None:
+def test_a_wrong_value_fails_only_its_own_call(database: Database) -> None:
     with closing(DatabaseLiveStore(database)) as store:
         store.publish([report(10)])
         with pytest.raises(IntegrityError):
@@ -331,7 +331,7 @@ def test_a_wrong_value_costs_nobody_the_store(database: Database) -> None:
         assert shown(store) == report(10)
 
 
-def test_a_store_that_stays_locked_says_so(database: Database) -> None:
+def test_a_store_that_stays_locked_raises(database: Database) -> None:
     with closing(DatabaseLiveStore(database)) as store:
         store.publish([report(10)])
         with write_lock(f"{database.url.database}-live"), closing(impatient(database)) as late:

@@ -310,7 +310,7 @@ OUT_OF_META: Final[dict[str, tuple[dict[str, Any], tuple[Any, ...]]]] = {
 
 
 @pytest.mark.parametrize("case", OUT_OF_META)
-def test_what_meta_held_for_horae_moves_to_columns(empty: Database, case: str) -> None:
+def test_internal_keys_of_meta_move_to_columns(empty: Database, case: str) -> None:
     row, expected = OUT_OF_META[case]
     upgrade(empty, "0005")
     empty.transact(lambda connection: insert_jobs(connection, **row))
@@ -388,7 +388,7 @@ def test_each_command_moves_in_its_own_direction_only(empty: Database) -> None:
     assert status(empty).current == HEAD
 
 
-def test_the_status_says_what_is_pending(empty: Database) -> None:
+def test_the_status_lists_pending_migrations(empty: Database) -> None:
     assert status(empty) == runner.MigrationStatus(current=None, head=HEAD, pending=list(REVISIONS), ahead=False)
     upgrade(empty)
     assert status(empty) == runner.MigrationStatus(current=HEAD, head=HEAD, pending=[], ahead=False)
@@ -464,7 +464,7 @@ def test_a_ready_database_is_neither_locked_nor_asked_twice(database: Database) 
     assert not [statement for statement in asked if "lock" in statement.lower() or "BEGIN" in statement]
 
 
-def test_a_ready_database_costs_no_import_of_alembic(database: Database) -> None:
+def test_a_ready_database_does_not_import_alembic(database: Database) -> None:
     lines = [
         "import sys",
         "from horae.storage.engine.database import Database",

@@ -62,7 +62,7 @@ def test_nodes_are_seen_oldest_first_with_what_they_hold(database: Database) -> 
     assert [(node.id, node.running) for node in found] == [(OTHER, 0), (NODE, 2)]
 
 
-def test_a_beat_ends_the_silence(database: Database) -> None:
+def test_a_heartbeat_ends_the_silence(database: Database) -> None:
     registered(database)
     silent(database, NODE, 30)
     assert view(database)[NODE].silence >= 30
@@ -71,7 +71,7 @@ def test_a_beat_ends_the_silence(database: Database) -> None:
 
 
 @POSTGRESQL
-def test_a_beat_tells_how_many_others_are_suspect(database: Database) -> None:
+def test_a_heartbeat_returns_the_number_of_suspects(database: Database) -> None:
     registered(database)
     for number in range(3):
         registered(database, NodeId(f"o{number}"))
@@ -82,13 +82,13 @@ def test_a_beat_tells_how_many_others_are_suspect(database: Database) -> None:
     assert database.autocommit(nodes.heartbeat, NODE) == 2
 
 
-def test_a_beat_of_a_node_that_was_struck_off(database: Database) -> None:
+def test_a_heartbeat_of_an_unregistered_node_is_refused(database: Database) -> None:
     registered(database, OTHER)
     assert database.autocommit(nodes.heartbeat, NODE) is None
     assert list(view(database)) == [OTHER]
 
 
-def test_striking_off(database: Database) -> None:
+def test_a_dead_node_is_unregistered(database: Database) -> None:
     registered(database)
     registered(database, OTHER)
     assert database.transact(nodes.remove, [NODE, NodeId("unknown")]) == {NODE}
@@ -111,7 +111,7 @@ def test_a_lock_is_seen_while_its_session_lives(database: Database, key: int) ->
 
 
 @POSTGRESQL
-def test_a_free_lock_and_two_missed_beats_are_death(database: Database) -> None:
+def test_a_free_lock_and_two_missed_heartbeats_mean_death(database: Database) -> None:
     registered(database, lock_key=5)
     silent(database, NODE, 2.5)
     seen = view(database)[NODE]
@@ -124,7 +124,7 @@ def test_a_free_lock_and_two_missed_beats_are_death(database: Database) -> None:
     assert death_of(signs, 60.0, Limits()) is None
 
 
-def test_who_was_struck_off_is_told_of_for_a_while(database: Database) -> None:
+def test_unregistered_nodes_are_listed_for_a_while(database: Database) -> None:
     registered(database, name="näme", host="here/boot", pid=77)
     registered(database, OTHER)
     assert database.transact(nodes.recently_died, 3600.0) == []

@@ -19,7 +19,7 @@ def view(database: Database) -> dict[str, QueueView]:
     return {queue.name: queue for queue in database.transact(queues.view)}
 
 
-def test_nothing_to_see(database: Database) -> None:
+def test_an_empty_database_has_no_queues(database: Database) -> None:
     assert database.transact(queues.view) == []
 
 
@@ -41,7 +41,7 @@ def test_a_queue_is_seen_with_what_waits_and_runs_in_it(database: Database) -> N
     assert found[1].oldest_due >= 120
 
 
-def test_what_is_not_due_does_not_wait(database: Database) -> None:
+def test_a_delayed_job_does_not_count_as_waiting(database: Database) -> None:
     started(database, queue="later", delay=3600.0)
     running(database, queue="busy")
     assert view(database)["later"] == QueueView(
@@ -89,7 +89,7 @@ def test_a_queue_is_paused_again_after_it_was_resumed(database: Database) -> Non
     assert found.paused_at is not None
 
 
-def test_a_limit_is_seen_until_it_is_taken_away(database: Database) -> None:
+def test_a_limit_is_shown_until_it_is_removed(database: Database) -> None:
     database.transact(queues.limit, "q", 3)
     assert (view(database)["q"].concurrency_limit, view(database)["q"].paused_at) == (3, None)
     database.transact(queues.limit, "q", 2)

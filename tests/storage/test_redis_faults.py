@@ -242,7 +242,7 @@ def test_entries_of_other_programs_are_ignored(server: RedisServer, access: Call
     assert percentage(store) == 50
 
 
-def test_progress_is_pushed_to_those_who_follow(access: Callable[[], RedisAccess]) -> None:
+def test_progress_is_pushed_to_subscribers(access: Callable[[], RedisAccess]) -> None:
     node, web = RedisLiveStore(access(), SimulatedLiveStore()), RedisLiveStore(access(), SimulatedLiveStore())
     calls: list[int] = []
     ends = [web.follow(lambda: calls.append(1)), web.follow(lambda: calls.append(2))]

@@ -217,7 +217,7 @@ def test_an_owner_finds_only_their_own_jobs(filled: Database, query: Query) -> N
     assert found == [job_id for job_id in found_in(filled, query) if job_id in owned]
 
 
-def test_ranges_grow_and_a_search_goes_on_where_it_stopped(filled: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranges_grow_and_a_search_continues_where_it_stopped(filled: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searching, "RANGES", (3, 5, 20))
     query = parse_query("type:import* -state:finished")
     every = found_in(filled, query)

@@ -133,7 +133,7 @@ def test_every_outcome_can_be_kept(database: Database, outcome: AttemptOutcome) 
     assert [attempt.outcome for attempt in attempts(database, claim.id)] == [outcome]
 
 
-def test_only_what_an_end_decides_is_written(database: Database) -> None:
+def test_an_end_writes_only_its_own_columns(database: Database) -> None:
     claim = running(
         database, owner="alice", params='{"a": 1}', meta='{"m": 1}', priority=3, queue="q", unique_key="k",
         max_attempts=4, backoff='{"base": 1.0}',
@@ -203,7 +203,7 @@ def test_an_ended_job_never_changes(database: Database, how: How, late: How) -> 
     assert attempts(database, claim.id) == kept
 
 
-def test_a_pending_job_is_nobodys_to_settle(database: Database) -> None:
+def test_a_pending_job_cannot_be_settled(database: Database) -> None:
     claim = running(database, max_attempts=3)
     settled(database, again(claim, 60.0))
     before = job(database, claim.id)
@@ -231,7 +231,7 @@ def test_settling_again_when_the_retry_runs_already(database: Database) -> None:
     assert len(attempts(database, claim.id)) == 1
 
 
-def test_what_is_kept_of_another_lease_proves_nothing(database: Database) -> None:
+def test_an_entry_of_another_lease_is_no_proof(database: Database) -> None:
     first = running(database, max_attempts=3)
     settled(database, again(first))
     [second] = claimed(database)
@@ -253,7 +253,7 @@ def timed_out(claim: Claim) -> Settlement:
 
 
 @pytest.mark.parametrize("how", [success, failure, again, timed_out])
-def test_a_cancel_wins_over_whatever_the_body_came_to(database: Database, how: How) -> None:
+def test_a_cancel_wins_over_the_outcome_of_the_body(database: Database, how: How) -> None:
     claim = running(database, max_attempts=2)
     cancelled = database.transact(cancelling.cancel, claim.id, "alice")
     assert cancelled is not None
@@ -279,7 +279,7 @@ def released(database: Database, node: NodeId, leases: list[tuple[JobId, int]]) 
     return database.transact(settling.release, node, leases).released
 
 
-def test_a_body_that_only_says_it_has_stopped(database: Database) -> None:
+def test_a_release_marks_the_body_as_stopped(database: Database) -> None:
     claim = running(database)
     database.transact(cancelling.cancel, claim.id, None)
     lease = [(claim.id, claim.lease)]
@@ -300,7 +300,7 @@ def test_a_release_needs_the_lease_the_node_and_an_end(database: Database) -> No
     assert count(database) == (2, 0)
 
 
-def test_two_leases_of_one_job_in_a_batch_are_told_apart(database: Database) -> None:
+def test_two_leases_of_one_job_in_a_batch_are_distinguished(database: Database) -> None:
     stale = running(database, max_attempts=3)
     settled(database, again(stale), node=OTHER)
     [current] = claimed(database)
@@ -368,7 +368,7 @@ def rescued(connection: Connection, *dead: NodeId) -> list[tuple[JobId, str]]:
     return [(item.claim.id, item.state.value) for item in batch]
 
 
-def test_what_a_dead_node_held_is_found_in_order(database: Database) -> None:
+def test_jobs_of_a_dead_node_are_found_in_order(database: Database) -> None:
     registered(database)
     registered(database, OTHER)
     first, second, foreign = running(database), running(database), running(database, OTHER)
@@ -380,7 +380,7 @@ def test_what_a_dead_node_held_is_found_in_order(database: Database) -> None:
     assert database.transact(crashed_nodes.abandoned_jobs, [OTHER], 10) == [(foreign, OTHER, JobState.STARTED, 0)]
 
 
-def test_what_a_node_without_a_row_held_is_found_too(database: Database) -> None:
+def test_jobs_of_a_node_without_a_row_are_found_too(database: Database) -> None:
     registered(database)
     running(database)
     orphan = running(database, OTHER)
@@ -412,7 +412,7 @@ def test_a_rescue_retries_fails_or_releases(database: Database) -> None:
     assert database.transact(rescued, NODE) == []
 
 
-def test_the_dead_that_come_back_change_nothing(database: Database) -> None:
+def test_a_dead_node_that_returns_changes_nothing(database: Database) -> None:
     registered(database)
     claim = running(database, max_attempts=2, backoff='{"base": 0.0}')
     database.transact(rescued, NODE)

@@ -150,7 +150,7 @@ def test_the_row_is_inserted_with_the_job_and_read_as_the_mapped_class(shop: Dat
     assert job(shop, created.id).params is None
 
 
-def test_what_is_left_out_is_the_tables_default(shop: Database) -> None:
+def test_an_omitted_value_gets_the_default_of_the_table(shop: Database) -> None:
     found = load(shop, start(shop, folder_id=1, path="a").id)
     assert (found.note, found.rows, found.kind, found.options) == (None, 7, "csv", {})
 
@@ -202,7 +202,7 @@ def test_the_row_goes_with_its_job(shop: Database) -> None:
         load(shop, first.id)
 
 
-def test_a_new_job_takes_over_the_row_of_an_old_one(shop: Database) -> None:
+def test_a_new_job_replaces_the_row_of_an_old_one(shop: Database) -> None:
     old = load(shop, start(shop, folder_id=1, path="a", note="again", rows=2).id)
     restored = Import().parameters.restore(old)
     wanted = handler.checked(Import(), StartOptions(), {"folder_id": 1, "path": "?"})
@@ -280,7 +280,7 @@ def test_a_list_of_many_reads_their_rows_with_one_statement(shop: Database) -> N
     assert described == {**expected, created[7].id: None}
 
 
-def test_one_row_that_cannot_be_read_hides_no_other(shop: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_row_hides_no_other_row(shop: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     registry = Registry()
     registry.add(Described())
     created = [start(shop, Described(), folder_id=1, path=f"{number}.csv") for number in range(5)]

@@ -214,7 +214,7 @@ def test_no_zone_shifts_what_is_due(zoned: Database) -> None:
         zoned.transact(cancelling.cancel, late, None)
 
 
-def test_no_zone_shifts_a_life(zoned: Database) -> None:
+def test_the_zone_of_the_session_shifts_no_times_of_a_job(zoned: Database) -> None:
     claim = running(zoned, owner="alice", max_attempts=2)
     assert arrange.expired(zoned, {"import": 60.0}) == []
     settled(zoned, again(claim, 60.0))

@@ -105,7 +105,7 @@ def test_all_listeners_of_a_process_are_called(make: MakeChannel) -> None:
     second.wait_for(work(1))
 
 
-def test_what_waits_is_merged(make: MakeChannel) -> None:
+def test_waiting_hints_are_merged(make: MakeChannel) -> None:
     recorder = HintRecorder.on(make())
     sender = make()
     for id_ in range(1, 201):
@@ -120,7 +120,7 @@ def test_more_ids_than_fit_are_left_out(make: MakeChannel) -> None:
     recorder.wait_for(ended())
 
 
-def test_a_listener_that_raises_harms_nobody(make: MakeChannel, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_listener_that_raises_affects_no_other(make: MakeChannel, caplog: pytest.LogCaptureFixture) -> None:
     here, there = make(), make()
 
     def fail(hint: Hint) -> None:
@@ -136,7 +136,7 @@ def test_a_listener_that_raises_harms_nobody(make: MakeChannel, caplog: pytest.L
     assert "a listener failed" in caplog.text
 
 
-def test_who_has_left_hears_nothing(make: MakeChannel) -> None:
+def test_a_removed_listener_gets_no_hints(make: MakeChannel) -> None:
     here, sender = make(), make()
     stays, leaves = HintRecorder.on(here), HintRecorder()
     leave = here.subscribe(leaves)
@@ -204,7 +204,7 @@ def test_a_listener_may_send_subscribe_and_close(make: MakeChannel) -> None:
     recorder.wait_for(ended(1))
 
 
-def test_nothing_happens_until_there_is_a_need(make: MakeChannel) -> None:
+def test_no_connection_is_opened_before_it_is_needed(make: MakeChannel) -> None:
     before = set(threading.enumerate())
     channel = make()
     assert not channel.connected
@@ -232,7 +232,7 @@ def test_many_threads_may_send(make: MakeChannel) -> None:
     recorder.wait_until(lambda: len(recorder.ids()) == 200)
 
 
-def test_a_real_process_hears_and_answers(make: MakeChannel, medium: str) -> None:
+def test_hints_cross_processes(make: MakeChannel, medium: str) -> None:
     channel = make()
     recorder = HintRecorder.on(channel)
     script = ECHOING_PROCESS.format(channel=medium)

@@ -131,7 +131,7 @@ def test_a_port_that_has_another_owner_now_is_spared(directory: Path) -> None:
             other.recv(1)
 
 
-def test_one_dead_listener_hides_no_other(directory: Path, listener: LocalChannel) -> None:
+def test_a_dead_listener_does_not_block_the_others(directory: Path, listener: LocalChannel) -> None:
     recorder = HintRecorder.on(listener)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as closed:
         closed.bind((LOOPBACK, 0))
@@ -142,7 +142,7 @@ def test_one_dead_listener_hides_no_other(directory: Path, listener: LocalChanne
             recorder.wait_for(work(id_))
 
 
-def test_a_listener_that_comes_later_is_found(directory: Path, listener: LocalChannel) -> None:
+def test_a_later_listener_is_found(directory: Path, listener: LocalChannel) -> None:
     with closing(LocalChannel(directory)) as sender, closing(LocalChannel(directory)) as late:
         recorder = HintRecorder.on(listener)
         sender.send(work(1))

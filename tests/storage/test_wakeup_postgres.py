@@ -117,7 +117,7 @@ def test_without_a_server_hints_stay_in_the_process(
     assert caplog.text.count("cannot receive hints") == 1
 
 
-def test_it_hears_again_after_a_lack_of_descriptors(
+def test_hints_arrive_again_after_a_lack_of_descriptors(
     url: URL, channel_on: Open, session: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recorder = HintRecorder.on(channel_on(url))

@@ -137,7 +137,7 @@ def test_a_coroutine_is_killed_where_it_waits(horae: Horae) -> None:
     assert report.bad[0].point.number > report.points.index(insert)
 
 
-def test_what_a_body_does_when_it_is_cancelled_is_not_done(horae: Horae) -> None:
+def test_effects_after_a_cancel_are_rolled_back(horae: Horae) -> None:
     """A kill is no exception: `finally` and `except` do not run."""
 
     @horae.job
@@ -223,7 +223,7 @@ def test_effects_that_cannot_be_counted_are_compared(horae: Horae) -> None:
     assert str(report.bad[0]).endswith("expected 1.5, found 3.0")
 
 
-def test_what_does_not_finish_undisturbed_is_refused(horae: Horae) -> None:
+def test_a_job_that_fails_without_crashes_is_refused(horae: Horae) -> None:
     @horae.job
     def broken() -> None:
         raise ValueError("no")

@@ -114,7 +114,7 @@ def test_the_stored_form_is_plain_json_in_seconds() -> None:
     }
 
 
-def test_what_the_stored_form_leaves_out_takes_its_default() -> None:
+def test_a_key_missing_from_the_stored_form_gets_its_default() -> None:
     assert Backoff.from_json({}) == Backoff()
     assert Backoff.from_json({"cap": 60}) == Backoff(cap=timedelta(minutes=1))
 

@@ -3,7 +3,7 @@
 from horae.runtime.claims.claim_cursor import LONGEST_REST, ClaimCursor
 
 
-def test_the_front_is_not_left_for_long() -> None:
+def test_the_cursor_returns_to_the_front_soon() -> None:
     cursor = ClaimCursor(slow=0.02, rest=30.0, gain=2.0)
     cursor.move([], beyond=None, began=0.0, ended=30.0)
     assert cursor.rest(30.0) == LONGEST_REST

@@ -80,7 +80,7 @@ def test_rules_tell_which_errors_are_retried(rules: RetryRules, error: BaseExcep
 
 
 @pytest.mark.parametrize("rule", [ValueError("no class"), int, "OSError", (OSError, 3), lambda: True])
-def test_what_cannot_be_a_rule_is_explained(rule: Any) -> None:
+def test_an_invalid_retry_rule_is_refused_with_an_explanation(rule: Any) -> None:
     assert problem_of_rule(rule) is not None
 
 

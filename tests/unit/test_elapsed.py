@@ -21,7 +21,7 @@ def watched(*steps: tuple[datetime, float]) -> Elapsed:
     return elapsed
 
 
-def test_nothing_is_known_before_the_first_look() -> None:
+def test_elapsed_time_is_unknown_before_the_first_reading() -> None:
     assert Elapsed().age(TEN, 5.0) == 0.0
 
 
@@ -31,14 +31,14 @@ def test_a_steady_clock_is_believed() -> None:
     assert elapsed.age(TEN - 60 * SECOND, 130.0) == 90.0
 
 
-def test_what_began_before_the_clock_was_set_forward_is_no_older_for_it() -> None:
+def test_a_clock_set_forward_adds_no_age() -> None:
     elapsed = watched((TEN, 0.0), (TEN + HOUR + 20 * SECOND, 20.0))
     assert elapsed.age(TEN + 5 * SECOND, 30.0) == 25.0
     assert elapsed.age(TEN + HOUR + 25 * SECOND, 30.0) == 5.0
     assert elapsed.age(TEN + HOUR, 30.0) == 10.0  # at least: it may have been just after the look before
 
 
-def test_what_the_clock_shows_twice_counts_from_the_second_time() -> None:
+def test_a_repeated_clock_time_counts_from_its_second_occurrence() -> None:
     elapsed = watched((TEN, 0.0), (TEN - 70 * SECOND, 20.0))
     assert elapsed.age(TEN + 5 * SECOND, 30.0) == 0.0
     assert elapsed.age(TEN - 65 * SECOND, 30.0) == 5.0

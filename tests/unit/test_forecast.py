@@ -115,7 +115,7 @@ def parse(text: str) -> Any:
     return parse_trigger("interval", text).interval  # type: ignore[union-attr]
 
 
-def test_a_killed_node_takes_its_bodies_and_its_slots_away() -> None:
+def test_a_killed_node_loses_its_bodies_and_slots() -> None:
     kill = Outage(START + 65 * MINUTE, None, node=1)
     work = [schedule(f"job{number}", "0 * * * *", took=10 * MINUTE, queue=f"q{number}") for number in range(4)]
     found = forecast(*work, nodes=2, slots=2, outages=(kill,), length=3 * HOUR)
@@ -124,7 +124,7 @@ def test_a_killed_node_takes_its_bodies_and_its_slots_away() -> None:
     assert found.storms == ()
 
 
-def test_without_its_only_node_nothing_runs() -> None:
+def test_nothing_runs_while_the_only_node_is_down() -> None:
     found = forecast(schedule("hourly", "0 * * * *"), outages=(Outage(START + 5 * HOUR, None, node=1),))
     assert (found["hourly"].fired, found.down_since, found.storms) == (4, START + 5 * HOUR, ())
 

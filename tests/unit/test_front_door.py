@@ -27,17 +27,17 @@ AT_ONCE = imported(BODY)
 WHEN_USED = imported(part for node in BODY if isinstance(node, ast.If) for part in node.body)
 
 
-def test_the_names_are_sorted_and_each_stands_once() -> None:
+def test_exported_names_are_sorted_and_unique() -> None:
     constants_first = sorted(set(horae.__all__), key=lambda name: (not name.isupper(), name))  # as Ruff sorts them
     assert horae.__all__ == constants_first
 
 
-def test_what_is_imported_is_named_and_what_is_named_is_there() -> None:
+def test_imports_and_exported_names_agree() -> None:
     assert sorted(horae.__all__) == sorted({**AT_ONCE, **WHEN_USED})
     assert [name for name in horae.__all__ if not hasattr(horae, name)] == []
 
 
-def test_nothing_but_imports_and_names_stands_in_the_door() -> None:
+def test_the_package_module_holds_only_imports_and_names() -> None:
     assert {type(node) for node in BODY[1:]} == {ast.ImportFrom, ast.Assign, ast.If}
     inside = [part for node in BODY if isinstance(node, ast.If) for part in node.body]
     assert [part.name for part in inside if isinstance(part, ast.FunctionDef)] == ["__getattr__", "__dir__"]
@@ -70,7 +70,7 @@ def test_everything_is_documented() -> None:
     assert bare == []
 
 
-def test_every_error_stands_in_the_drawn_tree() -> None:
+def test_the_documented_tree_has_every_error() -> None:
     drawn = errors.__doc__ or ""
     words = set(drawn.replace("├──", " ").replace("└──", " ").replace("│", " ").split())
     classes = {

@@ -24,14 +24,14 @@ def looked(frontier: ClaimCursor, *ids: int, took: float, at: float = 100.0, bey
     frontier.move([claim(job_id) for job_id in ids], beyond=last, began=at - took, ended=at)
 
 
-def test_a_quick_look_is_followed_by_another() -> None:
+def test_a_fast_query_is_repeated_at_once() -> None:
     frontier = cursor()
     assert frontier.beyond(0.0) is None
     looked(frontier, 1, 2, took=SLOW)
     assert (frontier.beyond(100.0), frontier.rest(100.0)) == (None, 0.0)
 
 
-def test_after_a_slow_look_claims_begin_behind_the_last_job_for_a_while() -> None:
+def test_after_a_slow_query_claims_start_behind_the_last_job_for_a_while() -> None:
     frontier = cursor()
     looked(frontier, 7, 3, took=0.5)
     assert (frontier.beyond(100.0), frontier.rest(101.0)) == (3, REST * 0.5 - 1.0)
@@ -40,7 +40,7 @@ def test_after_a_slow_look_claims_begin_behind_the_last_job_for_a_while() -> Non
     assert frontier.beyond(100.0 + REST * 0.5) is None
 
 
-def test_what_finds_nothing_moves_nothing() -> None:
+def test_an_empty_claim_moves_no_cursor() -> None:
     frontier = cursor()
     looked(frontier, took=0.5)
     assert frontier.beyond(100.0) is None  # there is no place to begin at
@@ -50,14 +50,14 @@ def test_what_finds_nothing_moves_nothing() -> None:
     assert frontier.beyond(100.0) == 4
 
 
-def test_if_the_others_are_no_faster_something_else_is_slow() -> None:
+def test_the_cursor_is_not_used_if_it_makes_claims_no_faster() -> None:
     frontier = cursor()
     looked(frontier, 4, took=0.5)
     looked(frontier, 5, took=0.5 / GAIN + 0.001, beyond=4)
     assert frontier.beyond(100.0) is None
 
 
-def test_where_it_never_pays() -> None:
+def test_the_cursor_is_given_up_where_it_never_helps() -> None:
     frontier = cursor(rest=0.0)
     looked(frontier, 4, took=math.inf)
     assert frontier.beyond(100.0) is None

@@ -40,7 +40,7 @@ def test_a_finer_scale_of_the_parent_reaches_its_other_children() -> None:
     assert Fraction(root.value, root.scale) == Fraction(20, 3) + Fraction(20, 7)
 
 
-def test_what_is_shown_next_follows_the_scale() -> None:
+def test_the_next_shown_value_follows_the_scale() -> None:
     root = count(100)
     advance(root, Fraction(1, 1000))
     advance(root, Fraction(999, 1000))

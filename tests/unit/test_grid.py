@@ -96,7 +96,7 @@ def test_an_anchor_in_the_second_pass_of_a_fold_is_itself_the_first_point() -> N
     assert points.first_after(instant) == datetime(2026, 10, 26, 1, 30, tzinfo=UTC)
 
 
-def test_a_day_that_the_zone_never_had_gives_no_second_run() -> None:
+def test_a_day_skipped_by_the_zone_adds_no_run() -> None:
     zone = ZoneInfo("Pacific/Apia")
     anchor = datetime(2011, 12, 28, 0, tzinfo=zone)
     starts = run_on(grid("1 day", anchor, "Pacific/Apia"), anchor, 4)
@@ -115,7 +115,7 @@ def test_fractions_of_a_second_are_kept() -> None:
     assert grid("7us", anchor).first_after(anchor) == anchor + timedelta(microseconds=7)
 
 
-def test_what_is_no_grid_is_refused() -> None:
+def test_an_invalid_grid_is_refused() -> None:
     naive = datetime(2026, 1, 1)  # noqa: DTZ001 - what is refused
     with pytest.raises(InvalidRequest, match="anchor"):
         grid("1h", naive)

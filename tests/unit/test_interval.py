@@ -96,12 +96,12 @@ def test_texts_and_timedeltas_are_read(text: str | timedelta | Interval, interva
         ("1 h and 5 m", "cannot be read"),
     ],
 )
-def test_what_no_schedule_could_follow_is_refused(text: str | timedelta, words: str) -> None:
+def test_an_unusable_interval_is_refused(text: str | timedelta, words: str) -> None:
     with pytest.raises(InvalidInterval, match=re.escape(words)):
         Interval.parse(text)
 
 
-def test_a_number_is_told_what_it_lacks() -> None:
+def test_a_number_without_a_unit_is_refused_with_advice() -> None:
     with pytest.raises(InvalidInterval, match="for seconds write 600s"):
         Interval.parse(600)  # type: ignore[arg-type] # what is refused
 

@@ -50,7 +50,7 @@ def test_a_process_that_is_gone_is_dead_at_once(watched: float) -> None:
     assert death(None, lock_free=False, gone=True, watched=watched) == Death("its process is gone")
 
 
-def test_where_life_is_a_file_lock_nothing_else_counts() -> None:
+def test_with_file_locks_only_the_lock_proves_life() -> None:
     assert death(None, lock_free=True, watched=0.0) == Death("its lock is free")
     assert cause(None, lock_free=True, watched=0.0) == "its lock is free"
     assert cause(None, lock_free=False, gone=False) is None
@@ -84,7 +84,7 @@ def test_silence_alone_is_not_certain_before_long(silence: float, *, lock_free: 
 
 
 @pytest.mark.parametrize("watched", [0.0, 5.0, 9.999])
-def test_a_fresh_observer_judges_nobody_by_lock_or_silence(watched: float) -> None:
+def test_a_fresh_observer_declares_no_node_dead(watched: float) -> None:
     assert cause(1000.0, lock_free=True, watched=watched) is None
     assert cause(1000.0, lock_free=True, watched=10.0) is not None
 
@@ -111,7 +111,7 @@ def test_longer_silence_and_longer_watching_never_revive(signs: Signs, watched: 
 class TestContact:
     """A node's own contact with its database."""
 
-    def test_beats_without_a_break_are_watching(self) -> None:
+    def test_uninterrupted_heartbeats_count_as_watching(self) -> None:
         contact = Contact(LIMITS, 100.0)
         for second in range(101, 121):
             assert not contact.answer(float(second))
@@ -128,7 +128,7 @@ class TestContact:
         assert contact.watched(115.0) == 1.0
         assert contact.watched(124.5) == 0.0
 
-    def test_a_machine_that_slept_begins_to_watch_anew(self) -> None:
+    def test_a_machine_that_slept_restarts_its_watch(self) -> None:
         contact = Contact(LIMITS, 100.0)
         assert contact.watched(3700.0) == 0.0
         assert contact.answer(3700.1)

@@ -36,7 +36,7 @@ def work(*ids: int) -> Hint:
     return Hint(HintKind.WORK, tuple(JobId(id_) for id_ in ids))
 
 
-def test_one_hint_of_each_kind_is_left() -> None:
+def test_hints_of_one_kind_are_merged() -> None:
     merged = Merged()
     for hint in (work(1), Hint(HintKind.ENDED, (JobId(1),)), work(2, 1), Hint(HintKind.CANCEL)):
         merged.add(hint)
@@ -63,7 +63,7 @@ def test_too_many_ids_become_none() -> None:
     assert merged.take() == [work()]
 
 
-def test_the_first_goes_at_once_and_the_rest_together() -> None:
+def test_the_first_hint_is_sent_at_once_and_the_rest_together() -> None:
     gate = Gate()
     outbox = Outbox("outbox", gate, interval=0.001)
     outbox.put(work(1))
@@ -91,7 +91,7 @@ def test_an_interval_is_kept_and_cut_short_by_close() -> None:
     assert gate.batches.empty()
 
 
-def test_what_could_not_be_delivered_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+def test_undelivered_hints_are_sent_again(caplog: pytest.LogCaptureFixture) -> None:
     gate = Gate()
     outbox = Outbox("outbox", gate)
     outbox.put(work(1))
@@ -126,7 +126,7 @@ def test_close_does_not_wait_for_ever() -> None:
     assert outbox.close()
 
 
-def test_nothing_leaves_after_close() -> None:
+def test_nothing_is_sent_after_close() -> None:
     gate = Gate()
     outbox = Outbox("outbox", gate)
     assert outbox.close()

@@ -101,7 +101,7 @@ def take_iterable(numbers: Iterable[int]) -> None:
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("kind", ENDLESS)
 @pytest.mark.parametrize("within", [lambda value: value, lambda value: [[value]], lambda value: {"a": {"b": value}}])
-def test_what_may_have_no_end_is_refused_before_it_is_consumed(kind: str, within: Callable[[Any], Any]) -> None:
+def test_an_iterator_is_refused_before_it_is_consumed(kind: str, within: Callable[[Any], Any]) -> None:
     for function in (take, take_iterable):
         with pytest.raises(InvalidParameters):
             checked(function.job_type, StartOptions(), {"numbers": within(ENDLESS[kind]())})
@@ -121,7 +121,7 @@ def test_the_mapping_of_parameters_may_not_be_endless_either() -> None:
         checked(take.job_type, StartOptions(), [("numbers", [])])  # type: ignore[arg-type]
 
 
-def test_the_error_says_where_and_what() -> None:
+def test_the_error_names_the_place_and_the_value() -> None:
     with pytest.raises(InvalidParameters, match=r"anything\.rows\.1: a list_iterator is no plain data; pass a list"):
         checked(take.job_type, StartOptions(), {"numbers": [], "anything": {"rows": [1, iter([1])]}})
 
@@ -252,7 +252,7 @@ def test_an_untyped_value_that_would_come_back_as_another_is_refused(changed: An
         checked(keep.job_type, StartOptions(meta={"a": changed}), {})
 
 
-def test_what_is_typed_or_is_json_already_is_kept() -> None:
+def test_typed_and_json_values_are_kept() -> None:
     @JobFunction
     def typed(
         when: datetime, amount: Decimal, pair: tuple[int, date], many: set[int], by_day: dict[date, Any], loose: Loose,

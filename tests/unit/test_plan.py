@@ -132,7 +132,7 @@ def test_a_fixed_interval_takes_the_first_point_after_the_finish(finish: str, fo
     assert ended(running, SUCCEEDED, after(finish)).next_start == after(following)
 
 
-def test_a_run_longer_than_its_period_drops_times_and_says_so() -> None:
+def test_a_run_longer_than_its_period_skips_times_with_a_reason() -> None:
     running = fired(idle(MINUTELY), after("1m"))
     made = ended(running, SUCCEEDED, after("5m30s"))
     assert rows(made.ticks) == ["12:02-12:05 4 skipped overlap"]
@@ -154,7 +154,7 @@ def test_an_outage_can_be_made_up_for_run_by_run() -> None:
     assert rows(ask(stored(snapshot, made), Due(), after("5m20s")).ticks) == ["12:05-12:05 1 fired catch_up"]
 
 
-def test_an_outage_can_be_let_pass() -> None:
+def test_missed_times_may_all_be_skipped() -> None:
     made = ask(idle(cron("* * * * *", catch_up=CatchUp.NONE)), Due(), after("5m40s"))
     assert made.fire is None
     assert rows(made.ticks) == ["12:01-12:05 5 missed catch_up_none"]
@@ -219,7 +219,7 @@ def test_without_a_limit_a_schedule_fails_for_ever_and_never_waits_for_ever() ->
     assert after("43m") < made.next_start < after("57m")  # five intervals, give or take an eighth
 
 
-def test_enabling_gives_a_new_chance() -> None:
+def test_enabling_resets_the_retries() -> None:
     running = fired(idle(every("10m", max_retries=0)), NOON)
     gone = stored(running, ended(running, FAILED, NOON))
     made = ask(gone, Resumed(), after("1h"))
@@ -271,7 +271,7 @@ def test_a_crashed_fixed_interval_may_leave_its_grid_to_wait() -> None:
     assert rows(late.ticks) == ["12:02-12:05 4 coalesced catch_up", "12:06-12:06 1 fired on_time"]
 
 
-def test_a_nightly_run_that_went_down_with_its_machine_does_not_cost_the_next_night() -> None:
+def test_a_crash_of_the_machine_does_not_skip_the_next_nightly_run() -> None:
     nightly = cron("0 3 * * *")
     running = fired(idle(nightly), after("15h"))
     found = after("3 days")
@@ -350,7 +350,7 @@ def test_a_time_that_was_missed_is_not_run_as_a_retry() -> None:
     assert (made.fire, made.next_start) == (None, after("3h"))
 
 
-def test_what_alone_is_made_up_for_is_called_so() -> None:
+def test_the_only_run_made_up_for_is_marked_as_such() -> None:
     made = ask(idle(cron("0 * * * *", catch_up=CatchUp.ALL)), Due(), after("1h1m"))
     assert rows(made.ticks) == ["13:00-13:00 1 fired catch_up"]
     made = ask(idle(cron("0 * * * *", catch_up=CatchUp.ALL)), Due(), after("2h10s"))
@@ -359,7 +359,7 @@ def test_what_alone_is_made_up_for_is_called_so() -> None:
     assert rows(made.ticks) == ["13:00-13:00 1 fired on_time"]
 
 
-def test_a_backlog_stops_no_run() -> None:
+def test_a_backlog_stops_no_running_job() -> None:
     rules = cron("* * * * *", overlap=Overlap.CANCEL_OTHER, catch_up=CatchUp.ALL)
     running = fired(idle(rules), after("5m10s"))
     early = replace(running, next_start=after("5m20s"))
@@ -404,7 +404,7 @@ def test_a_run_by_hand_at_a_nominal_time_does_not_take_its_place() -> None:
     assert ask(idle(every("1h"), after("7s")), RunByHand(), after("1h")).fire == after("1h")
 
 
-def test_a_run_by_hand_waits_for_nobody_and_overlaps_nobody() -> None:
+def test_a_run_by_hand_starts_at_once_and_counts_as_no_overlap() -> None:
     running = fired(idle(MINUTELY), after("1m"))
     assert ask(running, RunByHand(), after("1m10s")) == Plan.unchanged(running)
 
@@ -423,7 +423,7 @@ def test_a_run_that_ends_after_a_pause_plans_nothing() -> None:
     assert (made.next_start, made.disabled, made.statistics.total_failures) == (None, DisabledReason.PAUSED, 1)
 
 
-def test_a_resume_makes_up_for_nothing() -> None:
+def test_a_resume_runs_no_missed_times() -> None:
     paused = replace(idle(MINUTELY), disabled=DisabledReason.PAUSED, next_start=None)
     made = ask(paused, Resumed(), after("1h30s"))
     assert rows(made.ticks) == ["12:01-13:00 60 skipped paused"]
@@ -437,14 +437,14 @@ def test_a_resumed_interval_runs_when_its_interval_is_over() -> None:
     assert ask(paused, Resumed(), after("5h")).next_start == after("5h")
 
 
-def test_a_deployment_that_comes_back_makes_up_for_nothing() -> None:
+def test_a_restored_deployment_runs_no_missed_times() -> None:
     gone = replace(idle(MINUTELY), disabled=DisabledReason.DEPLOYMENT_GONE, next_start=None)
     made = ask(gone, Activated(), after("3m"))
     assert rows(made.ticks) == ["12:01-12:03 3 skipped deployment_gone"]
     assert (made.next_start, made.disabled) == (after("4m"), None)
 
 
-def test_a_deployment_that_comes_back_does_not_resume_what_was_paused() -> None:
+def test_a_restored_deployment_keeps_paused_schedules_paused() -> None:
     paused = replace(idle(MINUTELY), disabled=DisabledReason.PAUSED, next_start=None)
     assert ask(paused, Activated(), after("3m")) == Plan.unchanged(paused)
 
@@ -471,7 +471,7 @@ def test_a_new_interval_before_the_first_run_keeps_the_planned_start() -> None:
     assert altered(snapshot, later, after("1h")).next_start == after("3h")
 
 
-def test_an_interval_from_the_finish_can_be_told_when_to_start_next() -> None:
+def test_the_next_start_of_an_interval_from_the_finish_can_be_set() -> None:
     snapshot = idle(every("10m"))
     assert ask(snapshot, NextStartSet(after("3h")), NOON) == replace(Plan.unchanged(snapshot), next_start=after("3h"))
     assert ask(snapshot, NextStartSet(after("1m")), after("2m")).next_start == after("2m")

@@ -41,7 +41,7 @@ def shown(total: int) -> list[int]:
 # What is shown
 
 
-def test_it_starts_at_nothing_and_tells_nobody() -> None:
+def test_progress_starts_at_zero_without_an_event() -> None:
     progress, events = watched()
     assert (progress.percentage, progress.label, events) == (0, None, [])
 
@@ -103,7 +103,7 @@ def test_a_node_counts_no_more_than_its_total() -> None:
     assert root.percentage == 100
 
 
-def test_children_that_stand_for_too_much_are_clamped_in_their_parent() -> None:
+def test_children_that_exceed_their_parent_are_clamped() -> None:
     root = Progress()
     middle = root.child(50, 10)
     middle.child(8, 1).finish()
@@ -164,7 +164,7 @@ def test_finish_counts_the_whole_node() -> None:
 # Nothing to do
 
 
-def test_a_root_with_nothing_to_do_is_done_and_says_so() -> None:
+def test_a_root_without_work_is_done_and_reports_it() -> None:
     progress, events = watched(0)
     assert (progress.percentage, events) == (100, [(100, None)])
     progress.increment(5, "still talking")
@@ -270,7 +270,7 @@ def test_a_senseless_amount_is_refused_and_nothing_counts(amount: Amount) -> Non
 
 
 @pytest.mark.parametrize("amount", ["5", None, 1j])
-def test_what_is_no_number_is_refused(amount: object) -> None:
+def test_a_value_that_is_no_number_is_refused(amount: object) -> None:
     with pytest.raises(InvalidRequest):
         Progress().increment(cast("Any", amount))
 
@@ -432,7 +432,7 @@ def test_a_checkpoint_may_stop_a_loop() -> None:
 # The listener
 
 
-def test_a_listener_that_raises_loses_no_unit_and_hears_the_next_change() -> None:
+def test_a_listener_that_raises_gets_the_next_change() -> None:
     heard: list[int] = []
 
     def on_change(percentage: int, _label: str | None) -> None:
@@ -447,7 +447,7 @@ def test_a_listener_that_raises_loses_no_unit_and_hears_the_next_change() -> Non
     assert (heard, progress.percentage) == ([1, 2], 2)
 
 
-def test_a_listener_may_report_and_hears_of_it_after_it_returned() -> None:
+def test_a_listener_may_report_progress_itself() -> None:
     log: list[str] = []
 
     def on_change(percentage: int, label: str | None) -> None:
@@ -461,7 +461,7 @@ def test_a_listener_may_report_and_hears_of_it_after_it_returned() -> None:
     assert log == ["1 None begins", "1 None ends", "2 again begins", "2 again ends"]
 
 
-def test_nobody_waits_for_a_slow_listener_and_events_stay_in_order() -> None:
+def test_a_slow_listener_delays_no_reporter_and_no_order() -> None:
     heard: list[int] = []
     entered, released = Event(), Event()
 

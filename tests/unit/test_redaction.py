@@ -62,7 +62,7 @@ def test_errors_do_not_repeat_values(make: Callable[[], Exception], wrapped: Cal
     assert PASSWORD not in error_text(error) + traceback_text(error)
 
 
-def test_what_is_wrong_is_still_said() -> None:
+def test_a_redacted_message_still_names_the_problem() -> None:
     assert re.search(
         r"ValidationError: 2 validation errors .*\na\n  Input should be a valid integer", error_text(refused())
     )
@@ -165,7 +165,7 @@ def test_malformed_urls_are_not_repeated(malformed: str) -> None:
 
 
 @pytest.mark.parametrize("toml", ["tokens = {alice='hunter2'}", "tokens = [['hunter2']]", "database = ['hunter2']"])
-def test_complaints_about_settings_do_not_repeat_passwords(
+def test_errors_about_settings_do_not_show_passwords(
     toml: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "horae.toml"
@@ -180,7 +180,7 @@ def test_complaints_about_settings_do_not_repeat_passwords(
     assert "hunter2" not in printed
 
 
-def test_no_message_can_look_like_a_line_of_its_own() -> None:
+def test_a_message_cannot_forge_a_log_line() -> None:
     record = logging.LogRecord(
         "horae", logging.INFO, "", 1, "%s", ("ada\n2026 INFO horae.audit: forged\r\x1b[2J",), None
     )

@@ -43,7 +43,7 @@ def test_one_warning_in_thirty_seconds_for_all_parts(
     )
 
 
-def test_a_failure_that_comes_and_goes_is_no_flood(
+def test_an_intermittent_failure_does_not_flood_the_log(
     log: FailureLog, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     for second in range(29):
@@ -54,7 +54,7 @@ def test_a_failure_that_comes_and_goes_is_no_flood(
     assert levels(caplog) == ["WARNING", "INFO"]
 
 
-def test_it_works_again_once_all_parts_do(log: FailureLog, caplog: pytest.LogCaptureFixture) -> None:
+def test_recovery_is_logged_once_all_parts_work(log: FailureLog, caplog: pytest.LogCaptureFixture) -> None:
     log.works("live state")
     log.failed("live state", "refused")
     log.failed("hints", "refused")

@@ -20,7 +20,7 @@ def test_a_single_node_owns_everything_twice() -> None:
     assert ring.partitions_of(A) == frozenset(range(PARTITIONS))
 
 
-def test_of_two_nodes_both_own_everything() -> None:
+def test_two_nodes_both_own_every_partition() -> None:
     ring = Ring([A, B])
     assert {ring.owners(partition) for partition in range(PARTITIONS)} == {(A, B), (B, A)}
     assert ring.partitions_of(A) == ring.partitions_of(B) == frozenset(range(PARTITIONS))

@@ -44,7 +44,7 @@ def test_to_pause_is_not_to_cancel() -> None:
     assert NEXT_STATE[ScheduleState.EXECUTING, ScheduleEvent.LAST_END] is ScheduleState.DISABLED
 
 
-def test_what_executes_is_not_started_again() -> None:
+def test_an_executing_run_is_not_started_again() -> None:
     assert (ScheduleState.EXECUTING, ScheduleEvent.START) not in NEXT_STATE
     assert (ScheduleState.TERMINATING, ScheduleEvent.START) not in NEXT_STATE
     assert (ScheduleState.IDLE, ScheduleEvent.END) not in NEXT_STATE
@@ -70,7 +70,7 @@ def test_every_state_can_be_left_and_reached() -> None:
         ({"backoff": "quadratic"}, "backoff 'quadratic': expected exponential, linear, constant"),
     ],
 )
-def test_rules_are_checked_at_birth(wrong: dict[str, Any], expected: str) -> None:
+def test_rules_are_checked_when_created(wrong: dict[str, Any], expected: str) -> None:
     with pytest.raises(InvalidRequest, match=expected):
         rules(**wrong)
 
@@ -89,7 +89,7 @@ def test_policies_that_could_never_matter_are_refused() -> None:
     assert Rules(key="shop.purge", trigger=FIXED, overlap=Overlap.BUFFER_ONE).finish_trigger is None
 
 
-def test_only_an_interval_is_retried_without_being_asked() -> None:
+def test_only_intervals_are_retried_by_default() -> None:
     minute = Interval.parse("1m")
     assert Rules(key="shop.purge", trigger=DRIFTING).retry_after == DEFAULT_RETRY_PERIOD
     assert Rules(key="shop.purge", trigger=FIXED, retry_period=minute).retry_after == minute
@@ -114,7 +114,7 @@ def test_a_trigger_is_stored_as_a_text(kind: str, text: str) -> None:
     assert (trigger.kind, trigger.text, trigger.timezone) == (kind, text, "Europe/Berlin")
 
 
-def test_what_a_text_says_is_what_is_meant() -> None:
+def test_a_text_and_its_value_are_equal() -> None:
     expression = CronExpression.parse("0 3 * * *", timezone="Europe/Berlin", dst_fold="both")
     assert parse_trigger("cron", "00 3  * * * ;dst_fold=both", "Europe/Berlin") == CronTrigger(expression)
     berlin = datetime(2026, 1, 1, 4, tzinfo=ZoneInfo("Europe/Berlin"))

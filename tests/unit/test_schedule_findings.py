@@ -27,12 +27,12 @@ def told(alive: bool = True, known: tuple[str, ...] = (), **troubles: Any) -> li
     return [(finding.level, finding.message) for finding in findings]
 
 
-def test_all_is_well() -> None:
+def test_a_healthy_schedule_has_no_findings() -> None:
     assert told() == [(Level.OK, "3 enabled, none is late or failing")]
     assert told(alive=False) == told()
 
 
-def test_what_is_late_depends_on_who_runs() -> None:
+def test_lateness_depends_on_the_running_nodes() -> None:
     late = OverdueSchedules(count=3, name="nightly", seconds=75.2)
     words = "'nightly' and 2 more should have started (the oldest 75 s ago) but did not"
     assert told(overdue=late) == [(Level.PROBLEM, words)]

@@ -32,7 +32,7 @@ def test_the_defaults() -> None:
     assert (found.hints, found.log_format, found.log_level) == (True, "text", "info")
 
 
-def test_what_is_nearer_wins(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_nearer_setting_wins(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file.write_text('concurrency = 1\nnode_name = "file"\nlog_level = "error"\n')
     monkeypatch.setenv("HORAE_CONCURRENCY", "2")
     monkeypatch.setenv("HORAE_NODE_NAME", "environment")
@@ -145,7 +145,7 @@ def test_a_redis_url_is_kept_and_not_shown(url: str, monkeypatch: pytest.MonkeyP
     assert "secret" not in repr(found)
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     with pytest.raises(ConfigurationError, match=r"concurrency .*; hints .*"):
         settings(concurrency=0, hints="perhaps")
 

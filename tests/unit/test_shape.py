@@ -111,7 +111,7 @@ def test_functions_are_short() -> None:
     assert overlong_functions(TESTS) == []
 
 
-def test_nobody_inside_uses_the_front_door() -> None:
+def test_no_module_of_the_package_imports_the_package_itself() -> None:
     assert front_door_imports(PACKAGE) == []
 
 
@@ -139,13 +139,13 @@ def test_an_overlong_function_is_found_and_its_docstring_is_not_counted(tmp_path
     assert overlong_functions(tmp_path) == [f"{tmp_path}/long.py:1 g: 41 lines"]
 
 
-def test_the_front_door_is_known_by_its_imports(tmp_path: Path) -> None:
+def test_imports_of_the_package_itself_are_recognised(tmp_path: Path) -> None:
     (tmp_path / "guest.py").write_text("import horae\nfrom horae import Job\n")
     (tmp_path / "resident.py").write_text("from horae.domain.jobs.job import Job\nimport horae.errors\n")
     assert front_door_imports(tmp_path) == [f"{tmp_path}/guest.py:1", f"{tmp_path}/guest.py:2"]
 
 
-def test_stray_sql_is_found(tmp_path: Path) -> None:
+def test_sql_outside_of_the_storage_is_found(tmp_path: Path) -> None:
     (tmp_path / "storage").mkdir()
     (tmp_path / "storage" / "jobs.py").write_text("from sqlalchemy import select\n")
     (tmp_path / "carrier.py").write_text("from sqlalchemy import Connection\n")

@@ -51,7 +51,7 @@ def test_any_filter_in_any_order(texts: list[str], rng: object) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "!", "running", "PENDING", "importing-table-7", "!!failed", "! failed", "a,b"])
-def test_what_is_no_state_is_refused_with_those_there_are(text: str) -> None:
+def test_an_unknown_state_is_refused_with_the_known_ones(text: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         wanted_states(["pending", text])
     expected = (

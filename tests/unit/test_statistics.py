@@ -79,14 +79,14 @@ def test_a_run_that_never_began_was_none(before: list[str]) -> None:
     assert run(statistics, RunOutcome.UNCOUNTED) == replace(statistics, last_finish=LATER)
 
 
-def test_one_that_never_began_leaves_those_that_go_on() -> None:
+def test_a_run_that_never_began_leaves_the_open_ones() -> None:
     two = FRESH.started().started().started().ended(RunOutcome.UNCOUNTED, LATER, began=NOON, others=2)
     assert (two.total_runs, two.total_crashes, two.streak(running=2)) == (2, 2, 0)
     resumed = run(FRESH, RunOutcome.CRASHED).started().resumed()
     assert resumed.ended(RunOutcome.UNCOUNTED, LATER, began=NOON).streak() == 0
 
 
-def test_runs_that_go_on_are_no_crashes() -> None:
+def test_open_runs_are_no_crashes() -> None:
     three = FRESH.started().started().started()
     assert three.streak(running=3) == 0
     two = three.ended(RunOutcome.FAILED, LATER, began=NOON, others=2)

@@ -15,11 +15,11 @@ anything = st.text(st.characters(codec=None) | st.sampled_from("\x00\\u0\ud800")
 @example("\\u0000")
 @example("\\\x00")
 @example("\\\\u0000")
-def test_json_is_judged_like_the_text_in_it(text: str) -> None:
+def test_json_is_checked_like_the_texts_in_it(text: str) -> None:
     assert is_storable_json(json.dumps([text], ensure_ascii=False)) == is_storable(text)
 
 
 @given(anything)
-def test_what_is_marked_can_be_stored_and_what_can_be_stored_is_not_touched(text: str) -> None:
+def test_marked_texts_can_be_stored_and_storable_ones_are_unchanged(text: str) -> None:
     assert is_storable(storable(text))
     assert storable(text) == text or not is_storable(text)

@@ -31,7 +31,7 @@ class Service:
             raise error
 
 
-async def test_it_is_begun_again_and_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failed_service_is_restarted_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     service = Service(*LACKS, *LACKS)
     await sustained("the sweeper", service.run, Pauses(0.0, 5.0))
     assert service.begun == 2 * len(LACKS) + 1
@@ -42,7 +42,7 @@ async def test_it_is_begun_again_and_says_so_once(caplog: pytest.LogCaptureFixtu
     "error",
     [ValueError("a mistake"), OSError(errno.EACCES, "denied"), RuntimeError("a mistake"), asyncio.CancelledError()],
 )
-async def test_what_is_no_lack_ends_it(error: BaseException) -> None:
+async def test_other_errors_end_the_service(error: BaseException) -> None:
     service = Service(error)
     with pytest.raises(type(error)):
         await sustained("the sweeper", service.run, Pauses(0.0, 5.0))
@@ -50,5 +50,5 @@ async def test_what_is_no_lack_ends_it(error: BaseException) -> None:
 
 
 @pytest.mark.parametrize("error", LACKS)
-def test_what_is_lacking(error: BaseException) -> None:
+def test_a_lack_of_resources_is_recognised(error: BaseException) -> None:
     assert lacks_resource(error)

@@ -20,7 +20,7 @@ def test_calls_run_side_by_side_on_as_many_threads_as_are_needed() -> None:
         pool.submit(int)
 
 
-def test_what_a_call_raises_is_its_callers() -> None:
+def test_an_error_of_a_call_reaches_its_caller() -> None:
     pool = Threads(1, "test")
     with pytest.raises(ValueError, match="invalid literal"):
         pool.submit(int, "x").result(PATIENCE)

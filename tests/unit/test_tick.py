@@ -67,7 +67,7 @@ def test_a_window_is_for_the_last_one() -> None:
     assert late(minutes(5.5), catch_up_window=timedelta(seconds=20)) == ([(1, 5, 5, "missed", "window")], 0)
 
 
-def test_none_runs_only_what_is_on_time() -> None:
+def test_catch_up_none_runs_only_punctual_times() -> None:
     options = {"catch_up": CatchUp.NONE}
     assert late(minutes(5) + ON_TIME_WITHIN, **options) == ([(1, 5, 5, "missed", "catch_up_none")], 0)
     assert late(minutes(5) + ON_TIME_WITHIN - timedelta(microseconds=1), **options) == (
@@ -76,7 +76,7 @@ def test_none_runs_only_what_is_on_time() -> None:
     )
 
 
-def test_none_runs_once_for_all_that_is_on_time() -> None:
+def test_catch_up_none_runs_once_for_all_punctual_times() -> None:
     rules = Rules(key="shop.purge", trigger=EVERY_SECOND, catch_up=CatchUp.NONE)
     judgement = judge_late(rules, Timeline.of(rules), NOON, NOON + timedelta(seconds=100))
     assert [(tick.count, tick.reason) for tick in judgement.dropped] == [(70, "catch_up_none"), (29, "late")]

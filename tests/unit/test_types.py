@@ -101,7 +101,7 @@ REFUSED: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(("attribute", "value", "message"), REFUSED)
-def test_what_cannot_work_is_refused_when_declared(attribute: str, value: object, message: str) -> None:
+def test_an_invalid_type_is_refused_at_declaration(attribute: str, value: object, message: str) -> None:
     with pytest.raises(InvalidJobType, match="^job type 'import': .*" + re.escape(message)):
         declared(**{attribute: value})
 
@@ -130,7 +130,7 @@ ALLOWED: list[Mapping[str, Any]] = [
 
 
 @pytest.mark.parametrize("attributes", ALLOWED)
-def test_what_can_work_is_not(attributes: Mapping[str, Any]) -> None:
+def test_a_valid_type_is_accepted(attributes: Mapping[str, Any]) -> None:
     assert declared(**attributes).type == "import"
 
 
@@ -209,7 +209,7 @@ def broken(error: BaseException) -> str:
     raise LookupError(str(error))
 
 
-def test_the_nearest_class_decides_whatever_the_order() -> None:
+def test_the_nearest_class_decides_in_any_order() -> None:
     texts = {Exception: "any", ValueError: "value", UnicodeError: "unicode", BaseException: "all"}
     for entries in (texts, dict(reversed(texts.items()))):
         explain = declared(exceptions_map=entries).explain
@@ -219,7 +219,7 @@ def test_the_nearest_class_decides_whatever_the_order() -> None:
         assert explain(KeyboardInterrupt()) == "all"
 
 
-def test_what_is_not_mapped_is_told_by_its_type_alone() -> None:
+def test_an_unmapped_error_is_reported_by_its_type_only() -> None:
     text = Import().explain(ValueError("the password is x"))
     assert text == "Something went wrong while this job was running (ValueError)."
     assert Import().explain(SoftTimeLimitExceeded("over")) == TIMED_OUT_TEXT
@@ -278,7 +278,7 @@ def test_a_broken_mapping_is_logged(caplog: pytest.LogCaptureFixture) -> None:
 # Functions
 
 
-def test_a_function_stays_callable_and_keeps_its_face() -> None:
+def test_a_function_stays_callable_with_its_name_and_docstring() -> None:
     @JobFunction
     def add(a: int, b: int = 2) -> int:
         """Add."""
@@ -437,7 +437,7 @@ def test_a_bad_call_fails_at_the_caller(values: dict[str, Any], problems: list[s
     assert isinstance(caught.value, InvalidRequest)
 
 
-def test_what_has_no_json_form_fails_at_the_caller() -> None:
+def test_a_value_without_json_form_is_refused_at_the_call() -> None:
     @JobFunction
     def keep(value: Any) -> None: ...
 
@@ -540,7 +540,7 @@ def test_a_registry_finds_what_a_caller_means() -> None:
 
 
 @pytest.mark.parametrize("reference", ["import", Import, Import(), JobFunction(names), JobType])
-def test_what_is_not_registered_is_unknown_and_the_known_are_listed(reference: Any) -> None:
+def test_an_unregistered_type_is_refused_with_the_known_ones(reference: Any) -> None:
     registry = Registry()
     registry.add(JobFunction(other).job_type)
     registry.add(Export())
@@ -554,7 +554,7 @@ def test_an_empty_registry_asks_the_right_question() -> None:
 
 
 @pytest.mark.parametrize("reference", [7, None, other, int, Path3])
-def test_what_is_no_job_type_is_refused(reference: Any) -> None:
+def test_an_object_that_is_no_job_type_is_refused(reference: Any) -> None:
     with pytest.raises(InvalidJobType, match=r"is no job type; decorate it with @horae\.job or register it"):
         Registry().resolve(reference)
 
@@ -585,7 +585,7 @@ def test_forgetting_a_type() -> None:
         registry.remove("export")
 
 
-def test_nobody_changes_a_registry_from_outside() -> None:
+def test_a_registry_is_read_only_from_outside() -> None:
     by_name: Any = Registry().by_name
     with pytest.raises(TypeError):
         by_name["x"] = Import()

@@ -20,7 +20,7 @@ def rules(kind: str, text: str, timezone: str = "UTC", jitter: timedelta = timed
 HOURLY = rules("cron", "0 * * * *")
 
 
-def test_a_timeline_goes_on_and_on() -> None:
+def test_a_timeline_has_no_end() -> None:
     assert upcoming(HOURLY, NOON + HOUR, NOON, 3) == [NOON + HOUR, NOON + 2 * HOUR, NOON + 3 * HOUR]
     daily = rules("interval", "1 day; fixed", "Europe/Berlin")
     midnight = datetime(2026, 3, 27, 23, tzinfo=UTC)
@@ -33,7 +33,7 @@ def test_a_retry_comes_before_the_next_time() -> None:
     assert upcoming(HOURLY, retry, NOON, 2) == [retry, NOON + HOUR]
 
 
-def test_what_is_overdue_is_one_start_and_not_many() -> None:
+def test_overdue_times_give_one_start() -> None:
     assert upcoming(HOURLY, NOON - 50 * HOUR, NOON, 3) == [NOON - 50 * HOUR, NOON + HOUR, NOON + 2 * HOUR]
 
 
@@ -45,7 +45,7 @@ def test_an_interval_from_the_finish_is_known_once_and_only_when_it_rests() -> N
     assert upcoming(HOURLY, NOON, NOON, 1, executing=True) == [NOON]
 
 
-def test_nothing_comes_where_nothing_is_due_or_the_years_are_over() -> None:
+def test_an_exhausted_schedule_has_no_upcoming_start() -> None:
     assert upcoming(HOURLY, None, NOON, 5) == []
     last = datetime(2026, 3, 2, 13, tzinfo=UTC)
     assert upcoming(rules("cron", "0 0 13 2 3 * 2026"), last, NOON, 5) == [last]
