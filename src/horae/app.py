@@ -160,8 +160,10 @@ class Horae(Declarations):
 
     def _deploy_at_start(self) -> tuple[int, ...]:
         """Deploy what is declared here, also when the last schedule of a deployed module was removed."""
-        known = self.declared or self.deployments.current(self.module) is not None
-        return self.deploy(restore=False).schedules if known else ()
+        if self.declared or self.deployments.current(self.module) is not None:
+            return self.deploy(restore=False).schedules
+        self.deployments.refresh()
+        return ()
 
     @lazy_property
     def _inline(self) -> "InlineNode":

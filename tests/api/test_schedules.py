@@ -51,7 +51,7 @@ async def test_a_schedule_shows_its_definition(horae: Horae, client: Client) -> 
         "catch_up": "last", "catch_up_limit": 100, "catch_up_window_seconds": 604800, "jitter_seconds": 90,
         "max_runtime_seconds": 300, "max_retries": None, "retry_period": None, "backoff": "exponential",
         "started_on": None, "version": 2, "overrides": {}, "exclude": [], "next_skips": [], "skip_reason": None,
-        "skip_until": None, "moved_start": None, "backfill_next": None,
+        "skip_until": None, "moved_start": None, "backfill_next": None, "waiting_reason": None,
     }  # fmt: skip
 
 

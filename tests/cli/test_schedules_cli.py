@@ -22,6 +22,7 @@ SCHEDULE_FIELDS = {
     "enabled", "disabled_reason", "pause_note", "job_id", "started_at", "next_start", "last_tick", "statistics",
     "overrides", "exclude", "skip_reason", "skip_until", "moved_start",
     "backfill_next",
+    "waiting_reason",
 }  # fmt: skip
 RING_FIELDS = {"node", "name", "first", "second", "schedules"}
 

@@ -174,8 +174,6 @@ def test_invalid_calls_are_refused(horae: Horae) -> None:
         horae.limits.set("other", concurrency=1)
     with pytest.raises(InvalidRequest, match="is a rate, and cannot become a concurrency"):
         horae.limits.set("call.rate.account", concurrency=1)
-    with pytest.raises(InvalidRequest, match="has limits, which runs of schedules would not heed"):
-        horae.schedules.add("call", name="nightly", cron="0 3 * * *", config={"account": "a"})
     with pytest.raises(InvalidRequest, match="fair by"):
         horae.queues.fair("default", "a b")
 

@@ -53,7 +53,8 @@ class AnyParameters(Registry):
 
     def get(self, name: str) -> Any:
         del name
-        return type("Kind", (), {"parameters": type("Any", (), {"load": staticmethod(lambda _text: None)})})
+        loads_anything = type("Any", (), {"load": staticmethod(lambda _text: None)})
+        return type("Kind", (), {"parameters": loads_anything, "named_limits": (), "tags": ()})
 
 
 @given(definitions(), st.lists(definitions(), min_size=1, max_size=4), definitions())
@@ -77,7 +78,7 @@ def test_after_any_deployment_a_reset_gives_what_is_declared(
     declared: Definition, change: Definition, again: Definition
 ) -> None:
     row = stored(altered(stored(declared), change))
-    assert fields(restored(row)) == fields(declared)
+    assert fields(restored(row, AnyParameters())) == fields(declared)
     deployed = stored(redeclared(row, again, AnyParameters()))
-    assert fields(restored(deployed)) == fields(again)
-    assert restored(deployed).overrides is None
+    assert fields(restored(deployed, AnyParameters())) == fields(again)
+    assert restored(deployed, AnyParameters()).overrides is None

@@ -1,12 +1,14 @@
 """`schedules.put`: adds a schedule, changes it, or finds that it is as it should be."""
 
+from datetime import date
 from typing import Any
 
 import pytest
 
 from horae import CronSyntaxError, InvalidRequest, ScheduleIsDeclared
 from horae.client.schedules.schedules import PutSchedule
-from tests.harness.applications import rows
+from horae.storage.engine.database import Database
+from tests.harness.applications import application, rows
 from tests.schedules.conftest import Version
 from tests.schedules.driver import Driver
 from tests.storage.arrange import at_once
@@ -79,3 +81,25 @@ def test_invalid_values_are_refused(driver: Driver, options: Any, error: type[Ex
     with pytest.raises(error, match=said):
         driver.horae.schedules.put("nightly", "work", **options)
     assert driver.horae.schedules.list() == []
+
+
+def test_put_asks_calendar_functions_again(plain_database: Database) -> None:
+    """The definition is the same, and so is the next start; what the function excludes is not."""
+    excluded = {date(2027, 1, 1)}
+
+    def holidays(day: date) -> bool:
+        return day in excluded
+
+    with application(plain_database) as horae:
+
+        @horae.job
+        def work() -> None: ...
+
+        def put() -> PutSchedule:
+            return horae.schedules.put("nightly", work, cron="0 3 * * *", exclude=[holidays])
+
+        assert put().schedule.rules.calendar_days == (date(2027, 1, 1),)
+        excluded.add(date(2027, 1, 6))
+        again = put()
+        assert again.outcome == "unchanged"
+        assert again.schedule.rules.calendar_days == (date(2027, 1, 1), date(2027, 1, 6))

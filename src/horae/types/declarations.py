@@ -20,6 +20,7 @@ from horae.types.schedule import (
     TriggerKeywords,
     check_options,
     check_scheduled,
+    job_options_of,
     params_of,
     part_of,
     rules_of,
@@ -89,7 +90,8 @@ class Declarations:
             self.registry.add(kind)
             # A reloaded module declares the same schedules again: replace, do not add.
             self.declared[:] = [schedule for schedule in self.declared if schedule.name != kind.type]
-            self.declared.append(Schedule(kind.type, kind.type, its_rules, kind.queue, kind.priority, params))
+            more = job_options_of(kind, params)
+            self.declared.append(Schedule(kind.type, kind.type, its_rules, kind.queue, kind.priority, params, **more))
             return job_function
 
         return declare

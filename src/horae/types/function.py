@@ -46,6 +46,8 @@ class BodyKeywords(TypedDict, total=False):
     max_result_bytes: int
     keep_logs: KeepLogs | str | bool | None
     keep: Keep
+    limits: Sequence[Limit]
+    tags: Sequence[str]
     on_error: Callable[[Job, BaseException], object] | None
     on_cancelled: Callable[[Job], object] | None
 
@@ -57,10 +59,8 @@ class JobKeywords(BodyKeywords, total=False):
     max_attempts: int
     backoff: Backoff
     pending_timeout: Duration | None
-    limits: Sequence[Limit]
     api_exceptions_map: Mapping[type[BaseException], ApiError]
     max_params_bytes: int
-    tags: Sequence[str]
     public: bool
     unique: Unique | None
     debounce: Duration | Debounce | None

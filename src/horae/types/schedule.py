@@ -2,6 +2,7 @@
 
 import hashlib
 import inspect
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from horae.types.calendars import Exclusion, entries_of
 from horae.types.context import JobContext
 from horae.types.function import BodyKeywords
 from horae.types.job_type import JobType
+from horae.types.rules.limits import limits_of_job
 from horae.types.storing import storable_parameters
 from horae.types.values.parameters import ModelParameters
 from horae.types.values.secret import has_secrets
@@ -50,7 +52,8 @@ class RuleKeywords(TypedDict, total=False):
 class Schedule:
     """A declared schedule: its name, job type and rules, and the queue, priority and parameters of its jobs.
 
-    `params` is the JSON text that is stored with each job; None if the function takes no parameters.
+    `params`, `limits` and `tags` are the JSON text that is stored with each job; `params` is None if the function takes
+    no parameters.
     """
 
     name: str
@@ -59,6 +62,8 @@ class Schedule:
     queue: str
     priority: int
     params: str | None = None
+    limits: str | None = None
+    tags: str | None = None
 
 
 class TriggerOptions(TypedDict, total=False):
@@ -82,6 +87,13 @@ class ParameterKeywords(TypedDict, total=False):
     """The parameters of each job of a declared schedule, by name."""
 
     params: Mapping[str, Any]
+
+
+class JobOptions(TypedDict):
+    """What each job of a schedule has by its type, as JSON text that is stored with the schedule."""
+
+    limits: str | None
+    tags: str | None
 
 
 class DeclaredKeywords(TriggerOptions, RuleKeywords, BodyKeywords, ParameterKeywords, total=False):
@@ -200,6 +212,16 @@ def params_of(kind: JobType[Any], given: Any) -> str | None:
     return text
 
 
+def job_options_of(kind: JobType[Any], params: str | None) -> JobOptions:
+    """Return the limits and the tags of the jobs of a schedule with these parameters, as JSON text.
+
+    They are stored with the schedule, as it may be fired by a node that does not know its job type.
+    """
+    limits = limits_of_job(kind.named_limits, kind.parameters.load(params)) if kind.named_limits else None
+    tags = json.dumps(kind.tags, ensure_ascii=False) if kind.tags else None
+    return {"limits": limits, "tags": tags}
+
+
 _VERB: Final = "  verb "
 
 
@@ -212,8 +234,8 @@ def module_schema(module: str, declared: list[Schedule]) -> str:
         lines.append(f"{_VERB}{verb_name(schedule.name)}(Unit) Unit")
         lines.append(f"    +{'cron' if trigger.kind == 'cron' else 'every'} {trigger.text}{zone}")
         lines.extend(f"    +{name} {value}" for name, value in _beyond_defaults(schedule))
-        if schedule.params is not None:
-            lines.append(f"    +params {schedule.params}")
+        texts = {name: getattr(schedule, name) for name in ("params", "limits", "tags")}
+        lines.extend(f"    +{name} {text}" for name, text in texts.items() if text is not None)
     return "\n".join([*lines, "}"]) + "\n"
 
 

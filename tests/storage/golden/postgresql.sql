@@ -286,6 +286,7 @@ CREATE TABLE horae_queues (
     opened_at timestamp with time zone,
     fair_by character varying(200),
     limits jsonb,
+    declared jsonb,
     CONSTRAINT horae_queues_limit CHECK ((concurrency_limit > 0)),
     CONSTRAINT horae_queues_pkey PRIMARY KEY (name)
 );
@@ -339,6 +340,8 @@ CREATE TABLE horae_schedules (
     skip_reason character varying(32),
     moved_start timestamp with time zone,
     backfill_next timestamp with time zone,
+    limits jsonb,
+    tags jsonb,
     CONSTRAINT horae_schedules_deployment_id_fkey FOREIGN KEY (deployment_id) REFERENCES horae_deployments(id) ON DELETE SET NULL,
     CONSTRAINT horae_schedules_enabled CHECK ((enabled = (disabled_reason IS NULL))),
     CONSTRAINT horae_schedules_partition CHECK (((partition >= 0) AND (partition <= 1023))),
@@ -350,6 +353,7 @@ CREATE TABLE horae_schedules (
 );
 CREATE INDEX horae_schedules_due ON horae_schedules USING btree (next_start) WHERE (next_start IS NOT NULL);
 CREATE UNIQUE INDEX horae_schedules_name ON horae_schedules USING btree (module, name);
+CREATE INDEX horae_schedules_options ON horae_schedules USING btree (id) WHERE ((limits IS NOT NULL) OR (tags IS NOT NULL));
 CREATE INDEX horae_schedules_running ON horae_schedules USING btree (run_token) WHERE (run_token IS NOT NULL);
 CREATE INDEX horae_schedules_updated ON horae_schedules USING btree (updated_at);
 CREATE TABLE horae_sessions (

@@ -100,6 +100,7 @@ class ScheduleDetail(ScheduleItem):
     skip_until: datetime | None = Field(description="The last nominal time that is skipped for this reason.")
     moved_start: datetime | None = Field(description="When the next run starts once, instead.")
     backfill_next: datetime | None = Field(description="The first past time that waits to be run.")
+    waiting_reason: str | None = Field(description="Why the run in progress has not started, if it is pending.")
 
 
 class BackfillResult(View):
@@ -144,6 +145,7 @@ class TickItem(View):
     job_id: int | None
     decided_on: datetime = Field(validation_alias="decided_at")
     decided_by: str | None = Field(description="The node that decided; null for a decision by a user.")
+    waiting_reason: str | None = Field(description="Why its run has not started, if it is pending.")
 
 
 class TickList(View):

@@ -17,7 +17,7 @@ LONGEST_NUMBER: Final = 19
 """Digits of an ID that fits the column; longer numbers are names."""
 _STORED: Final = (
     "queue", "priority", "state", "enabled", "disabled_reason", "pause_note", "job_id", "started_at", "next_start",
-    "last_tick", "overrides",
+    "last_tick", "overrides", "waiting_reason",
 )  # fmt: skip
 
 

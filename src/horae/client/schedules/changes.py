@@ -1,12 +1,13 @@
 """Changes to schedules, each a function of a Connection: lock the row, let the plan decide, write."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Final, Literal, TypeAlias
 
 from sqlalchemy import Connection
 
-from horae.client.schedules.definition import Definition, fields_of, restored
+from horae.client.schedules.definition import Definition, fields_of, is_outdated, restored
 from horae.domain.cluster.ring import partition_of
 from horae.domain.schedules.plan import MAX_CLOCK_STEP_BACK
 from horae.domain.schedules.planning_state import (
@@ -32,8 +33,10 @@ from horae.errors import (
 from horae.storage.schedules import deployments, plan_writing, reading, ticks, writing
 from horae.storage.schedules.plan_writing import AppliedPlan
 from horae.storage.schedules.rows import StoredSchedule, UnreadableSchedule, rules_of, snapshot_of
+from horae.types.registry import Registry
 
 PutOutcome: TypeAlias = Literal["created", "changed", "unchanged"]
+_COMPUTED_FROM: Final = ("rules", "job_type", "params")
 _PUT_ATTEMPTS: Final = 5
 """Attempts of `put` while other callers add and delete a schedule of the same name."""
 
@@ -102,6 +105,9 @@ def _put_on(
         if before["trigger"] != after["trigger"]:
             _refuse_if_over(wanted.rules, row.now)
         decided, outcome = alter(connection, row.id, wanted), "changed"
+    elif is_outdated(row, wanted.computed):
+        writing.set_computed(connection, row.id, wanted.computed)
+        decided = AppliedPlan(writing.lock(connection, [row.id])[0], None, None)
     has_times_again = row.disabled_reason == DisabledReason.EXHAUSTED and before["trigger"] != after["trigger"]
     if not row.enabled and (enabled or (enabled is None and has_times_again)):
         decided, outcome = resume(connection, row.id), "changed"
@@ -110,14 +116,14 @@ def _put_on(
     return decided, outcome
 
 
-def reset(connection: Connection, reference: int | str) -> tuple[AppliedPlan, bool]:
+def reset(connection: Connection, reference: int | str, registry: Registry) -> tuple[AppliedPlan, bool]:
     """Take back what was changed of a declared schedule at run time; return whether anything was."""
     row = locked(connection, reference)
     if not row.module:
         raise InvalidRequest(f"schedule {row.name!r} was added at run time, so no module declares what it could have")
     if row.overrides is None:
         return AppliedPlan(row, None, None), False
-    return alter(connection, row.id, restored(row)), True
+    return alter(connection, row.id, restored(row, registry)), True
 
 
 def alter(connection: Connection, reference: int | str, wanted: Definition) -> AppliedPlan:
@@ -184,10 +190,11 @@ def resume(connection: Connection, reference: int | str) -> AppliedPlan:
     return plan_writing.apply_event(connection, locked(connection, reference), Resumed())
 
 
-def set_calendar_days(connection: Connection, seen: StoredSchedule, days: str | None) -> None:
-    """Store the days that the calendar functions of a schedule exclude, unless its calendar changed since `seen`."""
-    if (rows := writing.lock(connection, [seen.id])) and rows[0].rules == seen.rules:
-        writing.set_calendar_days(connection, seen.id, days)
+def set_computed(connection: Connection, seen: StoredSchedule, computed: Mapping[str, str | None]) -> None:
+    """Store what the application's code computes for a schedule, unless its definition changed since `seen`."""
+    rows = writing.lock(connection, [seen.id])
+    if rows and all(getattr(rows[0], name) == getattr(seen, name) for name in _COMPUTED_FROM):
+        writing.set_computed(connection, seen.id, computed)
 
 
 def skip_next(connection: Connection, reference: int | str) -> AppliedPlan:

@@ -16,7 +16,7 @@ from horae.domain.schedules.schedule import Rules
 from horae.errors import InvalidRequest
 from horae.storage.schedules.rows import StoredSchedule, rules_as_values, rules_from, rules_of
 from horae.types.registry import Registry
-from horae.types.schedule import Schedule
+from horae.types.schedule import Schedule, job_options_of
 
 Fields: TypeAlias = Mapping[str, Any]
 log = logging.getLogger("horae.schedules")
@@ -25,8 +25,9 @@ _NOT_DECLARED: Final = object()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """The definition of a schedule by a caller; `params` is JSON text; with `next_start` None the rules decide it.
+    """The definition of a schedule by a caller; with `next_start` None the rules decide it.
 
+    `params` is JSON text, as are `limits` and `tags`, which follow from the job type and the parameters.
     `overrides`: JSON text of the declared values of the fields that were changed at run time; None if none was.
     """
 
@@ -40,6 +41,8 @@ class Definition:
     module: str = ""
     deployment_id: int | None = None
     overrides: str | None = None
+    limits: str | None = None
+    tags: str | None = None
 
     @classmethod
     def declared(cls, module: str, schedule: Schedule) -> Self:
@@ -51,6 +54,8 @@ class Definition:
             rules=schedule.rules,
             queue=schedule.queue,
             priority=schedule.priority,
+            limits=schedule.limits,
+            tags=schedule.tags,
             module=module,
         )
 
@@ -69,8 +74,22 @@ class Definition:
             "priority": self.priority,
             "deployment_id": self.deployment_id,
             "overrides": self.overrides,
-            "calendar_days": days_as_text(self.rules.calendar_days),
+            **self.computed,
         }
+
+    @property
+    def computed(self) -> Mapping[str, str | None]:
+        """The columns with what the application's code computes, which may change although the definition does not."""
+        return {"calendar_days": days_as_text(self.rules.calendar_days), "limits": self.limits, "tags": self.tags}
+
+
+def is_outdated(row: StoredSchedule, computed: Mapping[str, str | None]) -> bool:
+    """Return whether a row differs from what the application's code computes now; databases may format JSON anew."""
+    return any(_parsed(getattr(row, name)) != _parsed(text) for name, text in computed.items())
+
+
+def _parsed(text: str | None) -> Any:
+    return None if text is None else json.loads(text)
 
 
 def days_as_text(days: Sequence[date]) -> str | None:
@@ -107,9 +126,16 @@ def altered(row: StoredSchedule, wanted: Definition) -> Definition:
     return replace(own, overrides=_text(differing))
 
 
-def restored(row: StoredSchedule) -> Definition:
+def restored(row: StoredSchedule, registry: Registry) -> Definition:
     """Return the definition as the module declares it, without what was changed at run time."""
-    return _with_fields(_definition_of(row), {**fields_of(row._asdict()), **declared_values(row)}, None)
+    found = _with_fields(definition_of(row), {**fields_of(row._asdict()), **declared_values(row)}, None)
+    return with_job_options(found, registry)
+
+
+def with_job_options(wanted: Definition, registry: Registry) -> Definition:
+    """Return the definition with the limits and tags that follow from its parameters, if its type is known here."""
+    kind = registry.find(wanted.job_type)
+    return wanted if kind is None else replace(wanted, **job_options_of(kind, wanted.params))
 
 
 def redeclared(row: StoredSchedule, declared: Definition, registry: Registry) -> Definition:
@@ -122,7 +148,7 @@ def redeclared(row: StoredSchedule, declared: Definition, registry: Registry) ->
     try:
         merged = _with_fields(declared, {**new, **{name: current.get(name) for name in kept}}, _text(kept))
         if "params" in kept:
-            registry.get(declared.job_type).parameters.load(merged.params)
+            merged = replace(merged, **job_options_of(registry.get(declared.job_type), merged.params))
     except InvalidRequest as error:
         return _without_overrides(row, declared, error)
     except ValueError as error:  # the parameters no longer fit the function
@@ -138,7 +164,8 @@ def _without_overrides(row: StoredSchedule, declared: Definition, error: Excepti
     return declared
 
 
-def _definition_of(row: StoredSchedule) -> Definition:
+def definition_of(row: StoredSchedule) -> Definition:
+    """Return the definition of a stored schedule."""
     return Definition(
         name=row.name,
         job_type=row.job_type,
@@ -148,6 +175,8 @@ def _definition_of(row: StoredSchedule) -> Definition:
         priority=row.priority,
         module=row.module,
         deployment_id=row.deployment_id,
+        limits=row.limits,
+        tags=row.tags,
     )
 
 

@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 from horae.client.changes import Change, recorded
 from horae.client.schedules import changes
 from horae.client.schedules.calendars import with_calendar_days
-from horae.client.schedules.definition import Definition, days_as_text, redeclared
+from horae.client.schedules.definition import Definition, definition_of, is_outdated, redeclared, with_job_options
 from horae.domain.schedules.planning_state import Activated
 from horae.domain.schedules.schedule import DisabledReason
 from horae.errors import DeploymentDoesNotExist, InvalidRequest
@@ -75,23 +75,39 @@ class Deployments:
         change = Change.of("deployment.deploy", module, partial(_deployed, module=module))
         statement = recorded(deploy, change, changed=attrgetter("changed"))
         result = self._database.transact(statement, version, min_replicas, restore=restore)
-        self.refresh_calendars()
+        self.refresh()
         if result.changed:
             log.info("module %s is deployed as %s", module, result.deployment.key)
             self._notify()
         return result
 
-    def refresh_calendars(self) -> None:
-        """Ask the calendar functions that are registered here again, and store the days that have changed."""
-        if not self._registry.calendars:
+    def refresh(self) -> None:
+        """Compute again what schedules get from this application's code, and store what has changed.
+
+        These are the days that calendar functions exclude, and of schedules that were added at run time the limits and
+        tags of their job types; those of declared schedules change with their deployment.
+        """
+        with_options = [kind.type for kind in self._registry if kind.named_limits or kind.tags]
+        found = self._database.autocommit(reading.with_job_options, with_options)
+        if self._registry.calendars:
+            found += self._database.autocommit(reading.with_calendar)
+        for row in {row.id: row for row in found}.values():
+            self._refresh_one(row)
+
+    def _refresh_one(self, row: StoredSchedule) -> None:
+        try:
+            computed = self._computed(row)
+        except Exception:
+            log.exception("schedule %s: its limits and tags cannot be computed here; they stay", row.name)
             return
-        today = self._database.autocommit(reading.now).date()
-        for row in self._database.autocommit(reading.with_calendar):
-            rules = rules_of(row)
-            days = with_calendar_days(rules, self._registry, today, rules).calendar_days
-            if days != rules.calendar_days:
-                self._database.transact(changes.set_calendar_days, row, days_as_text(days))
-                log.info("schedule %s: the days that its calendar functions exclude have changed", row.name)
+        if is_outdated(row, computed):
+            self._database.transact(changes.set_computed, row, computed)
+            log.info("schedule %s: its excluded days, limits or tags have changed in the code", row.name)
+
+    def _computed(self, row: StoredSchedule) -> Mapping[str, str | None]:
+        today, rules = self._database.autocommit(reading.now).date(), rules_of(row)
+        found = replace(definition_of(row), rules=with_calendar_days(rules, self._registry, today, rules))
+        return (found if row.module else with_job_options(found, self._registry)).computed
 
     def current(self, module: str) -> Deployment | None:
         """Return the current deployment of a module, whose schedules fire."""

@@ -14,7 +14,7 @@ from horae.client.schedules.audit_record import change_of, run_of
 from horae.client.schedules.backfill import BATCH, DEFAULT_LIMIT, LARGEST_LIMIT, Backfill, Range
 from horae.client.schedules.calendars import with_calendar_days
 from horae.client.schedules.changes import PutOutcome
-from horae.client.schedules.definition import Definition, altered, days_as_text
+from horae.client.schedules.definition import Definition, altered, definition_of
 from horae.client.schedules.views import ScheduleView, viewed, views_of
 from horae.domain.jobs.job import JobId
 from horae.domain.names import queue_name, schedule_name
@@ -27,11 +27,20 @@ from horae.storage.schedules import reading, ticks
 from horae.storage.schedules.plan_writing import AppliedPlan
 from horae.storage.schedules.rows import FailedRun, StoredSchedule, rules_of
 from horae.storage.schedules.ticks import StoredTicks
+from horae.storage.schedules.waiting_runs import waiting_reasons
 from horae.types.arguments import LARGEST_NUMBER, check_moment, check_note, of_kind, whole_number
 from horae.types.calendars import functions_in
 from horae.types.job_type import JobType
 from horae.types.registry import JobTypeReference, Registry
-from horae.types.schedule import RuleKeywords, TriggerKeywords, check_options, keywords_of, part_of, trigger_of
+from horae.types.schedule import (
+    RuleKeywords,
+    TriggerKeywords,
+    check_options,
+    job_options_of,
+    keywords_of,
+    part_of,
+    trigger_of,
+)
 from horae.types.schedule import rules_of as rules_given
 from horae.types.storing import storable_parameters
 from horae.types.values.parameters import MappedParameters
@@ -113,7 +122,8 @@ class Schedules:
         """Add a schedule, or make the one of this name that was added before what is given here.
 
         An option that is not given has its default, as in `add`. Only what differs is changed: a schedule with the same
-        times keeps its next start, and its statistics in any case. `enabled` None leaves a paused schedule paused.
+        times keeps its next start, and its statistics in any case. Calendar functions are asked for their days
+        again. `enabled` None leaves a paused schedule paused.
         Raises `ScheduleIsDeclared` for the name of a declared schedule, and what `add` raises.
         """
         if "next_start" in options:
@@ -137,7 +147,7 @@ class Schedules:
         """
         change = change_of("schedule.reset", reference, self._registry)
         reset = recorded(changes.reset, change, changed=lambda result: result[1])
-        decided, changed = self._database.transact(reset, reference)
+        decided, changed = self._database.transact(reset, reference, self._registry)
         if not changed:
             return viewed(self._database, decided.schedule)
         self._ask_calendars(decided.schedule)
@@ -238,7 +248,10 @@ class Schedules:
         """Return the decisions about nominal times with their reasons, the newest first."""
         if before is not None:
             check_moment("before", before)
-        return self._database.autocommit(ticks.page, self.get(reference).id, page_length(limit), before)
+        found = self._database.autocommit(ticks.page, self.get(reference).id, page_length(limit), before)
+        started = [entry.job_id for entry in found if entry.job_id is not None]
+        reasons = self._database.autocommit(waiting_reasons, started) if started else {}
+        return [replace(entry, waiting_reason=reasons.get(entry.job_id or 0)) for entry in found]
 
     def errors(self, reference: Reference | None = None, *, limit: int = 100) -> FailedRuns:
         """Return runs that failed or crashed, of one schedule or of all, the newest first."""
@@ -269,18 +282,13 @@ class Schedules:
         rules = rules_of(row)
         if calendars_in(rules.exclude):
             today = self._database.autocommit(reading.now).date()
-            days = with_calendar_days(rules, self._registry, today, rules).calendar_days
-            self._database.transact(changes.set_calendar_days, row, days_as_text(days))
+            found = replace(definition_of(row), rules=with_calendar_days(rules, self._registry, today, rules))
+            self._database.transact(changes.set_computed, row, found.computed)
 
     def _params(self, kind: JobType[Any], config: Any) -> str | None:
         """Return the config in its stored form, checked by the type."""
         if isinstance(kind.parameters, MappedParameters):
             raise InvalidRequest(f"job type {kind.type!r} keeps its parameters in a table, so it cannot be scheduled")
-        if kind.named_limits:
-            raise InvalidRequest(
-                f"job type {kind.type!r} has limits, which runs of schedules would not heed; schedule a type that "
-                "starts these jobs, or limit its queue"
-            )
         of_kind("config", config, Mapping, "a mapping of the job's parameters")
         checked = kind.parameters.check(kind.type, config)
         kind.check_schedule(config)
@@ -305,6 +313,7 @@ class Schedules:
             rules=rules_given(key or f":{name}", trigger, part_of(options, RuleKeywords)),
             queue=queue,
             priority=priority,
+            **job_options_of(kind, params),
         )
 
     def _changed(self, decided: AppliedPlan) -> ScheduleView:

@@ -4,7 +4,7 @@ import json
 import logging
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from horae.storage.engine.database import Database
 from horae.storage.schedules import reading
 from horae.storage.schedules.reading import OpenRuns, ScheduleFilter
 from horae.storage.schedules.rows import StoredSchedule, UnreadableSchedule, change_of, rules_of, statistics_of
+from horae.storage.schedules.waiting_runs import waiting_reasons
 
 log = logging.getLogger("horae.schedules")
 
@@ -32,7 +33,8 @@ class ScheduleView:
     declared schedule that was changed at run time. `wakes_at`: when the next nominal time is decided; it is before
     `next_start` if that time will be skipped. `change`: a change of the next start that is made once. `backfill_next`:
     the first past time that waits to be run. `job_id`: the job of the executing run. `statistics` cover the ended runs.
-    `open_runs`: the number of runs that execute or wait to begin. `read_at`: by the database's clock.
+    `open_runs`: the number of runs that execute or wait to begin. `waiting_reason`: why the run of `job_id` has not
+    started, if it is pending; only where one schedule is read. `read_at`: by the database's clock.
     """
 
     id: int
@@ -61,6 +63,7 @@ class ScheduleView:
     backfill_next: datetime | None
     statistics: Statistics
     open_runs: int
+    waiting_reason: str | None = None
     read_at: datetime = field(compare=False)
 
     def upcoming(self, count: int) -> list[datetime]:
@@ -115,7 +118,11 @@ def _next_run(row: StoredSchedule, rules: Rules, change: OneTimeChange | None) -
 
 def viewed(database: Database, row: StoredSchedule) -> ScheduleView:
     """Return the view of a stored schedule. Raises `UnreadableSchedule`."""
-    return view_of(row, _open_runs(database, [row]).get(row.id))
+    view = view_of(row, _open_runs(database, [row]).get(row.id))
+    if row.run_token is None:
+        return view
+    reasons = database.autocommit(waiting_reasons, [row.run_token])
+    return replace(view, waiting_reason=reasons.get(row.run_token))
 
 
 def views_of(database: Database, rows: Collection[StoredSchedule]) -> list[ScheduleView]:

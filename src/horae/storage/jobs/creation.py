@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
+    BindParameter,
     Boolean,
     ColumnElement,
     Connection,
@@ -120,18 +121,21 @@ def value_of(name: str) -> Any:
 
 
 # A queue with limits, or with owners that take turns, has a row; a job of another queue costs one look at its key.
-_through_lanes: Select[tuple[str]] = select(literal_column("'limit'")).where(
-    queues.c.name == bindparam("queue"), or_(queues.c.fair_by.is_not(None), queues.c.limits.is_not(None))
-)
+def waits_for(limits: ColumnElement[Any], queue: ColumnElement[str]) -> ColumnElement[Any]:
+    """Return whether a new job of this queue is claimed through a lane; null if neither it nor the queue has limits."""
+    is_claimed_through_lanes = or_(queues.c.fair_by.is_not(None), queues.c.limits.is_not(None))
+    of_queue: Select[tuple[str]] = select(literal_column("'limit'")).where(
+        queues.c.name == queue, is_claimed_through_lanes
+    )
+    return case((limits.is_not(None), literal_column("'limit'")), else_=of_queue.scalar_subquery())
 
 
-def _waits_for(limits: ColumnElement[Any]) -> ColumnElement[Any]:
-    return case((limits.is_not(None), literal_column("'limit'")), else_=_through_lanes.scalar_subquery())
+_given_queue: Final[BindParameter[str]] = bindparam("queue")
 
 
 _VALUES: Final = {
     **{name: value_of(name) for name in _COLUMNS},
-    "waits_for": _waits_for(value_of("limits")),
+    "waits_for": waits_for(value_of("limits"), _given_queue),
     "state": literal("pending", Text()),
     "run_at": RUN_AT,
     "created_at": database_now(),
@@ -194,7 +198,7 @@ def _many(dialect: str, more: Mapping[str, Any], *, limited: bool = False) -> An
     values: dict[str, Any] = {**_VALUES, **more, "params": each.c.value}
     if limited:
         params, limits = (_part(dialect, each.c.value, index) for index in (0, 1))
-        values |= {"params": params, "limits": limits, "waits_for": _waits_for(limits)}
+        values |= {"params": params, "limits": limits, "waits_for": waits_for(limits, _given_queue)}
     source = select(*values.values()).order_by(order)
     return insert(jobs).from_select(list(values), source, include_defaults=False).returning(jobs.c.id)
 

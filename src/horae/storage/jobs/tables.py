@@ -259,6 +259,7 @@ queues = Table(
     Column("opened_at", Instant),  # when a pause ended; time limits of pending jobs count from then
     Column("fair_by", String(200)),  # who takes turns in the queue: "owner", or the name of a parameter
     Column("limits", Json),  # limits of the whole queue, by name
+    Column("declared", Json),  # what code declares about the queue, by the names of these columns, and its module
 )
 
 # The reports of running jobs, and the requests to cancel them, in two tables so that no report overwrites a request.

@@ -5,7 +5,7 @@ from typing import Final
 from sqlalchemy import Column, Connection, MetaData, String, Table, inspect, select
 
 BASE: Final = "base"
-REVISIONS: Final = tuple(f"{number:04d}" for number in range(1, 15))
+REVISIONS: Final = tuple(f"{number:04d}" for number in range(1, 16))
 HEAD: Final = REVISIONS[-1]
 VERSION_TABLE: Final = "horae_alembic_version"
 

@@ -54,6 +54,7 @@ from horae.storage.schedules.plan_writing import (
     row_after,
     run_values,
     snapshot_if_readable,
+    write_tags,
 )
 from horae.storage.schedules.rows import StoredSchedule
 from horae.storage.schedules.tables import schedule_statistics, schedules, ticks
@@ -211,6 +212,7 @@ def _write(
         ADD_JOBS_ON_TIME.on(connection), {"rows": _array(item.job for item in valid), "ids": ids}
     )
     tokens = {row.schedule_id: JobId(row.id) for row in added}
+    write_tags(connection, ((tokens[item.after.id], item.after) for item in valid))
     changes = _array(f'{item.changes},"job":{tokens[item.after.id]}}}' for item in valid)
     for statement in CHANGE.on(connection):
         connection.execute(statement, {"rows": changes, "ids": ids, "now": now, "node": node})

@@ -4,6 +4,7 @@
 a schedule keeps no token, and each of its jobs ends on its own.
 """
 
+import json
 import logging
 import time
 from collections.abc import Iterable, Sequence
@@ -23,6 +24,8 @@ from horae.domain.schedules.schedule import Overlap, ScheduleState
 from horae.domain.schedules.tick import Decision, Reason, Ticks
 from horae.domain.schedules.timeline import Timeline
 from horae.storage.engine.dialect import Instant, PerDialect, database_now, json_rows
+from horae.storage.jobs.creation import waits_for
+from horae.storage.jobs.search import tags
 from horae.storage.jobs.tables import jobs
 from horae.storage.schedules import backfill, ticks, writing
 from horae.storage.schedules.rows import (
@@ -68,6 +71,8 @@ def _add_jobs(dialect: str, *, on_time: bool) -> Insert:
         "queue": schedules.c.queue,
         "priority": schedules.c.priority,
         "params": schedules.c.params,
+        "limits": schedules.c.limits,
+        "waits_for": waits_for(schedules.c.limits, schedules.c.queue),
         # The due time, so that of jobs with equal priority the one that has been due longest starts first.
         "run_at": schedules.c.next_start if on_time else case((is_due, schedules.c.next_start), else_=database_now()),
         "max_runtime": row.c.max_runtime,
@@ -136,7 +141,16 @@ def _add_fired_jobs(connection: Connection, fires: Sequence[tuple[StoredSchedule
         return {}
     wanted = [{"id": row.id, "reason": fired_tick(made).reason.value, **run_values(row, made)} for row, made in fires]
     parameters = {"rows": writing.rows_as_json(connection, wanted), "ids": [row.id for row, _ in fires]}
-    return {row.schedule_id: JobId(row.id) for row in connection.execute(ADD_JOBS.on(connection), parameters)}
+    added = {row.schedule_id: JobId(row.id) for row in connection.execute(ADD_JOBS.on(connection), parameters)}
+    write_tags(connection, [(added[row.id], row) for row, _ in fires])
+    return added
+
+
+def write_tags(connection: Connection, added: Iterable[tuple[JobId, StoredSchedule]]) -> None:
+    """Write the tags of new jobs of these schedules."""
+    tagged = [(job_id, json.loads(row.tags)) for job_id, row in added if row.tags is not None]
+    if tagged:
+        tags.write_each(connection, tagged)
 
 
 def fired_tick(made: Plan) -> Ticks:

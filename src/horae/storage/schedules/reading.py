@@ -7,19 +7,19 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any, Final
 
-from sqlalchemy import Connection, Integer, Row, Select, Text, bindparam, cast, func, select, tuple_
+from sqlalchemy import Connection, Integer, Row, Select, Text, bindparam, cast, func, or_, select, tuple_
 
 from horae.domain.jobs.job import JobId
 from horae.domain.schedules.exclusion import CALENDAR
 from horae.domain.storable import is_storable
-from horae.storage.engine.dialect import among, database_now, seconds_ago
+from horae.storage.engine.dialect import PerDialect, TextList, among, database_now, member_of, seconds_ago
 from horae.storage.engine.unreadable_rows import read, readable, readable_page
 from horae.storage.engine.value_limits import LONGEST_TOTAL_DURATION, MOST_CONSECUTIVE, MOST_RUNS, MOST_VERSIONS
 from horae.storage.jobs.tables import IS_OPEN, job_attempts, jobs
 from horae.storage.schedules.rows import FailedRun, StoredSchedule
 from horae.storage.schedules.tables import schedule_statistics, schedules
 
-_AS_TEXT: Final = frozenset({"params", "rules", "overrides", "calendar_days"})
+_AS_TEXT: Final = frozenset({"params", "rules", "overrides", "calendar_days", "limits", "tags"})
 _COLUMNS: Final = (
     *(
         cast(schedules.c[name], Text()).label(name) if name in _AS_TEXT else schedules.c[name]
@@ -39,6 +39,8 @@ ALL: Final = select(*_COLUMNS).select_from(
 """Schedules with their statistics, as `stored` reads them."""
 NOW: Final = select(database_now())
 BY_IDS: Final = among(ALL, schedules.c.id)
+WITH_OPTIONS: Final = ALL.where(or_(schedules.c.limits.is_not(None), schedules.c.tags.is_not(None)))
+OF_TYPES: Final = PerDialect(lambda dialect: ALL.where(member_of(dialect, schedules.c.job_type, "types", of=TextList)))
 _module_and_name: Final = tuple_(schedules.c.module, schedules.c.name)
 CHANGED: Final = (
     select(schedules.c.id, schedules.c.version)
@@ -151,6 +153,15 @@ def with_calendar(connection: Connection) -> list[StoredSchedule]:
     """Return the schedules whose exclusion calendar has a calendar function."""
     found = ALL.where(cast(schedules.c.rules, Text()).contains(f'"{CALENDAR}', autoescape=True))
     return readable(schedules.name, connection.execute(found), stored)
+
+
+def with_job_options(connection: Connection, job_types: Collection[str]) -> list[StoredSchedule]:
+    """Return the schedules whose jobs have limits or tags, and those of these job types."""
+    found = readable(schedules.name, connection.execute(WITH_OPTIONS), stored)
+    if not job_types:
+        return found  # by an index; the rest reads all schedules
+    rows = readable(schedules.name, connection.execute(OF_TYPES.on(connection), {"types": sorted(job_types)}), stored)
+    return list({row.id: row for row in (*found, *rows)}.values())
 
 
 def by_ids(connection: Connection, ids: Collection[int]) -> list[StoredSchedule]:

@@ -20,9 +20,10 @@ from horae.errors import InvalidRequest
 
 
 class StoredSchedule(NamedTuple):
-    """A stored schedule with its statistics; `params`, `rules`, `overrides` and `calendar_days` are JSON text.
+    """A stored schedule with its statistics.
 
-    `now` is the database's clock when it was read.
+    `params`, `rules`, `overrides`, `calendar_days`, `limits` and `tags` are JSON text. `now` is the database's clock
+    when it was read.
     """
 
     id: int
@@ -54,6 +55,8 @@ class StoredSchedule(NamedTuple):
     skip_reason: str | None
     moved_start: datetime | None
     backfill_next: datetime | None
+    limits: str | None
+    tags: str | None
     last_start: datetime | None
     last_finish: datetime | None
     last_successful_finish: datetime | None

@@ -32,7 +32,10 @@ from horae.storage.schedules.writing import rows_as_json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTicks:
-    """A row of the ledger; `until` and `count` tell which nominal times it stands for, and how many."""
+    """A row of the ledger; `until` and `count` tell which nominal times it stands for, and how many.
+
+    `waiting_reason`: why its run has not started, if that is pending.
+    """
 
     schedule_id: int
     nominal_time: datetime
@@ -43,6 +46,7 @@ class StoredTicks:
     job_id: int | None
     decided_at: datetime
     decided_by: str | None
+    waiting_reason: str | None = None
 
 
 _GIVEN: Final = tuple(name for name in ticks.c.keys() if name != "decided_at")  # noqa: SIM118 - not a mapping

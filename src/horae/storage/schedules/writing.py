@@ -40,7 +40,7 @@ ONE_TIME: Final = ("skip_until", "skip_reason", "moved_start", "backfill_next")
 """Columns that few schedules ever use, so they are written apart from those that change with each run."""
 _DEFINITION: Final = (
     "job_type", "params", "trigger_kind", "trigger", "timezone", "rules", "queue", "priority", "deployment_id",
-    "overrides", "calendar_days",
+    "overrides", "calendar_days", "limits", "tags",
 )  # fmt: skip
 
 
@@ -98,14 +98,10 @@ def _change_state(state: ScheduleState, event: ScheduleEvent) -> PerDialect[Upda
 
 STOP: Final = _change_state(ScheduleState.EXECUTING, ScheduleEvent.STOP)
 REPEAT: Final = _change_state(ScheduleState.TERMINATING, ScheduleEvent.REPEAT)
-SET_CALENDAR_DAYS: Final = (
+SET_COMPUTED: Final = (
     update(schedules)
     .where(schedules.c.id == bindparam("schedule_id"))
-    .values(
-        calendar_days=bindparam("days", type_=schedules.c.calendar_days.type),
-        version=schedules.c.version + 1,
-        updated_at=database_now(),
-    )
+    .values(**_given("calendar_days", "limits", "tags"), version=schedules.c.version + 1, updated_at=database_now())
 )
 REMOVE: Final = delete(schedules).where(schedules.c.id == bindparam("schedule_id"))
 
@@ -167,9 +163,9 @@ def redefine(connection: Connection, schedule_id: int, values: Mapping[str, Any]
     connection.execute(REDEFINE, {**values, "schedule_id": schedule_id})
 
 
-def set_calendar_days(connection: Connection, schedule_id: int, days: str | None) -> None:
-    """Store the days that the calendar functions of a locked schedule exclude."""
-    connection.execute(SET_CALENDAR_DAYS, {"schedule_id": schedule_id, "days": days})
+def set_computed(connection: Connection, schedule_id: int, computed: Mapping[str, str | None]) -> None:
+    """Store the excluded days, the limits and the tags that the application's code computes for a locked schedule."""
+    connection.execute(SET_COMPUTED, {"schedule_id": schedule_id, **computed})
 
 
 def remove(connection: Connection, schedule_id: int) -> None:

@@ -44,6 +44,16 @@ def _refuse_secrets(limit: Limit, model: type[BaseModel]) -> None:
             raise InvalidRequest(f"key {quoted(limit.key)}: parameter {name!r} is secret, and keys are shown in lists")
 
 
+def limits_of_job(
+    limits: Sequence[NamedLimit], value: BaseModel, owner: str | None = None, weight: int = 1
+) -> str | None:
+    """Return the limits of a job with these parameters as they are stored with it; see `stored_limits`."""
+    if not limits:
+        return None
+    by_name = {name: getattr(value, name) for name in type(value).model_fields}
+    return stored_limits(limits, value, by_name, owner, weight)
+
+
 def stored_limits(
     limits: Sequence[NamedLimit], value: Any, values: Mapping[str, Any], owner: str | None, weight: int
 ) -> str | None:

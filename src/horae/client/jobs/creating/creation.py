@@ -25,7 +25,7 @@ from horae.storage.jobs.groups.dependencies import Dependency
 from horae.storage.jobs.search import parameters
 from horae.storage.outcomes import follow_ups
 from horae.types.job_type import JobType, has_hook
-from horae.types.rules.limits import stored_limits
+from horae.types.rules.limits import limits_of_job
 from horae.types.rules.start_options import StartOptions
 from horae.types.rules.uniqueness import unique_key_in, uniqueness_in
 from horae.types.storing import storable_parameters
@@ -102,9 +102,7 @@ def _with_limits(job_type: JobType[Any], options: StartOptions, value: Any) -> S
     stored = storable_parameters(job_type, value)
     if not job_type.named_limits:
         return stored
-    by_name = {name: getattr(value, name) for name in type(value).model_fields}
-    limits = stored_limits(job_type.named_limits, value, by_name, options.owner, options.weight or 1)
-    return replace(stored, limits=limits)
+    return replace(stored, limits=limits_of_job(job_type.named_limits, value, options.owner, options.weight or 1))
 
 
 def checked_parameters(job_type: JobType[Any], owner: str | None, values: Mapping[str, Any]) -> Any:

@@ -27,9 +27,18 @@ DELETE: Final = among(delete(job_tags), job_tags.c.job_id)
 
 def write(connection: Connection, job_ids: Sequence[JobId], tags: Sequence[str]) -> None:
     """Write the tags of new jobs, which all have the same ones."""
-    connection.execute(SET.on(connection), {"ids": list(job_ids), "tags": json.dumps(tags, ensure_ascii=False)})
-    rows = [{"tag": tag, "job_id": job_id} for job_id in job_ids for tag in tags]
+    write_each(connection, [(job_id, tags) for job_id in job_ids])
+
+
+def write_each(connection: Connection, jobs_with_tags: Sequence[tuple[JobId, Sequence[str]]]) -> None:
+    """Write the tags of new jobs, each with its own."""
+    rows = [{"tag": tag, "job_id": job_id} for job_id, given in jobs_with_tags for tag in given]
     connection.execute(ADD.on(connection), {"rows": json.dumps(rows)})
+    by_tags: dict[str, list[JobId]] = {}
+    for job_id, given in jobs_with_tags:
+        by_tags.setdefault(json.dumps(given, ensure_ascii=False), []).append(job_id)
+    for text, job_ids in by_tags.items():
+        connection.execute(SET.on(connection), {"ids": job_ids, "tags": text})
 
 
 def delete_tags(connection: Connection, job_ids: Collection[JobId]) -> None:

@@ -2384,6 +2384,11 @@ export interface components {
              */
             version: number;
             /**
+             * Waiting Reason
+             * @description Why the run in progress has not started, if it is pending.
+             */
+            waiting_reason: string | null;
+            /**
              * Words
              * @description The trigger in a sentence.
              * @example At 03:00 (Europe/Berlin).
@@ -2695,6 +2700,11 @@ export interface components {
              * @description The last of these nominal times.
              */
             until: string;
+            /**
+             * Waiting Reason
+             * @description Why its run has not started, if it is pending.
+             */
+            waiting_reason: string | null;
         };
         /**
          * TickList

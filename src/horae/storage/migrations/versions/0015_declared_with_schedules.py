@@ -1,0 +1,35 @@
+"""Limits and tags of the jobs of schedules, and what code declares about queues."""
+
+from typing import Final
+
+import sqlalchemy as sa
+from alembic import op
+from sqlalchemy.dialects.postgresql import JSONB
+
+revision: Final = "0015"
+down_revision: Final = "0014"
+
+json: Final = JSONB().with_variant(sa.Text(), "sqlite")
+
+_COLUMNS: Final = (("horae_schedules", "limits"), ("horae_schedules", "tags"), ("horae_queues", "declared"))
+
+
+def upgrade() -> None:
+    """Apply."""
+    for table, column in _COLUMNS:
+        op.add_column(table, sa.Column(column, json))
+    has_options = sa.text("limits IS NOT NULL OR tags IS NOT NULL")
+    op.create_index(
+        "horae_schedules_options",
+        "horae_schedules",
+        ["id"],
+        postgresql_where=has_options,
+        sqlite_where=has_options,
+    )
+
+
+def downgrade() -> None:
+    """Take back."""
+    op.drop_index("horae_schedules_options", "horae_schedules")
+    for table, column in reversed(_COLUMNS):
+        op.drop_column(table, column)
