@@ -85,12 +85,7 @@ class GroupsJobs(StartsJobs, ReadsJobs):
         """
         group = self._stored_group(group_id, owner)
         batches = self.parsed_members(group.id, members, options)
-        add = partial(_add, group_id=group.id, batches=batches, held=held)
-        if session is not None:
-            return self._within_caller_s(session, add)
-        added = self._alone(add)
-        self._wakeup.send(WORK)
-        return added
+        return self._insert(partial(_add, group_id=group.id, batches=batches, held=held), session)
 
     def parsed_members(
         self, group_id: GroupId, members: Iterable[Member], options: StartOptions | None = None

@@ -75,7 +75,7 @@ class StartsJobs(JobsBase):
                 raise InvalidRequest("sync=True runs the job at once, so it cannot wait for other jobs (after)")
             return self._start_inline(wanted, session)
         if session is not None:
-            return self._within_caller_s(session, partial(creation.create, wanted=wanted))[0]
+            return self._insert_within(session, partial(creation.create, wanted=wanted))[0]
         if wanted.is_plain and not is_requested():
             job = self._database.autocommit(creation.create_plain, wanted)
         else:
@@ -108,12 +108,7 @@ class StartsJobs(JobsBase):
         if not stored:
             return []
         template = Creation(kind, creation.new_job(kind, options, None), {}, stored[0], in_batch=True)
-        insert = partial(creation.create_many, template=template, stored=stored, values=given)
-        if session is not None:
-            return self._within_caller_s(session, insert)
-        ids = self._alone(insert)
-        self._wakeup.send(WORK)
-        return ids
+        return self._insert(partial(creation.create_many, template=template, stored=stored, values=given), session)
 
     def _start_each(
         self, kind: JobType[Any], given: Sequence[Mapping[str, Any]], options: StartOptions, session: Within | None
@@ -124,13 +119,17 @@ class StartsJobs(JobsBase):
         def insert(connection: Connection) -> list[JobId]:
             return [creation.create(connection, each)[0].id for each in wanted]
 
-        if session is not None:
-            return self._within_caller_s(session, insert)
-        ids = self._alone(insert)
-        self._wakeup.send(WORK)
-        return ids
+        return self._insert(insert, session)
 
-    def _within_caller_s(self, session: Within, insert: Callable[[Connection], T]) -> T:
+    def _insert(self, insert: Callable[[Connection], T], session: Within | None) -> T:
+        """Create jobs in the caller's transaction, or in one of their own, and notify nodes once it has committed."""
+        if session is not None:
+            return self._insert_within(session, insert)
+        created = self._alone(insert)
+        self._wakeup.send(WORK)
+        return created
+
+    def _insert_within(self, session: Within, insert: Callable[[Connection], T]) -> T:
         connection = self._within(session)
 
         def attempt() -> T:
