@@ -84,15 +84,12 @@ class GroupsJobs(StartsJobs, ReadsJobs):
         `held`: a member and its lease; they are added only while a node runs that member under that lease.
         """
         group = self._stored_group(group_id, owner)
-        batches = self.parsed_members(group.id, members, options)
+        batches = self._parsed(group, members, options)
         return self._insert(partial(_add, group_id=group.id, batches=batches, held=held), session)
 
-    def parsed_members(
-        self, group_id: GroupId, members: Iterable[Member], options: StartOptions | None = None
-    ) -> Sequence[Batch]:
+    def parsed_members(self, group_id: GroupId, members: Iterable[Member]) -> Sequence[Batch]:
         """Parse and check members that are to be added to a group."""
-        group = self._stored_group(group_id, EVERYBODY)
-        return list(MemberParser(self._registry, group.owner, options).batches(members))
+        return self._parsed(self._stored_group(group_id, EVERYBODY), members, None)
 
     def group_of(self, job_id: JobId) -> GroupId | None:
         """Return the group of which a job is a member, or after which it runs."""
@@ -155,6 +152,9 @@ class GroupsJobs(StartsJobs, ReadsJobs):
         if then is None or then.ended:
             raise GroupNotCancellable(group.id)
         self._canceller.cancel(then, who)
+
+    def _parsed(self, group: Group, members: Iterable[Member], options: StartOptions | None) -> Sequence[Batch]:
+        return list(MemberParser(self._registry, group.owner, options).batches(members))
 
     def _group_within(self, session: Within, create: Callable[[Connection], GroupId]) -> Group:
         """Create a group in the caller's transaction, without retries: what a first attempt inserted would stay."""
