@@ -41,7 +41,6 @@ class BodyGroup:
         """Add members. In a body with a transaction of its own, they exist if and only if that commits."""
         context = self._context
         if context.has_transaction:
-            context.releases = True
             return _add_within(self._jobs, context, self.id, members, context.connection)
         return self._jobs.add_to_group(self.id, members, held=(context.id, context.claim.lease))
 
@@ -71,7 +70,6 @@ class AsyncBodyGroup:
         """Add members. In a body with a transaction of its own, they exist if and only if that commits."""
         context, group_id = self._context, await self._find()
         if context.has_transaction:
-            context.releases = True
             add = partial(_add_within, self._jobs, context, group_id, members)
             return await context.async_connection.run_sync(add)
         return await self._aio.add_to_group(group_id, members, held=(context.id, context.claim.lease))
@@ -103,5 +101,6 @@ def _add_within(
         )
     batches = jobs.parsed_members(group_id, members)
     added = add_members(connection, group_id, batches)
+    context.releases = True
     context.before_end(partial(count_members, group_id=group_id, size=len(added)))
     return added
