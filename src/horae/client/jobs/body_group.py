@@ -14,7 +14,7 @@ from horae.domain.jobs.groups import Group, GroupId
 from horae.domain.jobs.job import Job, JobId
 from horae.errors import HoraeError, InvalidRequest
 from horae.storage.engine.dialect import POSTGRESQL
-from horae.storage.outcomes.settling_statements import SEES_COMMITTED
+from horae.storage.engine.isolation import SEES_COMMITTED
 from horae.types.context import JobContext
 
 

@@ -43,6 +43,7 @@ from horae.storage.engine.dialect import (
     seconds_after,
     seconds_from_now,
 )
+from horae.storage.engine.isolation import SEES_COMMITTED
 from horae.storage.jobs.search import tags
 from horae.storage.jobs.tables import IS_OPEN, UNIQUE_WHERE, jobs, queues
 
@@ -79,7 +80,9 @@ class NewJob:
         return self.expires_at is not None or self.expires_after is not None
 
 
-SEES_COMMITTED_ROWS: Final = ("read committed", "read uncommitted", "serializable, one at a time")
+_ONE_AT_A_TIME: Final = "serializable, one at a time"
+"""The isolation of SQLite, where a transaction that writes holds the only write lock."""
+_SEES_COMMITTED_ROWS: Final = (*SEES_COMMITTED, _ONE_AT_A_TIME)
 
 
 class Contended(DatabaseBusy):
@@ -261,7 +264,7 @@ def lock_limit(connection: Connection, owner: str | None, job_type: str) -> None
     Raises `Contended`, and `InvalidRequest` for a transaction that does not see what others have committed meanwhile.
     """
     isolation = _try_lock(connection, f"horae:{job_type}:{owner}", f"a {job_type!r} job of {owner!r}")
-    if isolation not in SEES_COMMITTED_ROWS:
+    if isolation not in _SEES_COMMITTED_ROWS:
         raise InvalidRequest(
             f"jobs of type {job_type!r} are counted, and a {isolation} transaction does not see those that others "
             "have started since it began; start this job in a read committed transaction, or without `session`"
@@ -275,7 +278,7 @@ def lock_key(connection: Connection, job_type: str, unique_key: str, *, latest_r
     """
     key, about = f"horae:{job_type}:key:{unique_key}", f"a {job_type!r} job with unique key {unique_key!r}"
     isolation = _try_lock(connection, key, about)
-    if latest_rows and isolation not in SEES_COMMITTED_ROWS:
+    if latest_rows and isolation not in _SEES_COMMITTED_ROWS:
         raise InvalidRequest(
             f"jobs of type {job_type!r} are unique, and a {isolation} transaction does not see those that others "
             "have started since it began; start this job in a read committed transaction, or without `session`"
@@ -285,7 +288,7 @@ def lock_key(connection: Connection, job_type: str, unique_key: str, *, latest_r
 def _try_lock(connection: Connection, key: str, about: str) -> str:
     """Take a lock until the end of the transaction, and return the isolation level."""
     if connection.dialect.name != POSTGRESQL:
-        return "serializable, one at a time"
+        return _ONE_AT_A_TIME
     taken, isolation = connection.execute(TRY_LOCK, {"key": key}).one()
     if not taken:
         raise Contended(f"another transaction has started {about}")

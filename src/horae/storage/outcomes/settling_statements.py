@@ -46,6 +46,7 @@ from horae.storage.engine.dialect import (
     one_of,
     seconds_from_now,
 )
+from horae.storage.engine.isolation import SEES_COMMITTED
 from horae.storage.jobs.tables import job_attempts, jobs
 
 _BATCH: Final[Mapping[str, TypeEngine[Any]]] = {
@@ -70,7 +71,6 @@ _ATTEMPT: Final = ("job_id", "lease", "attempt", "node_id", "started_at", "finis
 _NODE: Final = cast(bindparam("node"), Text())
 _ENDED_AT: Final = now_or_later(jobs.c.started_at)  # the clock may have been set back
 _SETTLED: Final = (jobs.c.id, jobs.c.lease, jobs.c.state, jobs.c.schedule_id, jobs.c.group_id, jobs.c.awaited)
-SEES_COMMITTED: Final = ("read committed", "read uncommitted")
 _LONGEST_REASON: Final = 500
 """Characters of a reason that are kept with the job; the attempt has the whole text."""
 
