@@ -18,6 +18,7 @@ from horae.domain.jobs.job import AttemptOutcome, JobState
 from horae.redaction import traceback_text
 from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.forked_body import end_child, forks
+from horae.runtime.bodies.running_loop import in_event_loop
 from horae.types.application_hooks import Hook
 from horae.types.context import BodyEnd, JobContext
 
@@ -155,7 +156,7 @@ class _AsyncCalls:
 
     def run(self, call: Awaitable[T]) -> T:
         if self._runner is None:
-            if _in_a_loop():  # as of a coroutine that runs a job inline, which blocks its loop
+            if in_event_loop():  # as of a coroutine that runs a job inline, which blocks its loop
                 self._thread = self._stack.enter_context(ThreadPoolExecutor(1, "horae-around"))
             self._runner = asyncio.Runner()
             self._stack.callback(self._close)
@@ -171,11 +172,3 @@ class _AsyncCalls:
 
 async def _awaited(call: Awaitable[T]) -> T:
     return await call
-
-
-def _in_a_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True

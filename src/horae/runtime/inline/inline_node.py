@@ -26,6 +26,7 @@ from horae.runtime.bodies.reporter import Reporter
 from horae.runtime.bodies.run import Run, stop_runs
 from horae.runtime.bodies.run_monitor import RunMonitor
 from horae.runtime.bodies.runner import RunEnvironment, ended_by, perform, perform_async
+from horae.runtime.bodies.running_loop import in_event_loop
 from horae.runtime.components import Components, NodeOptions
 from horae.runtime.inline.claims import InlineClaims
 from horae.runtime.inline.ends import InlineEnds
@@ -194,7 +195,7 @@ class _CallingThread:
     def perform(self, run: Run) -> FinishedRun:
         if not run.job_type.is_async:
             return perform(run.job_type, run.context, self._environment)
-        if not _in_a_loop():
+        if not in_event_loop():
             return asyncio.run(self._perform_async(run))
         with ThreadPoolExecutor(1, "horae-inline-body") as elsewhere:  # the caller blocks this thread's loop
             return elsewhere.submit(copy_context().run, asyncio.run, self._perform_async(run)).result()
@@ -223,11 +224,3 @@ class _CallingThread:
 
     def close(self) -> None:
         """Do nothing: no thread or process is idle here."""
-
-
-def _in_a_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
