@@ -5,10 +5,14 @@ the first job of a lane holds back all of them. So a claim reads the first jobs 
 Moments are whole microseconds since 1970, because rates are computed from them in Python.
 """
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    ColumnElement,
+    FromClause,
     Index,
     Integer,
     String,
@@ -66,10 +70,16 @@ lanes = Table(
     sqlite_autoincrement=True,
 )
 _free = text("held_by IS NULL AND place IS NOT NULL")
-lane_order = (lanes.c.priority.desc(), lanes.c.place, lanes.c.id)
-partial_index("horae_lanes_next", *lane_order, where=_free)
+
+
+def lane_order(lane: FromClause) -> tuple[ColumnElement[Any], ...]:
+    """Return the order in which lanes are claimed: `lane` is their table or an alias of it."""
+    return lane.c.priority.desc(), lane.c.place, lane.c.id
+
+
+partial_index("horae_lanes_next", *lane_order(lanes), where=_free)
 partial_index("horae_lanes_due", lanes.c.place, where=_free)
-partial_index("horae_lanes_held", lanes.c.held_by, *lane_order, where=text("held_by IS NOT NULL"))
+partial_index("horae_lanes_held", lanes.c.held_by, *lane_order(lanes), where=text("held_by IS NOT NULL"))
 _owner = text("owner IS NOT NULL")
 partial_index("horae_lanes_owner", lanes.c.queue, lanes.c.priority, lanes.c.owner, lanes.c.turn, where=_owner)
 

@@ -124,13 +124,17 @@ def _lock_lanes(connection: Connection, scope: ClaimScope, most: int) -> tuple[S
     rows: Sequence[Any] = ()
     for _ in range(MOST_ROUNDS):
         rows = connection.execute(sql.LOCK_LANES.on(connection), parameters).all()
-        late = [row for row in rows if row.owner is not None and row.place is not None and row.turn > row.place]
+        late = [row for row in rows if _had_turn(row)]
         if not late or len(rows) < count:
             return rows, len(rows) >= count
         moved = [{"id": row.id, "held_by": row.held_by, "turn": 0, "earliest": row.turn} for row in late]
         _write_lanes(connection, moved)
-        rows = [row for row in rows if row not in late]
-    return rows, True
+    return [row for row in rows if not _had_turn(row)], True
+
+
+def _had_turn(lane: Any) -> bool:
+    """Return whether the owner of a lane had a turn since, through another lane."""
+    return lane.owner is not None and lane.place is not None and lane.turn > lane.place
 
 
 def _lock_buckets(connection: Connection, locked: _Locked) -> dict[int, list[int]]:

@@ -48,6 +48,7 @@ from horae.storage.jobs.limit_tables import (
     WAITS_IN_LANE,
     buckets,
     lane_buckets,
+    lane_order,
     lanes,
     limits,
 )
@@ -61,6 +62,7 @@ _STILL_WAITS: Final = and_(
     func.coalesce(jobs.c.state, "") == JobState.PENDING.value,
     func.coalesce(jobs.c.waits_for, "") == WaitsFor.LIMIT.value,
 )
+_PAUSED: Final = select(queues.c.name).where(queues.c.paused_at.is_not(None))
 _closed = and_(HOLDS_LANES, buckets.c.opens_at.is_not(None))
 _full = and_(HOLDS_LANES, buckets.c.opens_at.is_(None))
 _held = and_(jobs.c.node_id.is_not(None), jobs.c.lane_id.is_not(None))
@@ -98,15 +100,13 @@ AHEAD: Final = select(
 
 
 def _is_served(dialect: str, lane: Any) -> ColumnElement[bool]:
-    paused = select(queues.c.name).where(queues.c.paused_at.is_not(None))
     served = or_(bindparam("every_queue", type_=Boolean()), member_of(dialect, lane.c.queue, "queues"))
-    return and_(member_of(dialect, lane.c.type, "types"), served, lane.c.queue.not_in(paused))
+    return and_(member_of(dialect, lane.c.type, "types"), served, lane.c.queue.not_in(_PAUSED))
 
 
 def _free_lanes(dialect: str) -> Select[*tuple[Any, ...]]:
     due = lanes.c.place <= microseconds_now()
-    order = (lanes.c.priority.desc(), lanes.c.place, lanes.c.id)
-    chosen = select(lanes.c.id).where(IS_FREE, due, _is_served(dialect, lanes)).order_by(*order)
+    chosen = select(lanes.c.id).where(IS_FREE, due, _is_served(dialect, lanes)).order_by(*lane_order(lanes))
     return chosen.limit(select(bindparam("lanes", type_=Integer())).scalar_subquery())
 
 
@@ -118,9 +118,12 @@ def _opened_lanes(dialect: str) -> Select[*tuple[Any, ...]]:
     )
     bucket = either.subquery("bucket")
     lane = lanes.alias("behind")
-    order = (lane.c.priority.desc(), lane.c.place, lane.c.id)
-    behind = select(lane.c.id).where(lane.c.held_by == bucket.c.id, _is_served(dialect, lane)).order_by(*order)
-    first = behind.limit(select(bindparam("behind", type_=Integer())).scalar_subquery()).correlate(bucket)
+    behind = select(lane.c.id).where(lane.c.held_by == bucket.c.id, _is_served(dialect, lane))
+    first = (
+        behind.order_by(*lane_order(lane))
+        .limit(select(bindparam("behind", type_=Integer())).scalar_subquery())
+        .correlate(bucket)
+    )
     if dialect != SQLITE:
         of_bucket = first.lateral("of_bucket")
         return select(of_bucket.c.id).select_from(bucket.join(of_bucket, true()))
@@ -232,12 +235,10 @@ FIRST_JOBS: Final = PerDialect(_first_jobs)
 
 
 def _plain_places(dialect: str) -> Select[*tuple[Any, ...]]:
-    paused = select(queues.c.name).where(queues.c.paused_at.is_not(None))
-    first = due_jobs(dialect, paused, *ready_order_columns).subquery("first")
+    first = due_jobs(dialect, _PAUSED, jobs.c.priority, jobs.c.run_at, jobs.c.id).subquery("first")
     return select(-first.c.priority, microseconds_of(first.c.run_at))
 
 
-ready_order_columns: Final = (jobs.c.priority, jobs.c.run_at, jobs.c.id)
 PLAIN_PLACES: Final = PerDialect(_plain_places)
 """The places of the plain jobs that come first, so that lanes and plain jobs have one order."""
 
