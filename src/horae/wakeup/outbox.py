@@ -7,20 +7,17 @@ and are merged. So a quiet system adds no latency, and a busy one sends no more 
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from random import Random
 from typing import Final
 
-from horae.domain.backoff import Backoff, retry_delay
+from horae.domain.backoff import retry_delay
 from horae.domain.jobs.job import JobId
 from horae.forking import register_for_reset
+from horae.receiving import RECONNECT
 from horae.wakeup.channel import Hint, HintKind
 
 MOST_IDS: Final = 1000
 """Job ids in one hint. Above this it has none, which means any job: an outage must not fill the memory."""
-
-BACKOFF: Final = Backoff(base=timedelta(milliseconds=100), cap=timedelta(seconds=5), jitter=0.5)
-"""Delays between attempts to reach the server, short at first because most failures are."""
 
 CLOSE_WITHIN: Final = 5.0
 """Seconds that `close` waits for the last delivery."""
@@ -128,7 +125,7 @@ class Outbox:
         while hints := self._next():
             self._attempt(hints)
             if self._failures:
-                delay = retry_delay(self._failures, BACKOFF, self._random)
+                delay = retry_delay(self._failures, RECONNECT, self._random)
                 self._closing.wait(delay.total_seconds())
             elif self._interval:
                 self._closing.wait(self._interval)

@@ -8,24 +8,21 @@ configured as such, nothing listens. NOTIFY also works through a pooler.
 
 import logging
 import secrets
-import selectors
-import socket
-import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
 from sqlalchemy import URL
+from typing_extensions import override
 
-from horae.domain.backoff import retry_delay
 from horae.forking import ForkSafeLock, register_for_reset
+from horae.receiving import ReceivingThread
 from horae.storage.engine.connections.timeouts import SERVICE_BOUNDS, ask
 from horae.wakeup.channel import ALL_KINDS, Hint, Listener, WakeupChannel
 from horae.wakeup.listeners import Listeners
-from horae.wakeup.outbox import BACKOFF, Outbox
+from horae.wakeup.outbox import Outbox
 from horae.wakeup.payload import CHANNEL, LARGEST_PAYLOAD, decode, encode
 
 CONNECTION_OPTIONS: Final = {**SERVICE_BOUNDS, "application_name": "horae hints"}
@@ -138,40 +135,28 @@ class PostgresChannel:
         self._sending = None
 
 
-class _Receiver:
+class _NotProvenError(Exception):
+    """LISTEN was accepted, but no notification came."""
+
+
+class _Receiver(ReceivingThread):
     """The thread that listens, and reconnects for as long as it lives."""
+
+    connection_errors = (psycopg.Error, OSError, _NotProvenError)
 
     def __init__(
         self, options: dict[str, Any], timing: PostgresTiming, on_payloads: Callable[[Iterable[str] | None], None]
     ) -> None:
         """Call `on_payloads` with the payloads that arrive, and with None when the connection listens again."""
+        super().__init__(close_within=timing.close_within)
         self.proven = False
         self._options = options
         self._timing = timing
         self._on_payloads = on_payloads
-        self._closing = False
-        self._failures = 0
-        self._random = Random()  # noqa: S311 - spreads the retries of many processes, protects nothing
-        self._closer, self._closed = socket.socketpair()  # the end of the first makes the second readable
-        self._thread = threading.Thread(target=self._run, name="horae-hints-receiver", daemon=True)
-        self._thread.start()
+        self.start("horae-hints-receiver")
 
-    def close(self) -> None:
-        self._closing = True
-        self._closer.close()
-        if self._thread is not threading.current_thread():
-            self._thread.join(self._timing.close_within)
-
-    def _run(self) -> None:
-        with self._closed:
-            while not self._closing:
-                try:
-                    self._listen()
-                except (psycopg.Error, OSError, _NotProvenError) as error:
-                    if not self._closing:
-                        self._wait_after(error)
-
-    def _listen(self) -> None:
+    @override
+    def _receive(self) -> None:
         with _connect(self._options) as connection:
             connection.execute(f"LISTEN {CHANNEL}")
             try:
@@ -197,24 +182,10 @@ class _Receiver:
             self._wait(connection, left)
         raise _NotProvenError("notifications do not arrive; is there a pooler in between?")
 
-    def _wait(self, connection: psycopg.Connection | None, seconds: float) -> bool:
-        """Wait until something arrives or the receiver is closed; return False after so many seconds."""
-        with selectors.PollSelector() as selector:  # needs no file descriptor: the process may have none left
-            selector.register(self._closed, selectors.EVENT_READ)
-            if connection is not None:
-                selector.register(connection.fileno(), selectors.EVENT_READ)
-            return bool(selector.select(seconds))
-
-    def _wait_after(self, error: Exception) -> None:
+    @override
+    def _report(self, error: Exception) -> None:
         if not self._failures:
             _log.warning("cannot receive hints of other processes and keeps trying: %s", error)
-        self._failures += 1
-        delay = retry_delay(self._failures, BACKOFF, self._random)
-        self._wait(None, delay.total_seconds())
-
-
-class _NotProvenError(Exception):
-    """LISTEN was accepted, but no notification came."""
 
 
 def _connection_options(url: URL) -> dict[str, Any]:

@@ -1,0 +1,81 @@
+"""A thread that receives from a server, and connects again after each failure."""
+
+import selectors
+import socket
+import threading
+from abc import ABC, abstractmethod
+from datetime import timedelta
+from random import Random
+from typing import ClassVar, Final, Protocol
+
+from horae.domain.backoff import Backoff, retry_delay
+
+RECONNECT: Final = Backoff(base=timedelta(milliseconds=100), cap=timedelta(seconds=5), jitter=0.5)
+"""Delays between attempts to reach a server, short at first because most failures are."""
+
+
+class HasFileno(Protocol):
+    """A connection on whose file descriptor something arrives."""
+
+    def fileno(self) -> int:
+        """Return the file descriptor."""
+        ...
+
+
+class ReceivingThread(ABC):
+    """Runs `_receive` on a thread of its own until it is closed, with a growing delay after each failure."""
+
+    connection_errors: ClassVar[tuple[type[Exception], ...]]
+    """What `_receive` raises if the server cannot be used."""
+
+    def __init__(self, *, close_within: float) -> None:
+        """`close_within`: seconds that `close` waits for the thread, which may be connecting."""
+        self._close_within = close_within
+        self._closing = False
+        self._failures = 0
+        """Failures since the server was last reached, which `_receive` sets to zero."""
+        self._random = Random()  # noqa: S311 - spreads the retries of many processes, protects nothing
+        self._closer, self._closed = socket.socketpair()  # the end of the first makes the second readable
+        self._thread: threading.Thread | None = None
+
+    @abstractmethod
+    def _receive(self) -> None:
+        """Connect, and pass on what arrives until `_closing`."""
+
+    @abstractmethod
+    def _report(self, error: Exception) -> None:
+        """Log a failure. `_failures`: those before it."""
+
+    def start(self, name: str) -> None:
+        """Start the thread."""
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop; nothing is passed on afterwards, except what is being handled."""
+        self._closing = True
+        self._closer.close()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(self._close_within)
+
+    def _run(self) -> None:
+        with self._closed:
+            while not self._closing:
+                try:
+                    self._receive()
+                except self.connection_errors as error:
+                    if not self._closing:
+                        self._wait_after(error)
+
+    def _wait(self, connection: HasFileno | None, seconds: float) -> bool:
+        """Wait until something arrives or the thread is closed; return False after so many seconds."""
+        with selectors.PollSelector() as selector:  # needs no file descriptor: the process may have none left
+            selector.register(self._closed, selectors.EVENT_READ)
+            if connection is not None:
+                selector.register(connection, selectors.EVENT_READ)
+            return bool(selector.select(seconds))
+
+    def _wait_after(self, error: Exception) -> None:
+        self._report(error)
+        self._failures += 1
+        self._wait(None, retry_delay(self._failures, RECONNECT, self._random).total_seconds())
