@@ -1,14 +1,16 @@
 """Changes of many jobs from the command line: the options that choose them, the question, and the answer."""
 
 import sys
-from collections.abc import Sequence
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from collections.abc import Callable, Sequence
+from inspect import Parameter
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict, get_type_hints
 
 import typer
 
+from horae.cli.added_options import replace_catch_all
 from horae.cli.context import opened
 from horae.cli.failures import WRONG_CALL, complain
-from horae.cli.options import whose
+from horae.cli.options import AsJson, Query, whose
 from horae.cli.printing.job_views import COLUMNS, as_values
 from horae.cli.printing.output import print_json, print_table
 
@@ -27,12 +29,35 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Count and show the jobs
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before many jobs are changed.")]
 
 
-def filter_of(  # noqa: PLR0913 - one argument for each option
-    ids: Sequence[int] | None, states: list[str] | None, types: list[str] | None, queues: list[str] | None,
-    query: str | None, owner: str | None, *, all_jobs: bool,
-) -> dict[str, Any] | None:  # fmt: skip
+class Selection(TypedDict):
+    """The options of a command that changes many jobs: which ones, and how."""
+
+    state: States
+    type_: Types
+    queue: Queues
+    query: Query
+    all_jobs: AllJobs
+    dry_run: DryRun
+    yes: Yes
+    as_json: AsJson
+
+
+def with_selection(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace the `**selection` of a command by the options of `Selection`."""
+    added = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=False if kind.__origin__ is bool else None, annotation=kind)
+        for name, kind in get_type_hints(Selection, include_extras=True).items()
+    ]
+    return replace_catch_all(command, added)
+
+
+def filter_of(ids: Sequence[int] | None, owner: str | None, selection: Selection) -> dict[str, Any] | None:
     """Return the filter that the options name, None if the jobs are named by their IDs. Exits if both or none are."""
-    given: dict[str, Any] = {"states": states, "types": types, "queues": queues, "query": query}
+    all_jobs = selection["all_jobs"]
+    given: dict[str, Any] = {
+        "states": selection["state"], "types": selection["type_"], "queues": selection["queue"],
+        "query": selection["query"],
+    }  # fmt: skip
     chosen = {name: value for name, value in given.items() if value}
     if ids and (chosen or all_jobs):
         complain("name the jobs either by their IDs or by options such as --query, not by both")
@@ -45,13 +70,12 @@ def filter_of(  # noqa: PLR0913 - one argument for each option
     return {**chosen, "owner": whose(owner), "all": all_jobs}
 
 
-def change_many(
-    context: typer.Context, action: Action, which: dict[str, Any], *, dry_run: bool, yes: bool, as_json: bool
-) -> None:
-    """Create the job that changes the jobs, after a question; with `dry_run` only count them."""
+def change_many(context: typer.Context, action: Action, which: dict[str, Any], selection: Selection) -> None:
+    """Create the job that changes the jobs, after a question; with `--dry-run` only count them."""
+    dry_run, as_json = selection["dry_run"], selection["as_json"]
     with opened(context) as horae:
         change = getattr(horae.jobs, f"{action}_many")
-        if dry_run or not yes:
+        if dry_run or not selection["yes"]:
             preview = change(**which, preview=True)
             number = f"{preview.count:,}" if preview.complete else f"more than {preview.count:,}"
             if dry_run:

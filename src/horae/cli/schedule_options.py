@@ -3,13 +3,13 @@
 The parameters of both commands are made from one table, which a test compares with `ScheduleKeywords`.
 """
 
-import inspect
 from collections.abc import Callable, Mapping
 from inspect import Parameter
 from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
+from horae.cli.added_options import replace_catch_all
 from horae.cli.moments import moment
 
 
@@ -52,11 +52,7 @@ def with_schedule_options(command: Callable[..., None]) -> Callable[..., None]:
     for name, option in OPTIONS.items():
         kind: Any = Annotated[option.kind | None, typer.Option(metavar=option.metavar, help=option.help)]
         added.append(Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind))
-    *own, _ = inspect.signature(command).parameters.values()
-    named = sum(parameter.kind is not Parameter.KEYWORD_ONLY for parameter in own)
-    command.__signature__ = inspect.Signature([*own[:named], *added, *own[named:]])  # type: ignore[attr-defined]
-    del command.__annotations__["options"]
-    return command
+    return replace_catch_all(command, added, before_own=True)
 
 
 def chosen_of(options: Mapping[str, Any]) -> dict[str, Any]:

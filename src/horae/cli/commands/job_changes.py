@@ -1,15 +1,15 @@
 """The commands of `horae jobs` that change jobs: those with these IDs, or by one job all that meet a filter."""
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Unpack
 
 import typer
 
-from horae.cli.bulk import AllJobs, DryRun, Queues, States, Types, Yes, change_many, filter_of
+from horae.cli.bulk import Selection, change_many, filter_of, with_selection
 from horae.cli.context import opened, target_of
 from horae.cli.failures import DONE, complain, exit_code_of
 from horae.cli.moments import moment
-from horae.cli.options import AsJson, Owner, Query, SomeJobIds, whose
+from horae.cli.options import Owner, SomeJobIds, whose
 from horae.cli.printing.job_views import as_values, line_of
 from horae.cli.printing.output import local_time, print_json
 from horae.cli.values import duration
@@ -17,56 +17,47 @@ from horae.domain.jobs.job import Job
 from horae.errors import HoraeError
 
 
-def cancel(  # noqa: PLR0913 - one argument for each option
+@with_selection
+def cancel(
     context: typer.Context,
     jobs: SomeJobIds = None,
     *,
     owner: Owner = None,
     by: Annotated[str, typer.Option(metavar="TEXT", help="Who cancels, as recorded in the job.")] = "command line",
-    state: States = None,
-    type_: Types = None,
-    queue: Queues = None,
-    query: Query = None,
-    all_jobs: AllJobs = False,
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    as_json: AsJson = False,
+    **selection: Unpack[Selection],
 ) -> None:
     """Cancel jobs that have not ended. Running ones are told to stop, and their transaction is rolled back.
 
     Instead of IDs, options such as --query choose the jobs; then one job cancels them, and its id is printed.
     """
-    if (which := filter_of(jobs, state, type_, queue, query, owner, all_jobs=all_jobs)) is not None:
-        change_many(context, "cancel", which | {"by": by}, dry_run=dry_run, yes=yes, as_json=as_json)
+    if (which := filter_of(jobs, owner, selection)) is not None:
+        change_many(context, "cancel", which | {"by": by}, selection)
         return
+    as_json = selection["as_json"]
     with opened(context) as horae:
         for_each(
-            jobs or (), lambda job: _say(horae.jobs.cancel(job, owner=whose(owner), by=by), line_of, as_json=as_json)
+            jobs or (),
+            lambda job: _say(horae.jobs.cancel(job, owner=whose(owner), by=by), line_of, as_json=as_json),
         )
 
 
-def retry(  # noqa: PLR0913 - as above
+@with_selection
+def retry(
     context: typer.Context,
     jobs: SomeJobIds = None,
     *,
     owner: Owner = None,
-    state: States = None,
-    type_: Types = None,
-    queue: Queues = None,
-    query: Query = None,
-    all_jobs: AllJobs = False,
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    as_json: AsJson = False,
+    **selection: Unpack[Selection],
 ) -> None:
     """Retry failed or cancelled jobs as new jobs (needs --app or HORAE_APP) and print the new ids.
 
     Instead of IDs, options such as --query choose the jobs; then one job retries them, and its id is printed.
     """
-    if (which := filter_of(jobs, state, type_, queue, query, owner, all_jobs=all_jobs)) is not None:
-        change_many(context, "retry", which, dry_run=dry_run, yes=yes, as_json=as_json)
+    if (which := filter_of(jobs, owner, selection)) is not None:
+        change_many(context, "retry", which, selection)
         return
     application = target_of(context).application
+    as_json = selection["as_json"]
     with opened(context):
         for_each(
             jobs or (),
@@ -74,21 +65,15 @@ def retry(  # noqa: PLR0913 - as above
         )
 
 
-def reschedule(  # noqa: PLR0913 - as above
+@with_selection
+def reschedule(
     context: typer.Context,
     jobs: SomeJobIds = None,
     *,
     run_at: Annotated[str | None, typer.Option(metavar="ISO", help="New earliest start.")] = None,
     delay: Annotated[str | None, typer.Option(metavar="TIME", help="New delay from now, such as 10m.")] = None,
     owner: Owner = None,
-    state: States = None,
-    type_: Types = None,
-    queue: Queues = None,
-    query: Query = None,
-    all_jobs: AllJobs = False,
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    as_json: AsJson = False,
+    **selection: Unpack[Selection],
 ) -> None:
     """Move pending jobs to another time.
 
@@ -98,9 +83,10 @@ def reschedule(  # noqa: PLR0913 - as above
         "run_at": None if run_at is None else moment(run_at),
         "delay": None if delay is None else duration(delay),
     }
-    if (which := filter_of(jobs, state, type_, queue, query, owner, all_jobs=all_jobs)) is not None:
-        change_many(context, "reschedule", which | when, dry_run=dry_run, yes=yes, as_json=as_json)
+    if (which := filter_of(jobs, owner, selection)) is not None:
+        change_many(context, "reschedule", which | when, selection)
         return
+    as_json = selection["as_json"]
     with opened(context) as horae:
         for_each(
             jobs or (),
@@ -108,7 +94,8 @@ def reschedule(  # noqa: PLR0913 - as above
         )
 
 
-def delete(  # noqa: PLR0913 - as above
+@with_selection
+def delete(
     context: typer.Context,
     jobs: SomeJobIds = None,
     *,
@@ -120,26 +107,17 @@ def delete(  # noqa: PLR0913 - as above
             help="Delete at once, without `before_delete`, which removes what a type keeps elsewhere.",
         ),
     ] = False,
-    state: States = None,
-    type_: Types = None,
-    queue: Queues = None,
-    query: Query = None,
-    all_jobs: AllJobs = False,
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    as_json: AsJson = False,
+    **selection: Unpack[Selection],
 ) -> None:
     """Delete ended jobs, after the `before_delete` hooks of their types.
 
     Jobs of types that the application does not declare are deleted by the next node that has the type.
     Instead of IDs, options such as --query choose the jobs; then one job deletes them, and its id is printed.
     """
-    if (which := filter_of(jobs, state, type_, queue, query, owner, all_jobs=all_jobs)) is not None:
-        change_many(
-            context, "delete", which | {"without_hooks": without_hooks}, dry_run=dry_run, yes=yes, as_json=as_json
-        )
+    if (which := filter_of(jobs, owner, selection)) is not None:
+        change_many(context, "delete", which | {"without_hooks": without_hooks}, selection)
         return
-    waiting: set[int] = set()
+    as_json, waiting = selection["as_json"], set[int]()
     with opened(context) as horae:
 
         def remove(job: int) -> None:
