@@ -336,6 +336,8 @@ def test_a_filter_changes_many_jobs_by_one(horae: Call) -> None:
     counted = values(horae("jobs", "cancel", "--query", "tag:nightly", "--dry-run", "--json"))
     assert (counted["count"], counted["complete"], [job["id"] for job in counted["newest"]]) == (2, True, [2, 1])
     assert "2 jobs would be cancelled" in horae("jobs", "cancel", "--type", "import_csv", "--dry-run").stdout
+    one = horae("jobs", "cancel", "--query", "params.path:a.csv", "--dry-run").stdout
+    assert "1 job would be cancelled" in one
     assert horae("jobs", "cancel", "--query", "tag:nightly", "--yes").stdout == "3\n"
     order = values(horae("jobs", "show", "3", "--json"))
     assert (order["type"], order["params"]["order"]["query"]) == ("horae.bulk", "tag:nightly")

@@ -12,7 +12,7 @@ from horae.cli.context import opened
 from horae.cli.failures import WRONG_CALL, complain
 from horae.cli.options import AsJson, Query, whose
 from horae.cli.printing.job_views import COLUMNS, as_values
-from horae.cli.printing.output import print_json, print_table
+from horae.cli.printing.output import counted, print_json, print_table
 
 Action: TypeAlias = Literal["cancel", "retry", "delete", "reschedule"]
 DONE_TO: Final[dict[str, str]] = {
@@ -77,16 +77,16 @@ def change_many(context: typer.Context, action: Action, which: dict[str, Any], s
         change = getattr(horae.jobs, f"{action}_many")
         if dry_run or not selection["yes"]:
             preview = change(**which, preview=True)
-            number = f"{preview.count:,}" if preview.complete else f"more than {preview.count:,}"
+            jobs = counted(preview.count, "job") if preview.complete else f"at least {preview.count:,} jobs"
             if dry_run:
                 if as_json:
                     newest = [as_values(job) for job in preview.newest]
                     print_json({"count": preview.count, "complete": preview.complete, "newest": newest})
                     return
                 print_table(COLUMNS, preview.newest, empty="No matching jobs.")
-                typer.echo(f"{number} jobs would be {DONE_TO[action]}")
+                typer.echo(f"{jobs} would be {DONE_TO[action]}")
                 return
-            _ask(f"{number} jobs will be {DONE_TO[action]}. Continue?")
+            _ask(f"{jobs} will be {DONE_TO[action]}. Continue?")
         job = change(**{"by": "command line", **which})
     if as_json:
         print_json(as_values(job))

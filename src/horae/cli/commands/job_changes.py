@@ -11,7 +11,7 @@ from horae.cli.failures import DONE, complain, exit_code_of
 from horae.cli.moments import moment
 from horae.cli.options import Owner, SomeJobIds, whose
 from horae.cli.printing.job_views import as_values, line_of
-from horae.cli.printing.output import local_time, print_json
+from horae.cli.printing.output import counted, local_time, print_json
 from horae.cli.values import duration
 from horae.domain.jobs.job import Job
 from horae.errors import HoraeError
@@ -136,8 +136,8 @@ def delete(
 
 
 def _waiting(count: int) -> str:
-    jobs, its = (f"{count} jobs", "their types") if count > 1 else ("1 job", "its type")
-    return f"{jobs} will be deleted by the next node that has {its}; --without-hooks deletes at once"
+    its = "their types" if count > 1 else "its type"
+    return f"{counted(count, 'job')} will be deleted by the next node that has {its}; --without-hooks deletes at once"
 
 
 def _say(job: Job, text: Callable[[Job], str], *, as_json: bool) -> None:

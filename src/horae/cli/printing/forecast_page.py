@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from jinja2 import Environment, StrictUndefined
 
 from horae.cli.printing import forecast_texts as texts
-from horae.cli.printing.output import brief
+from horae.cli.printing.output import brief, counted
 from horae.domain.forecast.comparison import Comparison
 from horae.domain.forecast.result import Colour, Forecast, ScheduleForecast
 from horae.domain.forecast.scenario import Bodies
@@ -76,7 +76,7 @@ def forecast_page(
     shown = sorted(forecast.schedules, key=texts.trouble)
     source = files("horae.cli.printing").joinpath(TEMPLATE).read_text(encoding="utf-8")
     return environment.from_string(source).render(
-        counted=texts.counted,
+        counted=counted,
         note=texts.note,
         outages=texts.outage_sentences(forecast, zone),
         zone=zone,
@@ -154,7 +154,7 @@ def _height(value: int, top: int) -> float:
 def _cells(forecast: Forecast, schedule: ScheduleForecast, zone: str) -> Iterator[Cell]:
     for index, stretch in enumerate(schedule.stretches):
         moment = (forecast.start + index * forecast.column).astimezone(load_zone(zone))
-        parts = [texts.counted(stretch.runs, "run")]
+        parts = [counted(stretch.runs, "run")]
         if stretch.dropped:
             parts.append(f"{stretch.dropped:,} not run")
         shown = "" if stretch.colour in {Colour.ON_TIME, Colour.NOTHING} else f" ({stretch.colour.value})"

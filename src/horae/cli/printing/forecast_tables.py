@@ -8,7 +8,6 @@ from horae.cli.escaping import printable
 from horae.cli.printing.forecast_texts import (
     at,
     change_text,
-    counted,
     durations_sentence,
     note,
     outage_sentences,
@@ -16,7 +15,7 @@ from horae.cli.printing.forecast_texts import (
     trouble,
     verdict,
 )
-from horae.cli.printing.output import brief, print_table
+from horae.cli.printing.output import brief, counted, print_table
 from horae.domain.forecast.comparison import Comparison
 from horae.domain.forecast.result import Forecast, ScheduleForecast
 from horae.domain.forecast.scenario import Bodies

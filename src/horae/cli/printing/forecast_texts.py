@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
-from horae.cli.printing.output import brief
+from horae.cli.printing.output import brief, counted
 from horae.domain.forecast.comparison import Comparison, Effect, RunChange
 from horae.domain.forecast.result import Forecast, ScheduleForecast, Storm
 from horae.domain.forecast.scenario import Bodies
@@ -24,11 +24,6 @@ def at(moment: datetime | None, zone: str) -> str:
         return ""
     local = moment.astimezone(load_zone(zone))
     return f"{local:%a %Y-%m-%d %H:%M}" + (f":{local:%S}" if local.second else "")
-
-
-def counted(count: int, one: str, many: str = "") -> str:
-    """Return a number with its noun: `1 run`, `1,200 runs`."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def note(schedule: ScheduleForecast, zone: str) -> str:

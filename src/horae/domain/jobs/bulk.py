@@ -26,7 +26,7 @@ class BulkPreview:
     """What a change of many jobs would change now.
 
     `count`: the number of jobs; `complete`: False if there was not enough time to count all of them; `newest`: the
-    first of them.
+    newest few of them.
     """
 
     count: int
