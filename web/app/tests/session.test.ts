@@ -27,6 +27,17 @@ describe('the session', () => {
     expect([session.readOnly, session.seesAll, session.changesOwn]).toEqual([true, true, false])
   })
 
+  it('lets staff change everything, and others what is their own', async () => {
+    const me = vi.spyOn(server, 'me').mockResolvedValue({ ...READ_ONLY_USER, changes_own: true })
+    const session = useSession()
+    expect(session.mayChange('eve')).toBe(false)
+    await session.load()
+    expect(['eve', 'bob', null].map(session.mayChange)).toEqual([true, false, false])
+    me.mockResolvedValue({ ...READ_ONLY_USER, changes_all: true })
+    await session.load()
+    expect(['eve', 'bob', null].map(session.mayChange)).toEqual([true, true, true])
+  })
+
   it('asks for a token when authentication is required', async () => {
     vi.spyOn(server, 'me').mockRejectedValue(new HoraeError(401, 'ERROR_NOT_AUTHENTICATED', ''))
     const session = useSession()

@@ -78,6 +78,14 @@ export function jobQueryOf(filters: JobFilters): JobQuery {
   }
 }
 
+/** Return the names in a text, which are separated by commas. */
+export function namesOf(text: string): string[] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+}
+
 /** Return the search for the jobs with a tag. */
 export function tagQuery(tag: string): string {
   return /^[\w-]+$/.test(tag) ? `tag:${tag}` : `tag:"${tag.replaceAll(/["\\]/g, '\\$&')}"`
@@ -98,8 +106,8 @@ export function matches(
   },
   filters: JobFilters,
 ): boolean {
-  const isListed = (wanted: string, value: string | null): boolean =>
-    wanted.trim() === '' || wanted.split(',').some((part) => part.trim() === value)
+  const isListed = (wanted: string, value: string): boolean =>
+    wanted.trim() === '' || namesOf(wanted).includes(value)
   return (
     filters.search.trim() === '' &&
     (filters.states.length === 0 || filters.states.includes(job.state)) &&

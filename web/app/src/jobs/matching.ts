@@ -3,7 +3,7 @@ import type { JobDetail } from '@horae/vue'
 import { client } from '@/api/server'
 import { countText, plural } from '@/format/number'
 import type { BulkAction } from './bulk'
-import type { JobFilters } from './filters'
+import { namesOf, type JobFilters } from './filters'
 
 /** What a change of all matching jobs would change now. */
 export interface MatchingCount {
@@ -17,13 +17,8 @@ type ActionName = BulkAction['name']
 /** Convert filters to the body of a request that changes all matching jobs. */
 export function matchingBody(filters: JobFilters): Record<string, unknown> {
   const { search, states, type, queue, owner } = filters
-  const names = (text: string): string[] =>
-    text
-      .split(',')
-      .map((part) => part.trim())
-      .filter((part) => part !== '')
-  const types = names(type)
-  const queues = names(queue)
+  const types = namesOf(type)
+  const queues = namesOf(queue)
   return {
     ...(search.trim() !== '' && { query: search.trim() }),
     ...(states.length > 0 && { states }),

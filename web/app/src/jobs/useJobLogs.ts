@@ -22,14 +22,15 @@ export function useJobLogs(id: () => number, hasSettled: () => boolean): Resourc
     async (signal) => {
       const job = id()
       const known = logs.data.value
-      const first = await pageAfter(job, known?.lines.at(-1)?.cursor ?? null, signal)
-      let lines = [...(known?.lines ?? []), ...first.lines]
-      let page = first
-      while (page.more && page.next !== null) {
-        page = await pageAfter(job, page.next, signal)
+      let lines = known?.lines ?? []
+      let page: LogPage
+      let after = lines.at(-1)?.cursor ?? null
+      do {
+        page = await pageAfter(job, after, signal)
         lines = [...lines, ...page.lines].slice(-MOST_LINES)
-      }
-      return { lines: lines.slice(-MOST_LINES), dropped: page.dropped }
+        after = page.next
+      } while (page.more && after !== null)
+      return { lines, dropped: page.dropped }
     },
     { key: id, seconds: shallowRef(SECONDS), isFinal: hasSettled },
   )

@@ -48,6 +48,8 @@ export const useSession = defineStore('session', () => {
     seesAll: computed(() => me.value?.sees_all ?? false),
     changesAll: computed(() => me.value?.changes_all ?? false),
     changesOwn: computed(() => me.value?.changes_own ?? false),
+    /** Whether the user may change what belongs to an owner. */
+    mayChange: (owner: string | null) => changes(me.value, owner),
     /** Whether the user may view everything but change nothing. */
     readOnly: computed(() => me.value !== null && !me.value.changes_own && !me.value.changes_all),
     load,
@@ -55,6 +57,10 @@ export const useSession = defineStore('session', () => {
     logOut,
   }
 })
+
+function changes(me: Me | null, owner: string | null): boolean {
+  return me !== null && (me.changes_all || (me.changes_own && owner === me.id))
+}
 
 /** Describe for the user why a login failed. */
 export function loginFailure(error: unknown): string {
