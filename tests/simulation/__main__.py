@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from typing import Final
 
 from tests.simulation.plan import Plan, plan_of, storm_of
 from tests.simulation.run import Result, Simulator, simulator
@@ -20,8 +21,12 @@ from tests.simulation.shrink import shrunk
 from tests.simulation.template import memory_folder
 
 PlanOf = Callable[[int], Plan]
-CHUNK = 10
-"""Seeds that a process runs before it takes the next ones."""
+CHUNK: Final = 40
+"""Seeds that a process runs before it ends: to end a process is quicker than to collect the garbage of its worlds."""
+STORM_CHUNK: Final = 900
+"""Failovers of storms that a process simulates before it ends, roughly."""
+WARMING: Final = 2
+"""Seeds that run before processes are forked, which then have all compiled statements."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,7 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     plan = plan_of if given.crashes is None else partial(storm_of, crashes=given.crashes)
     if given.seed is not None:
         return run_one(plan(given.seed))
-    return run_many(range(given.first, given.first + given.seeds), given.processes, plan, given.minutes)
+    chunk = CHUNK if given.crashes is None else max(STORM_CHUNK // given.crashes, 1)
+    seeds = range(given.first, given.first + given.seeds)
+    return run_many(results(seeds, given.processes, plan, chunk), given.processes, given.minutes)
 
 
 def run_one(plan: Plan) -> int:
@@ -66,12 +73,12 @@ def digest(result: Result) -> str:
     return sha256("\n".join(result.trace).encode()).hexdigest()[:16]
 
 
-def run_many(seeds: range, processes: int, plan: PlanOf, longest: float) -> int:
-    """Run seeds on several processes for `longest` minutes at most, and print what they have shown together."""
+def run_many(simulated: Iterator[Result], processes: int, longest: float) -> int:
+    """Take results for `longest` minutes at most, and print what they have shown together."""
     began, done = time.monotonic(), 0
     faults: Counter[str] = Counter()
     failovers, virtual, jobs, failed = 0, 0.0, 0, list[int]()
-    for result in results(seeds, processes, plan):
+    for result in simulated:
         done += 1
         failovers += result.failovers
         virtual += result.virtual_seconds
@@ -93,21 +100,20 @@ def run_many(seeds: range, processes: int, plan: PlanOf, longest: float) -> int:
     return 1 if failed else 0
 
 
-def results(seeds: range, processes: int, plan: PlanOf) -> Iterator[Result]:
+def results(seeds: range, processes: int, plan: PlanOf, chunk: int) -> Iterator[Result]:
     """Run seeds on several processes; the results have no traces."""
-    if processes == 1:
-        with simulator() as simulations:
-            for seed in seeds:
-                yield run_traceless(simulations, plan(seed))
-        return
-    chunks = [seeds[start : start + CHUNK] for start in range(0, len(seeds), CHUNK)]
+    chunks = [seeds[start : start + chunk] for start in range(0, len(seeds), chunk)]
+    with simulator() as simulations:
+        for seed in range(WARMING):
+            simulations.run(plan_of(seed))
     folder = memory_folder()
     try:
-        with multiprocessing.get_context("fork").Pool(processes, prepare_process, (folder,)) as pool:
+        pool = multiprocessing.get_context("fork").Pool(processes, prepare_process, (folder,), maxtasksperchild=1)
+        with pool:
             for batch in pool.imap_unordered(partial(run_chunk, plan), chunks):
                 yield from batch
     finally:
-        shutil.rmtree(folder)  # the processes of the pool are killed in the end
+        shutil.rmtree(folder)  # the processes of the pool remove nothing
 
 
 _prepared: list[Simulator] = []
@@ -118,14 +124,16 @@ _open: list[AbstractContextManager[Simulator]] = []
 
 def prepare_process(folder: Path) -> None:
     """Prepare simulations in a process of the pool, until it ends; its files are in a part of the folder."""
-    simulations = simulator(folder)
+    simulations = simulator(folder, collects=False)
     _prepared.append(simulations.__enter__())
     _open.append(simulations)
 
 
 def run_chunk(plan: PlanOf, seeds: range) -> list[Result]:
-    """Run some seeds in a process of the pool."""
-    return [run_traceless(_prepared[0], plan(seed)) for seed in seeds]
+    """Run some seeds in a process of the pool, and remove its files."""
+    found = [run_traceless(_prepared[0], plan(seed)) for seed in seeds]
+    shutil.rmtree(_prepared[0].file.parent)
+    return found
 
 
 def run_traceless(simulations: Simulator, plan: Plan) -> Result:

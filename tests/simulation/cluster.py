@@ -1,6 +1,7 @@
 """The nodes and callers of a simulation, and what the faults of its plan do to them."""
 
-from collections import Counter
+from collections import Counter, deque
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -33,6 +34,8 @@ TIMING: Final = Timing(
     worker=WorkerTiming(poll_without_hints=Pauses(0.2, 2.0)),
 )
 """As usual, but rounds in which usually nothing happens are rarer, because they take most of the time."""
+STORM_TIMING: Final = replace(TIMING, membership=replace(TIMING.membership, orphaned_after=1.0))
+"""In a storm, files are left by many processes that were killed before they registered."""
 GRACE: Final = timedelta(seconds=1)
 SLOWNESS: Final = 0.2
 """Seconds that a call takes on average while the database is slow."""
@@ -67,6 +70,8 @@ class Cluster:
         """The jobs whose creation was confirmed."""
         self.cancelled: list[int] = []
         """The jobs whose cancel was answered with success."""
+        self.lives = deque(plan.lives)
+        """How the next processes of nodes end."""
         self._drift = Random(f"{plan.seed} clocks")
         self._count = 0
 
@@ -82,6 +87,7 @@ class Cluster:
         )
         process = Process(self.world, name, host, 1000 + self._count, clock)
         self.world.surroundings.processes.append(process)
+        self.world.surroundings.processes_by_number[process.pid] = process
         process.released_by_kill.append(partial(application.note_death, process))
         return process
 
@@ -122,8 +128,14 @@ class Cluster:
             if not process.dead and Gate.of(process).cut_until > self.world.now:
                 self.struck.add(process.name)
 
+    @property
+    def storm_is_over(self) -> bool:
+        """Whether all processes have started that were to end soon, if there were any."""
+        return bool(self.plan.lives) and not self.lives
+
     def settle(self) -> None:
         """End all faults: what is set to happen later does not, and each place has a node."""
+        self.lives.clear()
         for place in self.places:
             place.recover()
 
@@ -195,6 +207,20 @@ class NodePlace:
         self.loops.append(loop)
         loop.call_soon(self._begin, process, loop)
         self.world.note(f"started {name}")
+        if self.cluster.lives:
+            self._limit_life(process, self.cluster.lives.popleft())
+
+    def _limit_life(self, process: Process, end: Fault) -> None:
+        """Let the process that has just started end soon."""
+        fault = replace(end, node=self.number)
+        if fault.kind in {"crash", "stop"}:
+            self.world.at(self.world.now + fault.at, partial(self._end_life, process, fault))
+        else:
+            self._end_life(process, fault)
+
+    def _end_life(self, process: Process, fault: Fault) -> None:
+        if self.process is process and (self.cluster.lives or fault.kind not in {"crash", "stop"}):
+            self.cluster.cause(fault)
 
     def _begin(self, process: Process, loop: SimulatedLoop) -> None:
         loop.create_task(self._run(process))
@@ -207,7 +233,7 @@ class NodePlace:
                 concurrency=self.cluster.plan.concurrency,
                 grace=GRACE,
                 liveness=LIMITS,
-                timing=TIMING,
+                timing=STORM_TIMING if self.cluster.plan.lives else TIMING,
                 name=f"place{self.number}",
             )
             self.node = node = Node(

@@ -43,6 +43,10 @@ class Plan:
     faults: tuple[Fault, ...] = ()
     active: float = ACTIVE
     """Virtual seconds in which callers act and faults happen."""
+    lives: tuple[Fault, ...] = ()
+    """How the processes of nodes end, in the order in which they start, whatever their place; for storms of failovers.
+
+    `Fault.at` counts from the start of the process, and `Fault.node` means nothing."""
 
     def without_faults(self, left_out: Sequence[Fault]) -> "Plan":
         """Return the plan without some faults."""
@@ -194,37 +198,51 @@ def _faults(rng: Random, nodes: int, heartbeats: bool) -> list[Fault]:  # noqa: 
     return sorted(found, key=lambda fault: fault.at)
 
 
-CRASH_EVERY: Final = 0.1
-"""Virtual seconds between two crashes of a storm, on average."""
-STORM: Final[Mapping[str, int]] = {
-    "crash": 4, "crash at statement": 6, "crash at commit": 6, "stop": 2, "answer lost": 1, "refused": 1, "late": 1,
-}  # fmt: skip
-"""Faults of a storm, and how often each happens in proportion."""
+LIFE: Final = 0.06
+"""Virtual seconds for which one place is occupied by one process of a storm, roughly."""
+ENDS_OF_LIVES: Final[Mapping[str, int]] = {"crash": 3, "crash at statement": 8, "crash at commit": 4, "stop": 1}
+"""How a process of a storm ends, and how often each happens in proportion."""
+LOST_ANSWERS: Final = ("answer lost", "refused", "late")
 
 
 def storm_of(seed: int, crashes: int) -> Plan:
-    """Draw a plan in which nodes are killed again and again while jobs are started."""
+    """Draw a plan in which each process of a node ends soon after its start, while jobs are started.
+
+    Few of the schedules and no other operations: what a storm is for is that jobs and nodes survive.
+    """
     rng = Random(f"{seed} storm")
-    plan, active, nodes = plan_of(seed), crashes * CRASH_EVERY, rng.choice((2, 3, 4))
-    kinds = rng.choices(list(STORM), list(STORM.values()), k=crashes)
-    faults = [
-        Fault(
-            kind, rng.uniform(0.2, active), rng.randrange(nodes), rng.randint(0, 20),
-            rng.choice(("before", "after")) if kind.startswith("crash") else "after", rng.uniform(0.02, 0.3),
-        )
-        for kind in kinds
-    ]  # fmt: skip
+    plan, nodes = plan_of(seed), rng.choice((2, 2, 3))
+    active = crashes * LIFE
     names, weights = list(KINDS), list(KINDS.values())
     starts = [
-        Operation(rng.uniform(0.0, active), "start", name) for name in rng.choices(names, weights, k=crashes // 3)
+        Operation(rng.uniform(0.0, active / 2), "start", name) for name in rng.choices(names, weights, k=crashes // 6)
     ]
+    lost = [
+        Fault(rng.choice(LOST_ANSWERS), rng.uniform(0.0, active / 2), rng.randrange(nodes), rng.randint(0, 8), "before", rng.uniform(0.02, 0.3))
+        for _ in range(crashes // 20)
+    ]  # fmt: skip
     return replace(
         plan,
         nodes=nodes,
         one_host=True,
+        schedules=plan.schedules[:1],
         operations=tuple(sorted(starts, key=lambda item: item.at)),
-        faults=tuple(sorted(faults, key=lambda fault: fault.at)),
+        faults=tuple(sorted(lost, key=lambda fault: fault.at)),
+        lives=tuple(_life(rng) for _ in range(crashes)),
         active=active,
+    )
+
+
+def _life(rng: Random) -> Fault:
+    """Draw how a process of a storm ends: within its first statements more often than after many."""
+    kind = rng.choices(list(ENDS_OF_LIVES), list(ENDS_OF_LIVES.values()))[0]
+    skip = int(rng.expovariate(1 / (2 if kind == "crash at commit" else 8)))
+    return Fault(
+        kind,
+        rng.expovariate(1 / 0.05),
+        skip=skip,
+        phase=rng.choice(("before", "after")),
+        seconds=rng.uniform(0.0, 0.02),
     )
 
 

@@ -10,6 +10,7 @@
   PostgreSQL, and the session locks are kept by the world.
 """
 
+import os
 import random
 import secrets
 import sys
@@ -17,7 +18,8 @@ import threading
 import time
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
+from importlib.metadata import version
 from queue import SimpleQueue
 from random import Random
 from types import ModuleType
@@ -122,6 +124,7 @@ def _of_nodes() -> list[Any]:
         mock.patch.object(heartbeat, "clock", threads.boot_time),
         mock.patch.object(heartbeat, "start_helper", no_helper),
         mock.patch.object(node_record, "this_process", this_process),
+        mock.patch.object(node_record, "version", cache(version)),  # reads a file of metadata
     ]
 
 
@@ -170,9 +173,18 @@ def _owners(nodes: tuple[NodeId, ...]) -> Any:
     return _compute_owners(nodes)
 
 
+STAND_INS: Final = tuple(NodeId(f"stand-in {number}") for number in range(64))
+
+
 def owners_of(nodes: Sequence[NodeId]) -> Any:
-    """Compute a ring once for all processes and simulations, which saves a third of the time."""
-    return _owners(tuple(nodes))
+    """Compute a ring once for all processes and simulations, which saves a third of the time.
+
+    In a storm the nodes are always new, so that the ring of as many others is taken, with their names replaced.
+    """
+    if not world.current().surroundings.many_processes:
+        return _owners(tuple(nodes))
+    names = dict(zip(STAND_INS, nodes, strict=False))
+    return tuple((names[first], names[second]) for first, second in _owners(STAND_INS[: len(nodes)]))
 
 
 class ProcessRandom(Random):
@@ -191,14 +203,21 @@ def new_node_id() -> NodeId:
 
 _compiled: Final[Any] = {}
 _dialects: Final[dict[str, Any]] = {}
+_engines: Final[dict[str, Any]] = {}
+"""An engine of each kind that no process uses, as making one takes longer than copying it."""
 
 
 def shared_engine(url: Any, **options: Any) -> Engine:
     """Create an engine that shares its dialect and compiled statements with all others, which saves most of the time."""
-    engine = create_engine(url, **options)
-    shared = _dialects.setdefault("dialect", engine.dialect)
-    engine.dialect = engine.pool._dialect = shared  # noqa: SLF001
-    engine._compiled_cache = _compiled.setdefault("cache", engine._compiled_cache)  # noqa: SLF001
+    key = repr((url, options))
+    if key not in _engines:
+        _engines[key] = engine = create_engine(url, **options)
+        shared = _dialects.setdefault("dialect", engine.dialect)
+        engine.dialect = engine.pool._dialect = shared  # noqa: SLF001
+        engine._compiled_cache = _compiled.setdefault("cache", engine._compiled_cache)  # noqa: SLF001
+    model, given = _engines[key], options.get("execution_options")
+    engine = Engine(model.pool.recreate(), model.dialect, model.url, execution_options=given)
+    engine._compiled_cache = model._compiled_cache  # noqa: SLF001
     return engine
 
 
@@ -223,7 +242,8 @@ def is_gone(identity: ProcessIdentity) -> bool | None:
     lane = here.lane
     if lane is not None and lane.process.host != identity.host:
         return None
-    return identity.pid not in {process.pid for process in here.surroundings.processes if not process.dead}
+    process = here.surroundings.processes_by_number.get(identity.pid)
+    return process is None or process.dead
 
 
 class SimulatedLifeLock(LifeLock):
@@ -232,7 +252,9 @@ class SimulatedLifeLock(LifeLock):
     @override
     def take(self) -> None:
         super().take()
-        world.current().running.process.released_by_kill.append(self.release)
+        process = world.current().running.process
+        os.utime(self._file, (process.clock.wall(),) * 2)  # the file is as old as the clock of its machine shows
+        process.released_by_kill.append(self.release)
 
 
 class SimulatedJournals(Journals):

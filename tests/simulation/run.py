@@ -43,8 +43,9 @@ class Result:
 class Simulator:
     """Runs simulations one after another, on one file."""
 
-    def __init__(self, shared: SharedFile) -> None:
-        self._shared = shared
+    def __init__(self, shared: SharedFile, *, collects: bool) -> None:
+        """`collects`: whether to collect garbage; not where the process ends before there is much of it."""
+        self._shared, self._collects = shared, collects
         self._processes = 0
         self.file = shared.path
         """The database of the last simulation."""
@@ -58,7 +59,7 @@ class Simulator:
         worlds.enter(world)
         result = self._run(world, plan, self.file)
         self._processes += len(around.processes)
-        if self._processes >= COLLECT_AFTER:
+        if self._collects and self._processes >= COLLECT_AFTER:
             self._processes = 0
             gc.collect()
         return result
@@ -69,8 +70,8 @@ class Simulator:
         try:
             with closing(sqlite3.connect(file)) as reader:
                 cluster.begin()
-                world.run(lambda: False, plan.active)
-                world.now = plan.active
+                if not world.run(lambda: cluster.storm_is_over, plan.active):
+                    world.now = plan.active
                 cluster.settle()
                 if not world.run(Watch(world, cluster, reader), plan.active + PATIENCE):
                     problems.append(f"work is left {PATIENCE:g} s after the last fault")
@@ -141,6 +142,7 @@ def surroundings_of(plan: Plan) -> Surroundings:
         hints_lost=plan.hints_lost,
         hints_doubled=plan.hints_doubled,
         hints_late=plan.hints_late,
+        many_processes=bool(plan.lives),
     )
 
 
@@ -157,19 +159,20 @@ def tear_down(world: World, cluster: Cluster) -> None:
 
 
 @contextmanager
-def simulator(within: Path | None = None) -> Generator[Simulator]:
+def simulator(within: Path | None = None, *, collects: bool = True) -> Generator[Simulator]:
     """Prepare simulations in this process; its files are in a new folder, within another one if that is given."""
     shared = SharedFile(memory_folder(within) / "horae.db")
     logger = logging.getLogger("horae")
     logger.setLevel(logging.CRITICAL + 1)
     propagate, logger.propagate = logger.propagate, False
     logger.addHandler(logging.NullHandler())
-    gc.collect()
+    if collects:
+        gc.collect()
     gc.freeze()
     gc.disable()
     try:
         with simulated():
-            yield Simulator(shared)
+            yield Simulator(shared, collects=collects)
     finally:
         gc.enable()
         gc.unfreeze()

@@ -1,4 +1,4 @@
-"""Makes a failing plan smaller: it leaves out faults and operations as long as the same invariant still breaks."""
+"""Makes a failing plan smaller: it leaves out faults, ends of processes and operations as long as the same invariant still breaks."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +18,7 @@ def broken(result: Result) -> set[str]:
 def shrunk(run: Run, failed: Result) -> Result:
     """Return the result of the smallest plan found that still breaks one of the same invariants."""
     wanted, best = broken(failed), failed
-    for part in ("faults", "operations"):
+    for part in ("lives", "faults", "operations"):
         best = _smaller(run, best, wanted, part)
     return best
 

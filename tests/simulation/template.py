@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import tempfile
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,8 +36,9 @@ END;
 """
 
 
+@cache
 def template() -> bytes:
-    """Return the content of the file."""
+    """Return the content of the file, which is made once."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "template.db")
         with closing(Database(f"sqlite:///{file}")) as database:

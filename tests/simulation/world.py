@@ -29,6 +29,8 @@ class ProcessDied(BaseException):
 class Surroundings:
     """What the processes of a world share beside the database, and how hints behave."""
 
+    many_processes: bool = False
+    """Whether processes start all the time, so that nothing can be kept that was computed for some of them."""
     heartbeats: bool = False
     """Whether nodes show that they live by heartbeats; otherwise by file locks."""
     hints_work: bool = True
@@ -42,6 +44,7 @@ class Surroundings:
     """No hint arrives before this moment."""
     processes: "list[Process]" = field(default_factory=list)
     """All that were ever started."""
+    processes_by_number: "dict[int, Process]" = field(default_factory=dict)
     processes_of_nodes: "dict[str, Process]" = field(default_factory=dict)
     """The process of each node that has a journal."""
     unreadable_journals: set[str] = field(default_factory=set)
