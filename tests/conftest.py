@@ -15,6 +15,7 @@ from hypothesis import settings
 
 from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
+from tests.harness.pgbouncer import PgBouncer
 from tests.harness.postgres import THROW_AWAY, PostgresServer
 from tests.harness.redis import RedisServer
 
@@ -38,6 +39,13 @@ def redis_server() -> Iterator[RedisServer]:
     """A server for the whole run, on which each test has a prefix of its own; tests that kill one start their own."""
     with RedisServer() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def pgbouncer(postgres_server: PostgresServer) -> Iterator[PgBouncer]:
+    """A pooler in transaction mode for the whole run, with as many sessions as tests hold transactions open."""
+    with PgBouncer(postgres_server.port, default_pool_size=20) as pooler:
+        yield pooler
 
 
 @pytest.fixture
@@ -88,9 +96,17 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
         return
     server: PostgresServer = request.getfixturevalue("postgres_server")
     url = server.create_database(template=request.getfixturevalue("migrated_postgres"))
-    with closing(Database(url)) as database:
+    with closing(Database(behind_pooler(request, url))) as database:
         yield database
     server.drop_database(url)
+
+
+def behind_pooler(request: pytest.FixtureRequest, url: str) -> str:
+    """Return the URL through PgBouncer if `HORAE_BEHIND=pgbouncer` is set, else the URL itself."""
+    if os.environ.get("HORAE_BEHIND") != "pgbouncer":
+        return url
+    pooler: PgBouncer = request.getfixturevalue("pgbouncer")
+    return pooler.url(url)
 
 
 def migrate(url: str) -> None:

@@ -10,13 +10,24 @@ from horae.errors import ConfigurationError
 from horae.live.database import DatabaseLiveStore
 from horae.live.store import LiveStore
 from horae.settings import Settings
-from horae.storage.engine.database import Database, side_car_path
+from horae.storage.engine.database import Database, normalised, side_car_path
 from horae.storage.engine.dialect import SQLITE
 from horae.storage.engine.identity import identity_of
 from horae.wakeup.channel import WakeupChannel
 
 if TYPE_CHECKING:
     from horae.redis_access.access import RedisAccess
+
+
+def opened_database(settings: Settings, **options: int) -> Database:
+    """Return the database of the settings, which connects when it is first used."""
+    return Database(
+        settings.database,
+        busy_timeout=settings.busy_timeout.total_seconds(),
+        pooler=settings.pooler,
+        prepared_statements=settings.prepared_statements,
+        **options,
+    )
 
 
 class Adapters:
@@ -52,9 +63,11 @@ class Adapters:
         from horae.wakeup.local import LocalChannel
         from horae.wakeup.silent import SilentChannel
 
-        if not self._settings.hints:
+        given = self._settings
+        if not given.hints:
             return SilentChannel()
-        if (server := self._settings.redis_hints or self._settings.redis) is not None:
+        server = given.redis_hints or (given.redis if given.hints_database is None else None)
+        if server is not None:
             access = self._access(server.get_secret_value())
             from horae.wakeup.redis import RedisChannel
 
@@ -63,6 +76,8 @@ class Adapters:
             return LocalChannel(side_car_path(self._database, "hints"))
         from horae.wakeup.postgres import PostgresChannel
 
+        if given.hints_database is not None:
+            return PostgresChannel(normalised(given.hints_database.get_secret_value(), "hints_database"))
         return PostgresChannel(self._database.url, listens=not self._database.pooled)
 
     def _access(self, url: str) -> "RedisAccess":

@@ -309,10 +309,9 @@ class Horae(Declarations):
                 vars(self).pop(name, None)
 
     def _database(self) -> "Database":
-        from horae.storage.engine.database import Database
+        from horae.adapters import opened_database
 
-        given = self.settings
-        return Database(given.database, busy_timeout=given.busy_timeout.total_seconds(), pooler=given.pooler)
+        return opened_database(self.settings)
 
 
 class _BodyGroups:

@@ -27,7 +27,8 @@ from horae.redis_access.url import checked_redis_url
 PREFIX = "HORAE_"
 FILE_VARIABLE = "HORAE_CONFIG"
 ORIGIN: Final = re.compile(r"(?P<scheme>https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:(?P<port>[1-9][0-9]{0,4}))?")
-NEVER_SHOWN = frozenset({"database", "redis", "redis_hints", "redis_live", "tokens"})
+POSTGRES: Final = re.compile(r"postgres(ql)?(\+psycopg)?://.")
+NEVER_SHOWN = frozenset({"database", "hints_database", "redis", "redis_hints", "redis_live", "tokens"})
 """Settings that contain passwords; errors do not repeat their values."""
 
 
@@ -98,6 +99,14 @@ def _redis_url(url: SecretStr) -> SecretStr:
     return url
 
 
+def _postgres_url(url: SecretStr) -> SecretStr:
+    """Refuse other databases, and what is no URL, without loading the driver."""
+    if not POSTGRES.match(url.get_secret_value()):
+        raise ValueError("expected the URL of a PostgreSQL server: postgresql://user@host/name")
+    return url
+
+
+PostgresUrl: TypeAlias = Annotated[SecretStr, AfterValidator(_postgres_url)]
 RedisUrl: TypeAlias = Annotated[SecretStr, AfterValidator(_redis_url)]
 Origin: TypeAlias = Annotated[str, AfterValidator(_origin)]
 Duration: TypeAlias = Annotated[timedelta, BeforeValidator(_duration)]
@@ -159,6 +168,12 @@ class Settings(BaseSettings):
     )
     pooler: bool | None = Field(
         None, description="Whether connections go through a pooler such as PgBouncer. Default: detected."
+    )
+    prepared_statements: bool | None = Field(
+        None, description="Whether PostgreSQL prepares statements that are repeated. Default: unless there is a pooler."
+    )
+    hints_database: PostgresUrl | None = Field(
+        None, description="URL that leads to the PostgreSQL server directly, for hints. Default: that of `database`."
     )
     redis: RedisUrl | None = Field(
         None, description="URL of a Redis server for live state and hints. Default: the database has both."
@@ -234,10 +249,23 @@ class Settings(BaseSettings):
 def settings(**given: Any) -> Settings:
     """Make the settings; None means unset. `ConfigurationError` names the setting, its value and why it is wrong."""
     try:
-        return Settings(**{name: value for name, value in given.items() if value is not None})
+        found = Settings(**{name: value for name, value in given.items() if value is not None})
     except ValidationError as error:
         problems = "; ".join(_problem(item) for item in error.errors())
         raise ConfigurationError(problems) from None
+    if found.hints_database is not None:
+        _check_hints_database(found)
+    return found
+
+
+def _check_hints_database(found: Settings) -> None:
+    """Refuse other settings that name another way for hints."""
+    if found.redis_hints is not None:
+        raise ConfigurationError("hints_database, redis_hints: both say how hints travel; set one of them")
+    if found.database.startswith("sqlite"):
+        raise ConfigurationError(
+            "hints_database (HORAE_HINTS_DATABASE): only for jobs on PostgreSQL; with SQLite leave it out"
+        )
 
 
 def _problem(item: Any) -> str:

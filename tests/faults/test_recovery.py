@@ -13,7 +13,7 @@ from tests.faults.measure.settings import prepared
 from tests.harness.figures import figure
 
 SEED: Final = int(os.environ.get("HORAE_SEED", "20260101"))
-SHARE: Final = {"sqlite": 1, "postgresql": 2}
+SHARE: Final = {"sqlite": 1, "postgresql": 2, "pgbouncer": 1}
 """Scenarios that are drawn for each kind of database."""
 SILENCE: Final = 1.5
 """Seconds after which a node counts as dead here."""
@@ -36,7 +36,11 @@ def drawn(kind: str) -> list[str]:
     ("kind", "name"),
     [
         *(("sqlite", name) for name in drawn("sqlite")),
-        *(pytest.param("postgresql", name, marks=pytest.mark.postgres) for name in drawn("postgresql")),
+        *(
+            pytest.param(kind, name, marks=pytest.mark.postgres)
+            for kind in ("postgresql", "pgbouncer")
+            for name in drawn(kind)
+        ),
     ],
 )
 def test_the_nodes_recover_by_themselves(kind: str, name: str, tmp_path: Path) -> None:

@@ -8,13 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
 
+import psycopg
 import pytest
-from sqlalchemy import text
+from sqlalchemy import make_url, text
 
 from horae import Horae, JobContext, JobState
 from horae.client.doctor.basics import check_hints, check_pooler
 from horae.client.doctor.finding import Level
-from horae.storage.engine.connections.pooler import NOTICE
+from horae.errors import ConfigurationError
+from horae.storage.engine.connections.pooler import UNPREPARED
 from horae.storage.engine.database import Database
 from tests.harness.nodes import running_node, until
 from tests.harness.pgbouncer import PgBouncer
@@ -28,7 +30,7 @@ STATEMENTS = 40
 
 @pytest.fixture(scope="module")
 def pooler(postgres_server: PostgresServer) -> Iterator[PgBouncer]:
-    with PgBouncer(postgres_server) as pooler:
+    with PgBouncer(postgres_server.port) as pooler:
         yield pooler
 
 
@@ -114,7 +116,8 @@ async def test_a_node_behind_a_pooler_runs_everything_and_logs_what_is_missing(
             await until(all_over)
         assert not [thread for thread in threading.enumerate() if thread.name == "horae-hints-receiver"]
     assert ran == set(range(60))
-    assert NOTICE in caplog.text
+    [line] = [record.message for record in caplog.records if "pooler" in record.message]
+    assert f"{UNPREPARED}; no hints, so the node polls for work every 1 s; set HORAE_HINTS_DATABASE" in line
 
 
 def test_doctor_reports_the_pooler(pooled_url: str, direct_url: str) -> None:
@@ -123,6 +126,66 @@ def test_doctor_reports_the_pooler(pooled_url: str, direct_url: str) -> None:
         closing(Database(direct_url)) as direct,
         closing(Horae(pooled_url)) as horae,
     ):
-        assert NOTICE in check_pooler(pooled).message
+        assert UNPREPARED in check_pooler(pooled).message
         assert "directly to the server" in check_pooler(direct).message
-        assert check_hints(horae.components.wakeup, wanted=True, pooled=True).level is Level.OK
+        hints = check_hints(horae.components.wakeup, wanted=True)
+        assert hints.level is Level.OK
+        assert "HORAE_HINTS_DATABASE" in (hints.advice or "")
+
+
+def test_the_application_name_of_a_url_passes_the_pooler(pooled_url: str) -> None:
+    url = make_url(pooled_url).update_query_dict({"application_name": "reports"})
+    with closing(Database(url)) as database:
+        assert database.autocommit(lambda connection: connection.exec_driver_sql("SHOW application_name").scalar()) == (
+            "reports"
+        )
+
+
+class TestPreparedStatements:
+    """The PgBouncer of Debian 12 does not keep track of them; in session mode it need not."""
+
+    @pytest.fixture(params=["session", "transaction"])
+    def mode(self, request: pytest.FixtureRequest) -> str:
+        mode: str = request.param
+        return mode
+
+    @pytest.fixture
+    def url(self, postgres_server: PostgresServer, direct_url: str, mode: str) -> Iterator[str]:
+        with PgBouncer(postgres_server.port, pool_mode=mode) as pooler:
+            yield pooler.url(direct_url)
+
+    def test_they_are_used_if_the_settings_demand_it(self, url: str, mode: str) -> None:
+        with closing(Database(url, prepared_statements=True)) as database:
+            assert prepare_threshold_of(database) is not None
+            assert database.pooled
+            if mode == "session":
+                ask_many_times(database, 1)
+
+    def test_doctor_warns_of_a_pooler_that_does_not_keep_track_of_them(self, url: str) -> None:
+        with closing(Database(url, prepared_statements=True)) as database:
+            for _ in range(2):  # a statement of the first check would be in the way of the second
+                finding = check_pooler(database)
+                assert finding.level is Level.WARNING
+                assert "max_prepared_statements" in (finding.advice or "")
+
+    def test_an_old_driver_is_refused(self, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(psycopg.capabilities, "has_send_close_prepared", lambda: False)
+        with (
+            closing(Database(url, prepared_statements=True)) as database,
+            pytest.raises(ConfigurationError, match="needs libpq 17 or newer"),
+        ):
+            _ = database.pooled
+
+
+def test_prepared_statements_can_be_switched_off_without_a_pooler(direct_url: str) -> None:
+    with closing(Database(direct_url, prepared_statements=False)) as database:
+        assert not database.pooled
+        assert prepare_threshold_of(database) is None
+
+
+def test_bodies_in_child_processes_use_the_same_settings(pooled_url: str) -> None:
+    with (
+        closing(Database(pooled_url, pooler=True, prepared_statements=True)) as database,
+        closing(Database(**database.arguments)) as child,
+    ):
+        assert (child.pooled, child.prepared_statements, child.url) == (True, True, database.url)

@@ -317,6 +317,13 @@ class TestHints:
                 await asyncio.to_thread(elsewhere.schedules.alter, "work", every=timedelta(milliseconds=300))
                 await ran.reaches(2)
 
+    async def test_without_hints_it_does_not_wait_for_the_usual_reload(self, plain_database: Database) -> None:
+        with application(plain_database, hints=False) as horae, application(plain_database, hints=False) as elsewhere:
+            ran, _ = add_type(horae), add_type(elsewhere)
+            async with running_node(horae, timing=Timing(controller=ControllerTiming(reload_without_hints=0.2))):
+                await asyncio.to_thread(elsewhere.schedules.add, "work", every="1h")
+                await ran.reaches(1)
+
     async def test_a_node_owns_what_was_added_in_its_own_process(
         self, plain_database: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -323,6 +323,7 @@ class SimulatedChannel:
     def __init__(self, process: Process) -> None:
         self.process = process
         self._random = Random(f"{process.world.seed} {process.name} hints")
+        self.listens = True
 
     @property
     def connected(self) -> bool:

@@ -11,6 +11,7 @@ from horae.storage.engine.database import Database
 from horae.storage.jobs.tables import live_metadata
 from horae.storage.operations import audit_tables
 from horae.storage.schedules import tables
+from tests.conftest import behind_pooler
 from tests.harness.postgres import PostgresServer
 
 
@@ -30,7 +31,7 @@ def reused_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[
         shutil.copy(request.getfixturevalue("migrated_sqlite"), file)
         url = f"sqlite:///{file}"
     else:
-        url = request.getfixturevalue("reused_postgres")
+        url = behind_pooler(request, request.getfixturevalue("reused_postgres"))
     with closing(Database(url)) as database:
         yield database
         if request.param != "sqlite":

@@ -25,7 +25,15 @@ from tests.simulation.replaced import SimulatedLiveStore
 FIRST, SECOND, THIRD = JobId(1), JobId(2), JobId(3)
 
 
-@pytest.fixture(params=["memory", "sqlite", "redis", pytest.param("postgresql", marks=pytest.mark.postgres)])
+@pytest.fixture(
+    params=[
+        "memory",
+        "sqlite",
+        "redis",
+        pytest.param("postgresql", marks=pytest.mark.postgres),
+        pytest.param("pgbouncer", marks=pytest.mark.postgres),
+    ]
+)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LiveStore]:
     if request.param == "memory":
         yield SimulatedLiveStore()
@@ -46,7 +54,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LiveStore]
         return
     server: PostgresServer = request.getfixturevalue("postgres_server")
     url = server.create_database(template=request.getfixturevalue("migrated_postgres"))
-    with closing(Database(url)) as database, closing(DatabaseLiveStore(database)) as made:
+    reached = url if request.param == "postgresql" else request.getfixturevalue("pgbouncer").url(url)
+    with closing(Database(reached)) as database, closing(DatabaseLiveStore(database)) as made:
         yield made
     server.drop_database(url)
 

@@ -120,6 +120,8 @@ class ControllerTiming:
 
     reload: float = 60.0
     """Between two readings of all schedules of this node's partitions that are due soon."""
+    reload_without_hints: float = 5.0
+    """The same where no hints arrive, so that a change made by another process is noticed."""
     horizon: float = 80.0
     """How far ahead of now such a reading goes; more than `reload`, which is late at times."""
     ring_every: float = 5.0

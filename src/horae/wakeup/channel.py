@@ -42,6 +42,11 @@ class WakeupChannel(Protocol):
         """Return whether hints of other processes arrive at present; if not, poll more often."""
         ...
 
+    @property
+    def listens(self) -> bool:
+        """Return whether hints of other processes can arrive at all; if not, everything is found by polling."""
+        ...
+
     def send(self, hint: Hint) -> None:
         """Send the hint soon, merged with others that wait. Never blocks and never raises."""
         ...

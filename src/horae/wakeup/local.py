@@ -37,6 +37,8 @@ _log = logging.getLogger(__name__)
 class LocalChannel:
     """A `WakeupChannel` for the processes that see the same directory on one machine."""
 
+    listens = True
+
     def __init__(self, directory: Path) -> None:
         """Use this directory, which is made for the first listener and must not contain other files."""
         self._directory = Announcements(directory)

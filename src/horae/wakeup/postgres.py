@@ -2,8 +2,8 @@
 
 The commit of a transaction that notifies takes a lock of the whole server. So hints are merged, sent at most every few
 milliseconds, and never within another transaction. A pooler in transaction mode drops notifications without an error.
-So a connection counts as listening only after a notification of another session has arrived; behind a pooler that is
-configured as such, nothing listens. NOTIFY also works through a pooler.
+So a connection counts as listening only after a notification of another session has arrived; behind a pooler that was
+recognised, nothing listens. NOTIFY also works through a pooler.
 """
 
 import logging
@@ -57,7 +57,7 @@ class PostgresChannel:
         Without `listens` hints are only sent, and those of other processes do not arrive.
         """
         self._timing = timing
-        self._listens = listens
+        self.listens = listens
         self._options = _connection_options(url)
         self._token = secrets.token_hex(8)
         self._lock = ForkSafeLock()
@@ -94,7 +94,7 @@ class PostgresChannel:
         """
         remove = self._listeners.add(listener)
         with self._lock:
-            if self._listens and self._receiver is None and not self._closed:
+            if self.listens and self._receiver is None and not self._closed:
                 self._receiver = _Receiver(self._options, self._timing, self._on_payloads)
         return remove
 

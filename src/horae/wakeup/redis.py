@@ -25,6 +25,8 @@ SEND_INTERVAL: Final = 0.002
 class RedisChannel:
     """A `WakeupChannel` for all processes with the same prefix on one Redis server."""
 
+    listens = True
+
     def __init__(self, access: RedisAccess) -> None:
         """The first connection is made when it is needed."""
         self._access = access

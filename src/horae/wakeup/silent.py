@@ -12,6 +12,7 @@ class SilentChannel:
     """A `WakeupChannel` that reaches no other process."""
 
     connected = False
+    listens = False
 
     def __init__(self) -> None:
         self._listeners = Listeners()

@@ -20,6 +20,8 @@ from tests.faults.measure.scene import Scene
 from tests.faults.measure.settings import prepared
 from tests.faults.measure.stories import STORIES
 
+KINDS: Final = ("sqlite", "postgresql", "pgbouncer")
+"""The databases; the last one is PostgreSQL behind a pooler."""
 HEADING: Final = f"{'database':10} {'fault':42} {'jobs ended per second':>20}\n{'':53} before during after  recovered"
 
 
@@ -27,14 +29,14 @@ def main() -> int:
     """Run the given scenarios on each database that they apply to, and print a line for each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="parts of the names of scenarios; all if left out")
-    parser.add_argument("--only", choices=["sqlite", "postgresql"], help="leave the other database out")
+    parser.add_argument("--only", choices=KINDS, help="leave the other databases out")
     parser.add_argument("--keep", action="store_true", help="keep the logs of the nodes, and print where they are")
     arguments = parser.parse_args()
     logging.disable(logging.CRITICAL)
     folder = Path(tempfile.mkdtemp(prefix="horae-faults-"))
     print(HEADING, flush=True)
     broken = 0
-    for kind in ("sqlite", "postgresql"):
+    for kind in KINDS:
         for name in [*SCENARIOS, *STORIES]:
             chosen = not arguments.names or any(part in name for part in arguments.names)
             if chosen and arguments.only in (None, kind):

@@ -10,6 +10,7 @@ from typing import Final
 from tests.faults.measure.scene import Scene
 from tests.harness import file_faults, server_faults
 from tests.harness.clocks import obeying, server_clock_stepped
+from tests.harness.pgbouncer import PgBouncer
 from tests.harness.postgres import PostgresServer, StopMode
 
 HOURS: Final = 3600.0
@@ -146,6 +147,27 @@ def network_cut(scene: Scene) -> Generator[None]:
 
 
 @contextmanager
+def pooler_away(scene: Scene) -> Generator[None]:
+    """Kill the pooler, and start it again at the end of the block."""
+    with pooler_of(scene).away():
+        yield
+
+
+@contextmanager
+def pooler_paused(scene: Scene) -> Generator[None]:
+    """Let the pooler hold back all transactions that begin, as for a restart of the server."""
+    with pooler_of(scene).paused():
+        yield
+
+
+@contextmanager
+def pooler_reconnects(scene: Scene) -> Generator[None]:
+    """Let the pooler replace all of its connections to the server, as for a fail-over."""
+    pooler_of(scene).command("RECONNECT")
+    yield
+
+
+@contextmanager
 def disk_full(scene: Scene) -> Generator[None]:
     """Fill the disk of the database; a server that has ended because of this is started when there is room again."""
     assert scene.disk is not None
@@ -220,6 +242,12 @@ def interpreter_held(scene: Scene, seconds: float) -> Generator[None]:
     """Run a body that blocks all other threads of its node."""
     scene.horae.jobs.start("hold_the_interpreter", seconds=seconds)
     yield
+
+
+def pooler_of(scene: Scene) -> PgBouncer:
+    """Return the pooler of a scene that has one."""
+    assert scene.pooler is not None
+    return scene.pooler
 
 
 def server_of(scene: Scene) -> PostgresServer:

@@ -12,8 +12,9 @@ from tests.faults.measure.scene import Scene
 
 Fault = Callable[[Scene], AbstractContextManager[object]]
 Lasting = Callable[[Scene, float], AbstractContextManager[object]]
-BOTH: Final = ("sqlite", "postgresql")
-POSTGRESQL: Final = ("postgresql",)
+EVERYWHERE: Final = ("sqlite", "postgresql", "pgbouncer")
+POSTGRESQL: Final = ("postgresql", "pgbouncer")
+BEHIND_POOLER: Final = ("pgbouncer",)
 SQLITE: Final = ("sqlite",)
 
 
@@ -21,6 +22,7 @@ class Need(Enum):
     """What a scenario needs besides nodes and a database."""
 
     NETWORK = "a network between nodes and server that can fail"
+    POOLER = "a pooler between nodes and server"
     DISK = "a small disk for the database"
     SERVER_CLOCK = "a server whose clock can be stepped"
 
@@ -38,7 +40,7 @@ class Scenario:
     fault: Lasting
     seconds: float
     briefly: float
-    on: tuple[str, ...] = BOTH
+    on: tuple[str, ...] = EVERYWHERE
     needs: frozenset[Need] = frozenset()
     may_fail: int = 0
     recovers_within: float = 30.0
@@ -103,6 +105,12 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
         fault=lasting(faults.network_silent), seconds=30, briefly=2.5, on=POSTGRESQL, needs=frozenset({Need.NETWORK}), checked=FROZEN),
     "network cut": Scenario(
         fault=lasting(faults.network_cut), seconds=15, briefly=2, on=POSTGRESQL, needs=frozenset({Need.NETWORK}), checked=FROZEN),
+    "pooler away": Scenario(
+        fault=lasting(faults.pooler_away), seconds=12, briefly=2.5, on=BEHIND_POOLER, needs=frozenset({Need.POOLER}), checked=FROZEN),
+    "pooler paused": Scenario(
+        fault=lasting(faults.pooler_paused), seconds=13, briefly=2.5, on=BEHIND_POOLER, needs=frozenset({Need.POOLER}), checked=FROZEN),
+    "pooler told to reconnect": Scenario(
+        fault=lasting(faults.pooler_reconnects), seconds=1, briefly=1, on=BEHIND_POOLER, needs=frozenset({Need.POOLER})),
     "server's clock 3 h ahead for a while": Scenario(
         fault=lasting(partial(faults.server_clock_wrong, seconds=3 * faults.HOURS)),
         seconds=15, briefly=5, on=POSTGRESQL, needs=frozenset({Need.SERVER_CLOCK}), checked=CLOCK_SET),

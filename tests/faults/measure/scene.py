@@ -26,6 +26,7 @@ from tests.harness.clocks import CONTROL_VARIABLE, ProcessControl, ServerClock
 from tests.harness.network import Network
 from tests.harness.node_process import SILENCE_VARIABLE
 from tests.harness.node_processes import BODY_LOG, ROOT, wait_until
+from tests.harness.pgbouncer import PgBouncer
 from tests.harness.postgres import PostgresServer
 
 JOBS: Final = text("SELECT id, state, attempt, max_attempts, node_id FROM horae_jobs")
@@ -76,7 +77,7 @@ class Verdict:
 class Scene:
     """One run of one scenario.
 
-    `network`: what the nodes connect through; `disk`: the folder of a small disk that holds the database; `silence`: the
+    `network`, `pooler`: what the nodes connect through, in this order; `disk`: the folder of a small disk that holds the database; `silence`: the
     seconds after which a node counts as dead, if shortened; `grace`: seconds that bodies have after their node was told to
     end.
     """
@@ -85,6 +86,7 @@ class Scene:
     folder: Path
     server: PostgresServer | None = None
     network: Network | None = None
+    pooler: PgBouncer | None = None
     disk: Path | None = None
     server_clock: ServerClock | None = None
     silence: float | None = None
@@ -175,9 +177,9 @@ class Scene:
 
     @property
     def _nodes_url(self) -> str:
-        if self.network is None:
+        if (between := self.network or self.pooler) is None:
             return self.url
-        return make_url(self.url).set(port=self.network.port).render_as_string(hide_password=False)
+        return make_url(self.url).set(port=between.port).render_as_string(hide_password=False)
 
     def _one(self, statement: object) -> int:
         return int(self.watching.autocommit(lambda connection: connection.execute(statement).scalar_one()))  # type: ignore[call-overload]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import typer
 from rich.text import Text
 
-from horae.adapters import Adapters
+from horae.adapters import Adapters, opened_database
 from horae.app import Horae
 from horae.cli.context import target_of
 from horae.cli.escaping import printable
@@ -58,7 +58,7 @@ def examine(horae: Horae) -> Iterator[Finding]:
     if (file := missing_file(horae.settings.database)) is not None:
         yield warning("connection", f"there is no file {file}", "The first start creates it; check the name.")
         return
-    with closing(Database(horae.settings.database, threads=1, pooler=horae.settings.pooler)) as database:
+    with closing(opened_database(horae.settings, threads=1)) as database:
         found: list[Finding] = []
         for finding in first_checks(database):
             found.append(finding)
@@ -81,8 +81,7 @@ def _connections(horae: Horae, database: Database) -> Iterator[Finding]:
         yield from check_redis(adapters.redis_servers)
         by_redis = given.redis is not None or given.redis_hints is not None
         limits = replace(USUAL, hints_timeout=USUAL.redis_timeout) if by_redis else USUAL
-        pooled = database.pooled and not by_redis
-        yield check_hints(adapters.wakeup, wanted=given.hints, pooled=pooled, limits=limits)
+        yield check_hints(adapters.wakeup, wanted=given.hints, limits=limits)
 
 
 def print_finding(finding: Finding) -> None:

@@ -101,15 +101,31 @@ def clock_finding(ahead: float, limits: Limits = USUAL) -> Finding:
 
 
 def check_pooler(database: Database) -> Finding:
-    """Check how the database is reached."""
-    return ok("pooler", pooler.NOTICE if database.pooled else "none: connections go directly to the server")
+    """Check how the database is reached, and what does not work that way."""
+    if not database.pooled:
+        return ok("pooler", "none: connections go directly to the server")
+    if database.prepared_statements and not pooler.keeps_prepared_statements(database.driver_arguments()):
+        return warning(
+            "pooler",
+            "the settings demand prepared statements, but the pooler does not keep track of them: unless it is in "
+            "session mode, statements fail at random",
+            "Set max_prepared_statements in PgBouncer 1.22 or newer, or unset HORAE_PREPARED_STATEMENTS.",
+        )
+    return ok(
+        "pooler", f"connections go through a pooler: {database.without_sessions}; a silent node counts as dead late"
+    )
 
 
-def check_hints(wakeup: WakeupChannel, *, wanted: bool, pooled: bool = False, limits: Limits = USUAL) -> Finding:
-    """Check that processes can wake each other. `pooled`: hints would have to pass a pooler."""
-    if pooled or not wanted:
-        why = "not available behind a pooler" if pooled else "switched off"
-        return ok("hints", f"{why}: nodes find work by polling, at most a second late")
+def check_hints(wakeup: WakeupChannel, *, wanted: bool, limits: Limits = USUAL) -> Finding:
+    """Check that processes can wake each other."""
+    if not wanted:
+        return ok("hints", "switched off: nodes find work by polling, at most a second late")
+    if not wakeup.listens:
+        return ok(
+            "hints",
+            "not available behind a pooler: nodes find work by polling, at most a second late",
+            "To have them, set HORAE_HINTS_DATABASE to a URL that leads to the server directly, or HORAE_REDIS.",
+        )
     end = wakeup.subscribe(_ignore)
     try:
         deadline = time.monotonic() + limits.hints_timeout

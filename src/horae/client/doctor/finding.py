@@ -45,9 +45,9 @@ class Finding:
     advice: str | None = None
 
 
-def ok(check: str, message: str) -> Finding:
-    """Return a finding without a problem."""
-    return Finding(check, Level.OK, message)
+def ok(check: str, message: str, advice: str | None = None) -> Finding:
+    """Return a finding without a problem; `advice`: how to improve it."""
+    return Finding(check, Level.OK, message, advice)
 
 
 def warning(check: str, message: str, advice: str) -> Finding:

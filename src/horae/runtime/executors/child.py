@@ -73,18 +73,19 @@ class Job(NamedTuple):
 class LazyRunEnvironment:
     """The `RunEnvironment` of this process, whose database is opened by the first body that needs it."""
 
-    def __init__(self, url: str, busy_timeout: float, pooler: bool | None, node: NodeId) -> None:  # noqa: FBT001 - as of a `Database`
+    def __init__(self, database: dict[str, Any], node: NodeId) -> None:
+        """`database`: the arguments of the node's `Database`."""
         self.node = node
         self.journal = ChildJournal()
         self.rng = Random()  # noqa: S311 - for jitter, not for security
         self.around: list[Hook[Any]] = []
         self.log_book: KeptLogs | None = None
-        self._url, self._busy_timeout, self._pooler = url, busy_timeout, pooler
+        self._arguments = database
 
     @cached_property
     def database(self) -> Database:
         """The database, with connections of this process."""
-        return Database(self._url, busy_timeout=self._busy_timeout, pooler=self._pooler)
+        return Database(**self._arguments)
 
     def close(self) -> None:
         """Close the database if it was opened."""
@@ -274,17 +275,10 @@ class Child:
             self._pipe.close()
 
 
-def main(
-    url: str,
-    busy_timeout: float,
-    pooler: bool | None,  # noqa: FBT001 - as above
-    node: str,
-    setup: ChildSetup,
-    pipe: socket.socket,
-) -> None:
+def main(database: dict[str, Any], node: str, setup: ChildSetup, pipe: socket.socket) -> None:
     """Run a child process: with its database, the node that holds the leases, the application, and the pipe."""
     pipe.set_inheritable(False)
-    child = Child(LazyRunEnvironment(url, busy_timeout, pooler, NodeId(node)), pipe)
+    child = Child(LazyRunEnvironment(database, NodeId(node)), pipe)
     child.interrupt.install()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked by the parent, for the time of the start
     if sys.stderr is not None:

@@ -157,14 +157,12 @@ os.register_at_fork(after_in_child=_children.clear)  # the exit of a fork must n
 
 def start_child(environment: RunEnvironment, setup: ChildSetup) -> ChildProcess:
     """Start a child, which sends `ready` once it is set up. Raises OSError past the system's limits."""
-    database = environment.database
-    url = database.url.render_as_string(hide_password=False)
     ours, theirs = socket.socketpair()
     with theirs:
         # `daemon=True` would forbid the child to start processes of its own.
         process = _spawn.Process(
             target=main,
-            args=(url, database.busy_timeout, database.pooler_setting, environment.node, setup, theirs),
+            args=(environment.database.arguments, environment.node, setup, theirs),
             daemon=False,
         )
         try:

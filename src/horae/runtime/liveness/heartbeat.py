@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from sqlalchemy import Connection
 
@@ -24,6 +25,8 @@ from horae.storage.engine.database import Database
 from horae.storage.operations import nodes
 from horae.storage.operations.heartbeat_process import clock
 from horae.storage.operations.nodes import NodeRecord
+
+USED_UP: Final = "; is the pooler up, and has it more sessions than bodies hold in transactions?"
 
 log = logging.getLogger("horae.runtime")
 
@@ -131,7 +134,8 @@ class Heartbeat:
     def _lose(self, text: str, *, cut: bool) -> None:
         self._helper_beat_at = -math.inf
         if not self._stopped.is_set():
-            self._contact.lose(cut=cut)
+            # Behind a pooler there is no lock that could be free: only silence counts.
+            self._contact.lose(cut=cut and self._record.lock_key is not None)
             self._unavailable.warn("the heartbeat lost its connection: %s", text)
 
     def _answered(self, sent: float, suspects: int | None) -> None:
@@ -164,7 +168,9 @@ class Heartbeat:
             self._rejoin()
         elif level > self._level and now >= self._fresh_from:
             self._level = level
-            log.error("no contact with the database for %.1f s", self._contact.silent_for(now))
+            # The record has no lock behind a pooler.
+            pooler = "" if self._record.lock_key is not None else USED_UP
+            log.error("no contact with the database for %.1f s%s", self._contact.silent_for(now), pooler)
             self._database.hang_up()
             self._watcher.isolated(level)
 

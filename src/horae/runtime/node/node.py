@@ -42,9 +42,9 @@ from horae.runtime.node.process_hooks import call_start_hooks, call_stop_hooks
 from horae.runtime.node.repeated_service import sustained
 from horae.runtime.node.served_types import ServedTypes
 from horae.runtime.node.shutdown import Shutdown
+from horae.runtime.node.without_hints import log_pooler, reread_schedules
 from horae.runtime.signals import Signals
 from horae.storage.engine.caller_threads import Use
-from horae.storage.engine.connections import pooler
 from horae.storage.jobs.claims import ClaimScope
 from horae.types.groups import GroupCanceller
 from horae.types.hooks.hooks import Hooks
@@ -173,8 +173,7 @@ class Incarnation:
             listening.callback(self._components.wakeup.subscribe(partial(post, loop, self._on_hint)))
             beside = "" if self._options.processes is None else f", and {self._options.processes} in child processes"
             log.info("node %s runs up to %d jobs at a time%s", self.id, self._options.concurrency, beside)
-            if self._components.database.pooled:
-                log.warning("node %s works %s", self.id, pooler.NOTICE)
+            log_pooler(self.id, self._components, self._timing)
             sweeping = [
                 services.create_task(self._sustained("the sweeper", self._sweeper.run)),
                 services.create_task(self._sustained("the run monitor", self._run_monitor.run)),
@@ -185,6 +184,8 @@ class Incarnation:
             settling = services.create_task(self._sustained("the settler", self._settler.run))
             if self._options.scheduler:
                 self._controller.adopt(await self._components.database.in_thread(self._deploy, Use.CHANGE))
+                rereading = reread_schedules(self._components.wakeup, self._controller, self._timing.controller)
+                sweeping.append(services.create_task(rereading))
             sweeping.append(services.create_task(ServedTypes(self._components, self.id, self._worker).run()))
             working = self._working(services)
             ready.set()

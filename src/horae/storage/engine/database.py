@@ -62,18 +62,21 @@ class Database:
         threads: int = 8,
         busy_timeout: float = 30.0,
         pooler: bool | None = None,
+        prepared_statements: bool | None = None,
         file_check_interval: float = 0.1,
     ) -> None:
         """`busy_timeout`: seconds to wait for SQLite's one write lock before `DatabaseBusy`.
 
-        `pooler`: whether connections go through a pooler; None to detect it. `file_check_interval`: seconds between two
-        checks that the SQLite file is still the same; a check before each statement would cost 1 % of an insert.
+        `pooler`: whether connections go through a pooler; None to detect it. `prepared_statements`: whether PostgreSQL
+        prepares them; None for only where there is no pooler. `file_check_interval`: seconds between two checks that
+        the SQLite file is still the same; a check before each statement would cost 1 % of an insert.
         """
         self.url = normalised(url)
         self.dialect = self.url.get_backend_name()
         self.busy_timeout = busy_timeout
-        self.pooler_setting = pooler
-        self._pooling = PoolerDetection(pooler if self.dialect == POSTGRESQL else False)
+        self.prepared_statements = prepared_statements
+        self._settings = {"busy_timeout": busy_timeout, "pooler": pooler, "prepared_statements": prepared_statements}
+        self._pooling = PoolerDetection(pooler if self.dialect == POSTGRESQL else False, prepared_statements)
         self._file = DatabaseFile(self.url.database or "", file_check_interval) if self.dialect == SQLITE else None
         self._gate = SQLITE_GATE if self.dialect == SQLITE else contextlib.nullcontext()
         self._pool = _pool(self.url, threads, busy_timeout, SERVICE_BOUNDS)
@@ -123,6 +126,16 @@ class Database:
         if self._pooling.found is None:
             self.autocommit(_connect_only)
         return bool(self._pooling.found)
+
+    @property
+    def without_sessions(self) -> str:
+        """What is not used because a pooler is in between, for the log and `horae doctor`."""
+        return self._pooling.consequences
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments with which another process opens this database as this one does."""
+        return {"url": self.url.render_as_string(hide_password=False), **self._settings}
 
     def transact(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `statement` in a transaction of its own; raises `DatabaseBusy` after `busy_timeout`."""
@@ -315,22 +328,22 @@ def side_car_path(database: Database, name: str) -> Path:
     return Path(f"{database.url.database}-{name}")
 
 
-def normalised(url: str | URL) -> URL:
+def normalised(url: str | URL, setting: str = "database") -> URL:
     """Return the URL with the driver that Horae uses; raises `ConfigurationError` for other databases."""
     try:
         parsed = make_url(url)
     except Exception:  # noqa: BLE001 - the text of any error repeats the URL
         raise ConfigurationError(
-            f"database: {_shown_input(url)} is not a database URL; write sqlite:///horae.db or postgresql://host/name"
+            f"{setting}: {_shown_input(url)} is not a database URL; write sqlite:///horae.db or postgresql://host/name"
         ) from None
     backend = {"postgres": POSTGRESQL}.get(parsed.get_backend_name(), parsed.get_backend_name())
     if backend == POSTGRESQL:
         return parsed.set(drivername="postgresql+psycopg")
     if backend != SQLITE:
-        raise ConfigurationError(f"database: {backend!r} is not supported; allowed are sqlite and postgresql")
+        raise ConfigurationError(f"{setting}: {backend!r} is not supported; allowed are sqlite and postgresql")
     if parsed.database in (None, "", ":memory:"):
         raise ConfigurationError(
-            "database: SQLite needs a file that other processes can open, as in sqlite:///horae.db"
+            f"{setting}: SQLite needs a file that other processes can open, as in sqlite:///horae.db"
         )
     return parsed.set(drivername="sqlite")
 

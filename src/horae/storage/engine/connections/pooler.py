@@ -2,22 +2,34 @@
 
 In transaction mode a pooler may run each transaction in another session of the server. A statement that was prepared in
 one session is unknown in the next, or another statement has the same name there. So behind a pooler no statement is
-prepared, and nothing that belongs to a session (advisory session locks, LISTEN) is used.
+prepared unless the settings demand it, and nothing that belongs to a session (advisory session locks, LISTEN) is used.
 """
 
 from typing import Any, Final
 
+import psycopg
 from sqlalchemy import Engine, event
 
-NOTICE: Final = "behind a connection pooler: no prepared statements, no session locks, polling instead of notifications"
+from horae.errors import ConfigurationError
+
+UNPREPARED: Final = "no prepared statements, no session locks"
+PREPARED: Final = "prepared statements, as the settings demand, but no session locks"
+PROBE: Final = "horae_probe"
+"""The statement by which `keeps_prepared_statements` finds out whether names are changed on their way."""
 
 
 class PoolerDetection:
     """Whether connections go through a pooler; detected with each new connection, unless it is configured."""
 
-    def __init__(self, configured: bool | None) -> None:  # noqa: FBT001 - a setting of three values
-        self._configured = configured
+    def __init__(self, configured: bool | None, prepares: bool | None = None) -> None:  # noqa: FBT001 - settings of three values
+        """`prepares`: whether statements are prepared on the server; None for only where there is no pooler."""
+        self._configured, self._prepares = configured, prepares
         self.found = configured
+
+    @property
+    def consequences(self) -> str:
+        """Return what is not used behind a pooler, for the log and `horae doctor`."""
+        return PREPARED if self._prepares else UNPREPARED
 
     def listen(self, engine: Engine) -> None:
         """Check and prepare the new connections of an engine."""
@@ -26,7 +38,10 @@ class PoolerDetection:
     def _connected(self, connection: Any, _record: object) -> None:
         if self._configured is None:
             self.found = is_pooled(connection)
-        if self.found:
+        if self.found and self._prepares:
+            check_driver()
+        prepares = not self.found if self._prepares is None else self._prepares
+        if not prepares:
             getattr(connection, "driver_connection", connection).prepare_threshold = None
 
 
@@ -44,3 +59,26 @@ def is_pooled(connection: Any) -> bool:
         connection.rollback()
     announced: int = getattr(connection, "driver_connection", connection).info.backend_pid
     return bool(announced != serving)
+
+
+def check_driver() -> None:
+    """Raise `ConfigurationError` if the driver cannot drop a prepared statement in the way that poolers understand."""
+    if not psycopg.capabilities.has_send_close_prepared():
+        raise ConfigurationError(
+            "prepared_statements (HORAE_PREPARED_STATEMENTS): behind a pooler this needs libpq 17 or newer, and this "
+            f"process has libpq {psycopg.pq.version() // 10_000}; install psycopg[binary], or leave the setting out"
+        )
+
+
+def keeps_prepared_statements(arguments: dict[str, Any]) -> bool:
+    """Return whether a pooler keeps track of prepared statements, as PgBouncer does with `max_prepared_statements`.
+
+    Such a pooler gives each statement a name of its own, under which it prepares it in every session that needs it.
+    `arguments`: those of a connection. Without this a statement is known only in the session that has prepared it.
+    """
+    with psycopg.connect(**arguments, prepare_threshold=None) as connection, connection.transaction():
+        connection.pgconn.prepare(PROBE.encode(), b"SELECT 1")
+        name = connection.execute("SELECT name FROM pg_prepared_statements WHERE name = %s", [PROBE]).fetchone()
+        if name is not None:
+            connection.execute(f"DEALLOCATE {PROBE}")  # the session stays, and serves other clients
+        return name is None
