@@ -10,9 +10,10 @@ from horae.errors import ConfigurationError
 from horae.live.database import DatabaseLiveStore
 from horae.live.store import LiveStore
 from horae.settings import Settings
-from horae.storage.engine.database import Database, normalised, side_car_path
+from horae.storage.engine.database import Database, side_car_path
 from horae.storage.engine.dialect import SQLITE
 from horae.storage.engine.identity import identity_of
+from horae.storage.engine.url import normalised
 from horae.wakeup.channel import WakeupChannel
 
 if TYPE_CHECKING:

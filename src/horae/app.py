@@ -255,7 +255,7 @@ class Horae(Declarations):
         """
         from horae.client.forecast.forecasting import Forecasting, options_of
         from horae.client.forecast.known import NOTHING, known_to
-        from horae.storage.engine.database import missing_file
+        from horae.storage.engine.url import missing_file
 
         known = NOTHING
         if with_database and missing_file(self.settings.database) is None:

@@ -11,8 +11,9 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from horae.domain.jobs.job import JobId
 from horae.errors import ConfigurationError, DatabaseBusy
-from horae.storage.engine.database import Database, normalised, side_car_path
+from horae.storage.engine.database import Database, side_car_path
 from horae.storage.engine.failures import is_transient
+from horae.storage.engine.url import normalised
 from horae.storage.jobs import creation, reading
 from tests.storage.arrange import PLAIN, POSTGRESQL, count, started
 

@@ -15,7 +15,7 @@ from horae.client.jobs.creating.creation import checked
 from horae.errors import ConfigurationError, InvalidParameters
 from horae.redaction import MASK, Redactor, error_text, shown_url, traceback_text
 from horae.settings import settings
-from horae.storage.engine.database import normalised, shown
+from horae.storage.engine.url import normalised, shown
 from horae.types.function import JobFunction
 from horae.types.logs.lines import PLAIN, TextFormatter, json_formatter
 from horae.types.rules.start_options import StartOptions

@@ -12,7 +12,7 @@ from horae.app import Horae
 from horae.cli.loading import load
 from horae.client.changes import COMMAND_LINE, Caller, attributed_to, this_host
 from horae.errors import ConfigurationError, NotFound
-from horae.storage.engine.database import missing_file
+from horae.storage.engine.url import missing_file
 
 
 class Target:

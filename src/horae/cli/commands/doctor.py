@@ -22,8 +22,9 @@ from horae.client.doctor.server import examine_server
 from horae.client.doctor.system import system_findings
 from horae.client.doctor.work import left_findings
 from horae.runtime.node.node_status import look
-from horae.storage.engine.database import Database, missing_file, shown
+from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import SQLITE
+from horae.storage.engine.url import missing_file, shown
 from horae.storage.jobs import owed_hooks
 from horae.storage.operations import queues
 

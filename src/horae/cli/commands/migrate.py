@@ -7,7 +7,8 @@ import typer
 
 from horae.cli.options import AsJson
 from horae.cli.printing.output import print_json
-from horae.storage.engine.database import Database, normalised
+from horae.storage.engine.database import Database
+from horae.storage.engine.url import normalised
 from horae.storage.migrations import runner
 from horae.storage.migrations.runner import MigrationStatus
 from horae.storage.migrations.version import BASE

@@ -21,7 +21,7 @@ from horae.cli.values import duration
 from horae.errors import ConfigurationError
 from horae.runtime.claims.slots import Slots
 from horae.runtime.node.node import Node
-from horae.storage.engine.database import shown
+from horae.storage.engine.url import shown
 
 if TYPE_CHECKING:
     from horae.api.serving.server import HttpServer  # needs the extra `web`

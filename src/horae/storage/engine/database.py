@@ -9,7 +9,6 @@ SQLite driver allows nothing else, and so a cancelled task never leaves half a t
 import asyncio
 import contextlib
 import random
-import re
 import sqlite3
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -17,13 +16,12 @@ from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from horae.errors import ConfigurationError, DatabaseBusy
+from horae.errors import DatabaseBusy
 from horae.forking import SQLITE_GATE, register_for_reset
-from horae.redaction import shown_url
 from horae.storage.engine import unreadable_rows
 from horae.storage.engine.caller_threads import CallerThreads, Use
 from horae.storage.engine.connections import commit_guard
@@ -41,6 +39,7 @@ from horae.storage.engine.sqlite import opening
 from horae.storage.engine.sqlite.file_identity import DatabaseFile
 from horae.storage.engine.sqlite.lock_holder import write_lock_holder
 from horae.storage.engine.threads import Threads
+from horae.storage.engine.url import normalised
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -326,46 +325,6 @@ def _connect_only(connection: Connection) -> None:
 def side_car_path(database: Database, name: str) -> Path:
     """Return the path of a side-car of a SQLite database, which is kept beside its file."""
     return Path(f"{database.url.database}-{name}")
-
-
-def normalised(url: str | URL, setting: str = "database") -> URL:
-    """Return the URL with the driver that Horae uses; raises `ConfigurationError` for other databases."""
-    try:
-        parsed = make_url(url)
-    except Exception:  # noqa: BLE001 - the text of any error repeats the URL
-        raise ConfigurationError(
-            f"{setting}: {_shown_input(url)} is not a database URL; write sqlite:///horae.db or postgresql://host/name"
-        ) from None
-    backend = {"postgres": POSTGRESQL}.get(parsed.get_backend_name(), parsed.get_backend_name())
-    if backend == POSTGRESQL:
-        return parsed.set(drivername="postgresql+psycopg")
-    if backend != SQLITE:
-        raise ConfigurationError(f"{setting}: {backend!r} is not supported; allowed are sqlite and postgresql")
-    if parsed.database in (None, "", ":memory:"):
-        raise ConfigurationError(
-            f"{setting}: SQLite needs a file that other processes can open, as in sqlite:///horae.db"
-        )
-    return parsed.set(drivername="sqlite")
-
-
-def missing_file(url: str | URL) -> Path | None:
-    """Return the SQLite file of the URL if it does not exist, else None; raises `ConfigurationError`."""
-    parsed = normalised(url)
-    if parsed.get_backend_name() != SQLITE or (parsed.database or "").startswith("file:"):
-        return None
-    file = Path(parsed.database or "")
-    return None if file.exists() else file
-
-
-def shown(url: str | URL) -> str:
-    """Return the URL without passwords, neither of its user nor in its query."""
-    return shown_url(normalised(url).render_as_string(hide_password=True))
-
-
-def _shown_input(url: str | URL) -> str:
-    """Return text that is not a URL for an error message, unless a password may be in it."""
-    text = str(url)
-    return repr(text[:100]) if re.fullmatch(r"[\w./ -]*", text) else "this (not shown, as it may hold a password)"
 
 
 def is_busy(error: DBAPIError) -> bool:
