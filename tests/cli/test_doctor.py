@@ -346,7 +346,8 @@ def test_redis_is_checked_and_its_password_not_shown(copy: Path, monkeypatch: py
     assert "sesame" not in f"{sound.output}{findings}{gone.output}"
 
 
-def test_hints_that_do_not_arrive() -> None:
+def test_hints_that_do_not_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SilentChannel, "listens", True)
     with closing(SilentChannel()) as deaf:
         assert basics.check_hints(deaf, wanted=True, limits=Limits(hints_timeout=0.0)).level is Level.WARNING
         assert basics.check_hints(deaf, wanted=False).level is Level.OK
