@@ -63,14 +63,7 @@ def perform(job_type: JobType[Any], context: JobContext[Any], environment: RunEn
             run = (_surrounded if environment.around else _run)(job_type, context, environment)
         except BaseException as error:  # noqa: BLE001 - any exception of a body is its outcome
             run = _raised(job_type, context, environment, error)
-    if forks.count != here:
-        end_child(run.error)
-    if context.log_lines is not None:
-        context.log_lines.close()
-    took = context.took
-    if took is None or run.settlement is None:
-        return run
-    return run._replace(settlement=run.settlement._replace(took=took))
+    return _closed(context, run, here)
 
 
 async def perform_async(job_type: JobType[Any], context: JobContext[Any], environment: RunEnvironment) -> FinishedRun:
@@ -89,7 +82,12 @@ async def perform_async(job_type: JobType[Any], context: JobContext[Any], enviro
             run = await (_surrounded_async if environment.around else _run_async)(job_type, context, environment)
         except BaseException as error:  # noqa: BLE001 - as above; a cancelled task has its reason in the context
             run = _raised(job_type, context, environment, error)
-    if forks.count != here:
+    return _closed(context, run, here)
+
+
+def _closed(context: JobContext[Any], run: FinishedRun, forks_before: int) -> FinishedRun:
+    """Close the log of a body and note how long it took; end the process if a fork of the body continues in it."""
+    if forks.count != forks_before:
         end_child(run.error)
     if context.log_lines is not None:
         context.log_lines.close()
