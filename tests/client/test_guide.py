@@ -1,4 +1,4 @@
-"""The guide of jobs: its code runs, and no option is missing."""
+"""The guides of jobs, limits and classes: their code runs, and no option is missing."""
 
 import inspect
 import re
@@ -12,14 +12,15 @@ from horae import Horae, JobState, JobType
 from horae.client.jobs.jobs import Jobs
 from horae.types.function import JobKeywords
 
-GUIDE = (Path(__file__).parents[2] / "docs/guides/jobs.md").read_text()
+GUIDES = Path(__file__).parents[2] / "docs/guides"
+GUIDE = "".join((GUIDES / f"{page}.md").read_text() for page in ("jobs", "limits", "classes"))
 PROGRAM = "".join(re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL))
 
 
-def test_its_program_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_their_program_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "shop"}
-    exec(compile(PROGRAM, "jobs.md", "exec", dont_inherit=True), names)
+    exec(compile(PROGRAM, "guides", "exec", dont_inherit=True), names)
     horae: Horae = names["horae"]
     names["Base"].metadata.create_all(horae.components.database.engine)
     with horae.components.database.engine.begin() as connection:
@@ -31,19 +32,19 @@ def test_its_program_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("option", JobKeywords.__annotations__)
-def test_it_names_each_option_of_a_type(option: str) -> None:
+def test_they_name_each_option_of_a_type(option: str) -> None:
     assert f"`{option}`" in GUIDE
 
 
 @pytest.mark.parametrize(
     "option", [name for name, one in inspect.signature(Jobs.start).parameters.items() if one.kind == one.KEYWORD_ONLY]
 )
-def test_it_names_each_option_of_a_start(option: str) -> None:
+def test_they_name_each_option_of_a_start(option: str) -> None:
     assert f"`{option}`" in GUIDE
 
 
 @pytest.mark.parametrize(
     "hook", [name for name, one in vars(JobType).items() if inspect.isfunction(one) and name[0] != "_"]
 )
-def test_it_names_each_hook(hook: str) -> None:
+def test_they_name_each_hook(hook: str) -> None:
     assert f"`{hook}" in GUIDE or f"def {hook}(" in GUIDE or hook == "explain"
