@@ -18,6 +18,7 @@ from horae.storage.migrations.runner import upgrade
 from tests.harness.pgbouncer import PgBouncer
 from tests.harness.postgres import THROW_AWAY, PostgresServer
 from tests.harness.redis import RedisServer
+from tests.harness.reuse import ReusedDatabases
 
 # No deadline: a test says what is true, a benchmark how long it takes.
 settings.register_profile("suite", deadline=None, max_examples=50, derandomize=True, database=None, print_blob=True)
@@ -78,6 +79,12 @@ def migrated_postgres(postgres_server: PostgresServer) -> str:
 
 
 @pytest.fixture(scope="session")
+def reused_databases(postgres_server: PostgresServer, migrated_postgres: str) -> ReusedDatabases:
+    """Databases with all tables and no rows; those that one test has emptied are used by the next."""
+    return ReusedDatabases(postgres_server, migrated_postgres)
+
+
+@pytest.fixture(scope="session")
 def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file with all tables, to be copied and never to be opened."""
     file = tmp_path_factory.mktemp("migrated") / "horae.db"
@@ -94,11 +101,9 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
         with closing(Database(f"sqlite:///{file}")) as database:
             yield database
         return
-    server: PostgresServer = request.getfixturevalue("postgres_server")
-    url = server.create_database(template=request.getfixturevalue("migrated_postgres"))
-    with closing(Database(behind_pooler(request, url))) as database:
+    databases: ReusedDatabases = request.getfixturevalue("reused_databases")
+    with databases.one() as url, closing(Database(behind_pooler(request, url))) as database:
         yield database
-    server.drop_database(url)
 
 
 def behind_pooler(request: pytest.FixtureRequest, url: str) -> str:

@@ -7,9 +7,6 @@ import pytest
 from horae import Horae
 from horae.storage.engine.database import Database
 from tests.harness.applications import application
-from tests.harness.reuse import database, reused_postgres
-
-__all__ = ["database", "reused_postgres"]
 
 
 @pytest.fixture

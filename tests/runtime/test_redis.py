@@ -36,6 +36,7 @@ from tests.client.test_fork import child_does
 from tests.harness.applications import counted_statements, url_of
 from tests.harness.nodes import running_node, until, until_released, until_set, until_state
 from tests.harness.redis import RedisServer
+from tests.harness.reuse import ReusedDatabases
 from tests.storage.hint_recorder import HintRecorder, work
 
 MakeHorae = Callable[..., Horae]
@@ -242,11 +243,14 @@ def test_two_databases_on_one_server_do_not_mix(
 
 
 @pytest.mark.postgres
-def test_the_prefix_is_the_same_for_each_url_of_a_database(reused_postgres: str, redis_server: RedisServer) -> None:
+def test_the_prefix_is_the_same_for_each_url_of_a_database(
+    reused_databases: ReusedDatabases, redis_server: RedisServer
+) -> None:
     prefixes = set[str]()
-    for url in (reused_postgres, reused_postgres.replace("127.0.0.1", "localhost")):
-        with closing(Horae(url, redis=redis_server.url())) as horae:
-            prefixes.add(vars(horae.components.live)["_access"].prefix)
+    with reused_databases.one() as given:
+        for url in (given, given.replace("127.0.0.1", "localhost")):
+            with closing(Horae(url, redis=redis_server.url())) as horae:
+                prefixes.add(vars(horae.components.live)["_access"].prefix)
     assert len(prefixes) == 1
 
 
