@@ -6,7 +6,7 @@ ones; what it finds is kept as an `@example` of the test that failed, beside the
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from hypothesis import settings
 
 from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
+from tests.harness import bytecode
 from tests.harness.pgbouncer import PgBouncer
 from tests.harness.postgres import THROW_AWAY, PostgresServer
 from tests.harness.redis import RedisServer
@@ -26,6 +27,19 @@ settings.register_profile(
     "fuzz", deadline=None, max_examples=int(os.environ.get("HORAE_FUZZ", "1000")), print_blob=True
 )
 settings.load_profile("fuzz" if "HORAE_FUZZ" in os.environ else "suite")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile what the processes of tests run: once for all workers, before they start."""
+    if not hasattr(config, "workerinput"):
+        bytecode.compile_started()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the bytecode of test modules; later, tests write modules of their own and change them within a second."""
+    with bytecode.kept():
+        return (yield)
 
 
 @pytest.fixture(scope="session")

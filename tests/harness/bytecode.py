@@ -1,0 +1,32 @@
+"""Bytecode of Horae and of the tests, so that not every process of a run compiles the same modules again.
+
+Images of containers often set PYTHONDONTWRITEBYTECODE. Then a run compiled 600 modules in each of its workers, and those
+of Horae again in each of the hundreds of processes that tests start.
+"""
+
+import compileall
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[2]
+STARTED: Final = ("src/horae", "tests/harness", "benchmarks")
+"""Folders whose modules run in the processes that tests start."""
+
+
+def compile_started() -> None:
+    """Compile what has changed of the modules that run in other processes."""
+    for folder in STARTED:
+        compileall.compile_dir(ROOT / folder, quiet=1)
+
+
+@contextmanager
+def kept() -> Generator[None]:
+    """Write the bytecode of modules that are imported meanwhile, also if the environment forbids it."""
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, False
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = before
